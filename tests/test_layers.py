@@ -34,7 +34,7 @@ ONLY_IMPORTERS = dict.fromkeys(
     ("gilscope.workloads", "gilscope.runners"),
     tuple(f"gilscope.toolkit.{part}" for part in ("measure", "experiments", "evaluate", "commands")))
 ONLY_PLACES = {
-    "pyperf": ("gilscope.toolkit.measure.process.frame", "gilscope.toolkit.store"),
+    "pyperf": ("gilscope.toolkit.measure.process.child_base", "gilscope.toolkit.store"),
     "rich": ("gilscope.toolkit.report", "gilscope.toolkit.commands"),
     "shtab": ("gilscope.toolkit.commands.completion",),
     "matplotlib": ("gilscope.toolkit.report.figures.plots",),

@@ -27,7 +27,7 @@ if __name__ == "__main__":
 
 from gilscope.toolkit.builds.logged_command import CommandFailedError, run_logged  # noqa: E402
 from gilscope.toolkit.builds.source import compile as compiled  # noqa: E402
-from gilscope.toolkit.builds.source.apt import distribution_source  # noqa: E402
+from gilscope.toolkit.builds.source.fetch_by_apt import distribution_source  # noqa: E402
 from gilscope.toolkit.builds.user_dirs import cache_dir, locked, uv_command  # noqa: E402
 from gilscope.toolkit.errors import BuildError, ToolkitError  # noqa: E402
 from gilscope.toolkit.processes.supervised import run  # noqa: E402

@@ -15,7 +15,7 @@ from gilscope.toolkit.errors import BuildError
 
 ROOT = Path(__file__).parents[2]
 PYTHON39_FILES = ("bootstrap.py", "errors.py", "builds/user_dirs.py", "builds/logged_command.py",
-                  "builds/source/compile.py", "builds/source/apt.py", "processes/supervised.py",
+                  "builds/source/compile.py", "builds/source/fetch_by_apt.py", "processes/supervised.py",
                   "processes/lifeline.py")
 
 

@@ -11,7 +11,7 @@ from gilscope.toolkit.cli import main
 from gilscope.toolkit.commands.fleet import meet_ours
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.fleet.connection import FleetLostError, Worker
-from tests.fleet.test_fairness import host
+from tests.fleet.test_host_differences import host
 
 
 class Cluster:

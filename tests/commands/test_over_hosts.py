@@ -10,8 +10,8 @@ import pytest
 
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands import over_hosts
-from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState, list_runs, load_run, read_fleet, rounds
-from gilscope.toolkit.store.rounds import WAITING, cut
+from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState, list_runs, load_run, read_fleet, transfer_rounds
+from gilscope.toolkit.store.transfer_rounds import WAITING, cut
 from tests.fakes import RunMaker
 from tests.report.hosts.made_up import LOST, cell, write_fleet
 from tests.test_store import write
@@ -176,7 +176,7 @@ def test_rounds_that_the_disk_had_no_room_for_are_shown_when_it_has(fleet, here,
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     with monkeypatch.context() as patch:
-        patch.setattr(rounds, "replace_file", full)
+        patch.setattr(transfer_rounds, "replace_file", full)
         code, _, err = ran(capsys, "report", "night")
         assert code == 3
         assert re.match(r"gilscope: cannot save \S+/night/host-1: No space left on device", err)

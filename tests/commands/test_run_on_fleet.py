@@ -14,7 +14,7 @@ from gilscope.toolkit.fleet.measuring import Asked
 from gilscope.toolkit.measure.plan.record import Request
 from tests.commands.test_fleet import Cluster
 from tests.fakes import make_build, make_run
-from tests.fleet.test_fairness import host
+from tests.fleet.test_host_differences import host
 from tests.test_store import write
 
 HERE = {"fleet", "label", "json", "markdown", "dry_run", "resume", "requirements"}   # this machine's, not the hosts'

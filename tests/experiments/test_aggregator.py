@@ -19,7 +19,7 @@ from gilscope.toolkit.experiments.libraries import SLOW_PARSER
 from gilscope.toolkit.experiments.load.http.answers import merged
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.measure.abilities.probe import Abilities
-from gilscope.toolkit.measure.process.frame import StoppedError
+from gilscope.toolkit.measure.process.child_base import StoppedError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document
 from gilscope.toolkit.report.terminal import render

@@ -13,7 +13,7 @@ from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.chrome import write_trace
 from gilscope.toolkit.gil.summary import summarize
-from gilscope.toolkit.measure.process.frame import StoppedError
+from gilscope.toolkit.measure.process.child_base import StoppedError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.store import file_path
 from tests.experiments.trials import make_trial

@@ -16,7 +16,7 @@ from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.experiments.signals import interrupted, program
 from gilscope.toolkit.experiments.signals.findings import _why_late
 from gilscope.toolkit.experiments.signals.plan import Signals
-from gilscope.toolkit.measure.process.frame import StoppedError
+from gilscope.toolkit.measure.process.child_base import StoppedError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document
 from gilscope.toolkit.report.terminal import render

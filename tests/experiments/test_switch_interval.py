@@ -25,8 +25,8 @@ TRIAL = dedent("""
     from gilscope.toolkit.experiments.countdown import program as countdown
     from gilscope.toolkit.experiments.helpers import timers
     from gilscope.toolkit.experiments.switch_interval import program as switch_interval
-    from gilscope.toolkit.measure.program.trial import Trial, TrialSpec
-    from gilscope.toolkit.measure.process.frame import StoppedError
+    from gilscope.toolkit.measure.program.interface import Trial, TrialSpec
+    from gilscope.toolkit.measure.process.child_base import StoppedError
 
     def trial(**parameters):
         return Trial(TrialSpec(

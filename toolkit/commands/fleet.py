@@ -25,9 +25,9 @@ from gilscope.toolkit.fleet.connection import (
     is_open,
     other_versions,
 )
-from gilscope.toolkit.fleet.fairness import BUSY, differences
+from gilscope.toolkit.fleet.host_differences import BUSY, differences
 from gilscope.toolkit.fleet.ssh import ssh_fleet
-from gilscope.toolkit.fleet.starting import LOOPBACK, local_fleet, quiet_variables, scheduler_command, worker_command
+from gilscope.toolkit.fleet.start_dask import LOOPBACK, local_fleet, quiet_variables, scheduler_command, worker_command
 from gilscope.toolkit.foreign import in_json, visible_all
 from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.units import counted
@@ -35,7 +35,7 @@ from gilscope.toolkit.units import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.fleet.fairness import Facts
+    from gilscope.toolkit.fleet.host_differences import Facts
 
 START = "start"
 PORT = 8786          # dask's own

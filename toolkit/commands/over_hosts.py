@@ -20,7 +20,7 @@ from gilscope.toolkit.site.sources import find_sources
 from gilscope.toolkit.store import Fleet, find_fleet, fleet_text, load_run, read_fleet
 from gilscope.toolkit.store.header import HEADER
 from gilscope.toolkit.store.labels import FLEET, label_of
-from gilscope.toolkit.store.rounds import put_waiting
+from gilscope.toolkit.store.transfer_rounds import put_waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

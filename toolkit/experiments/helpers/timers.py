@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gilscope.toolkit.measure.program.trial import Trial
+    from gilscope.toolkit.measure.program.interface import Trial
 
 # Of the main thread, which the others are started from and inherit it from; nanoseconds (proc_pid_timerslack_ns(5)).
 TIMER_SLACK = "/proc/self/timerslack_ns"

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     import requests
 
-    from gilscope.toolkit.measure.program.trial import Clock, Trial
+    from gilscope.toolkit.measure.program.interface import Clock, Trial
 
     Ready = Callable[[int, Callable[[], object]], None]   # port, what stops the service from any thread
 

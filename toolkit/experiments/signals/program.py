@@ -16,14 +16,14 @@ import time
 from statistics import median
 
 from gilscope.toolkit.experiments.signals import interrupted
-from gilscope.toolkit.measure.program.trial import Taken, sibling
+from gilscope.toolkit.measure.program.interface import Taken, sibling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator
 
-    from gilscope.toolkit.measure.program.trial import Trial
+    from gilscope.toolkit.measure.program.interface import Trial
 
 START_SECONDS = 60.0    # for the target to start and to be where it is to be interrupted, beside a busy machine
 SETTLE_SECONDS = 0.02   # after the main thread said that it begins: several switch intervals

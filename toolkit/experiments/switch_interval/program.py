@@ -7,7 +7,7 @@ from gilscope.toolkit.experiments.helpers.timers import set_timer_slack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gilscope.toolkit.measure.program.trial import Taken, Trial
+    from gilscope.toolkit.measure.program.interface import Taken, Trial
 
 
 def measure(trial: Trial) -> Taken:

@@ -15,10 +15,10 @@ from gilscope.toolkit.report.table.cells import group_of
 from gilscope.toolkit.report.table.floors import Floors
 from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.floor import Floor, TwinCheck, checked_noise
-from gilscope.toolkit.stats.logs import RoundLogs, by_pass, process_levels
+from gilscope.toolkit.stats.log_times import RoundLogs, by_pass, process_levels
 from gilscope.toolkit.stats.looks import at_last
+from gilscope.toolkit.stats.paired import conclude
 from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, simultaneous
-from gilscope.toolkit.stats.together import conclude
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:

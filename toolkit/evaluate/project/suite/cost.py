@@ -27,7 +27,7 @@ from gilscope.toolkit.evaluate.project.suite.running import (
     run_bounded,
 )
 from gilscope.toolkit.evaluate.sections import NO_WORKLOAD, TOO_LONG, TOO_SHORT, Forced, Missing, TestRun
-from gilscope.toolkit.stats.together import Together
+from gilscope.toolkit.stats.paired import Together
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:

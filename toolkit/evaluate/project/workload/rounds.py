@@ -31,10 +31,10 @@ from gilscope.toolkit.gil.records import BadRecordError, read_folder
 from gilscope.toolkit.gil.summary import Summary, summarize
 from gilscope.toolkit.measure.prepare.preparation import OUR_NAME, child_environment
 from gilscope.toolkit.measure.process.running import Answer, run_child
-from gilscope.toolkit.measure.program.trial import TrialSpec
-from gilscope.toolkit.measure.schedule.arms import Start
+from gilscope.toolkit.measure.program.interface import TrialSpec
+from gilscope.toolkit.measure.schedule.measure_round import OneByOne
+from gilscope.toolkit.measure.schedule.start_child import Start
 from gilscope.toolkit.measure.schedule.turns import InTurn
-from gilscope.toolkit.measure.schedule.ways import OneByOne
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:
@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.project.bench import Bench
     from gilscope.toolkit.evaluate.project.conventions import Project
     from gilscope.toolkit.evaluate.project.measured import Turn
-    from gilscope.toolkit.measure.schedule.ways import Taken, Way
+    from gilscope.toolkit.measure.schedule.measure_round import Taken, Way
     from gilscope.toolkit.model import Build
 
 PROGRAM = "gilscope.toolkit.evaluate.project.workload.programs.workload"

@@ -38,7 +38,7 @@ from gilscope.toolkit.evaluate.sections import (
     Sections,
 )
 from gilscope.toolkit.gil.recorder import BUSY
-from gilscope.toolkit.stats.together import Together
+from gilscope.toolkit.stats.paired import Together
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:

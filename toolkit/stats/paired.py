@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.stats.floor import checked_noise
-from gilscope.toolkit.stats.logs import RoundLogs
+from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.ratios import compare, compare_pairs, simultaneous
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.words import MIN_ROUNDS, Comparison

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.foreign import cut
 from gilscope.toolkit.processes import lifeline
-from gilscope.toolkit.processes.sealed import Seal
+from gilscope.toolkit.processes.sealed_answers import Seal
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence

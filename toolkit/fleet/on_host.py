@@ -31,7 +31,7 @@ from gilscope.toolkit.measure.machine.other_load import others_now
 from gilscope.toolkit.processes.supervised import Supervised
 from gilscope.toolkit.store import read_json
 from gilscope.toolkit.store.header import HEADER
-from gilscope.toolkit.store.rounds import Arriving, cut
+from gilscope.toolkit.store.transfer_rounds import Arriving, cut
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Answer(TypedDict):
     state: str           # "running"; "ended", with `code`; "unknown": it has no such run (any more)
     code: int | None     # of the child, as a shell says it
     said: list[str]      # the last lines that the child printed
-    block: bytes         # complete rounds since those asked for, see `store.rounds`; empty: the child saved nothing
+    block: bytes         # complete rounds since those asked for, see `store.transfer_rounds`; empty: none was saved
 
 
 def facts() -> dict[str, Any]:

@@ -3,7 +3,7 @@ from math import exp
 
 import pytest
 
-from gilscope.toolkit.stats.together import FEW, UNCHECKED, Together
+from gilscope.toolkit.stats.paired import FEW, UNCHECKED, Together
 from tests.stats.matrix import KINDS, group
 from tests.stats.synthetic import pairs
 

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from gilscope.toolkit.processes.sealed import Seal, new_secret
+from gilscope.toolkit.processes.sealed_answers import Seal, new_secret
 
 SEAL = Seal("5ec2e7")
 FIELDS = {"kind": "measured", "values": [1, 2.5, None, True, float("inf")],

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.toolkit.gil.bottleneck import Limiter, find_limit, held_share
 from gilscope.toolkit.gil.holders import find_holders
-from gilscope.toolkit.gil.limits import Limiter, find_limit, held_share
 from gilscope.toolkit.gil.records import Kind, Line, Reason, Span, Total
 from gilscope.toolkit.gil.summary import summarize
 from tests.gil.recorded import make_process, make_site, make_thread

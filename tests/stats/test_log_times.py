@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gilscope.toolkit.stats.estimators import hodges_lehmann
-from gilscope.toolkit.stats.logs import RoundLogs, process_levels, residuals
+from gilscope.toolkit.stats.log_times import RoundLogs, process_levels, residuals
 from tests.stats.matrix import of_passes, passes
 
 SECONDS = st.floats(0.01, 10)

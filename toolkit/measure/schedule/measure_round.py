@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gilscope.toolkit.measure.plan.settings import Settings
-    from gilscope.toolkit.measure.schedule.arms import Start
+    from gilscope.toolkit.measure.schedule.start_child import Start
     from gilscope.toolkit.model import Cell
 
 

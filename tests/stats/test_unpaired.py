@@ -3,9 +3,9 @@ from math import exp, inf, log
 
 import pytest
 
-from gilscope.toolkit.stats.apart import Apart, level
-from gilscope.toolkit.stats.logs import RoundLogs
+from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import pool_noise
+from gilscope.toolkit.stats.unpaired import Apart, level
 from tests.stats.matrix import KINDS, two_runs
 
 

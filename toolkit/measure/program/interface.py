@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NoReturn
 from gilscope.toolkit.cores import allowed_cpus, usable_cores
 from gilscope.toolkit.measure.machine.other_load import Span, Window, is_starved, load_average
 from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants, peak_resident
-from gilscope.toolkit.measure.process.frame import StoppedError, report_progress
+from gilscope.toolkit.measure.process.child_base import StoppedError, report_progress
 from gilscope.toolkit.measure.process.spec import Spec
 from gilscope.toolkit.units import parse_seconds
 

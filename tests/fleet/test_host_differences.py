@@ -3,7 +3,7 @@
 import copy
 import dataclasses
 
-from gilscope.toolkit.fleet.fairness import common_pair, differences
+from gilscope.toolkit.fleet.host_differences import common_pair, differences
 from tests.fakes import MACHINE, make_build
 
 

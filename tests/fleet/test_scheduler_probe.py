@@ -8,7 +8,7 @@ from importlib.util import find_spec
 import pytest
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.fleet import scheduler
+from gilscope.toolkit.fleet import scheduler_probe
 
 pytestmark = [pytest.mark.slow, pytest.mark.newest,
               pytest.mark.skipif(find_spec("distributed") is None, reason="distributed is not installed")]
@@ -44,18 +44,18 @@ def listening(banner=b""):
     b"",
 ])
 def test_service_of_another_kind_is_no_scheduler(banner, monkeypatch):
-    monkeypatch.setattr(scheduler, "ASK_SECONDS", 1.0)
+    monkeypatch.setattr(scheduler_probe, "ASK_SECONDS", 1.0)
     with listening(banner) as address:
-        assert scheduler.problem_of(address) == (
+        assert scheduler_probe.problem_of(address) == (
             f"what answers at {address} is no dask scheduler, or it is one that wants tls://")
 
 
 def test_nobody_answers(monkeypatch):
-    monkeypatch.setattr(scheduler, "CONNECT_SECONDS", 0.1)
+    monkeypatch.setattr(scheduler_probe, "CONNECT_SECONDS", 0.1)
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))   # and does not listen
         address = f"tcp://127.0.0.1:{taken.getsockname()[1]}"
-        assert scheduler.problem_of(address).startswith(
+        assert scheduler_probe.problem_of(address).startswith(
             f"no dask scheduler answers at {address} ([Errno 111] Connection refused); `gilscope fleet start` ")
 
 
@@ -64,9 +64,10 @@ def test_worker_is_told_from_its_scheduler():
 
     with LocalCluster(n_workers=1, processes=False, protocol="tcp", host="127.0.0.1",
                       dashboard_address="127.0.0.1:0") as made:
-        assert scheduler.problem_of(made.scheduler_address) == ""
+        assert scheduler_probe.problem_of(made.scheduler_address) == ""
         (worker,) = made.workers.values()
-        assert scheduler.problem_of(worker.address).startswith(f"a dask worker answers at {worker.address}, not its ")
+        problem = scheduler_probe.problem_of(worker.address)
+        assert problem.startswith(f"a dask worker answers at {worker.address}, not its ")
 
 
 @pytest.mark.parametrize(("address", "said"), [
@@ -75,7 +76,7 @@ def test_worker_is_told_from_its_scheduler():
 ])
 def test_what_dask_cannot_speak_is_the_mistake_of_who_asks(address, said):
     with pytest.raises(ToolkitError, match=said) as refused:
-        scheduler.problem_of(address)
+        scheduler_probe.problem_of(address)
     assert refused.value.exit_code == 2
 
 
@@ -85,4 +86,4 @@ def test_certificates_that_are_not_there_are_said(tmp_path):
     with (dask.config.set({"distributed.comm.tls.client.cert": str(tmp_path / "absent.pem"),
                            "distributed.comm.tls.ca-file": str(tmp_path / "absent.pem")}),
           pytest.raises(ToolkitError, match="dask cannot use the TLS certificates that its configuration names")):
-        scheduler.problem_of("tls://127.0.0.1:9")
+        scheduler_probe.problem_of("tls://127.0.0.1:9")

@@ -12,7 +12,7 @@ from gilscope.toolkit.model import Build
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-Facts = dict[str, dict[str, Any]]   # by name of host, what it tells of itself: see `host.facts`
+Facts = dict[str, dict[str, Any]]   # by name of host, what it tells of itself: see `on_host.facts`
 BUSY = 0.5   # cores' worth of other programs: enough to take a core from a measured process now and then
 
 

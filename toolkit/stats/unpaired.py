@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.estimators import HUBER, huber
-from gilscope.toolkit.stats.logs import fit
+from gilscope.toolkit.stats.log_times import fit
 from gilscope.toolkit.stats.noise import scale_of_differences
 from gilscope.toolkit.stats.ratios import MOST_LOG
 from gilscope.toolkit.stats.sample import CONFIDENCE
@@ -33,7 +33,7 @@ from gilscope.toolkit.stats.words import left_open
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gilscope.toolkit.stats.logs import RoundLogs
+    from gilscope.toolkit.stats.log_times import RoundLogs
     from gilscope.toolkit.stats.noise import Noise
 
 

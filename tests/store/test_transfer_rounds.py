@@ -8,9 +8,9 @@ import pytest
 
 from gilscope.toolkit.errors import BadFileError, LabelTakenError, SaveError
 from gilscope.toolkit.model import Cell
-from gilscope.toolkit.store import load_run, rounds
+from gilscope.toolkit.store import load_run, transfer_rounds
 from gilscope.toolkit.store.header import HEADER, replace_file
-from gilscope.toolkit.store.rounds import WAITING, Arriving, Pace, cut
+from gilscope.toolkit.store.transfer_rounds import WAITING, Arriving, Pace, cut
 from tests.fakes import RunMaker
 from tests.test_store import write
 
@@ -114,7 +114,7 @@ def test_a_kill_while_blocks_are_put_away_leaves_what_can_be_read(blocks, tmp_pa
         replace_file(file, text)
 
     with monkeypatch.context() as patch:
-        patch.setattr(rounds, "replace_file", killed_at_the_header)
+        patch.setattr(transfer_rounds, "replace_file", killed_at_the_header)
         with pytest.raises(KeyboardInterrupt):
             Arriving(path, "slow")
     assert set(map(tuple, rounds_of(load_run(path)).values())) == {(0,)}
@@ -127,7 +127,7 @@ def test_a_block_that_the_disk_had_no_room_for_goes_with_those_that_are_put_away
     with Arriving(path, "full") as arriving:
         arriving.keep(blocks[0])
     (path / WAITING).mkdir()
-    (path / WAITING / rounds._PART).write_bytes(blocks[2][:9])
+    (path / WAITING / transfer_rounds._PART).write_bytes(blocks[2][:9])
     (path / WAITING / "000001").write_bytes(blocks[1])
     with Arriving(path, "full") as arriving:
         assert arriving.rounds == 2
