@@ -31,7 +31,7 @@ from gilscope.toolkit.measure.schedule.start_child import Arms, Start
 from gilscope.toolkit.measure.schedule.turns import InTurn
 from gilscope.toolkit.model import Cell, Run
 from gilscope.toolkit.report.progress import ProgressReporter
-from gilscope.toolkit.report.table.cells import Clock, Index, group_of
+from gilscope.toolkit.report.table.observations import Clock, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.stats.log_times import RoundLogs, process_levels, residuals
 from gilscope.toolkit.store import Store, load_run

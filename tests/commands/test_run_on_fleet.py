@@ -7,8 +7,8 @@ import pytest
 
 from gilscope.toolkit.cli import main, make_parser
 from gilscope.toolkit.commands.run import on_fleet
+from gilscope.toolkit.commands.run.missing_rounds import has_enough
 from gilscope.toolkit.commands.run.on_fleet import words_for_hosts, words_to_go_on
-from gilscope.toolkit.commands.run.remaining import has_enough
 from gilscope.toolkit.commands.run.request import make_selection, make_settings
 from gilscope.toolkit.fleet.measuring import Asked
 from gilscope.toolkit.measure.plan.record import Request

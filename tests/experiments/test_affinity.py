@@ -7,7 +7,7 @@ from textwrap import dedent
 import pytest
 
 from gilscope.toolkit.experiments.affinity.countdown_report import APART, FREE, PATCHED, PINNED, SEQUENTIAL, cell_of
-from gilscope.toolkit.experiments.affinity.plan import Affinity
+from gilscope.toolkit.experiments.affinity.experiment import Affinity
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.report import document
 from gilscope.toolkit.experiments.results import Results

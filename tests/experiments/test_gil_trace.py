@@ -8,7 +8,7 @@ import pytest
 
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.gil_trace import program
-from gilscope.toolkit.experiments.gil_trace.plan import GilTrace
+from gilscope.toolkit.experiments.gil_trace.experiment import GilTrace
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.chrome import write_trace

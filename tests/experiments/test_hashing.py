@@ -10,7 +10,7 @@ import pytest
 from gilscope.toolkit.experiments.base import Effort, Setting
 from gilscope.toolkit.experiments.hashing import program
 from gilscope.toolkit.experiments.hashing.cells import size_text
-from gilscope.toolkit.experiments.hashing.plan import Hashing
+from gilscope.toolkit.experiments.hashing.experiment import Hashing
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.measure.abilities.probe import Abilities
 from gilscope.toolkit.measure.process.child_base import StoppedError

@@ -5,8 +5,8 @@ from __future__ import annotations
 import builtins
 import os
 
-from gilscope.toolkit.race import registry, sync
-from gilscope.toolkit.race.conflicts.engine import Engine
+from gilscope.toolkit.race import site_registry, sync
+from gilscope.toolkit.race.conflicts.handler import Engine
 from gilscope.toolkit.race.core import UnavailableError
 from gilscope.toolkit.race.loading import hook
 from gilscope.toolkit.race.site import OP_PREFIX
@@ -73,7 +73,7 @@ class Session:
     def _start(self) -> None:
         global _used  # noqa: PLW0603  code that was linked with a core's sites needs the ops of that core
         self.core, self.slow_because = load_core(self.wanted or _used)
-        if registry.sites and _used not in {"", self.core.name.lower()}:
+        if site_registry.sites and _used not in {"", self.core.name.lower()}:
             raise RuntimeError(f"this process was checked with the {_used} core; it cannot change to the other one")
         _used = self.core.name.lower()
         self._is_project = hook.project_filter(include=self.include)
@@ -91,7 +91,7 @@ class Session:
 
     def attach(self) -> None:
         """Rewrite the project's functions that are there already."""
-        from gilscope.toolkit.race.loading.attach import attach
+        from gilscope.toolkit.race.loading.rewrite_loaded import attach
         self._undo.append(attach(self.core, self._is_project, self._note_unrewritten))
 
     def compile(self, source: bytes, path: str) -> CodeType:
@@ -105,7 +105,7 @@ class Session:
     def finish(self) -> None:
         """Check no more and write what is known only at the end; the patches stay, as at the end of a process."""
         self.core.stop()
-        if self.engine.heard_any or self.unrewritten or any(site.note is not None for site in registry.sites):
+        if self.engine.heard_any or self.unrewritten or any(site.note is not None for site in site_registry.sites):
             self.engine.finish(self.unrewritten.items())
 
     def stop(self) -> None:
@@ -117,7 +117,7 @@ class Session:
         for undo in reversed(self._undo):
             undo()
         self._undo.clear()
-        if registry.sites:   # what was rewritten meanwhile may run on: modules, closures, threads
+        if site_registry.sites:   # what was rewritten meanwhile may run on: modules, closures, threads
             hook.put_ops(self.core)
         vars(builtins).pop(CHECKING, None)
         Session.current = None

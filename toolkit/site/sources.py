@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
 from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.table import build_tables
-from gilscope.toolkit.report.table.cells import Index
+from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.store import RESULTS, find_runs, is_fleet, load_run, read_header, read_json
 from gilscope.toolkit.store.header import HEADER

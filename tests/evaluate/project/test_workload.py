@@ -12,10 +12,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from gilscope.toolkit.evaluate.project.bench import Bench
-from gilscope.toolkit.evaluate.project.conventions import find_project
-from gilscope.toolkit.evaluate.project.machine import Calibration, Spin
+from gilscope.toolkit.evaluate.project.discovery import find_project
+from gilscope.toolkit.evaluate.project.machine_calibration import Calibration, Spin
 from gilscope.toolkit.evaluate.project.measured import Measured
+from gilscope.toolkit.evaluate.project.where_to_run import Bench
 from gilscope.toolkit.evaluate.project.workload import rounds as workload
 from gilscope.toolkit.evaluate.project.workload.programs.calls import (
     NoWorkError,

@@ -12,7 +12,7 @@ import pytest
 
 from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.conflicts import recorder as engine_record
-from gilscope.toolkit.race.conflicts.engine import Engine
+from gilscope.toolkit.race.conflicts.handler import Engine
 from gilscope.toolkit.race.site import Flag, Kind
 from tests.conformance.builds import ROOT
 from tests.race.fakes.engine import FakeCore, Program
@@ -317,13 +317,13 @@ def test_a_line_that_was_cut_short_costs_no_other(program):
 
 
 def test_the_engine_imports_little():
-    code = ("import sys; before = set(sys.modules); import gilscope.toolkit.race.conflicts.engine; "
+    code = ("import sys; before = set(sys.modules); import gilscope.toolkit.race.conflicts.handler; "
             "print(' '.join(sorted(set(sys.modules) - before)))")
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
                            cwd=ROOT).stdout.split()
     assert set(found) <= {"gilscope", "gilscope.toolkit", "gilscope.toolkit.race", "gilscope.toolkit.race.conflicts",
-                          "gilscope.toolkit.race.conflicts.engine",
-                          "gilscope.toolkit.race.registry", "__future__"}
+                          "gilscope.toolkit.race.conflicts.handler",
+                          "gilscope.toolkit.race.site_registry", "__future__"}
 
 
 @pytest.mark.parametrize("value", [

@@ -8,8 +8,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.commands.doctor.question import Asked, known_as, question_of
-from gilscope.toolkit.commands.fleet import cluster, from_any_folder, meet_ours
+from gilscope.toolkit.commands.doctor.survey_question import Asked, known_as, question_of
+from gilscope.toolkit.commands.fleet.cluster import cluster, from_any_folder, meet_ours
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.evaluate.survey import on_host

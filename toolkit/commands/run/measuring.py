@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.commands.output.preview import rounds_text
+from gilscope.toolkit.commands.output.dry_run import rounds_text
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError

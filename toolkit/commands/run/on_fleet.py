@@ -6,9 +6,9 @@ import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.commands.fleet import cluster, from_any_folder, meet_ours
+from gilscope.toolkit.commands.fleet.cluster import cluster, from_any_folder, meet_ours
 from gilscope.toolkit.commands.output.printing import say
-from gilscope.toolkit.commands.run.remaining import has_enough
+from gilscope.toolkit.commands.run.missing_rounds import has_enough
 from gilscope.toolkit.commands.run.request import (
     make_selection,
     make_settings,

@@ -10,7 +10,7 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.experiments.helpers.web import (
+from gilscope.toolkit.experiments.helpers.http_programs import (
     BACKENDS_MODULE,
     REQUEST_SECONDS,
     aiohttp_parser,

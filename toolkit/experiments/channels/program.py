@@ -10,7 +10,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from gilscope.toolkit.experiments.channels import worker_roles
-from gilscope.toolkit.experiments.channels.links import any_of, open_channels, polling
+from gilscope.toolkit.experiments.channels.open_channels import any_of, open_channels, polling
 from gilscope.toolkit.experiments.channels.start_workers import WorkerFailedError, crew
 from gilscope.toolkit.measure.program.interface import Taken
 from gilscope.toolkit.stats.latency import percentiles

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.experiments.helpers.burners.burning import burning
 from gilscope.toolkit.experiments.helpers.echo import serving
-from gilscope.toolkit.experiments.helpers.timers import set_timer_slack
+from gilscope.toolkit.experiments.helpers.timer_slack import set_timer_slack
 from gilscope.toolkit.measure.program.interface import Taken
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from gilscope.toolkit.experiments.helpers.web import (
+from gilscope.toolkit.experiments.helpers.http_programs import (
     BACKENDS_MODULE,
     REQUEST_SECONDS,
     aiohttp_parser,

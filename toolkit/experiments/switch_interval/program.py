@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gilscope.toolkit.experiments.countdown import program as countdown
-from gilscope.toolkit.experiments.helpers.timers import set_timer_slack
+from gilscope.toolkit.experiments.helpers.timer_slack import set_timer_slack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

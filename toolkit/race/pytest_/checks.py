@@ -11,8 +11,8 @@ from _pytest.reports import CollectErrorRepr
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.foreign import message
 from gilscope.toolkit.race.program.start import make_spool, remove_spool
-from gilscope.toolkit.race.pytest_.frames import without_pytest
-from gilscope.toolkit.race.pytest_.installed import unwatched
+from gilscope.toolkit.race.pytest_.installed_project import unwatched
+from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest
 from gilscope.toolkit.race.report.gather import load
 from gilscope.toolkit.race.report.settings import settings
 from gilscope.toolkit.race.report.text import render_race

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.errors import UnknownNameError
 from gilscope.toolkit.model import Note, Phase
-from gilscope.toolkit.report.table.cells import Absence, Clock, Index, group_of
+from gilscope.toolkit.report.table.observations import Absence, Clock, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.stats.looks import at_last
 from gilscope.toolkit.stats.paired import conclude

@@ -15,10 +15,10 @@ from gilscope.toolkit.builds.pairing import compare_builds as unfair
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.comparison import comparison_document, workload_text
 from gilscope.toolkit.report.document import Duration
-from gilscope.toolkit.report.sentences import title_text
 from gilscope.toolkit.report.table import compare_builds, compare_models
-from gilscope.toolkit.report.table.cells import Absence, group_of
 from gilscope.toolkit.report.table.contrast import pick_clock
+from gilscope.toolkit.report.table.observations import Absence, group_of
+from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import value_text
 from gilscope.toolkit.site.asking import command
 from gilscope.toolkit.site.plain import document_values, shown

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit import temporary
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.evaluate.packages.judge.interpreters import refusal_in
-from gilscope.toolkit.evaluate.project.bench import compiled_into
-from gilscope.toolkit.evaluate.project.machine import Calibration
+from gilscope.toolkit.evaluate.project.machine_calibration import Calibration
 from gilscope.toolkit.evaluate.project.measured import FORCED_OFF, SEED, Measured
+from gilscope.toolkit.evaluate.project.where_to_run import compiled_into
 from gilscope.toolkit.evaluate.project.workload.name_check import is_function, script_of
 from gilscope.toolkit.evaluate.project.workload.schedule import Cell, round_of, seconds_of
 from gilscope.toolkit.evaluate.sections import Missing
@@ -40,9 +40,9 @@ from gilscope.toolkit.stats.words import MIN_ROUNDS
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from gilscope.toolkit.evaluate.project.bench import Bench
-    from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.discovery import Project
     from gilscope.toolkit.evaluate.project.measured import Turn
+    from gilscope.toolkit.evaluate.project.where_to_run import Bench
     from gilscope.toolkit.measure.schedule.measure_round import Taken, Way
     from gilscope.toolkit.model import Build
 

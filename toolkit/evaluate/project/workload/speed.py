@@ -8,8 +8,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.cores import usable_cores
-from gilscope.toolkit.evaluate.project.bench import Shown, short
 from gilscope.toolkit.evaluate.project.measured import FEW, cost_of
+from gilscope.toolkit.evaluate.project.where_to_run import Shown, short
 from gilscope.toolkit.evaluate.project.workload.predict import Round, ceiling, predict
 from gilscope.toolkit.evaluate.project.workload.schedule import Cell
 from gilscope.toolkit.evaluate.project.workload.waits import (

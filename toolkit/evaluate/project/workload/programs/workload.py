@@ -22,7 +22,7 @@ from gilscope.toolkit.evaluate.project.workload.programs.calls import (
     refuse_unawaited,
     shown,
 )
-from gilscope.toolkit.evaluate.project.workload.programs.pools import pools
+from gilscope.toolkit.evaluate.project.workload.programs.native_thread_pools import pools
 from gilscope.toolkit.measure.program.interface import Taken
 
 if TYPE_CHECKING:
