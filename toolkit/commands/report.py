@@ -17,8 +17,8 @@ from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
 from gilscope.toolkit.experiments.as_json import experiments_values
 from gilscope.toolkit.experiments.report import beside, document, experiment_of, figures_of
 from gilscope.toolkit.foreign import visible_all
-from gilscope.toolkit.private import without_places
 from gilscope.toolkit.publish import publish, without_traces
+from gilscope.toolkit.redaction import without_places
 from gilscope.toolkit.report import RENDERERS, markdown, terminal
 from gilscope.toolkit.report.as_json import listed_values, run_values
 from gilscope.toolkit.report.document import Picture

@@ -6,7 +6,7 @@ import builtins
 import os
 
 from gilscope.toolkit.race import site_registry, sync
-from gilscope.toolkit.race.conflicts.handler import Engine
+from gilscope.toolkit.race.conflicts.handler import ConflictHandler
 from gilscope.toolkit.race.core import UnavailableError
 from gilscope.toolkit.race.loading import hook
 from gilscope.toolkit.race.site import OP_PREFIX
@@ -32,17 +32,17 @@ class Session:
         spool: The folder that races are written to; exists.
         core: "c", "python", or "" for the faster one that works.
         include: Globs of modules to check besides the project's.
-        options: What the engine is told: `root`, `target`, `build`, `command`, `sections`, `shared`.
+        options: What the handler of conflicts is told: `root`, `target`, `build`, `command`, `sections`, `shared`.
 
     Attributes:
         core: What keeps clocks and shadow state; from `start` on.
-        engine: What turns conflicts into races; from `start` on.
+        handler: What turns conflicts into races; from `start` on.
         slow_because: Why the pure-Python core is used although nobody asked for it; "" otherwise.
     """
 
     current: Session | None = None
     core: Core
-    engine: Engine
+    handler: ConflictHandler
 
     def __init__(self, *, spool: str, core: str = "", include: Sequence[str] = (),
                  options: Mapping[str, Any] | None = None) -> None:
@@ -82,9 +82,9 @@ class Session:
         pytest = Later({"_pytest.assertion.rewrite": self._rewrite_tests})
         pytest.start()
         self._undo.append(pytest.stop)
-        self.engine = Engine(self.core, self.spool, sync.describe, self.options)
-        self.engine.root_of = sync.root_of
-        self.core.start(self.engine.on_conflict)
+        self.handler = ConflictHandler(self.core, self.spool, sync.describe, self.options)
+        self.handler.root_of = sync.root_of
+        self.core.start(self.handler.on_conflict)
         if self.options.get("shared"):
             self.core.tell_shared()
         _follow_forks()
@@ -105,8 +105,8 @@ class Session:
     def finish(self) -> None:
         """Check no more and write what is known only at the end; the patches stay, as at the end of a process."""
         self.core.stop()
-        if self.engine.heard_any or self.unrewritten or any(site.note is not None for site in site_registry.sites):
-            self.engine.finish(self.unrewritten.items())
+        if self.handler.heard_any or self.unrewritten or any(site.note is not None for site in site_registry.sites):
+            self.handler.finish(self.unrewritten.items())
 
     def stop(self) -> None:
         """End the checking and take all patches back."""
@@ -140,7 +140,7 @@ def _follow_forks() -> None:
 def _after_fork() -> None:
     if (session := Session.current) is not None:
         session.core.after_fork()
-        session.engine.after_fork()
+        session.handler.after_fork()
 
 
 def load_core(wanted: str) -> tuple[Core, str]:

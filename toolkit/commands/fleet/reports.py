@@ -10,8 +10,8 @@ from gilscope.toolkit.commands.streams import inform
 from gilscope.toolkit.errors import BadFileError, ToolkitError, cannot_write
 from gilscope.toolkit.foreign import visible_all
 from gilscope.toolkit.model import Note
-from gilscope.toolkit.private import without_places
 from gilscope.toolkit.publish import publish, without_traces
+from gilscope.toolkit.redaction import without_places
 from gilscope.toolkit.report import markdown, terminal
 from gilscope.toolkit.report.as_json import hosts_values
 from gilscope.toolkit.report.hosts.agreement import hosts_contrasts, measured_host

@@ -28,7 +28,7 @@ ASKED_FOR_SHARED = 64     # uses that may all be of one task's own threads befor
 SHARED = "\0shared"       # no section has this name
 
 
-class Engine:
+class ConflictHandler:
     """Turns a core's conflicts into records in `folder`.
 
     Args:

@@ -58,7 +58,7 @@ class Entry(NamedTuple):
 
 
 class Recorder:
-    """Writes the records of one process; its arguments are `Engine`'s."""
+    """Writes the records of one process; its arguments are `ConflictHandler`'s."""
 
     def __init__(self, core: Core, folder: str, root: str, describe_thread: DescribeThread,
                  options: dict[str, Any]) -> None:

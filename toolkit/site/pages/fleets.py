@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.foreign import visible_all
-from gilscope.toolkit.private import without_places
+from gilscope.toolkit.redaction import without_places
 from gilscope.toolkit.report.hosts.agreement import MeasuredHost
 from gilscope.toolkit.report.hosts.document import hosts_document
 from gilscope.toolkit.site.plain import document_values

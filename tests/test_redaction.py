@@ -3,7 +3,15 @@
 import pytest
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.private import PUBLIC, Private, of_this_machine, refuse, told, without_addresses, without_folders
+from gilscope.toolkit.redaction import (
+    PUBLIC,
+    Private,
+    of_this_machine,
+    refuse,
+    told,
+    without_addresses,
+    without_folders,
+)
 
 ROOT = "/home/ann/my bank"
 

@@ -1,4 +1,4 @@
-"""What the engine records inside the checked program: at once, once, whatever happens around it."""
+"""What the handler of conflicts records inside the checked program: at once, once, whatever happens around it."""
 
 import json
 import os
@@ -12,7 +12,7 @@ import pytest
 
 from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.conflicts import recorder as engine_record
-from gilscope.toolkit.race.conflicts.handler import Engine
+from gilscope.toolkit.race.conflicts.handler import ConflictHandler
 from gilscope.toolkit.race.site import Flag, Kind
 from tests.conformance.builds import ROOT
 from tests.race.fakes.engine import FakeCore, Program
@@ -316,7 +316,7 @@ def test_a_line_that_was_cut_short_costs_no_other(program):
     assert len(program.report().races) == 1
 
 
-def test_the_engine_imports_little():
+def test_the_handler_imports_little():
     code = ("import sys; before = set(sys.modules); import gilscope.toolkit.race.conflicts.handler; "
             "print(' '.join(sorted(set(sys.modules) - before)))")
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
@@ -342,6 +342,6 @@ def test_threads_that_meet_their_first_conflicts_together_share_one_record(tmp_p
         together.wait(120)    # nobody goes on before everybody has made one
 
     monkeypatch.setattr(engine_record.Recorder, "__init__", slowly)
-    engine = Engine(FakeCore(), str(tmp_path), lambda _uid: ("", ()))
+    engine = ConflictHandler(FakeCore(), str(tmp_path), lambda _uid: ("", ()))
     with ThreadPoolExecutor(4) as pool:
         assert len({id(each) for each in pool.map(lambda _: engine.recorder(), range(4))}) == 1

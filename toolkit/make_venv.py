@@ -1,4 +1,4 @@
-"""Make the project's `.venv` on a machine that may have nothing but some Python 3.9: `python3 toolkit/bootstrap.py`.
+"""Make the project's `.venv` on a machine that may have nothing but some Python 3.9: `python3 toolkit/make_venv.py`.
 
 Finds the newest CPython 3.12+ with a GIL that can make an environment, builds one from the distribution's source where
 there is none, and installs the project (editable) with the dependency groups asked for.  Standard library only, POSIX.
