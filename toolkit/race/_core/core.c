@@ -20,7 +20,7 @@
 #include "detection/note_operation.c"
 #include "detection/whole_reads.c"
 #include "detection/hand_off.c"
-#include "thread_names.c"
+#include "names.c"
 #include "state/object_kinds.c"
 #include "ops/variables.c"
 #include "detection/array_parts.c"
