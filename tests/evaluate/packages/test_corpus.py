@@ -14,7 +14,7 @@ from gilscope.toolkit.evaluate.project.racing.tests import check_races
 from gilscope.toolkit.evaluate.project.workload import rounds as workload
 from gilscope.toolkit.evaluate.report.screen import document, exit_code
 from gilscope.toolkit.evaluate.sections import Missing
-from gilscope.toolkit.evaluate.verdict.readiness import may_tell_speed
+from gilscope.toolkit.evaluate.verdict.costs_and_gains import may_tell_speed
 from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import ROOT
 from tests.evaluate.places import compiled, skip_when_busy

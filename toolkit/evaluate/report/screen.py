@@ -15,8 +15,9 @@ from gilscope.toolkit.evaluate.report import forced as forced_text
 from gilscope.toolkit.evaluate.report.doctor import way_to
 from gilscope.toolkit.evaluate.report.table import NOT_QUIET, table
 from gilscope.toolkit.evaluate.sections import Missing
+from gilscope.toolkit.evaluate.verdict.costs_and_gains import may_tell_speed
 from gilscope.toolkit.evaluate.verdict.next_steps import crowds
-from gilscope.toolkit.evaluate.verdict.readiness import as_well, may_tell_speed
+from gilscope.toolkit.evaluate.verdict.unknowns import as_well
 from gilscope.toolkit.report.document import Document, Heading, Lines
 from gilscope.toolkit.report.wording import ratio_number, ratio_text
 from gilscope.toolkit.units import counted, few, format_minutes, format_seconds

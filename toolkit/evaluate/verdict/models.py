@@ -11,7 +11,8 @@ from gilscope.toolkit.evaluate.packages.wording import named
 from gilscope.toolkit.evaluate.project.extensions.facts import NO_EXTENSIONS
 from gilscope.toolkit.evaluate.sections import NO_TIME, UNASKED, Broken, Missing, Races, Workers
 from gilscope.toolkit.evaluate.verdict import own_extensions
-from gilscope.toolkit.evaluate.verdict.readiness import WORTH, may_tell_speed, shared_in_c, ways_left_out
+from gilscope.toolkit.evaluate.verdict.costs_and_gains import WORTH, may_tell_speed
+from gilscope.toolkit.evaluate.verdict.unknowns import shared_in_c, ways_left_out
 from gilscope.toolkit.evaluate.verdict.worker_price import takes
 from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.units import few
