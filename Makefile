@@ -8,7 +8,7 @@ VENV = .venv/bin
 BOOTSTRAP = set -e; for python in python3 python python3.14 python3.13 python3.12 python3.11 python3.10 python3.9; do \
 	if $$python -c 'import sys; sys.exit(sys.version_info < (3, 9))' 2>/dev/null; then found=$$python; break; fi; done; \
 	if [ -z "$$found" ]; then echo "no Python 3.9 or newer found: install one (Debian: apt-get install python3)" >&2; \
-	exit 2; fi; $$found toolkit/bootstrap.py --groups
+	exit 2; fi; $$found toolkit/make_venv.py --groups
 
 # Every build at hand, as the conformance tests want to be told.
 OTHER_BUILDS = $(VENV)/gilscope builds --json | $(VENV)/python -c 'import json, re, sys; print(",".join( \

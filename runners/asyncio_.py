@@ -6,7 +6,7 @@ import inspect
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from gilscope.runners._shared import IN_PROCESS, make_shared
+from gilscope.runners._shared_objects import IN_PROCESS, make_shared
 
 if TYPE_CHECKING:
     import asyncio

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from gilscope.runners import _worker
-from gilscope.runners._shared import IN_PROCESS, make_shared
+from gilscope.runners._shared_objects import IN_PROCESS, make_shared
 from gilscope.runners._teardown import closing, start_closing
 from gilscope.runners.errors import TeardownError
 from gilscope.runners.processes import kill_children, name_semaphores, without_main

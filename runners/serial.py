@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from gilscope.runners._shared import IN_PROCESS, make_shared
+from gilscope.runners._shared_objects import IN_PROCESS, make_shared
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

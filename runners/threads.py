@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from itertools import repeat
 from typing import TYPE_CHECKING, Any
 
-from gilscope.runners._shared import IN_PROCESS, make_shared
+from gilscope.runners._shared_objects import IN_PROCESS, make_shared
 from gilscope.runners._teardown import close_threads, closing
 
 if TYPE_CHECKING:

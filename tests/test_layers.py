@@ -20,7 +20,7 @@ LAYERS = (
     ("gilscope.toolkit.evaluate", "gilscope.toolkit.experiments", "gilscope.toolkit.site", "gilscope.toolkit.fleet"),
     ("gilscope.toolkit.measure", "gilscope.toolkit.gil", "gilscope.toolkit.race", "gilscope.toolkit.report",
      "gilscope.toolkit.publish"),
-    ("gilscope.toolkit.store", "gilscope.toolkit.stats", "gilscope.toolkit.builds", "gilscope.toolkit.private"),
+    ("gilscope.toolkit.store", "gilscope.toolkit.stats", "gilscope.toolkit.builds", "gilscope.toolkit.redaction"),
     ("gilscope.toolkit.model", "gilscope.toolkit.units", "gilscope.toolkit.cores", "gilscope.toolkit.errors",
      "gilscope.toolkit.foreign", "gilscope.toolkit.temporary", "gilscope.toolkit.processes",
      "gilscope.toolkit.bounded_reading"),
@@ -28,13 +28,13 @@ LAYERS = (
     ("gilscope",),   # its version; imports the public names when they are asked for
 )
 # What runs before anything is installed stands beside the layers and knows only what needs no package.
-BESIDE = {"gilscope.toolkit.bootstrap": ("gilscope.toolkit.builds", "gilscope.toolkit.errors",
+BESIDE = {"gilscope.toolkit.make_venv": ("gilscope.toolkit.builds", "gilscope.toolkit.errors",
                                          "gilscope.toolkit.processes")}
 ONLY_IMPORTERS = dict.fromkeys(
     ("gilscope.workloads", "gilscope.runners"),
     tuple(f"gilscope.toolkit.{part}" for part in ("measure", "experiments", "evaluate", "commands")))
 ONLY_PLACES = {
-    "pyperf": ("gilscope.toolkit.measure.process.frame", "gilscope.toolkit.store"),
+    "pyperf": ("gilscope.toolkit.measure.process.child_base", "gilscope.toolkit.store"),
     "rich": ("gilscope.toolkit.report", "gilscope.toolkit.commands"),
     "shtab": ("gilscope.toolkit.commands.completion",),
     "matplotlib": ("gilscope.toolkit.report.figures.plots",),

@@ -25,7 +25,7 @@ else:
 _MODULES = {
     "run": "run.command", "compare": "compare", "report": "report", "race": "race.command", "gil": "gil.command",
     "experiment": "experiment.command", "site": "site", "evaluate": "evaluate", "doctor": "doctor.command",
-    "builds": "builds", "fleet": "fleet", "list": "list_",
+    "builds": "builds", "fleet": "fleet.command", "list": "list_",
 }
 COMMANDS = tuple(_MODULES)
 REFUSED = 2      # the request was wrong

@@ -27,13 +27,13 @@ from math import exp, nan
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.stats.apart import Apart, level
 from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.floor import check_twins
-from gilscope.toolkit.stats.logs import RoundLogs
+from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.looks import at_last, look_after, open_pairs
 from gilscope.toolkit.stats.noise import DRAWS, Noise, pool_noise
 from gilscope.toolkit.stats.ratios import Ratio, compare, judge, simultaneous, verdicts
+from gilscope.toolkit.stats.unpaired import Apart, level
 from tests.stats.matrix import GROUPS, KINDS, group, of_passes, passes, two_runs
 
 if TYPE_CHECKING:

@@ -28,7 +28,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.table import build_tables
-from gilscope.toolkit.report.table.cells import Index
+from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.store import load_run
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from gilscope.toolkit.model import Cell, Run
-    from gilscope.toolkit.report.table.cells import Clock
+    from gilscope.toolkit.report.table.observations import Clock
 
 CLEAR = 1.2
 CLOCKS: tuple[Clock, ...] = ("wall", "cpu")

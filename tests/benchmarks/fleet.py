@@ -24,10 +24,10 @@ import zlib
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from gilscope.toolkit.fleet import host as on_host
+from gilscope.toolkit.fleet import on_host
 from gilscope.toolkit.fleet.connection import RESOURCE, Connection
 from gilscope.toolkit.fleet.measuring import Asked, FleetRun
-from gilscope.toolkit.fleet.starting import local_fleet, quiet_variables
+from gilscope.toolkit.fleet.start_dask import local_fleet, quiet_variables
 from gilscope.toolkit.measure.machine.tree import descendants
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.store import Fleet, FleetStore, HostState, header, load_run, read_fleet

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.fleet import host as on_host
+from gilscope.toolkit.fleet import on_host
 from gilscope.toolkit.processes.supervised import Supervised
-from gilscope.toolkit.store.rounds import Arriving
+from gilscope.toolkit.store.transfer_rounds import Arriving
 from tests.benchmarks.fleet import block
 from tests.conformance.builds import ROOT
 from tests.fakes import MACHINE

@@ -33,7 +33,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.fleet.starting import local_fleet
+from gilscope.toolkit.fleet.start_dask import local_fleet
 from gilscope.toolkit.store import HostState, load_run, read_fleet, read_header
 from gilscope.toolkit.store.header import HEADER, replace_file
 from tests.benchmarks import fleet_child

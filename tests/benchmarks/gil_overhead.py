@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 
 from gilscope.toolkit.gil import preload
-from gilscope.toolkit.stats.together import Together
+from gilscope.toolkit.stats.paired import Together
 from tests.benchmarks.common import build_of
 
 # Every program does a fixed amount of work and prints its wall and CPU seconds.

@@ -28,8 +28,8 @@ from gilscope.toolkit.cli import main as gilscope
 from gilscope.toolkit.commands.run import command
 from gilscope.toolkit.measure.process.running import Answer, Child
 from gilscope.toolkit.measure.process.spec import ChildSpec
-from gilscope.toolkit.measure.schedule.arms import Arms
 from gilscope.toolkit.measure.schedule.scheduler import Scheduler
+from gilscope.toolkit.measure.schedule.start_child import Arms
 from gilscope.toolkit.measure.schedule.turns import InTurn
 from gilscope.toolkit.model import Cell
 

@@ -26,14 +26,14 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.measure.machine.described import this_machine
 from gilscope.toolkit.measure.plan.settings import Settings
-from gilscope.toolkit.measure.schedule.arms import Arms, Start
 from gilscope.toolkit.measure.schedule.scheduler import Scheduler
+from gilscope.toolkit.measure.schedule.start_child import Arms, Start
 from gilscope.toolkit.measure.schedule.turns import InTurn
 from gilscope.toolkit.model import Cell, Run
 from gilscope.toolkit.report.progress import ProgressReporter
-from gilscope.toolkit.report.table.cells import Clock, Index, group_of
+from gilscope.toolkit.report.table.observations import Clock, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.stats.logs import RoundLogs, process_levels, residuals
+from gilscope.toolkit.stats.log_times import RoundLogs, process_levels, residuals
 from gilscope.toolkit.store import Store, load_run
 from tests.benchmarks.common import build_of, prepared
 

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from gilscope.toolkit.cli import main as gilscope
 from gilscope.toolkit.model import Cell
-from gilscope.toolkit.report.table.cells import Index
+from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.store import load_run
 

@@ -31,9 +31,9 @@ from gilscope.toolkit.measure.plan.settings import Settings
 from gilscope.toolkit.measure.prepare.preparation import child_environment, needed_packages, workload_packages
 from gilscope.toolkit.measure.prepare.services import services
 from gilscope.toolkit.measure.process.running import Child, end_all
-from gilscope.toolkit.measure.schedule.arms import Arms
+from gilscope.toolkit.measure.schedule.measure_round import OneByOne, Round
+from gilscope.toolkit.measure.schedule.start_child import Arms
 from gilscope.toolkit.measure.schedule.turns import InTurn
-from gilscope.toolkit.measure.schedule.ways import OneByOne, Round
 from gilscope.toolkit.model import Cell
 from gilscope.workloads import catalog
 from tests.benchmarks.common import build_of
@@ -41,7 +41,7 @@ from tests.benchmarks.common import build_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.measure.schedule.ways import Taken
+    from gilscope.toolkit.measure.schedule.measure_round import Taken
 
 WORKLOADS = ("primes", "nbody", "json_roundtrip", "sha256_64k", "regex", "sort")
 MODELS = (("serial", 1), ("threads", 2), ("subinterpreters", 2), ("processes-forkserver", 2), ("asyncio", 1),

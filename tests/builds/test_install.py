@@ -18,8 +18,8 @@ import pytest
 from gilscope.toolkit.builds import install as installing
 from gilscope.toolkit.builds.install import Request, install
 from gilscope.toolkit.builds.logged_command import CommandFailedError, run_logged
-from gilscope.toolkit.builds.source import apt
 from gilscope.toolkit.builds.source import compile as compiled
+from gilscope.toolkit.builds.source import fetch_by_apt
 from gilscope.toolkit.builds.source.compile import Source, Wanted, build, installed
 from gilscope.toolkit.builds.user_dirs import locked, pythons_dir
 from gilscope.toolkit.errors import BuildError, UnknownNameError
@@ -261,7 +261,7 @@ def test_missing_libraries_are_named_with_their_packages(home):
 
 
 def test_every_way_that_failed_is_told(monkeypatch):
-    monkeypatch.setattr(apt.shutil, "which", lambda *_, **_options: None)
+    monkeypatch.setattr(fetch_by_apt.shutil, "which", lambda *_, **_options: None)
     with pytest.raises(BuildError, match=r"no apt-get(?s:.*)uv: not installed(?s:.*)--source"):
         install(Request(names=("3.14", "3.14t")), lambda _: None)
 
@@ -304,41 +304,41 @@ def test_the_machines_mirrors_are_read_in_both_formats(tmp_path):
         "deb [arch=amd64 signed-by=/k.gpg] http://one.example/debian bookworm main contrib  # note\n")
     (tmp_path / "sources.list.d" / "debian.sources").write_text(DEB822)
     (tmp_path / "sources.list.d" / "other.sources.disabled").write_text(DEB822)
-    assert apt.machine_mirrors(tmp_path) == [
-        apt.Mirror("http://one.example/debian", ("bookworm",), "main contrib", "/k.gpg"),
-        apt.Mirror("http://mirror.example/debian", ("bookworm", "bookworm-updates"), "main",
+    assert fetch_by_apt.machine_mirrors(tmp_path) == [
+        fetch_by_apt.Mirror("http://one.example/debian", ("bookworm",), "main contrib", "/k.gpg"),
+        fetch_by_apt.Mirror("http://mirror.example/debian", ("bookworm", "bookworm-updates"), "main",
                    "/usr/share/keyrings/debian.gpg"),
-        apt.Mirror("http://mirror.example/security", ("bookworm-security",), "main", ""),
+        fetch_by_apt.Mirror("http://mirror.example/security", ("bookworm-security",), "main", ""),
     ]
 
 
 def test_an_inline_key_is_carried_over():
     text = "URIs: http://a\nSuites: sid\nComponents: main\nSigned-By:\n -----BEGIN\n .\n abc\nEnabled: yes\n"
-    (mirror,) = apt._deb822_entries(text)
+    (mirror,) = fetch_by_apt._deb822_entries(text)
     assert mirror.signed_by == "-----BEGIN\n .\n abc"
-    assert "Signed-By: -----BEGIN\n .\n abc\n" in apt.source_entries([mirror], "debian", "bookworm")
+    assert "Signed-By: -----BEGIN\n .\n abc\n" in fetch_by_apt.source_entries([mirror], "debian", "bookworm")
 
 
 def test_newer_suites_are_added_to_the_distributions_own_mirror_only():
-    mirrors = [apt.Mirror("http://a", ("bookworm", "bookworm-updates"), "main", "/k"),
-               apt.Mirror("http://b", ("bookworm-security",), "main", ""),
-               apt.Mirror("http://c", ("nodistro",), "main", "")]
-    assert apt.source_entries(mirrors, "debian", "bookworm") == (
+    mirrors = [fetch_by_apt.Mirror("http://a", ("bookworm", "bookworm-updates"), "main", "/k"),
+               fetch_by_apt.Mirror("http://b", ("bookworm-security",), "main", ""),
+               fetch_by_apt.Mirror("http://c", ("nodistro",), "main", "")]
+    assert fetch_by_apt.source_entries(mirrors, "debian", "bookworm") == (
         "Types: deb-src\nURIs: http://a\nSuites: stable testing unstable bookworm bookworm-updates\n"
         "Components: main\nSigned-By: /k\n")
 
 
 def test_signatures_are_checked_whatever_the_machine_says():
     for line in ('Acquire::AllowInsecureRepositories "true";', 'Acquire::https::Verify-Peer "false";'):
-        kept = bool(apt.OPTIONS_KEPT.fullmatch(line))
+        kept = bool(fetch_by_apt.OPTIONS_KEPT.fullmatch(line))
         assert kept == ("https" in line)  # transport options are the machine's; signatures are not
-    assert apt.OPTIONS_KEPT.fullmatch('Acquire::http::Proxy "http://proxy.example:3128";')
-    assert not apt.OPTIONS_KEPT.fullmatch('APT::Update::Post-Invoke:: "rm -f /var/cache/apt/*";')
+    assert fetch_by_apt.OPTIONS_KEPT.fullmatch('Acquire::http::Proxy "http://proxy.example:3128";')
+    assert not fetch_by_apt.OPTIONS_KEPT.fullmatch('APT::Update::Post-Invoke:: "rm -f /var/cache/apt/*";')
 
 
 def test_package_versions_are_ordered_as_debian_does():
     ordered = ["3.9.1-1", "3.15.0~b2-1", "3.15.0~rc1-1", "3.15.0-1", "3.15.0-2", "3.15.2-1"]
-    assert sorted(ordered[3:] + ordered[:3], key=apt._version_key) == ordered
+    assert sorted(ordered[3:] + ordered[:3], key=fetch_by_apt._version_key) == ordered
 
 
 def test_an_older_release_is_taken_when_the_mirror_lacks_the_newest(tmp_path):
@@ -353,7 +353,7 @@ def test_an_older_release_is_taken_when_the_mirror_lacks_the_newest(tmp_path):
     for name, body in answers.items():
         (commands / name).write_text(f"#!/bin/sh\n{body}\n")
         (commands / name).chmod(0o755)
-    source = apt.DistributionSource(tmp_path, {"PATH": f"{commands}:{os.environ['PATH']}"})
+    source = fetch_by_apt.DistributionSource(tmp_path, {"PATH": f"{commands}:{os.environ['PATH']}"})
     # subprocess looks a command up in the PATH of the environment it is given.
     downloads = tmp_path / "downloads"
     downloads.mkdir()
@@ -371,7 +371,7 @@ def test_the_distributions_source_leaves_the_machines_lists_alone():
         pytest.skip("not a Debian")
     lists = Path("/var/lib/apt/lists")
     before = {path: path.stat().st_mtime_ns for path in lists.glob("*")}
-    with apt.distribution_source(lambda _: None) as source:
+    with fetch_by_apt.distribution_source(lambda _: None) as source:
         assert source.versions("3.13")
         folder = source._folder
     assert not folder.exists()

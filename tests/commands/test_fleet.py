@@ -8,10 +8,10 @@ import pytest
 
 import gilscope
 from gilscope.toolkit.cli import main
-from gilscope.toolkit.commands.fleet import meet_ours
+from gilscope.toolkit.commands.fleet.cluster import meet_ours
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.fleet.connection import FleetLostError, Worker
-from tests.fleet.test_fairness import host
+from tests.fleet.test_host_differences import host
 
 
 class Cluster:
@@ -46,7 +46,7 @@ class Cluster:
 @pytest.fixture
 def shown(monkeypatch, capfd):
     def call(cluster, *words):
-        monkeypatch.setattr("gilscope.toolkit.commands.fleet.Connection", cluster)
+        monkeypatch.setattr("gilscope.toolkit.commands.fleet.command.Connection", cluster)
         code = main(["fleet", *words])
         return code, *capfd.readouterr()
     return call

@@ -6,7 +6,7 @@ import pytest
 
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands.options.files import STDOUT, FileOption
-from gilscope.toolkit.commands.output.documents import Output
+from gilscope.toolkit.commands.output.reports import Output
 from gilscope.toolkit.report.document import Document, Heading
 
 HAVE_BOTH = [["run"], ["report"], ["compare", "A", "B"], ["experiment", "run"], ["experiment", "show", "X"],

@@ -7,14 +7,14 @@ import pytest
 
 from gilscope.toolkit.cli import main, make_parser
 from gilscope.toolkit.commands.run import on_fleet
+from gilscope.toolkit.commands.run.missing_rounds import has_enough
 from gilscope.toolkit.commands.run.on_fleet import words_for_hosts, words_to_go_on
-from gilscope.toolkit.commands.run.remaining import has_enough
 from gilscope.toolkit.commands.run.request import make_selection, make_settings
 from gilscope.toolkit.fleet.measuring import Asked
 from gilscope.toolkit.measure.plan.record import Request
 from tests.commands.test_fleet import Cluster
 from tests.fakes import make_build, make_run
-from tests.fleet.test_fairness import host
+from tests.fleet.test_host_differences import host
 from tests.test_store import write
 
 HERE = {"fleet", "label", "json", "markdown", "dry_run", "resume", "requirements"}   # this machine's, not the hosts'

@@ -9,7 +9,7 @@ import pytest
 
 from gilscope.toolkit.cli import main, make_parser
 from gilscope.toolkit.commands.doctor import on_fleet
-from gilscope.toolkit.commands.fleet import Met
+from gilscope.toolkit.commands.fleet.cluster import Met
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.evaluate.survey import on_host
 from gilscope.toolkit.evaluate.survey.answer import Answer

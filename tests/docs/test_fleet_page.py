@@ -9,7 +9,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from gilscope.toolkit.fleet.starting import quiet_variables
+from gilscope.toolkit.fleet.start_dask import quiet_variables
 from gilscope.toolkit.processes.supervised import Supervised
 from tests.conformance.builds import ROOT
 from tests.docs.pages import blocks, commands

@@ -12,8 +12,8 @@ from gilscope.toolkit.evaluate.evaluation import (
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
 from gilscope.toolkit.evaluate.packages.facts import Distribution, Extension, ImportRun, Load, Seen, Step
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status, Verdict
-from gilscope.toolkit.evaluate.project.conventions import Project
-from gilscope.toolkit.evaluate.requirements.tags import Offered
+from gilscope.toolkit.evaluate.project.discovery import Project
+from gilscope.toolkit.evaluate.requirements.wheel_for_build import Offered
 from gilscope.toolkit.evaluate.sections import (
     Contention,
     Cost,
@@ -35,7 +35,7 @@ from gilscope.toolkit.evaluate.sections import (
 from gilscope.toolkit.evaluate.verdict.answer import answered
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
 from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
-from gilscope.toolkit.evaluate.verdict.words import conclude
+from gilscope.toolkit.evaluate.verdict.readiness import conclude
 from gilscope.toolkit.stats.words import Comparison
 from tests.fakes import make_build
 

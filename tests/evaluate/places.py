@@ -12,8 +12,8 @@ from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.evaluate.packages.distributions import installed, site_folders
 from gilscope.toolkit.evaluate.packages.install.scratch import Scratch
-from gilscope.toolkit.evaluate.project.machine import Calibration
-from gilscope.toolkit.evaluate.verdict.words import may_tell_speed
+from gilscope.toolkit.evaluate.project.machine_calibration import Calibration
+from gilscope.toolkit.evaluate.verdict.costs_and_gains import may_tell_speed
 
 SOURCE = Path(__file__).with_name("variants.c")
 COMPILER = shutil.which("gcc") or shutil.which("cc")

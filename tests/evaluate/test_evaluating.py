@@ -8,15 +8,15 @@ import pytest
 
 from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError
 from gilscope.toolkit.evaluate import evaluating
+from gilscope.toolkit.evaluate.cache import Kept
 from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
 from gilscope.toolkit.evaluate.evaluation import Word
-from gilscope.toolkit.evaluate.kept import Kept
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport
 from gilscope.toolkit.evaluate.packages.install.scratch import Scratch
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.project.cost_and_gain import NO_WORKLOAD, Compared
 from gilscope.toolkit.evaluate.project.installing import Installation
-from gilscope.toolkit.evaluate.project.racing import looks
+from gilscope.toolkit.evaluate.project.racing import workload_then_tests
 from gilscope.toolkit.evaluate.report.screen import exit_code
 from gilscope.toolkit.evaluate.sections import Development, LeftOut, Missing, Sections
 from gilscope.toolkit.measure.machine.alone import WAITING, Turns
@@ -106,7 +106,7 @@ def steps(monkeypatch):
     made = Steps()
     for name in ("diagnose", "with_newest", "measure_workers", "run_tests"):
         monkeypatch.setattr(evaluating, name, getattr(made, name))
-    monkeypatch.setattr(looks, "check_races", made.check_races)
+    monkeypatch.setattr(workload_then_tests, "check_races", made.check_races)
     monkeypatch.setattr(evaluating.scratch, "prepare", made.prepare)
     monkeypatch.setattr(evaluating, "Comparing", made.comparing)
     monkeypatch.setattr(evaluating, "wait_quiet", lambda limit, say: made.step("wait"))
@@ -471,7 +471,8 @@ def test_what_cannot_be_collected_is_left_out_of_all_that_follows(steps, folder,
     out = (LeftOut(file="tests/test_x.py", why="no"),)
     tests = suite(left_out=out)
     monkeypatch.setattr(evaluating, "run_tests", lambda project, bench, *, limit: replace(tests, build=bench.build))
-    monkeypatch.setattr(looks, "check_races", lambda project, *_, **__: seen.append(project.tests) or CLEAN)
+    monkeypatch.setattr(workload_then_tests, "check_races",
+                        lambda project, *_, **__: seen.append(project.tests) or CLEAN)
     evaluate(steps, folder)
     assert seen == [("python", "-m", "pytest", "-q", "--ignore=tests/test_x.py")]
 
@@ -496,7 +497,7 @@ def test_command_that_is_told_asks_about_the_same_builds(steps, folder):
 
 def test_races_are_looked_for_before_python_is_compiled(steps, folder, monkeypatch):
     seen = []
-    monkeypatch.setattr(looks, "check_races", lambda _, bench, **__: seen.append(bench) or CLEAN)
+    monkeypatch.setattr(workload_then_tests, "check_races", lambda _, bench, **__: seen.append(bench) or CLEAN)
     evaluate(steps, folder)
     (folder / "setup.py").write_text("from mypyc.build import mypycify\nsetup(ext_modules=mypycify(['app.py']))\n")
     evaluate(steps, folder)

@@ -7,7 +7,7 @@ from textwrap import dedent
 import pytest
 
 from gilscope.toolkit.experiments.affinity.countdown_report import APART, FREE, PATCHED, PINNED, SEQUENTIAL, cell_of
-from gilscope.toolkit.experiments.affinity.plan import Affinity
+from gilscope.toolkit.experiments.affinity.experiment import Affinity
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.report import document
 from gilscope.toolkit.experiments.results import Results
@@ -25,7 +25,7 @@ TRIAL = dedent("""
     from gilscope.toolkit.experiments.affinity import program as affinity
     from gilscope.toolkit.experiments.countdown import program as countdown
     from gilscope.toolkit.experiments.affinity import pinning
-    from gilscope.toolkit.measure.program.trial import Helper, Trial, TrialSpec
+    from gilscope.toolkit.measure.program.interface import Helper, Trial, TrialSpec
 
     def trial(model, workers, **parameters):
         return Trial(TrialSpec(
@@ -102,7 +102,7 @@ GEVENT = dedent("""
 """)
 
 ONE_CORE = dedent("""
-    from gilscope.toolkit.measure.process.frame import StoppedError
+    from gilscope.toolkit.measure.process.child_base import StoppedError
     with pinning.pinned(sorted(usual)[:1]):
         try:
             affinity.measure(trial(model, 1, work="echo", client="other"))

@@ -12,14 +12,14 @@ from gilscope.toolkit.builds.packages.environment import build_environment
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.experiments.aggregator import program
 from gilscope.toolkit.experiments.aggregator.claims import LOADS, POOL
-from gilscope.toolkit.experiments.aggregator.plan import THEN, Aggregator
+from gilscope.toolkit.experiments.aggregator.experiment import THEN, Aggregator
 from gilscope.toolkit.experiments.base import Effort, Setting
-from gilscope.toolkit.experiments.helpers.web import allow_open_files
+from gilscope.toolkit.experiments.helpers.http_programs import allow_open_files
 from gilscope.toolkit.experiments.libraries import SLOW_PARSER
-from gilscope.toolkit.experiments.load.http.answers import merged
+from gilscope.toolkit.experiments.load.http.backend_answers import merged
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.measure.abilities.probe import Abilities
-from gilscope.toolkit.measure.process.frame import StoppedError
+from gilscope.toolkit.measure.process.child_base import StoppedError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document
 from gilscope.toolkit.report.terminal import render
@@ -32,9 +32,9 @@ from tests.fakes import RunMaker, make_build
 SERVICE = """
 import asyncio, json, os, socket, sys, threading
 from gilscope.toolkit.experiments.load.http.backends import Backend, Counts
-from gilscope.toolkit.experiments.load.http.answers import BACKENDS
+from gilscope.toolkit.experiments.load.http.backend_answers import BACKENDS
 from gilscope.toolkit.experiments.aggregator.program import SERVICES, service
-from gilscope.toolkit.experiments.helpers.web import in_thread
+from gilscope.toolkit.experiments.helpers.http_programs import in_thread
 
 model, workers, broken = sys.argv[1], int(sys.argv[2]), sys.argv[3:]
 try:

@@ -13,11 +13,11 @@ import pytest
 from gilscope.toolkit.experiments.base import Effort, Setting
 from gilscope.toolkit.experiments.channels import cells, program, start_workers, worker_roles
 from gilscope.toolkit.experiments.channels.cells import CONTROLS, CROSSING, FAN_IN, PING_PONG, PIPE, SIMPLE, VIEW, Shape
-from gilscope.toolkit.experiments.channels.plan import Channels
+from gilscope.toolkit.experiments.channels.experiment import Channels
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.measure.abilities.probe import Abilities
-from gilscope.toolkit.measure.process.frame import StoppedError
-from gilscope.toolkit.measure.program.trial import Clock
+from gilscope.toolkit.measure.process.child_base import StoppedError
+from gilscope.toolkit.measure.program.interface import Clock
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document, Lines
 from gilscope.toolkit.report.figures.figure import CategoryFigure, LineFigure

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.experiments.base import Effort
-from gilscope.toolkit.experiments.convoy import cells as convoy_cells
-from gilscope.toolkit.experiments.convoy.by_interval import GRID, THEN, ConvoyInterval
-from gilscope.toolkit.experiments.convoy.plan import Convoy
-from gilscope.toolkit.experiments.intervals import SECONDS as SWITCH_INTERVAL
+from gilscope.toolkit.experiments.convoy import rates_and_latencies as convoy_cells
+from gilscope.toolkit.experiments.convoy.experiment import Convoy
+from gilscope.toolkit.experiments.convoy.interval_experiment import GRID, THEN, ConvoyInterval
 from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.experiments.short_switch_intervals import SECONDS as SWITCH_INTERVAL
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document, Lines
 from gilscope.toolkit.report.terminal import render

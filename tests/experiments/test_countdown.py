@@ -4,7 +4,7 @@ import pyperf
 import pytest
 
 from gilscope.toolkit.experiments.base import Effort
-from gilscope.toolkit.experiments.countdown.plan import Countdown
+from gilscope.toolkit.experiments.countdown.experiment import Countdown
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document

@@ -9,9 +9,9 @@ import pytest
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.downloads import program
 from gilscope.toolkit.experiments.downloads.claims import knee, knee_text, rows_of
-from gilscope.toolkit.experiments.downloads.plan import Downloads
+from gilscope.toolkit.experiments.downloads.experiment import Downloads
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.measure.process.frame import StoppedError
+from gilscope.toolkit.measure.process.child_base import StoppedError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document
 from gilscope.toolkit.report.terminal import render

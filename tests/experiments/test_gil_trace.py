@@ -8,12 +8,12 @@ import pytest
 
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.gil_trace import program
-from gilscope.toolkit.experiments.gil_trace.plan import GilTrace
+from gilscope.toolkit.experiments.gil_trace.experiment import GilTrace
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.chrome import write_trace
 from gilscope.toolkit.gil.summary import summarize
-from gilscope.toolkit.measure.process.frame import StoppedError
+from gilscope.toolkit.measure.process.child_base import StoppedError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.store import file_path
 from tests.experiments.trials import make_trial

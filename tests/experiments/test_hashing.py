@@ -10,11 +10,11 @@ import pytest
 from gilscope.toolkit.experiments.base import Effort, Setting
 from gilscope.toolkit.experiments.hashing import program
 from gilscope.toolkit.experiments.hashing.cells import size_text
-from gilscope.toolkit.experiments.hashing.plan import Hashing
+from gilscope.toolkit.experiments.hashing.experiment import Hashing
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.measure.abilities.probe import Abilities
-from gilscope.toolkit.measure.process.frame import StoppedError
-from gilscope.toolkit.measure.program.trial import Clock
+from gilscope.toolkit.measure.process.child_base import StoppedError
+from gilscope.toolkit.measure.program.interface import Clock
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Banner, Document, Lines
 from gilscope.toolkit.report.terminal import render

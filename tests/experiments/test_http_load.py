@@ -13,7 +13,7 @@ from contextlib import contextmanager
 import pytest
 
 from gilscope.toolkit.experiments.load.http import generator
-from gilscope.toolkit.experiments.load.http.answers import BACKENDS, merge, merged, part
+from gilscope.toolkit.experiments.load.http.backend_answers import BACKENDS, merge, merged, part
 from gilscope.toolkit.experiments.load.http.generator import Generator, Load, growth, judge, parse
 from gilscope.toolkit.experiments.load.open_loop import Tally
 from gilscope.toolkit.stats.latency import LogHistogram

@@ -6,10 +6,10 @@ import pytest
 
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.lost_updates import program, updates
-from gilscope.toolkit.experiments.lost_updates.plan import LostUpdates
+from gilscope.toolkit.experiments.lost_updates.experiment import LostUpdates
 from gilscope.toolkit.experiments.lost_updates.shares import WORDS, share_text
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.measure.process.frame import StoppedError
+from gilscope.toolkit.measure.process.child_base import StoppedError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document
 from gilscope.toolkit.report.terminal import render

@@ -13,8 +13,8 @@ from gilscope.toolkit.experiments.report import document, experiment_of
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.experiments.running import Asked, wanted_gil
 from gilscope.toolkit.measure.abilities.probe import Abilities
-from gilscope.toolkit.measure.process.frame import StoppedError
-from gilscope.toolkit.measure.program.trial import Trial, TrialSpec
+from gilscope.toolkit.measure.process.child_base import StoppedError
+from gilscope.toolkit.measure.program.interface import Trial, TrialSpec
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Duration, Quantity
 from gilscope.toolkit.report.footnotes import Footnotes

@@ -13,10 +13,10 @@ import pytest
 
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.experiments.signals import interrupted, program
+from gilscope.toolkit.experiments.signals import interrupted_process, program
+from gilscope.toolkit.experiments.signals.experiment import Signals
 from gilscope.toolkit.experiments.signals.findings import _why_late
-from gilscope.toolkit.experiments.signals.plan import Signals
-from gilscope.toolkit.measure.process.frame import StoppedError
+from gilscope.toolkit.measure.process.child_base import StoppedError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document
 from gilscope.toolkit.report.terminal import render
@@ -149,8 +149,8 @@ def await_begin(page, process):
 def test_target_whose_starter_is_gone_already_ends(tmp_path):
     (tmp_path / "page").write_bytes(bytes(16))
     done = subprocess.run(
-        [sys.executable, interrupted.__file__, str(tmp_path / "page"), "lock", "0", "1", "1"], input="", text=True,
-        timeout=60, capture_output=True, check=False)
+        [sys.executable, interrupted_process.__file__, str(tmp_path / "page"), "lock", "0", "1", "1"], input="",
+        text=True, timeout=60, capture_output=True, check=False)
     assert done.returncode in {1, -signal.SIGKILL}
     assert (tmp_path / "page").read_bytes() == bytes(16)
 

@@ -5,14 +5,14 @@ from textwrap import dedent
 
 import pytest
 
-from gilscope.toolkit.experiments import intervals
+from gilscope.toolkit.experiments import short_switch_intervals
 from gilscope.toolkit.experiments.base import Effort
-from gilscope.toolkit.experiments.intervals import FINE
 from gilscope.toolkit.experiments.report import document
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.experiments.switch_interval import plan as switch_interval
+from gilscope.toolkit.experiments.short_switch_intervals import FINE
+from gilscope.toolkit.experiments.switch_interval import experiment as switch_interval
 from gilscope.toolkit.experiments.switch_interval import report as switch_interval_report
-from gilscope.toolkit.experiments.switch_interval.plan import SwitchInterval
+from gilscope.toolkit.experiments.switch_interval.experiment import SwitchInterval
 from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import builds, run_child
 from tests.fakes import RunMaker
@@ -25,8 +25,8 @@ TRIAL = dedent("""
     from gilscope.toolkit.experiments.countdown import program as countdown
     from gilscope.toolkit.experiments.helpers import timers
     from gilscope.toolkit.experiments.switch_interval import program as switch_interval
-    from gilscope.toolkit.measure.program.trial import Trial, TrialSpec
-    from gilscope.toolkit.measure.process.frame import StoppedError
+    from gilscope.toolkit.measure.program.interface import Trial, TrialSpec
+    from gilscope.toolkit.measure.process.child_base import StoppedError
 
     def trial(**parameters):
         return Trial(TrialSpec(
@@ -103,8 +103,8 @@ def test_nobody_waits_for_a_gil_without_one_so_there_is_no_fine_timer(run_smoke)
 
 
 def test_other_systems_skip_the_fine_timer(monkeypatch):
-    monkeypatch.setattr(intervals.sys, "platform", "darwin")
-    assert "only Linux" in intervals.no_slack()
+    monkeypatch.setattr(short_switch_intervals.sys, "platform", "darwin")
+    assert "only Linux" in short_switch_intervals.no_slack()
 
 
 def made_up(build="3.14", *, rounds=8, slow=1.4, fine=None):

@@ -2,7 +2,7 @@
 
 import sys
 
-from gilscope.toolkit.measure.program.trial import Trial, TrialSpec
+from gilscope.toolkit.measure.program.interface import Trial, TrialSpec
 
 
 def make_trial(folder, *, workers=2, scales=None, host=sys.executable, **parameters):

@@ -15,7 +15,7 @@ from gilscope.toolkit.builds.find import FoundBuilds
 from gilscope.toolkit.commands import builds, list_, streams
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.measure.abilities.probe import Abilities
-from gilscope.toolkit.measure.process.frame import describe_error, shown
+from gilscope.toolkit.measure.process.child_base import describe_error, shown
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.race.report import github, json_, sarif, text
 from gilscope.toolkit.race.report.model import Race, RaceReport

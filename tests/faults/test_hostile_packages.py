@@ -13,7 +13,7 @@ import pytest
 
 from gilscope.toolkit.builds.user_dirs import uv_command
 from gilscope.toolkit.evaluate.packages.ask.imports import Wanted, import_run
-from gilscope.toolkit.evaluate.packages.install.wheels import pip_of
+from gilscope.toolkit.evaluate.packages.install.fetch_wheels import pip_of
 from tests.conformance.builds import ROOT
 from tests.conftest import SEED
 from tests.evaluate.places import at_hand, build_called, one_of_each

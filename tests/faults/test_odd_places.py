@@ -12,7 +12,7 @@ from gilscope.toolkit.bounded_reading import parse_json, read_bytes, read_text
 from gilscope.toolkit.builds.logged_command import last_lines
 from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.errors import BadFileError, UnknownNameError
-from gilscope.toolkit.evaluate.project.racing import at_once, workload
+from gilscope.toolkit.evaluate.project.racing import tests_in_threads, workload
 from gilscope.toolkit.evaluate.requirements.file import requirement_lines
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.experiments.gil_trace.lanes import traced
@@ -96,8 +96,8 @@ def test_wheel_that_is_no_file_is_refused(kind, tmp_path):
 
 @pytest.mark.parametrize("text", ["[]", "{}", "3", '{"together": "x", "failing": 1, "alone": 2}', '{"calls": null}'])
 def test_what_a_test_has_written_over_is_as_if_it_were_not_there(text, tmp_path):
-    (tmp_path / at_once.TOLD).write_text(text)
-    assert at_once.told(tmp_path) == at_once.AtOnce()
+    (tmp_path / tests_in_threads.TOLD).write_text(text)
+    assert tests_in_threads.told(tmp_path) == tests_in_threads.AtOnce()
     (tmp_path / workload.TOLD).write_text(text)
     assert workload._calls(workload._told(tmp_path)) == 0
 

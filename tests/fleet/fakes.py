@@ -9,7 +9,7 @@ from pathlib import Path
 import gilscope
 from gilscope.toolkit.fleet.connection import FleetLostError, Worker
 from gilscope.toolkit.model import Cell
-from gilscope.toolkit.store.rounds import cut
+from gilscope.toolkit.store.transfer_rounds import cut
 from tests.fakes import RunMaker
 from tests.test_store import write
 

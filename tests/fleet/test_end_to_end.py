@@ -13,13 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.fleet.host import LEASE
-from gilscope.toolkit.fleet.starting import quiet_variables, worker_command
+from gilscope.toolkit.fleet.on_host import LEASE
+from gilscope.toolkit.fleet.start_dask import quiet_variables, worker_command
 from gilscope.toolkit.measure.machine.alone import Turns
 from gilscope.toolkit.processes.supervised import Supervised
 from gilscope.toolkit.store import load_run, read_fleet
 from tests.conformance.builds import ROOT
-from tests.fleet.test_scheduler import listening
+from tests.fleet.test_scheduler_probe import listening
 from tests.measure.children import MARK, still_alive
 from tests.test_run_end_to_end import LIMIT, Folder, wait_until
 

@@ -8,7 +8,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from gilscope.toolkit.fleet.host import LEASE
+from gilscope.toolkit.fleet.on_host import LEASE
 from tests.benchmarks import fleet_kills
 
 pytestmark = [pytest.mark.slow, pytest.mark.newest,

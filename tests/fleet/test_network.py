@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 
-from gilscope.toolkit.fleet.starting import scheduler_command, worker_command
+from gilscope.toolkit.fleet.start_dask import scheduler_command, worker_command
 from tests.fleet.network import MIDDLE, Network, lacking
 from tests.fleet.test_end_to_end import LIMIT, LITTLE, fleets, states, wait_until  # noqa: F401  a fixture
 

@@ -6,7 +6,7 @@ import pytest
 
 from gilscope.toolkit.gil.holders import find_convoys, find_holders, longest_holds
 from gilscope.toolkit.gil.records import Kind, Line, Span, Total
-from gilscope.toolkit.gil.unfinished import last_seen, with_unfinished
+from gilscope.toolkit.gil.unfinished_waits import last_seen, with_unfinished
 from tests.gil.recorded import make_process, make_site, make_thread
 
 OWN = Line("/home/me/program.py", 12, "work")

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.gil.bottleneck import Limiter
 from gilscope.toolkit.gil.diagnosis import diagnose
-from gilscope.toolkit.gil.limits import Limiter
 from gilscope.toolkit.gil.recorder import Recording
 from tests.gil import planted
 from tests.gil.conftest import BUILDS, is_free_threaded

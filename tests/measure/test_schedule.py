@@ -12,10 +12,10 @@ from gilscope.toolkit.measure.plan.settings import Settings
 from gilscope.toolkit.measure.process.inherited import Inherited
 from gilscope.toolkit.measure.process.running import Answer
 from gilscope.toolkit.measure.schedule import scheduler as schedule
-from gilscope.toolkit.measure.schedule.arms import Arms
 from gilscope.toolkit.measure.schedule.failing import HANGS, MOST_HANGS, TRIES, still_lacking
+from gilscope.toolkit.measure.schedule.measure_round import OneByOne
 from gilscope.toolkit.measure.schedule.scheduler import FUTILE_RETAKES, Scheduler
-from gilscope.toolkit.measure.schedule.ways import OneByOne
+from gilscope.toolkit.measure.schedule.start_child import Arms
 from gilscope.toolkit.model import Cell, Phase, Run
 from gilscope.toolkit.processes.lifeline import OPEN_FILES
 from gilscope.toolkit.store import Store, load_run

@@ -4,8 +4,8 @@ import sys
 
 import pytest
 
-from gilscope.toolkit.measure.program import trial as trial_module
-from gilscope.toolkit.measure.program.trial import Taken, Trial, TrialSpec
+from gilscope.toolkit.measure.program import interface as trial_module
+from gilscope.toolkit.measure.program.interface import Taken, Trial, TrialSpec
 
 
 class Turns:

@@ -17,10 +17,10 @@ from gilscope.toolkit.measure.machine.tree import running_cpu_seconds
 from gilscope.toolkit.measure.plan.settings import Settings
 from gilscope.toolkit.measure.prepare.preparation import child_environment
 from gilscope.toolkit.measure.process.running import Child
-from gilscope.toolkit.measure.schedule.arms import Arms
+from gilscope.toolkit.measure.schedule.measure_round import Round
 from gilscope.toolkit.measure.schedule.scheduler import Scheduler
+from gilscope.toolkit.measure.schedule.start_child import Arms
 from gilscope.toolkit.measure.schedule.turns import InTurn
-from gilscope.toolkit.measure.schedule.ways import Round
 from gilscope.toolkit.model import OUT_OF_BUDGET, Cell, Run
 from gilscope.toolkit.store import Store, load_run
 from tests.fakes import MACHINE, make_build

@@ -6,8 +6,8 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.model import OUT_OF_BUDGET, Cell, Phase
-from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.report.document import Lines
+from gilscope.toolkit.report.run_document import run_document
 from tests.fakes import RunMaker
 
 BUILDS = ("3.14", "3.14t")

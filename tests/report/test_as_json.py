@@ -11,8 +11,8 @@ import pytest
 from gilscope.toolkit import cli, report
 from gilscope.toolkit.experiments.as_json import experiments_values
 from gilscope.toolkit.report import as_json
-from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.report.document import Document, Heading, Lines
+from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.table import build_tables, compare_builds, compare_runs, gate
 from gilscope.toolkit.report.wording import interval_text
 from gilscope.toolkit.store import list_runs, load_run

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.report import markdown, terminal
-from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.report.comparison import comparison_document
+from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.table import compare_builds, compare_models
 from tests.fakes import make_run
 

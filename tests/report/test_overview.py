@@ -4,8 +4,8 @@ from dataclasses import replace
 
 from gilscope.toolkit.model import Cell, Phase
 from gilscope.toolkit.report import terminal
-from gilscope.toolkit.report.build import overview_document, run_document
 from gilscope.toolkit.report.document import Table
+from gilscope.toolkit.report.run_document import overview_document, run_document
 from gilscope.toolkit.report.wording import entry_text
 from tests.fakes import RunMaker, make_run
 

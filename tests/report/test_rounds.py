@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.report.build import about, run_document
+from gilscope.toolkit.report.run_document import about, run_document
 from gilscope.toolkit.report.terminal import render
 from tests.fakes import make_run
 

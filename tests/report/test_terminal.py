@@ -5,12 +5,12 @@ import pytest
 
 from gilscope.toolkit.model import Cell, Note
 from gilscope.toolkit.report import RENDERERS, terminal
-from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 from gilscope.toolkit.report.layout import split_columns
 from gilscope.toolkit.report.markdown import render as render_markdown
-from gilscope.toolkit.report.sentences import fit_lines
+from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.table import ScalingFit
+from gilscope.toolkit.report.table_sentences import fit_lines
 from gilscope.toolkit.report.wording import entry_text
 from gilscope.toolkit.stats.scaling import fit_scaling
 from tests.fakes import RunMaker, make_run

@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 from gilscope.toolkit.cli import main
-from gilscope.toolkit.private import PUBLIC, Private
+from gilscope.toolkit.redaction import PUBLIC, Private
 from gilscope.toolkit.site.checking import site_leaks
 from tests.site.made import EXAMPLE
 

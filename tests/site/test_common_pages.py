@@ -7,9 +7,9 @@ import pytest
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.table import build_tables
-from gilscope.toolkit.report.table.advice import Open
-from gilscope.toolkit.report.table.cells import Index
+from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
+from gilscope.toolkit.report.table.recommendation import Open
 from gilscope.toolkit.site.badge import badge_values
 from gilscope.toolkit.site.pages.compare import compare_run, compare_values, source_of
 from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values

@@ -8,7 +8,7 @@ import pytest
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.table import build_tables
-from gilscope.toolkit.report.table.cells import Index
+from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.site.pages.compare import compare_run
 from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values

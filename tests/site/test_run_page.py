@@ -7,8 +7,8 @@ import pytest
 
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.as_json import run_values
-from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.report.document import Table
+from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.wording import entry_text
 from gilscope.toolkit.site.pages.run import run_page
 from tests.fakes import make_run

@@ -8,10 +8,10 @@ import pytest
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.private import PUBLIC, Private
 from gilscope.toolkit.race.report import json_
 from gilscope.toolkit.race.report.model import Race, RaceReport, Shared
 from gilscope.toolkit.race.verdicts import LOST
+from gilscope.toolkit.redaction import PUBLIC, Private
 from gilscope.toolkit.report.document import Document, Heading, Picture, Verdict
 from gilscope.toolkit.site.single.page import SinglePage
 from gilscope.toolkit.site.single.races import race_values

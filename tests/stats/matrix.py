@@ -6,7 +6,7 @@ from itertools import accumulate
 from math import exp, log1p
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.stats.logs import RoundLogs, process_levels
+from gilscope.toolkit.stats.log_times import RoundLogs, process_levels
 
 if TYPE_CHECKING:
     import random

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gilscope.toolkit.stats.best import best
-from gilscope.toolkit.stats.logs import RoundLogs
+from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import Noise, pool_noise
 from tests.stats.matrix import group
 

@@ -7,7 +7,7 @@ import pytest
 
 from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.estimators import huber
-from gilscope.toolkit.stats.logs import RoundLogs
+from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import Noise, _pull, pool_noise, scale_of_differences
 from gilscope.toolkit.stats.ratios import compare
 from tests.stats.matrix import group

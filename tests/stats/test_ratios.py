@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gilscope.toolkit.stats.distributions import t_quantile
-from gilscope.toolkit.stats.logs import RoundLogs
+from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import Noise
 from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, judge, rounds_until, simultaneous, verdicts
 

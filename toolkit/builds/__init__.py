@@ -1,5 +1,5 @@
 """Which Pythons there are, how fair a pair of them is, how to get more, and the packages each needs.
 
-`user_dirs`, `logged_command` and `source` also run under Python 3.9: `toolkit/bootstrap.py` uses them where nothing
+`user_dirs`, `logged_command` and `source` also run under Python 3.9: `toolkit/make_venv.py` uses them where nothing
 newer exists.
 """

@@ -1,6 +1,6 @@
 """Get interpreters: from uv where it can download them, else built as a pair from one source with the same flags.
 
-Downloading and compiling are `apt`'s and `compile`'s; this decides what is needed and from where.
+Downloading and compiling are `fetch_by_apt`'s and `compile`'s; this decides what is needed and from where.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.builds.source import compile as compiled
-from gilscope.toolkit.builds.source.apt import distribution_source
 from gilscope.toolkit.builds.source.compile import OPTIONAL_MODULES, Source, Step, Wanted
+from gilscope.toolkit.builds.source.fetch_by_apt import distribution_source
 from gilscope.toolkit.builds.user_dirs import data_dir, uv_command
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.foreign import uncoloured
@@ -30,8 +30,8 @@ from gilscope.toolkit.processes.supervised import run
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.builds.source.apt import DistributionSource
     from gilscope.toolkit.builds.source.compile import Installed, Report
+    from gilscope.toolkit.builds.source.fetch_by_apt import DistributionSource
 
 # What "the newest pair" tries when no version is named.  3.12 has no free-threaded build.
 NEWEST_FIRST = ("3.15", "3.14", "3.13")

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.pairing import compare_builds as unfair
+from gilscope.toolkit.commands.fleet.reports import contrasted, fleet_hosts, shared_hosts
 from gilscope.toolkit.commands.options.common import duration, growth, positive
 from gilscope.toolkit.commands.options.files import add_output
-from gilscope.toolkit.commands.output.documents import Output
 from gilscope.toolkit.commands.output.printing import say
-from gilscope.toolkit.commands.over_hosts import contrasted, fleet_hosts, shared_hosts
-from gilscope.toolkit.commands.run.again import LEAST_ROUNDS, Again, measure_again
+from gilscope.toolkit.commands.output.reports import Output
+from gilscope.toolkit.commands.run.compare_again import LEAST_ROUNDS, Again, measure_again
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.as_json import compare_values, hosts_compare_values
@@ -28,7 +28,7 @@ from gilscope.toolkit.store import Store, find_label, load_run
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.commands.over_hosts import Hosts
+    from gilscope.toolkit.commands.fleet.reports import Hosts
     from gilscope.toolkit.model import Run
     from gilscope.toolkit.report.table import Contrast, Gate
 

@@ -15,14 +15,14 @@ from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.commands.options.common import add_build, duration, positive
 from gilscope.toolkit.commands.options.files import PLAN, STDOUT, PlanFile, add_output, add_page
-from gilscope.toolkit.commands.output.documents import Output
 from gilscope.toolkit.commands.output.figures import python_that_draws
 from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.output.reports import Output
 from gilscope.toolkit.errors import BuildError, ToolkitError, UnknownNameError, cannot_write
+from gilscope.toolkit.evaluate.cache import Kept
 from gilscope.toolkit.evaluate.evaluating import BUDGET, Asked, Evaluator
-from gilscope.toolkit.evaluate.kept import Kept
-from gilscope.toolkit.evaluate.report import ci, first, own_extensions, picture, plan_file, screen
+from gilscope.toolkit.evaluate.report import first, github_workflow, own_extensions, picture, plan_file, screen
 from gilscope.toolkit.evaluate.report import forced as forced_text
 from gilscope.toolkit.evaluate.report.explain_package import Beside, explain
 from gilscope.toolkit.evaluate.report.json_ import plain
@@ -133,8 +133,8 @@ def _add_results(group: Any) -> None:
     group.add_argument("--figure", metavar="FOLDER", type=Path,
                        help="Draw gain and cost into FOLDER as SVG and PNG; Markdown shows it.")
     group.add_argument("--ci", choices=("github",),
-                       help=f"Write {ci.PLACE} into the project: its tests on builds without a GIL, and wheels where "
-                            "it has C code. A file that is there stays.")
+                       help=f"Write {github_workflow.PLACE} into the project: its tests on builds without a GIL, and "
+                            "wheels where it has C code. A file that is there stays.")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -144,7 +144,7 @@ def run(args: argparse.Namespace) -> int:
                   threads=args.threads or 0, extras=tuple(args.extra), labels=args.builds, added=tuple(args.build))
     page = HtmlFile(args.html, say) if args.html else None
     found = find_builds(args.build, project_dir=Path.cwd())
-    if args.ci and (place := args.path / ci.PLACE).exists():
+    if args.ci and (place := args.path / github_workflow.PLACE).exists():
         raise ToolkitError(f"{place} is there already: remove it to have it written anew, or leave --ci out")
     evaluator = Evaluator(asked, _targets(found, args.builds), found.builds, say, kept=lambda project, builds: Kept(
         project.root, builds, fresh=args.fresh, outputs=_outputs(args)))
@@ -160,9 +160,10 @@ def run(args: argparse.Namespace) -> int:
     output.show(document, _with_picture(evaluation, document, args))
     output.finish(lambda: plain(evaluation))
     if args.ci:
-        _write(args.path / ci.PLACE, ci.workflow(evaluation.project, [each.build for each in evaluation.builds],
-                                                 extensions=evaluation.extensions.any))
-        say(f"wrote {args.path / ci.PLACE}")
+        place = args.path / github_workflow.PLACE
+        _write(place, github_workflow.workflow(evaluation.project, [each.build for each in evaluation.builds],
+                                               extensions=evaluation.extensions.any))
+        say(f"wrote {place}")
     if page:
         cards = [] if args.explain else conclusion_cards(plain(evaluation))
         page.write("verdict.html", verdict_values(document, cards), root=str(evaluation.project.root))
@@ -192,7 +193,7 @@ def _with_picture(evaluation: Evaluation, document: Document, args: argparse.Nam
 
 def _outputs(args: argparse.Namespace) -> list[Path]:
     """Return the files that this call writes."""
-    named = [args.json, args.markdown, args.html, args.plan, args.path / ci.PLACE]
+    named = [args.json, args.markdown, args.html, args.plan, args.path / github_workflow.PLACE]
     if args.figure is not None:
         named += [args.figure / f"{picture.NAME}{suffix}" for suffix in (".svg", ".png")]
     return [Path(each) for each in named if each is not None and each != STDOUT]

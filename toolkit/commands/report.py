@@ -6,23 +6,23 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.commands.fleet.reports import Hosts, fleet_hosts, publish_hosts, reported
 from gilscope.toolkit.commands.options.files import STDOUT, add_output, add_page
-from gilscope.toolkit.commands.output.documents import Output
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.commands.output.printing import say
-from gilscope.toolkit.commands.over_hosts import Hosts, fleet_hosts, publish_hosts, reported
+from gilscope.toolkit.commands.output.reports import Output
 from gilscope.toolkit.commands.streams import inform
 from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
 from gilscope.toolkit.experiments.as_json import experiments_values
 from gilscope.toolkit.experiments.report import beside, document, experiment_of, figures_of
 from gilscope.toolkit.foreign import visible_all
-from gilscope.toolkit.private import without_places
 from gilscope.toolkit.publish import publish, without_traces
+from gilscope.toolkit.redaction import without_places
 from gilscope.toolkit.report import RENDERERS, markdown, terminal
 from gilscope.toolkit.report.as_json import listed_values, run_values
-from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.report.document import Picture
+from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.run_list import runs_document
 from gilscope.toolkit.site.pages.run import run_page
 from gilscope.toolkit.site.single.reports import report_values

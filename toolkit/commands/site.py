@@ -15,7 +15,7 @@ from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.report import document, experiment_of, figures_of
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.private import of_this_machine, told
+from gilscope.toolkit.redaction import of_this_machine, told
 from gilscope.toolkit.report.document import Picture
 from gilscope.toolkit.report.figures.drawing import CannotDrawError, draw_figures
 from gilscope.toolkit.site.making import Asked, check_site, make_site

@@ -22,32 +22,32 @@ from gilscope.toolkit.evaluate.evaluation import (
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Options, diagnose, reference_of, with_newest
 from gilscope.toolkit.evaluate.packages.install import scratch
 from gilscope.toolkit.evaluate.packages.install.installing import name_of
-from gilscope.toolkit.evaluate.project.bench import Bench
-from gilscope.toolkit.evaluate.project.conventions import (
+from gilscope.toolkit.evaluate.project.ci_and_classifiers import upkeep
+from gilscope.toolkit.evaluate.project.cost_and_gain import Compared, Comparing
+from gilscope.toolkit.evaluate.project.discovery import (
     find_project,
     needed_to_run,
     with_built,
     without_measuring,
 )
-from gilscope.toolkit.evaluate.project.cost_and_gain import Compared, Comparing
 from gilscope.toolkit.evaluate.project.extensions.building import Place, own_builds
 from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
-from gilscope.toolkit.evaluate.project.extensions.finding import find_extensions
+from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
 from gilscope.toolkit.evaluate.project.extensions.staging import stage
 from gilscope.toolkit.evaluate.project.fingerprint import digest, sums
 from gilscope.toolkit.evaluate.project.installing import Installation, built_before, install_project, keep_built
-from gilscope.toolkit.evaluate.project.machine import wait_quiet
-from gilscope.toolkit.evaluate.project.racing.at_once import NEEDED as NEEDED_AT_ONCE
-from gilscope.toolkit.evaluate.project.racing.looks import Wanted, look_for_races
+from gilscope.toolkit.evaluate.project.machine_calibration import wait_quiet
+from gilscope.toolkit.evaluate.project.racing.tests_in_threads import NEEDED as NEEDED_AT_ONCE
+from gilscope.toolkit.evaluate.project.racing.workload_then_tests import Wanted, look_for_races
 from gilscope.toolkit.evaluate.project.suite.leaving_out import without
 from gilscope.toolkit.evaluate.project.suite.running import needed_by, run_tests
-from gilscope.toolkit.evaluate.project.upkeep import upkeep
+from gilscope.toolkit.evaluate.project.where_to_run import Bench
 from gilscope.toolkit.evaluate.project.workers.cost import LIMIT as WORKERS_LIMIT
 from gilscope.toolkit.evaluate.project.workers.cost import measure_workers, modules_inside
 from gilscope.toolkit.evaluate.project.workload.name_check import refuse_misnamed
 from gilscope.toolkit.evaluate.requirements.closure import Apart, apart, reached
 from gilscope.toolkit.evaluate.requirements.locks import Graph, Locked, read_graph, read_lock
-from gilscope.toolkit.evaluate.requirements.tags import offered
+from gilscope.toolkit.evaluate.requirements.wheel_for_build import offered
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
     UNASKED,
@@ -62,15 +62,15 @@ from gilscope.toolkit.evaluate.sections import (
 from gilscope.toolkit.evaluate.verdict.answer import answered
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
 from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
-from gilscope.toolkit.evaluate.verdict.words import conclude
+from gilscope.toolkit.evaluate.verdict.readiness import conclude
 from gilscope.toolkit.measure.machine.alone import WAITING, Turns
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from gilscope.toolkit.evaluate.kept import Kept
-    from gilscope.toolkit.evaluate.project.conventions import Project
-    from gilscope.toolkit.evaluate.requirements.tags import Offered
+    from gilscope.toolkit.evaluate.cache import Kept
+    from gilscope.toolkit.evaluate.project.discovery import Project
+    from gilscope.toolkit.evaluate.requirements.wheel_for_build import Offered
     from gilscope.toolkit.model import Build
 
 BUDGET = 600.0           # seconds

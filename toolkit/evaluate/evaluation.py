@@ -13,9 +13,9 @@ from gilscope.toolkit.evaluate.sections import UNASKED
 if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.decision import Answer, Step, Upkeep
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport
-    from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.discovery import Project
     from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
-    from gilscope.toolkit.evaluate.requirements.tags import Offered
+    from gilscope.toolkit.evaluate.requirements.wheel_for_build import Offered
     from gilscope.toolkit.evaluate.sections import (
         Broken,
         Contention,

@@ -10,7 +10,7 @@ from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.report import experiment_of
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.report.as_json import finite, floor_values, head, measured, summary
-from gilscope.toolkit.report.table.cells import Index
+from gilscope.toolkit.report.table.observations import Index
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -13,18 +13,18 @@ if TYPE_CHECKING:
 
 # By name: where its class is.  Imported when asked for.
 EXPERIMENTS = {
-    "countdown": "gilscope.toolkit.experiments.countdown.plan:Countdown",
-    "switch-interval": "gilscope.toolkit.experiments.switch_interval.plan:SwitchInterval",
-    "hashing": "gilscope.toolkit.experiments.hashing.plan:Hashing",
-    "convoy": "gilscope.toolkit.experiments.convoy.plan:Convoy",
-    "convoy-interval": "gilscope.toolkit.experiments.convoy.by_interval:ConvoyInterval",
-    "affinity": "gilscope.toolkit.experiments.affinity.plan:Affinity",
-    "gil-trace": "gilscope.toolkit.experiments.gil_trace.plan:GilTrace",
-    "signals": "gilscope.toolkit.experiments.signals.plan:Signals",
-    "lost-updates": "gilscope.toolkit.experiments.lost_updates.plan:LostUpdates",
-    "downloads": "gilscope.toolkit.experiments.downloads.plan:Downloads",
-    "aggregator": "gilscope.toolkit.experiments.aggregator.plan:Aggregator",
-    "channels": "gilscope.toolkit.experiments.channels.plan:Channels",
+    "countdown": "gilscope.toolkit.experiments.countdown.experiment:Countdown",
+    "switch-interval": "gilscope.toolkit.experiments.switch_interval.experiment:SwitchInterval",
+    "hashing": "gilscope.toolkit.experiments.hashing.experiment:Hashing",
+    "convoy": "gilscope.toolkit.experiments.convoy.experiment:Convoy",
+    "convoy-interval": "gilscope.toolkit.experiments.convoy.interval_experiment:ConvoyInterval",
+    "affinity": "gilscope.toolkit.experiments.affinity.experiment:Affinity",
+    "gil-trace": "gilscope.toolkit.experiments.gil_trace.experiment:GilTrace",
+    "signals": "gilscope.toolkit.experiments.signals.experiment:Signals",
+    "lost-updates": "gilscope.toolkit.experiments.lost_updates.experiment:LostUpdates",
+    "downloads": "gilscope.toolkit.experiments.downloads.experiment:Downloads",
+    "aggregator": "gilscope.toolkit.experiments.aggregator.experiment:Aggregator",
+    "channels": "gilscope.toolkit.experiments.channels.experiment:Channels",
 }
 
 

@@ -10,11 +10,11 @@ from gilscope.toolkit.errors import BadFileError, ToolkitError
 from gilscope.toolkit.experiments import catalog
 from gilscope.toolkit.experiments.base import Effort
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.report.build import about, builds_table
 from gilscope.toolkit.report.document import Banner, Document, Heading, Lines, Picture
 from gilscope.toolkit.report.figures.drawing import draw_figures
 from gilscope.toolkit.report.figures.figure import shows_something
-from gilscope.toolkit.report.sentences import noise_line
+from gilscope.toolkit.report.run_document import about, builds_table
+from gilscope.toolkit.report.table_sentences import noise_line
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -7,7 +7,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.document import Duration, Entry, Quantity
-from gilscope.toolkit.report.table.cells import Absence, Index, group_of
+from gilscope.toolkit.report.table.observations import Absence, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.stats.sample import Summary, summarize
 from gilscope.toolkit.store import file_path

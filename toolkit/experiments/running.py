@@ -21,10 +21,10 @@ from gilscope.toolkit.measure.prepare.preparation import (
     needed_packages,
     with_installer_reasons,
 )
-from gilscope.toolkit.measure.program.trial import TrialSpec
-from gilscope.toolkit.measure.schedule.arms import Start, gil_control
+from gilscope.toolkit.measure.program.interface import TrialSpec
 from gilscope.toolkit.measure.schedule.failing import still_lacking
 from gilscope.toolkit.measure.schedule.scheduler import Scheduler
+from gilscope.toolkit.measure.schedule.start_child import Start, gil_control
 from gilscope.toolkit.model import Note, Run
 from gilscope.toolkit.store import Store
 from gilscope.toolkit.store.checking import typed

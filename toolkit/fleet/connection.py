@@ -20,8 +20,8 @@ from urllib.parse import urlsplit
 
 import gilscope
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.fleet import host as on_host
-from gilscope.toolkit.fleet.scheduler import problem_of
+from gilscope.toolkit.fleet import on_host
+from gilscope.toolkit.fleet.scheduler_probe import problem_of
 from gilscope.toolkit.store.labels import can_be_label
 from gilscope.toolkit.units import counted, few
 
@@ -233,7 +233,7 @@ class Connection:
         return {each.name: answer if isinstance(answer := told.get(each.address), str) else "" for each in workers}
 
     def facts(self, workers: Sequence[Worker]) -> dict[str, dict[str, Any]]:
-        """Return by name, in order, what `host.facts` tells on each host; one that goes away meanwhile is left out.
+        """Return by name, in order, what `on_host.facts` tells on each host; one that goes away meanwhile is left out.
 
         Raises:
             FleetLostError: the scheduler is gone.
@@ -254,7 +254,7 @@ class Connection:
         return {each.name: found[each.name] for each in workers if each.name in found}
 
     def ask(self, worker: Worker, session: str, command: Sequence[str] | None, since: int, block: bytes) -> None:
-        """Ask a host to go on with a run; see `host.advance`.  `next_answer` has what comes of it."""
+        """Ask a host to go on with a run; see `on_host.advance`.  `next_answer` has what comes of it."""
         self._submit(worker, _advance, session, None if command is None else [*command], since, block)
 
     def _submit(self, worker: Worker, function: Callable[..., Any], *words: Any) -> None:

@@ -14,14 +14,14 @@ from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.fleet.connection import MEET_SECONDS, Connection, FleetLostError, Worker, same_version
 from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState
-from gilscope.toolkit.store.rounds import Arriving, Pace, cut
+from gilscope.toolkit.store.transfer_rounds import Arriving, Pace, cut
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from gilscope.toolkit.fleet.host import Answer
+    from gilscope.toolkit.fleet.on_host import Answer
 
 TRIES = 3                # of a host that measures no round in between, until it is given up
 PATIENCE = 60.0          # seconds that hosts which went away are waited for when no other measures any more

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.fleet.connection import EXTRA, RESOURCE, FleetLostError, is_plain, log_nothing_here
-from gilscope.toolkit.fleet.starting import QUIET
+from gilscope.toolkit.fleet.start_dask import QUIET
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -5,22 +5,22 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.gil.bottleneck import find_limit
 from gilscope.toolkit.gil.holders import find_convoys, find_holders, longest_holds
-from gilscope.toolkit.gil.limits import find_limit
 from gilscope.toolkit.gil.recorder import queued_share
 from gilscope.toolkit.gil.summary import summarize
-from gilscope.toolkit.gil.unfinished import last_seen, with_unfinished
+from gilscope.toolkit.gil.unfinished_waits import last_seen, with_unfinished
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import Any
 
+    from gilscope.toolkit.gil.bottleneck import Limit
     from gilscope.toolkit.gil.holders import Convoy, Hold, Holder
-    from gilscope.toolkit.gil.limits import Limit
     from gilscope.toolkit.gil.recorder import Recording
     from gilscope.toolkit.gil.rerun_without_gil import WithoutGil
     from gilscope.toolkit.gil.summary import Summary
-    from gilscope.toolkit.gil.unfinished import Last
+    from gilscope.toolkit.gil.unfinished_waits import Last
 
 SCHEMA = "gilscope/gil/1"
 

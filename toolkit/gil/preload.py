@@ -11,7 +11,7 @@ import platform
 import sys
 from pathlib import Path
 
-from gilscope.toolkit.builds.c_library import CompileError, c_compiler, compile_library
+from gilscope.toolkit.builds.compile_library import CompileError, c_compiler, compile_library
 from gilscope.toolkit.builds.user_dirs import cache_dir
 from gilscope.toolkit.errors import ToolkitError
 

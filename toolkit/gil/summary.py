@@ -1,6 +1,6 @@
 """What recorded processes come to: shares, per thread, the longest wait, who waited where, and what measuring cost.
 
-Who made them wait is told by `holders`, and what limits the program by `limits`.
+Who made them wait is told by `holders`, and what limits the program by `bottleneck`.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 A kill -9 lets nobody clean up, and a process that hangs would stay for ever.  Its standard input is a pipe that nobody
 writes to.  When the far end goes, the kernel signals the session's process group: no thread waits, nothing polls.
 
-Run as a program, this file does that for a command that knows nothing of it: see `starting`.
+Run as a program, this file does that for a command that knows nothing of it: see `fleet.start_dask`.
 """
 
 from __future__ import annotations

@@ -5,8 +5,8 @@ from __future__ import annotations
 import builtins
 import os
 
-from gilscope.toolkit.race import registry, sync
-from gilscope.toolkit.race.conflicts.engine import Engine
+from gilscope.toolkit.race import site_registry, sync
+from gilscope.toolkit.race.conflicts.handler import ConflictHandler
 from gilscope.toolkit.race.core import UnavailableError
 from gilscope.toolkit.race.loading import hook
 from gilscope.toolkit.race.site import OP_PREFIX
@@ -32,17 +32,17 @@ class Session:
         spool: The folder that races are written to; exists.
         core: "c", "python", or "" for the faster one that works.
         include: Globs of modules to check besides the project's.
-        options: What the engine is told: `root`, `target`, `build`, `command`, `sections`, `shared`.
+        options: What the handler of conflicts is told: `root`, `target`, `build`, `command`, `sections`, `shared`.
 
     Attributes:
         core: What keeps clocks and shadow state; from `start` on.
-        engine: What turns conflicts into races; from `start` on.
+        handler: What turns conflicts into races; from `start` on.
         slow_because: Why the pure-Python core is used although nobody asked for it; "" otherwise.
     """
 
     current: Session | None = None
     core: Core
-    engine: Engine
+    handler: ConflictHandler
 
     def __init__(self, *, spool: str, core: str = "", include: Sequence[str] = (),
                  options: Mapping[str, Any] | None = None) -> None:
@@ -73,7 +73,7 @@ class Session:
     def _start(self) -> None:
         global _used  # noqa: PLW0603  code that was linked with a core's sites needs the ops of that core
         self.core, self.slow_because = load_core(self.wanted or _used)
-        if registry.sites and _used not in {"", self.core.name.lower()}:
+        if site_registry.sites and _used not in {"", self.core.name.lower()}:
             raise RuntimeError(f"this process was checked with the {_used} core; it cannot change to the other one")
         _used = self.core.name.lower()
         self._is_project = hook.project_filter(include=self.include)
@@ -82,16 +82,16 @@ class Session:
         pytest = Later({"_pytest.assertion.rewrite": self._rewrite_tests})
         pytest.start()
         self._undo.append(pytest.stop)
-        self.engine = Engine(self.core, self.spool, sync.describe, self.options)
-        self.engine.root_of = sync.root_of
-        self.core.start(self.engine.on_conflict)
+        self.handler = ConflictHandler(self.core, self.spool, sync.describe, self.options)
+        self.handler.root_of = sync.root_of
+        self.core.start(self.handler.on_conflict)
         if self.options.get("shared"):
             self.core.tell_shared()
         _follow_forks()
 
     def attach(self) -> None:
         """Rewrite the project's functions that are there already."""
-        from gilscope.toolkit.race.loading.attach import attach
+        from gilscope.toolkit.race.loading.rewrite_loaded import attach
         self._undo.append(attach(self.core, self._is_project, self._note_unrewritten))
 
     def compile(self, source: bytes, path: str) -> CodeType:
@@ -105,8 +105,8 @@ class Session:
     def finish(self) -> None:
         """Check no more and write what is known only at the end; the patches stay, as at the end of a process."""
         self.core.stop()
-        if self.engine.heard_any or self.unrewritten or any(site.note is not None for site in registry.sites):
-            self.engine.finish(self.unrewritten.items())
+        if self.handler.heard_any or self.unrewritten or any(site.note is not None for site in site_registry.sites):
+            self.handler.finish(self.unrewritten.items())
 
     def stop(self) -> None:
         """End the checking and take all patches back."""
@@ -117,7 +117,7 @@ class Session:
         for undo in reversed(self._undo):
             undo()
         self._undo.clear()
-        if registry.sites:   # what was rewritten meanwhile may run on: modules, closures, threads
+        if site_registry.sites:   # what was rewritten meanwhile may run on: modules, closures, threads
             hook.put_ops(self.core)
         vars(builtins).pop(CHECKING, None)
         Session.current = None
@@ -140,7 +140,7 @@ def _follow_forks() -> None:
 def _after_fork() -> None:
     if (session := Session.current) is not None:
         session.core.after_fork()
-        session.engine.after_fork()
+        session.handler.after_fork()
 
 
 def load_core(wanted: str) -> tuple[Core, str]:

@@ -1,4 +1,4 @@
-"""Reports: `build` makes a document of plain values, a renderer lays it out."""
+"""Reports: `run_document` makes a document of plain values, a renderer lays it out."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ from gilscope.toolkit.report.document import (
     Table,
     Verdict,
 )
-from gilscope.toolkit.report.sentences import title_text
 from gilscope.toolkit.report.table import judge, rounds_to_tell
+from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import list_text, percent_text
 from gilscope.toolkit.stats.words import MARGIN
 from gilscope.toolkit.units import format_seconds

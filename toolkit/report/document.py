@@ -1,4 +1,4 @@
-"""What a report says, as plain values.  `build` makes documents, renderers lay them out; nothing here does either."""
+"""What a report says, as plain values.  `run_document` makes them, renderers lay them out; nothing here does either."""
 
 from __future__ import annotations
 

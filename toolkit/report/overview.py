@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
-from gilscope.toolkit.report.advice import AWAITING, advice_lines, counts_text, remedy_lines
+from gilscope.toolkit.report.advice_sentences import AWAITING, advice_lines, counts_text, remedy_lines
 from gilscope.toolkit.report.document import Column, Entry, Gain, Lines, Section, Table
 from gilscope.toolkit.report.table.judgement import judge
 from gilscope.toolkit.report.wording import (

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gilscope.toolkit.private import Leak, Private
+    from gilscope.toolkit.redaction import Leak, Private
 
 PAGES = frozenset({".html", ".svg"})   # the others are data
 OURS = "assets"                        # the folder with styles and scripts

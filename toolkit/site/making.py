@@ -13,7 +13,7 @@ from gilscope import __version__
 from gilscope.toolkit import temporary
 from gilscope.toolkit.errors import BadFileError, ToolkitError, cannot_write
 from gilscope.toolkit.foreign import in_url
-from gilscope.toolkit.private import Private, refuse
+from gilscope.toolkit.redaction import Private, refuse
 from gilscope.toolkit.site.asking import site_citation
 from gilscope.toolkit.site.badge import badge_values
 from gilscope.toolkit.site.checking import site_leaks
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gilscope.toolkit.model import Run
-    from gilscope.toolkit.private import Leak
+    from gilscope.toolkit.redaction import Leak
     from gilscope.toolkit.report.document import Picture
     from gilscope.toolkit.report.figures.figure import Figure
     from gilscope.toolkit.site.pages.experiments import About

@@ -13,7 +13,7 @@ from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.foreign import in_url
 from gilscope.toolkit.publish import write_files
 from gilscope.toolkit.report.as_json import in_short
-from gilscope.toolkit.report.build import run_document
+from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.site.look import load_look
 from gilscope.toolkit.site.pages.compare import compare_file, compare_run
 from gilscope.toolkit.site.pages.run import run_page

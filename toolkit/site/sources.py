@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
 from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.table import build_tables
-from gilscope.toolkit.report.table.cells import Index
+from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.store import RESULTS, find_runs, is_fleet, load_run, read_header, read_json
 from gilscope.toolkit.store.header import HEADER
 from gilscope.toolkit.store.labels import FLEET
-from gilscope.toolkit.store.rounds import WAITING, put_waiting
+from gilscope.toolkit.store.transfer_rounds import WAITING, put_waiting
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

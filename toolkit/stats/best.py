@@ -21,7 +21,7 @@ from gilscope.toolkit.stats.words import MIN_ROUNDS
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.stats.logs import RoundLogs
+    from gilscope.toolkit.stats.log_times import RoundLogs
     from gilscope.toolkit.stats.noise import Noise
 
 

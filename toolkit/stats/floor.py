@@ -15,7 +15,7 @@ from gilscope.toolkit.stats.sample import CONFIDENCE
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gilscope.toolkit.stats.logs import RoundLogs
+    from gilscope.toolkit.stats.log_times import RoundLogs
     from gilscope.toolkit.stats.ratios import Ratio
 
 CHANCE = 0.05      # below it the pooled noise is taken for too small

@@ -27,7 +27,7 @@ from statistics import fmean, median
 
 from gilscope.toolkit.stats.distributions import digamma, inverse_trigamma, t_quantile, trigamma
 from gilscope.toolkit.stats.estimators import HUBER, settle
-from gilscope.toolkit.stats.logs import RoundLogs, residuals
+from gilscope.toolkit.stats.log_times import RoundLogs, residuals
 from gilscope.toolkit.stats.sample import CONFIDENCE
 
 DRAWS = 4000           # of the bootstrap: its 95 % point is then off by 1 to 2 %, its 99.5 % point by 5 %

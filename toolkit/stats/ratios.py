@@ -27,7 +27,7 @@ from gilscope.toolkit.stats.words import MARGIN, MIN_ROUNDS, left_open, word_for
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gilscope.toolkit.stats.logs import RoundLogs
+    from gilscope.toolkit.stats.log_times import RoundLogs
     from gilscope.toolkit.stats.noise import Noise
     from gilscope.toolkit.stats.words import Word
 

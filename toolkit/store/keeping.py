@@ -23,7 +23,7 @@ from gilscope.toolkit.store.checking import REMEDY, DamagedError, check_suite, c
 from gilscope.toolkit.store.header import HEADER, header, locked, read_header, replace_file, suite_path
 from gilscope.toolkit.store.labels import RESULTS as RESULTS_FOLDER
 from gilscope.toolkit.store.labels import label_of, label_path, new_folder, taken
-from gilscope.toolkit.store.rounds import WAITING
+from gilscope.toolkit.store.transfer_rounds import WAITING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -11,7 +11,7 @@ from gilscope.toolkit.errors import BadFileError, SaveError, UnknownNameError
 from gilscope.toolkit.store.fleet import Fleet, is_fleet, read_fleet
 from gilscope.toolkit.store.header import HEADER, LOCK, is_held, read_header, read_json
 from gilscope.toolkit.store.labels import FLEET, RESULTS, labels
-from gilscope.toolkit.store.rounds import put_waiting
+from gilscope.toolkit.store.transfer_rounds import put_waiting
 
 if TYPE_CHECKING:
     from gilscope.toolkit.model import Run

@@ -8,13 +8,13 @@ import pytest
 
 from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
 from gilscope.toolkit.evaluate.evaluation import Word
-from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
-from gilscope.toolkit.evaluate.project.racing import looks
+from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
+from gilscope.toolkit.evaluate.project.racing import workload_then_tests
 from gilscope.toolkit.evaluate.project.racing.tests import check_races
 from gilscope.toolkit.evaluate.project.workload import rounds as workload
 from gilscope.toolkit.evaluate.report.screen import document, exit_code
 from gilscope.toolkit.evaluate.sections import Missing
-from gilscope.toolkit.evaluate.verdict.words import may_tell_speed
+from gilscope.toolkit.evaluate.verdict.costs_and_gains import may_tell_speed
 from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import ROOT
 from tests.evaluate.places import compiled, skip_when_busy
@@ -83,7 +83,7 @@ def test_package_that_turns_the_gil_on_late_blocks(evaluate, pair, libraries, tm
 
 
 def test_confirmed_race_blocks(evaluate, monkeypatch):
-    monkeypatch.setattr(looks, "check_races", partial(check_races, confirm=CONFIRMING_RUNS))
+    monkeypatch.setattr(workload_then_tests, "check_races", partial(check_races, confirm=CONFIRMING_RUNS))
     for _ in range(TRIES):   # the two threads meet in a confirming run when the system gives the second one a core
         found = evaluate("racy")
         if any(race.confirmed for race in found.races.found):

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.evaluate.packages.damaged_library import damage
 from gilscope.toolkit.evaluate.packages.distributions import installed
-from gilscope.toolkit.evaluate.packages.libraries import damage
 from tests.evaluate.places import at_hand
 
 

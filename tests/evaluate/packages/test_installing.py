@@ -11,8 +11,8 @@ from gilscope.toolkit.builds.packages.installer import NO_WHEEL, UNKNOWN, run_in
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate.packages.distributions import installed, site_folders
 from gilscope.toolkit.evaluate.packages.install import installing
+from gilscope.toolkit.evaluate.packages.install.fetch_wheels import Store, make, of_version, pip_of
 from gilscope.toolkit.evaluate.packages.install.installing import Chosen, chosen_in, fill
-from gilscope.toolkit.evaluate.packages.install.wheels import Store, make, of_version, pip_of
 from tests.evaluate.places import build_called, one_of_each
 from tests.evaluate.wheels import make_wheel
 

@@ -13,15 +13,15 @@ from types import SimpleNamespace
 import pytest
 
 from gilscope.toolkit.evaluate.evaluation import ProcessesEvaluation, Word
-from gilscope.toolkit.evaluate.project.bench import Bench
-from gilscope.toolkit.evaluate.project.conventions import find_project
+from gilscope.toolkit.evaluate.project.discovery import find_project
 from gilscope.toolkit.evaluate.project.racing.programs import workload_in_threads
 from gilscope.toolkit.evaluate.project.racing.workload import check_workload
+from gilscope.toolkit.evaluate.project.where_to_run import Bench
 from gilscope.toolkit.evaluate.project.workload.programs.calls import shown
 from gilscope.toolkit.evaluate.project.workload.rounds import Workload
 from gilscope.toolkit.evaluate.sections import Missing, Races
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
-from gilscope.toolkit.evaluate.verdict.words import conclude
+from gilscope.toolkit.evaluate.verdict.readiness import conclude
 from tests.evaluate.made_up import QUIET, finding, found, inside, ratio
 from tests.fakes import make_build
 

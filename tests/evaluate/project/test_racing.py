@@ -9,13 +9,13 @@ from types import SimpleNamespace
 
 import pytest
 
-from gilscope.toolkit.evaluate.project.bench import Bench, Shown
-from gilscope.toolkit.evaluate.project.conventions import PYTEST, find_project
+from gilscope.toolkit.evaluate.project.discovery import PYTEST, find_project
 from gilscope.toolkit.evaluate.project.racing import checker
-from gilscope.toolkit.evaluate.project.racing.at_once import AtOnce
 from gilscope.toolkit.evaluate.project.racing.checker import FOUND, Checked, facts, shared_facts
 from gilscope.toolkit.evaluate.project.racing.tests import as_program, check_races, nothing_ran
+from gilscope.toolkit.evaluate.project.racing.tests_in_threads import AtOnce
 from gilscope.toolkit.evaluate.project.suite.running import run_bounded
+from gilscope.toolkit.evaluate.project.where_to_run import Bench, Shown
 from gilscope.toolkit.evaluate.sections import Missing, RaceFact
 from tests.conformance.builds import ROOT
 from tests.evaluate.made_up import PROJECT

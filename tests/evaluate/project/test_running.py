@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate.project.bench import Bench, Shown, short
-from gilscope.toolkit.evaluate.project.conventions import PYTEST, find_project
+from gilscope.toolkit.evaluate.project.discovery import PYTEST, find_project
 from gilscope.toolkit.evaluate.project.installing import install_project
 from gilscope.toolkit.evaluate.project.suite import running as testing
 from gilscope.toolkit.evaluate.project.suite.running import (
@@ -22,6 +21,7 @@ from gilscope.toolkit.evaluate.project.suite.running import (
     run_tests,
     told_by,
 )
+from gilscope.toolkit.evaluate.project.where_to_run import Bench, Shown, short
 from gilscope.toolkit.evaluate.sections import Missing, Place
 from tests.measure.children import MARK, still_alive
 

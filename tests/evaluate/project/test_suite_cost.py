@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate.project.bench import Bench
 from gilscope.toolkit.evaluate.project.cost_and_gain import NO_WORKLOAD, Comparing
-from gilscope.toolkit.evaluate.project.machine import Spin
+from gilscope.toolkit.evaluate.project.machine_calibration import Spin
 from gilscope.toolkit.evaluate.project.suite import cost as suite_cost
 from gilscope.toolkit.evaluate.project.suite.cost import LEAST_CPU, LEAST_ROUNDS, METER, MOST_ROUNDS, SuiteCosts
 from gilscope.toolkit.evaluate.project.suite.running import run_bounded
+from gilscope.toolkit.evaluate.project.where_to_run import Bench
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing
 from tests.evaluate.made_up import NOT_DONE, PROJECT, suite
 from tests.fakes import make_build

@@ -7,15 +7,15 @@ from textwrap import dedent
 import pytest
 
 from gilscope.toolkit.evaluate.evaluation import ProcessesEvaluation, Word
-from gilscope.toolkit.evaluate.project.bench import Bench, Shown
-from gilscope.toolkit.evaluate.project.conventions import find_project
-from gilscope.toolkit.evaluate.project.racing.functions import Ran
-from gilscope.toolkit.evaluate.project.racing.kept import kept_by_others, locks_of_what_is_outside
+from gilscope.toolkit.evaluate.project.discovery import find_project
+from gilscope.toolkit.evaluate.project.racing.shared_outside import kept_by_others, locks_of_what_is_outside
+from gilscope.toolkit.evaluate.project.racing.threaded_functions import Ran
 from gilscope.toolkit.evaluate.project.racing.unreached import unreached
 from gilscope.toolkit.evaluate.project.racing.unwatched import unwatched
+from gilscope.toolkit.evaluate.project.where_to_run import Bench, Shown
 from gilscope.toolkit.evaluate.sections import Races, Unwatched
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
-from gilscope.toolkit.evaluate.verdict.words import conclude
+from gilscope.toolkit.evaluate.verdict.readiness import conclude
 from tests.evaluate.made_up import CLEAN, QUIET, finding, found, inside, ratio
 from tests.evaluate.project.test_planted import raced
 from tests.fakes import make_build

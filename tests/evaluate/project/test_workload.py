@@ -12,10 +12,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from gilscope.toolkit.evaluate.project.bench import Bench
-from gilscope.toolkit.evaluate.project.conventions import find_project
-from gilscope.toolkit.evaluate.project.machine import Calibration, Spin
+from gilscope.toolkit.evaluate.project.discovery import find_project
+from gilscope.toolkit.evaluate.project.machine_calibration import Calibration, Spin
 from gilscope.toolkit.evaluate.project.measured import Measured
+from gilscope.toolkit.evaluate.project.where_to_run import Bench
 from gilscope.toolkit.evaluate.project.workload import rounds as workload
 from gilscope.toolkit.evaluate.project.workload.programs.calls import (
     NoWorkError,
@@ -40,8 +40,8 @@ from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, Pool
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.summary import Place as WaitingPlace
 from gilscope.toolkit.measure.process.running import Answer
+from gilscope.toolkit.measure.schedule.measure_round import OneByOne, Taken
 from gilscope.toolkit.measure.schedule.turns import InTurn
-from gilscope.toolkit.measure.schedule.ways import OneByOne, Taken
 from tests.evaluate.made_up import PROJECT, QUIET
 from tests.fakes import make_build
 
@@ -479,7 +479,8 @@ def test_neither_our_own_code_nor_what_the_program_wants_is_contention(tmp_path)
     from gilscope.toolkit.builds.packages.environment import harness_path
 
     theirs = waiting("/src/toolkit/app.py")   # a project's folder of that name is not ours
-    ours = [waiting(str(harness_path() / "gilscope" / "toolkit" / "measure" / "frame.py")), waiting(workload.__file__)]
+    child = harness_path() / "gilscope" / "toolkit" / "measure" / "process" / "child_base.py"
+    ours = [waiting(str(child)), waiting(workload.__file__)]
     importing = waiting("<frozen importlib._bootstrap>")
     assert contended([*ours, theirs, waiting("/src/app.py", idle=True), waiting(""), importing]) == [theirs]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.evaluate.project.conventions import find_project
+from gilscope.toolkit.evaluate.project.discovery import find_project
 from gilscope.toolkit.evaluate.requirements.closure import apart, is_for_developers
 from gilscope.toolkit.evaluate.requirements.locks import read_graph, read_lock
 

@@ -6,7 +6,7 @@ import pytest
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
-from gilscope.toolkit.evaluate.requirements.tags import offered
+from gilscope.toolkit.evaluate.requirements.wheel_for_build import offered
 from tests.fakes import make_build
 
 MACHINE = platform.machine()

@@ -6,9 +6,9 @@ import time
 
 import pytest
 
-from gilscope.toolkit.evaluate.survey import kept, report
+from gilscope.toolkit.evaluate.survey import cache, report
 from gilscope.toolkit.evaluate.survey.answer import Answer, counts, from_doctor, from_line, to_line
-from gilscope.toolkit.evaluate.survey.kept import KeptAnswers
+from gilscope.toolkit.evaluate.survey.cache import KeptAnswers
 from gilscope.toolkit.report import terminal
 from tests.evaluate.survey.told import package, told
 
@@ -69,8 +69,8 @@ def test_answers_are_kept_for_a_day(tmp_path, monkeypatch):
     found = KeptAnswers(["3.14t"]).get("needy")
     assert (found.kept, found.builds) == (True, NEEDY.builds)
     assert KeptAnswers(["3.15t"]).get("needy") is None   # another build
-    late = time.time() + kept.FRESH_SECONDS + 1
-    monkeypatch.setattr(kept.time, "time", lambda: late)
+    late = time.time() + cache.FRESH_SECONDS + 1
+    monkeypatch.setattr(cache.time, "time", lambda: late)
     assert KeptAnswers(["3.14t"]).get("needy") is None
 
 

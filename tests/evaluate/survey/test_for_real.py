@@ -10,7 +10,7 @@ import time
 import pytest
 
 from gilscope.toolkit.builds.user_dirs import uv_command
-from gilscope.toolkit.evaluate.packages.install.wheels import pip_of
+from gilscope.toolkit.evaluate.packages.install.fetch_wheels import pip_of
 from tests.conformance.builds import ROOT
 from tests.evaluate.places import build_called, one_of_each
 from tests.faults.test_hostile_packages import add_wheel

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.evaluate.evaluation import Word
-from gilscope.toolkit.evaluate.project.bench import Bench
-from gilscope.toolkit.evaluate.project.conventions import find_project
 from gilscope.toolkit.evaluate.project.cost_and_gain import Comparing
-from gilscope.toolkit.evaluate.project.machine import Calibration, Spin
+from gilscope.toolkit.evaluate.project.discovery import find_project
+from gilscope.toolkit.evaluate.project.machine_calibration import Calibration, Spin
 from gilscope.toolkit.evaluate.project.suite import cost as suite_cost
+from gilscope.toolkit.evaluate.project.where_to_run import Bench
 from gilscope.toolkit.evaluate.project.workload import rounds as workload
 from gilscope.toolkit.evaluate.project.workload.rounds import Workload, WorkloadMeasurer
 from gilscope.toolkit.evaluate.project.workload.speed import Speed
@@ -20,7 +20,7 @@ from gilscope.toolkit.evaluate.report.forced import RULE, said
 from gilscope.toolkit.evaluate.report.screen import document
 from gilscope.toolkit.evaluate.sections import NO_TIME, Cost, Forced, Missing, Sections
 from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
-from gilscope.toolkit.evaluate.verdict.words import conclude
+from gilscope.toolkit.evaluate.verdict.readiness import conclude
 from gilscope.toolkit.report.terminal import render
 from tests.evaluate.made_up import CLEAN, NOT_DONE, PROJECT, QUIET, evaluation, found, lxml, ratio, report, suite
 from tests.evaluate.places import compiled

@@ -9,7 +9,6 @@ from gilscope.toolkit.errors import UnknownNameError
 from gilscope.toolkit.evaluate.decision import Decision
 from gilscope.toolkit.evaluate.evaluation import ProcessesEvaluation, Word
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status, Verdict
-from gilscope.toolkit.evaluate.project.extensions.declaring import how_to_declare
 from gilscope.toolkit.evaluate.project.extensions.facts import (
     Binding,
     Module,
@@ -19,7 +18,8 @@ from gilscope.toolkit.evaluate.project.extensions.facts import (
     Source,
     Unbuilt,
 )
-from gilscope.toolkit.evaluate.project.extensions.finding import find_extensions
+from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
+from gilscope.toolkit.evaluate.project.extensions.how_to_declare import how_to_declare
 from gilscope.toolkit.evaluate.report.json_ import plain
 from gilscope.toolkit.evaluate.report.screen import document
 from gilscope.toolkit.evaluate.report.table import table
@@ -29,7 +29,7 @@ from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conc
 from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
 from gilscope.toolkit.evaluate.verdict.own_extensions import places
 from gilscope.toolkit.evaluate.verdict.plan import EXTENSIONS
-from gilscope.toolkit.evaluate.verdict.words import conclude
+from gilscope.toolkit.evaluate.verdict.readiness import conclude
 from gilscope.toolkit.report import markdown, terminal
 from tests.conformance.builds import ROOT
 from tests.evaluate.made_up import CLEAN, QUIET, evaluation, finding, found, gain, inside, lxml, ratio, report, suite

@@ -9,7 +9,7 @@ from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.project.extensions.facts import OwnExtensions
 from gilscope.toolkit.evaluate.report.screen import document, exit_code
 from gilscope.toolkit.evaluate.report.table import table
-from gilscope.toolkit.evaluate.requirements.tags import Offered
+from gilscope.toolkit.evaluate.requirements.wheel_for_build import Offered
 from gilscope.toolkit.evaluate.sections import Contention, Development, LeftOut, Memory, Missing
 from gilscope.toolkit.report import markdown, terminal
 from tests.evaluate.made_up import (

@@ -3,8 +3,8 @@
 import ast
 from contextlib import contextmanager
 
-from gilscope.toolkit.race import registry
-from gilscope.toolkit.race.conflicts.engine import Engine
+from gilscope.toolkit.race import site_registry
+from gilscope.toolkit.race.conflicts.handler import ConflictHandler
 from gilscope.toolkit.race.core import NO_VALUE
 from gilscope.toolkit.race.site import Flag, Kind, SiteInfo
 
@@ -59,7 +59,7 @@ class Program:
         self.spool = folder / "spool"
         self.spool.mkdir(exist_ok=True)
         self.threads = {1: ("thread-1", ((str(self.path), 1, "<module>"),)), 2: ("thread-2", ())}
-        self.engine = Engine(self.core, str(self.spool), lambda uid: self.threads[uid],
+        self.engine = ConflictHandler(self.core, str(self.spool), lambda uid: self.threads[uid],
                              {"root": str(folder), "target": name, "build": "3.14t"})
 
     def line_of(self, fragment, occurrence=1):
@@ -74,8 +74,8 @@ class Program:
         width = len(text) if text in source else len(source.strip())
         info = SiteInfo(str(self.path), line, column, line, column + width, function or self.function_at(line), op, key,
                         text, int(flags), tuple(self.numbers[name] for name in partners), note)
-        self.numbers[label] = registry.add([info._replace(partners=())])
-        registry.sites[self.numbers[label]] = info
+        self.numbers[label] = site_registry.add([info._replace(partners=())])
+        site_registry.sites[self.numbers[label]] = info
         return self.numbers[label]
 
     def function_at(self, line):

@@ -10,7 +10,7 @@ from gilscope.toolkit.race.conflicts import safe_inspection
 from gilscope.toolkit.race.conflicts.naming.locks import LockNames
 from gilscope.toolkit.race.conflicts.naming.referrers import Referrers
 from gilscope.toolkit.race.conflicts.naming.variables import Naming, container_text, enclosing_class
-from gilscope.toolkit.race.conflicts.source import Sources
+from gilscope.toolkit.race.conflicts.source_context import Sources
 from gilscope.toolkit.race.site import SiteInfo
 from tests.race.fakes.engine import FakeCore, Program
 

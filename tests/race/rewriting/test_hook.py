@@ -129,13 +129,13 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
 
 
 def test_a_module_that_cannot_be_rewritten_runs_and_is_named(core, tmp_path, monkeypatch):
-    from gilscope.toolkit.race.loading import build
+    from gilscope.toolkit.race.loading import compile_rewritten
     write(tmp_path, "odd_of_hook.py", "x = [1]\n")
 
     def fail(*_args, **_keywords):
         raise RecursionError("too deep")
 
-    monkeypatch.setattr(build, "compile_rewritten", fail)
+    monkeypatch.setattr(compile_rewritten, "compile_rewritten", fail)
     import odd_of_hook
     assert odd_of_hook.x == [1]
     assert core.unrewritable == [("odd_of_hook.py", "RecursionError: too deep")]
@@ -207,7 +207,7 @@ def test_finalizers_at_exit_still_find_the_operations(tmp_path):
 
 
 def test_retired_operations_are_all_there_and_do_what_the_program_asks():
-    from gilscope.toolkit.race.loading.retired import operations
+    from gilscope.toolkit.race.loading.shutdown_ops import operations
     from gilscope.toolkit.race.site import OPS
     from tests.race.rewriting import test_rewrite
 

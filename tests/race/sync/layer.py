@@ -6,7 +6,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from gilscope.toolkit.race import registry, sync
+from gilscope.toolkit.race import site_registry, sync
 from gilscope.toolkit.race.site import Flag, SiteInfo
 from tests.race.fakes.core import FakeCore
 
@@ -40,9 +40,9 @@ class Probe:
     def __init__(self, core):
         self.core, self.boxes, self.raced = core, {}, set()
         info = SiteInfo(__file__, 1, 0, 1, 1, "f", "attr_write", "value", "box.value", Flag.NONE, (), None)
-        self.here = core.site(info, registry.add([info]))
+        self.here = core.site(info, site_registry.add([info]))
         reads = info._replace(op="attr_read")
-        self.reads = core.site(reads, registry.add([reads]))
+        self.reads = core.site(reads, site_registry.add([reads]))
         core.start(self.on_conflict)
 
     def __getattr__(self, name):

@@ -73,7 +73,7 @@ def test_beginning_that_fails_is_taken_back(python):
         import gilscope.toolkit.race.session
         def fail(*arguments):
             raise OSError("no")
-        gilscope.toolkit.race.session.Engine = fail
+        gilscope.toolkit.race.session.ConflictHandler = fail
         before = look()
         try:
             Session(spool=spool, core="python").start()

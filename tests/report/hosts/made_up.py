@@ -3,7 +3,7 @@
 import dataclasses
 
 from gilscope.toolkit.model import Cell
-from gilscope.toolkit.report.hosts.over import hosts_contrasts
+from gilscope.toolkit.report.hosts.agreement import hosts_contrasts
 from gilscope.toolkit.report.table import Contrast, compare_runs
 from gilscope.toolkit.stats.words import Comparison
 from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState

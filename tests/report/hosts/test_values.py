@@ -5,8 +5,8 @@ import json
 import pytest
 
 from gilscope.toolkit.report.as_json import comparison, hosts_compare_values, hosts_values
+from gilscope.toolkit.report.hosts.agreement import hosts_contrasts, measured_host
 from gilscope.toolkit.report.hosts.comparison import hosts_in_short
-from gilscope.toolkit.report.hosts.over import hosts_contrasts, measured_host
 from tests.report.hosts.made_up import HOSTS, STATES, across, contrast, host_run
 from tests.report.test_as_json import check
 

@@ -12,23 +12,23 @@ from gilscope.toolkit.commands.doctor.survey import lines_file, refuse_beside_li
 from gilscope.toolkit.commands.options.common import add_build, duration
 from gilscope.toolkit.commands.options.files import add_output, add_page
 from gilscope.toolkit.commands.options.requirements import checked
-from gilscope.toolkit.commands.output.documents import Output
 from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.output.reports import Output
 from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError, UnknownNameError
 from gilscope.toolkit.evaluate.packages.ask.imports import LIMIT
 from gilscope.toolkit.evaluate.packages.current import current_requirements
 from gilscope.toolkit.evaluate.packages.doctor import Options, diagnose, with_newest
+from gilscope.toolkit.evaluate.packages.install.eviction import USUAL_GIB, VARIABLE, clear
 from gilscope.toolkit.evaluate.packages.install.installing import name_of
-from gilscope.toolkit.evaluate.packages.install.room import USUAL_GIB, VARIABLE, clear
 from gilscope.toolkit.evaluate.packages.install.scratch import Request
-from gilscope.toolkit.evaluate.project.conventions import find_project
+from gilscope.toolkit.evaluate.project.discovery import find_project
 from gilscope.toolkit.evaluate.report import doctor as documents
 from gilscope.toolkit.evaluate.report.explain_package import Beside, explain
 from gilscope.toolkit.evaluate.requirements.chains import asked_for
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
-from gilscope.toolkit.evaluate.requirements.tags import offered
+from gilscope.toolkit.evaluate.requirements.wheel_for_build import offered
 from gilscope.toolkit.site.single.verdicts import build_cards, verdict_values
 from gilscope.toolkit.units import format_bytes
 

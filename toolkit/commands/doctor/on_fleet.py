@@ -8,14 +8,14 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.commands.doctor.question import Asked, known_as, question_of
-from gilscope.toolkit.commands.fleet import cluster, from_any_folder, meet_ours
+from gilscope.toolkit.commands.doctor.survey_question import Asked, known_as, question_of
+from gilscope.toolkit.commands.fleet.cluster import cluster, from_any_folder, meet_ours
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.evaluate.survey import on_host
 from gilscope.toolkit.evaluate.survey.answer import Answer
 from gilscope.toolkit.fleet.connection import Connection, another_version
-from gilscope.toolkit.fleet.fairness import builds_of
+from gilscope.toolkit.fleet.host_differences import builds_of
 from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.units import counted
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Generator, Iterator, Sequence
 
     from gilscope.toolkit.evaluate.survey.asking import Question
-    from gilscope.toolkit.fleet.fairness import Facts
+    from gilscope.toolkit.fleet.host_differences import Facts
 
 _LONGEST = 300   # characters of an error of another machine's
 

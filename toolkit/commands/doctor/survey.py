@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, TextIO
 
 from gilscope.toolkit.builds.packages.stamp import identity
 from gilscope.toolkit.commands.doctor.on_fleet import fleet_asked
-from gilscope.toolkit.commands.doctor.question import Asked, known_as, question_of
+from gilscope.toolkit.commands.doctor.survey_question import Asked, known_as, question_of
 from gilscope.toolkit.commands.options.files import STDOUT
-from gilscope.toolkit.commands.output.documents import Output
 from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.output.reports import Output
 from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, cannot_write
@@ -22,7 +22,7 @@ from gilscope.toolkit.evaluate.children.at_once import as_they_come
 from gilscope.toolkit.evaluate.survey import report
 from gilscope.toolkit.evaluate.survey.answer import to_line
 from gilscope.toolkit.evaluate.survey.asking import ask
-from gilscope.toolkit.evaluate.survey.kept import KeptAnswers
+from gilscope.toolkit.evaluate.survey.cache import KeptAnswers
 from gilscope.toolkit.evaluate.survey.packages import listed_packages
 from gilscope.toolkit.foreign import in_json
 from gilscope.toolkit.units import counted

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.find import default_pair, find_builds, select_builds
 from gilscope.toolkit.builds.pairing import compare_builds
-from gilscope.toolkit.commands.output.documents import Output, refuse_beside_dry_run
+from gilscope.toolkit.commands.output.dry_run import skipped
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
-from gilscope.toolkit.commands.output.preview import skipped
 from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.output.reports import Output, refuse_beside_dry_run
 from gilscope.toolkit.commands.streams import inform
 from gilscope.toolkit.errors import (
     BadFileError,

@@ -21,9 +21,9 @@ from gilscope.toolkit.commands.streams import put_beside
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.foreign import in_json
 from gilscope.toolkit.gil import preload
+from gilscope.toolkit.gil.bottleneck import Limiter
 from gilscope.toolkit.gil.chrome import trace
 from gilscope.toolkit.gil.diagnosis import diagnose, values
-from gilscope.toolkit.gil.limits import Limiter
 from gilscope.toolkit.gil.recorder import Recording, inflation, record
 from gilscope.toolkit.gil.rerun_without_gil import WithoutGil, free_build, run_there
 from gilscope.toolkit.measure.machine.alone import WAITING, Turns

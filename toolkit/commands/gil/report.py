@@ -12,7 +12,7 @@ from gilscope.toolkit.commands.gil.tables import (
     threads_legend,
     threads_table,
 )
-from gilscope.toolkit.gil.limits import SEEN, held_share, where
+from gilscope.toolkit.gil.bottleneck import SEEN, held_share, where
 from gilscope.toolkit.gil.recorder import BUSY
 from gilscope.toolkit.gil.records import Kind
 from gilscope.toolkit.gil.rerun_without_gil import took_as_long
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.gil.holders import Convoy, Holder
     from gilscope.toolkit.gil.rerun_without_gil import WithoutGil
     from gilscope.toolkit.gil.summary import Summary
-    from gilscope.toolkit.gil.unfinished import Last
+    from gilscope.toolkit.gil.unfinished_waits import Last
     from gilscope.toolkit.report.document import Section
 
 LEAST = 0.0001

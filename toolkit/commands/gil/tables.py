@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.gil.limits import where
+from gilscope.toolkit.gil.bottleneck import where
 from gilscope.toolkit.gil.summary import INNER_LOCK, SPINNING
 from gilscope.toolkit.report.document import Column, Duration, Entry, Quantity, Share, Table
 

@@ -1,7 +1,7 @@
 """`--markdown`, `--json` and `--html` on the command line, the same for every command that has them.
 
 Without FILE, or with `-`, the form takes the text's place on standard output; with FILE it is written beside the text.
-`output.documents` does that.  Nothing heavy is imported: every command's parser waits for what stands here.
+`output.reports` does that.  Nothing heavy is imported: every command's parser waits for what stands here.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from gilscope.toolkit.commands.options.programs import STDERR, saved, say
 from gilscope.toolkit.commands.streams import put_beside
 from gilscope.toolkit.race.confirm.again import confirm, limit_after
 from gilscope.toolkit.race.program.start import INTERRUPTED, core_of, somebody_reads, was_begun
-from gilscope.toolkit.race.pytest_.frames import without_pytest
+from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest
 from gilscope.toolkit.race.report import github, json_, sarif, text
 from gilscope.toolkit.race.report.gather import load
 

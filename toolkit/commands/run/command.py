@@ -12,15 +12,15 @@ from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.pairing import compare_builds
-from gilscope.toolkit.commands.output.documents import Output, refuse_beside_dry_run
-from gilscope.toolkit.commands.output.preview import earlier_processes, preview
+from gilscope.toolkit.commands.fleet.reports import Hosts, finished
+from gilscope.toolkit.commands.output.dry_run import earlier_processes, preview
 from gilscope.toolkit.commands.output.printing import say
-from gilscope.toolkit.commands.over_hosts import Hosts, finished
+from gilscope.toolkit.commands.output.reports import Output, refuse_beside_dry_run
 from gilscope.toolkit.commands.run import options as run_options
-from gilscope.toolkit.commands.run.earlier_builds import builds_now
+from gilscope.toolkit.commands.run.builds_of_earlier_run import builds_now
 from gilscope.toolkit.commands.run.measuring import AGAIN, Asked, measure, measure_plan, refuse_empty, turns
+from gilscope.toolkit.commands.run.missing_rounds import remaining
 from gilscope.toolkit.commands.run.on_fleet import run_on_fleet
-from gilscope.toolkit.commands.run.remaining import remaining
 from gilscope.toolkit.commands.run.request import (
     choose_builds,
     make_selection,
@@ -39,7 +39,7 @@ from gilscope.toolkit.measure.plan.record import Request
 from gilscope.toolkit.measure.prepare.find_module import code_sum
 from gilscope.toolkit.measure.prepare.preparation import prepare
 from gilscope.toolkit.report.as_json import run_values
-from gilscope.toolkit.report.build import overview_document, run_document
+from gilscope.toolkit.report.run_document import overview_document, run_document
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 from gilscope.toolkit.store import Store, find_fleet, find_label, is_fleet, label_path
 from gilscope.toolkit.store.header import HEADER

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.commands.output.preview import rounds_text
+from gilscope.toolkit.commands.output.dry_run import rounds_text
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError
@@ -19,8 +19,8 @@ from gilscope.toolkit.measure.prepare.find_module import code_sum
 from gilscope.toolkit.measure.prepare.preparation import child_environment, sized_tasks
 from gilscope.toolkit.measure.prepare.services import services
 from gilscope.toolkit.measure.prepare.trial_outcome import allow_time, failed_cells, try_builds, warn_of_length
-from gilscope.toolkit.measure.schedule.arms import Arms
 from gilscope.toolkit.measure.schedule.scheduler import Scheduler
+from gilscope.toolkit.measure.schedule.start_child import Arms
 from gilscope.toolkit.measure.schedule.turns import InTurn
 from gilscope.toolkit.model import Note, Run
 from gilscope.toolkit.report.progress import ProgressReporter

@@ -6,9 +6,9 @@ import dataclasses
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.commands.fleet import cluster, from_any_folder, meet_ours
+from gilscope.toolkit.commands.fleet.cluster import cluster, from_any_folder, meet_ours
 from gilscope.toolkit.commands.output.printing import say
-from gilscope.toolkit.commands.run.remaining import has_enough
+from gilscope.toolkit.commands.run.missing_rounds import has_enough
 from gilscope.toolkit.commands.run.request import (
     make_selection,
     make_settings,
@@ -18,7 +18,7 @@ from gilscope.toolkit.commands.run.request import (
 )
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.fleet.connection import Connection
-from gilscope.toolkit.fleet.fairness import common_pair, differences
+from gilscope.toolkit.fleet.host_differences import common_pair, differences
 from gilscope.toolkit.fleet.measuring import Asked, FleetRun
 from gilscope.toolkit.store import Fleet, FleetStore, HostState, Store, default_label, is_fleet, label_path, read_fleet
 from gilscope.toolkit.units import counted
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import argparse
     from pathlib import Path
 
-    from gilscope.toolkit.fleet.fairness import Facts
+    from gilscope.toolkit.fleet.host_differences import Facts
 
 
 _BUILDS = "--builds="

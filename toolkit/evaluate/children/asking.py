@@ -23,7 +23,7 @@ from gilscope.toolkit.bounded_reading import RESULTS, opened, parse_json, read_t
 from gilscope.toolkit.builds.packages.environment import harness_path
 from gilscope.toolkit.evaluate.children.surroundings import end_strays, own_variables, users_variables
 from gilscope.toolkit.measure.process.running import last_lines
-from gilscope.toolkit.processes.sealed import Seal, new_secret
+from gilscope.toolkit.processes.sealed_answers import Seal, new_secret
 from gilscope.toolkit.processes.supervised import Supervised
 
 if TYPE_CHECKING:

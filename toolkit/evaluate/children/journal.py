@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from gilscope.toolkit.processes.sealed import Seal, write_all
+from gilscope.toolkit.processes.sealed_answers import Seal, write_all
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

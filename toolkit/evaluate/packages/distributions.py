@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.packages.lacking import normalized
 from gilscope.toolkit.builds.pairing import minor_of
+from gilscope.toolkit.evaluate.packages.damaged_library import damage
 from gilscope.toolkit.evaluate.packages.facts import Distribution
-from gilscope.toolkit.evaluate.packages.libraries import damage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -9,8 +9,8 @@ from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.project.bench import Bench
 from gilscope.toolkit.evaluate.project.suite.cost import SuiteCosts
+from gilscope.toolkit.evaluate.project.where_to_run import Bench
 from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, OTHER_MODELS, Workload, WorkloadMeasurer
 from gilscope.toolkit.evaluate.project.workload.speed import Speed
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, Sections, TestRun
@@ -18,7 +18,7 @@ from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, Sections, TestR
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.discovery import Project
     from gilscope.toolkit.evaluate.project.measured import Turn
     from gilscope.toolkit.evaluate.sections import Forced, MachineFacts
     from gilscope.toolkit.model import Build

@@ -23,7 +23,7 @@ from gilscope.toolkit.foreign import cut
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.discovery import Project
 
 BUILD_SECONDS = 1800.0   # compilers take long; a user would wait, too
 BUILT = "gilscope-built"   # in an environment: the project as it was built for it

@@ -11,7 +11,7 @@ from gilscope.toolkit.evaluate.packages.judge.interpreters import REFUSED
 from gilscope.toolkit.evaluate.packages.judge.modules import gil_users, loadable_nowhere, lost_modules
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.wording import clause, named, needed
-from gilscope.toolkit.evaluate.requirements.tags import libc_floor, platforms_of
+from gilscope.toolkit.evaluate.requirements.wheel_for_build import libc_floor, platforms_of
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 from gilscope.toolkit.units import few
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
     from gilscope.toolkit.evaluate.packages.facts import ImportRun, Step
-    from gilscope.toolkit.evaluate.requirements.tags import Offered
+    from gilscope.toolkit.evaluate.requirements.wheel_for_build import Offered
     from gilscope.toolkit.report.document import Section
 
 

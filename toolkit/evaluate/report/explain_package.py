@@ -11,7 +11,7 @@ from gilscope.toolkit.evaluate.packages.doctor import version_of
 from gilscope.toolkit.evaluate.packages.judge.modules import gil_users, lost_modules
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.report import forced as forced_text
-from gilscope.toolkit.evaluate.requirements.tags import libc_floor, offered, platforms_of
+from gilscope.toolkit.evaluate.requirements.wheel_for_build import libc_floor, offered, platforms_of
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
     from gilscope.toolkit.evaluate.packages.facts import Distribution, Extension, ImportRun, Load, Seen
     from gilscope.toolkit.evaluate.requirements.locks import Locked
-    from gilscope.toolkit.evaluate.requirements.tags import Offered
+    from gilscope.toolkit.evaluate.requirements.wheel_for_build import Offered
     from gilscope.toolkit.evaluate.sections import Place
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.report.document import Section

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.sections import Missing
-from gilscope.toolkit.evaluate.verdict.words import WHO
+from gilscope.toolkit.evaluate.verdict.costs_and_gains import WHO
 from gilscope.toolkit.report.wording import ratio_number
 from gilscope.toolkit.units import counted, few, format_bytes
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.sections import Missing
-from gilscope.toolkit.evaluate.verdict.words import WHO, may_tell_speed
+from gilscope.toolkit.evaluate.verdict.costs_and_gains import WHO, may_tell_speed
 from gilscope.toolkit.report.wording import ratio_number, ratio_text
 
 if TYPE_CHECKING:

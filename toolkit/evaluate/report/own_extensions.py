@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.packages.judge.modules import gil_users
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus
-from gilscope.toolkit.evaluate.project.extensions.declaring import BY_ITSELF
+from gilscope.toolkit.evaluate.project.extensions.how_to_declare import BY_ITSELF
 from gilscope.toolkit.evaluate.verdict.own_extensions import places_of
 from gilscope.toolkit.report.document import Column, Entry, Heading, Lines, Table
 from gilscope.toolkit.units import few

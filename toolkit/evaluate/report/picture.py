@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.evaluate.verdict.answer import gained, paid
-from gilscope.toolkit.evaluate.verdict.words import may_tell_speed
+from gilscope.toolkit.evaluate.verdict.costs_and_gains import may_tell_speed
 from gilscope.toolkit.report.figures.figure import Axis, CategoryFigure, CategoryPanel, Rule, Series
 from gilscope.toolkit.units import counted
 

@@ -9,14 +9,15 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.modules import gil_users
 from gilscope.toolkit.evaluate.packages.judge.status import Status
-from gilscope.toolkit.evaluate.project.machine import MOST_QUEUED
+from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
 from gilscope.toolkit.evaluate.report import first, own_extensions, worker_cost
 from gilscope.toolkit.evaluate.report import forced as forced_text
 from gilscope.toolkit.evaluate.report.doctor import way_to
 from gilscope.toolkit.evaluate.report.table import NOT_QUIET, table
 from gilscope.toolkit.evaluate.sections import Missing
+from gilscope.toolkit.evaluate.verdict.costs_and_gains import may_tell_speed
 from gilscope.toolkit.evaluate.verdict.next_steps import crowds
-from gilscope.toolkit.evaluate.verdict.words import as_well, may_tell_speed
+from gilscope.toolkit.evaluate.verdict.unknowns import as_well
 from gilscope.toolkit.report.document import Document, Heading, Lines
 from gilscope.toolkit.report.wording import ratio_number, ratio_text
 from gilscope.toolkit.units import counted, few, format_minutes, format_seconds

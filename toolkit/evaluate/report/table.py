@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Literal
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.report.worker_cost import growth
 from gilscope.toolkit.evaluate.sections import Missing, Workers
+from gilscope.toolkit.evaluate.verdict.costs_and_gains import may_tell_speed, times
 from gilscope.toolkit.evaluate.verdict.own_extensions import findings
-from gilscope.toolkit.evaluate.verdict.words import may_tell_speed, times
 from gilscope.toolkit.report.document import Column, Entry, Inflation, Table
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.units import counted, format_bytes

@@ -10,22 +10,17 @@ from gilscope.toolkit.evaluate.decision import Answer, Blocker, Decision, Effort
 from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.packages.wording import named
-from gilscope.toolkit.evaluate.project.conventions import is_test
-from gilscope.toolkit.evaluate.project.extensions.declaring import place_of
+from gilscope.toolkit.evaluate.project.discovery import is_test
+from gilscope.toolkit.evaluate.project.extensions.how_to_declare import place_of
 from gilscope.toolkit.evaluate.project.measured import FEW
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED
 from gilscope.toolkit.evaluate.sections import NO_TIME, NOT_THE_SAME, WORKLOAD_FAILED, Forced, Missing, in_order
 from gilscope.toolkit.evaluate.verdict import own_extensions
+from gilscope.toolkit.evaluate.verdict.blockers import package_blockers
+from gilscope.toolkit.evaluate.verdict.costs_and_gains import NO_COST, may_tell_speed, not_worth, times
 from gilscope.toolkit.evaluate.verdict.next_steps import advice_on, enough, is_own, newer_version, worst_lines
 from gilscope.toolkit.evaluate.verdict.plan import plan
-from gilscope.toolkit.evaluate.verdict.words import (
-    NO_COST,
-    may_tell_speed,
-    not_worth,
-    package_blockers,
-    times,
-    ways_left_out,
-)
+from gilscope.toolkit.evaluate.verdict.unknowns import ways_left_out
 from gilscope.toolkit.units import counted, few
 
 if TYPE_CHECKING:

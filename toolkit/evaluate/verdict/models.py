@@ -1,4 +1,4 @@
-"""What subinterpreters and processes come to on a build with a GIL.  Pure, as `words` is, whose words these are."""
+"""What subinterpreters and processes come to on a build with a GIL.  Pure, as `readiness` is, whose words these are."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from gilscope.toolkit.evaluate.packages.wording import named
 from gilscope.toolkit.evaluate.project.extensions.facts import NO_EXTENSIONS
 from gilscope.toolkit.evaluate.sections import NO_TIME, UNASKED, Broken, Missing, Races, Workers
 from gilscope.toolkit.evaluate.verdict import own_extensions
-from gilscope.toolkit.evaluate.verdict.words import WORTH, may_tell_speed, shared_in_c, ways_left_out
+from gilscope.toolkit.evaluate.verdict.costs_and_gains import WORTH, may_tell_speed
+from gilscope.toolkit.evaluate.verdict.unknowns import shared_in_c, ways_left_out
 from gilscope.toolkit.evaluate.verdict.worker_price import takes
 from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.units import few

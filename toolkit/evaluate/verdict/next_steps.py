@@ -24,7 +24,7 @@ from gilscope.toolkit.evaluate.sections import (
     Missing,
 )
 from gilscope.toolkit.evaluate.verdict import own_extensions
-from gilscope.toolkit.evaluate.verdict.words import cost_doubt, may_tell_speed, worth
+from gilscope.toolkit.evaluate.verdict.costs_and_gains import cost_doubt, may_tell_speed, worth
 from gilscope.toolkit.gil.summary import A_LOCK, INNER_LOCK, LOCKS, THE_GIL, THE_WORLD
 from gilscope.toolkit.units import few, format_minutes
 

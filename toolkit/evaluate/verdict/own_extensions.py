@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.packages.judge.modules import gil_users
 from gilscope.toolkit.evaluate.packages.judge.status import Status
-from gilscope.toolkit.evaluate.project.extensions.declaring import (
+from gilscope.toolkit.evaluate.project.extensions.how_to_declare import (
     BY_ITSELF,
     binding_of_module,
     how_to_declare,

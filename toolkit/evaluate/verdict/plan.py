@@ -11,7 +11,8 @@ from gilscope.toolkit.evaluate.decision import Step
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.evaluate.verdict import own_extensions
-from gilscope.toolkit.evaluate.verdict.words import cost_doubt, may_tell_speed, package_blockers, times
+from gilscope.toolkit.evaluate.verdict.blockers import package_blockers
+from gilscope.toolkit.evaluate.verdict.costs_and_gains import cost_doubt, may_tell_speed, times
 from gilscope.toolkit.units import counted, few
 
 if TYPE_CHECKING:

@@ -9,12 +9,12 @@ from gilscope.toolkit.experiments.affinity import pinning
 from gilscope.toolkit.experiments.countdown import program as countdown
 from gilscope.toolkit.experiments.helpers import echo
 from gilscope.toolkit.experiments.helpers.burners.burning import burning
-from gilscope.toolkit.measure.program.trial import Taken
+from gilscope.toolkit.measure.program.interface import Taken
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.measure.program.trial import Helper, Trial
+    from gilscope.toolkit.measure.program.interface import Helper, Trial
 
 CLIENT = "gilscope.toolkit.experiments.load.echo_client"
 ANSWER_SECONDS = 30.0  # what an echo client may take beyond its bound: beside 8 CPU threads everything is late

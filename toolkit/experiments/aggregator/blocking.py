@@ -14,8 +14,8 @@ import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.experiments.helpers.web import REQUEST_SECONDS, in_thread, new_session
-from gilscope.toolkit.experiments.load.http.answers import MERGED_PATH, PART_PATH, merge, number_in
+from gilscope.toolkit.experiments.helpers.http_programs import REQUEST_SECONDS, in_thread, new_session
+from gilscope.toolkit.experiments.load.http.backend_answers import MERGED_PATH, PART_PATH, merge, number_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     import requests
 
-    from gilscope.toolkit.experiments.helpers.web import Ready
+    from gilscope.toolkit.experiments.helpers.http_programs import Ready
 
     # product -> the five parts, in the order of the back ends
     Gather = Callable[[int], list[dict[str, Any]]]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.experiments.libraries import SLOW_PARSER
-from gilscope.toolkit.experiments.load.http.answers import BACKENDS
+from gilscope.toolkit.experiments.load.http.backend_answers import BACKENDS
 from gilscope.toolkit.report.wording import percent_text
 from gilscope.toolkit.units import format_seconds
 

@@ -11,14 +11,14 @@ import json
 import logging
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.experiments.helpers.web import REQUEST_SECONDS, in_thread
-from gilscope.toolkit.experiments.load.http.answers import MERGED_PATH, PART_PATH, merge
+from gilscope.toolkit.experiments.helpers.http_programs import REQUEST_SECONDS, in_thread
+from gilscope.toolkit.experiments.load.http.backend_answers import MERGED_PATH, PART_PATH, merge
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
     from contextlib import AbstractAsyncContextManager, AbstractContextManager
 
-    from gilscope.toolkit.experiments.helpers.web import Ready
+    from gilscope.toolkit.experiments.helpers.http_programs import Ready
 
 BACKLOG = 1024
 MOST_ASKED = 5000   # requests to back ends at a time: more than a load of ours can make

@@ -10,7 +10,7 @@ import importlib
 import os
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.experiments.helpers.web import (
+from gilscope.toolkit.experiments.helpers.http_programs import (
     BACKENDS_MODULE,
     REQUEST_SECONDS,
     aiohttp_parser,
@@ -21,13 +21,13 @@ from gilscope.toolkit.experiments.helpers.web import (
     wanted_cores,
 )
 from gilscope.toolkit.measure.machine.tree import memory
-from gilscope.toolkit.measure.program.trial import Taken
+from gilscope.toolkit.measure.program.interface import Taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from contextlib import AbstractContextManager
 
-    from gilscope.toolkit.measure.program.trial import Clock, Trial
+    from gilscope.toolkit.measure.program.interface import Clock, Trial
 
     Service = Callable[[Mapping[str, str], int], AbstractContextManager[int]]
 

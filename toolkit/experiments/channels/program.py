@@ -10,9 +10,9 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 
 from gilscope.toolkit.experiments.channels import worker_roles
-from gilscope.toolkit.experiments.channels.links import any_of, open_channels, polling
+from gilscope.toolkit.experiments.channels.open_channels import any_of, open_channels, polling
 from gilscope.toolkit.experiments.channels.start_workers import WorkerFailedError, crew
-from gilscope.toolkit.measure.program.trial import Taken
+from gilscope.toolkit.measure.program.interface import Taken
 from gilscope.toolkit.stats.latency import percentiles
 
 TYPE_CHECKING = False
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.experiments.channels.start_workers import Crew
-    from gilscope.toolkit.measure.program.trial import Clock, Trial
+    from gilscope.toolkit.measure.program.interface import Clock, Trial
 
 LEAST_LAPS = 8            # of a ring, in the measured stretch
 MOST = 1_000_000          # laps or messages of one sender at a time

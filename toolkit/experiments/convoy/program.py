@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.experiments.helpers.burners.burning import burning
 from gilscope.toolkit.experiments.helpers.echo import serving
-from gilscope.toolkit.experiments.helpers.timers import set_timer_slack
-from gilscope.toolkit.measure.program.trial import Taken
+from gilscope.toolkit.experiments.helpers.timer_slack import set_timer_slack
+from gilscope.toolkit.measure.program.interface import Taken
 
 if TYPE_CHECKING:
     from gilscope.toolkit.experiments.helpers.burners.burning import Burners
-    from gilscope.toolkit.measure.program.trial import Helper, Trial
+    from gilscope.toolkit.measure.program.interface import Helper, Trial
 
 CLIENT = "gilscope.toolkit.experiments.load.echo_client"
 BURNERS = {"free-threaded": "threads"}   # by model where the names differ

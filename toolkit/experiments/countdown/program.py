@@ -6,10 +6,10 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.measure.program.trial import Taken
+from gilscope.toolkit.measure.program.interface import Taken
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.measure.program.trial import Trial
+    from gilscope.toolkit.measure.program.interface import Trial
 
 
 def countdown(count: int) -> None:

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
-from gilscope.toolkit.experiments.helpers.web import (
+from gilscope.toolkit.experiments.helpers.http_programs import (
     BACKENDS_MODULE,
     REQUEST_SECONDS,
     aiohttp_parser,
@@ -24,7 +24,7 @@ from gilscope.toolkit.experiments.helpers.web import (
     wanted_cores,
 )
 from gilscope.toolkit.measure.machine.tree import memory
-from gilscope.toolkit.measure.program.trial import Taken
+from gilscope.toolkit.measure.program.interface import Taken
 from gilscope.workloads import server_pages
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
     import requests
 
-    from gilscope.toolkit.measure.program.trial import Clock, Trial
+    from gilscope.toolkit.measure.program.interface import Clock, Trial
 
 WORDS = 150          # of a page: about 1.5 KiB of HTML
 SHORT = 1.3            # times what waiting alone takes: from there on CPU time is what is missing

@@ -13,13 +13,13 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.measure.program.trial import Taken
+from gilscope.toolkit.measure.program.interface import Taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gilscope.toolkit.gil.summary import Summary
-    from gilscope.toolkit.measure.program.trial import Clock, Trial
+    from gilscope.toolkit.measure.program.interface import Clock, Trial
 
     Turns = Callable[[int], None]
 

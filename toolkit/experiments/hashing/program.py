@@ -10,13 +10,13 @@ import sys
 import threading
 import time
 
-from gilscope.toolkit.measure.program.trial import Taken
+from gilscope.toolkit.measure.program.interface import Taken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gilscope.toolkit.measure.program.trial import Trial
+    from gilscope.toolkit.measure.program.interface import Trial
 
 MESSAGES = 8
 THRESHOLD = 2048          # bytes from which the GIL is let go of, as hashlib's documentation has it

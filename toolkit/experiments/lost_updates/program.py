@@ -9,11 +9,11 @@ import subprocess
 import sys
 
 from gilscope.toolkit.experiments.lost_updates import updates
-from gilscope.toolkit.measure.program.trial import Taken
+from gilscope.toolkit.measure.program.interface import Taken
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gilscope.toolkit.measure.program.trial import Trial
+    from gilscope.toolkit.measure.program.interface import Trial
 
 SHORT_UPDATES = 100    # of each thread, as in the article
 CHECKED_UPDATES = 20   # the checker judges order, not luck: few are as good as many

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.experiments.intervals import SECONDS as SWITCH_INTERVAL
+from gilscope.toolkit.experiments.short_switch_intervals import SECONDS as SWITCH_INTERVAL
 from gilscope.toolkit.experiments.signals.times import AT_ONCE, WAITING, call_text, find_cell, rows_of, times_of
 from gilscope.toolkit.units import format_seconds
 

@@ -1,6 +1,6 @@
 """How long Ctrl-C takes: from sending SIGINT to a process until its main thread handles KeyboardInterrupt.
 
-Both ends read the monotonic clock, which all processes of a machine share.  The parts: `interrupted` is that;
+Both ends read the monotonic clock, which all processes of a machine share.  The parts: `interrupted_process` is that;
 this sends the signals, each at a chosen moment, and reads when they were handled.
 """
 
@@ -15,15 +15,15 @@ import sys
 import time
 from statistics import median
 
-from gilscope.toolkit.experiments.signals import interrupted
-from gilscope.toolkit.measure.program.trial import Taken, sibling
+from gilscope.toolkit.experiments.signals import interrupted_process
+from gilscope.toolkit.measure.program.interface import Taken, sibling
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import subprocess
     from collections.abc import Iterator
 
-    from gilscope.toolkit.measure.program.trial import Trial
+    from gilscope.toolkit.measure.program.interface import Trial
 
 START_SECONDS = 60.0    # for the target to start and to be where it is to be interrupted, beside a busy machine
 SETTLE_SECONDS = 0.02   # after the main thread said that it begins: several switch intervals
@@ -103,14 +103,14 @@ class Target:
     """A process to interrupt."""
 
     def __init__(self, trial: Trial, process: subprocess.Popen[str], page: mmap.mmap) -> None:
-        """`process` runs `interrupted` with `page`."""
+        """`process` runs `interrupted_process` with `page`."""
         self._trial = trial
         self._process = process
         self._numbers = memoryview(page).cast("q")
 
     def await_begin(self, attempt: int) -> None:
         """Wait until the main thread begins what it is to be interrupted in."""
-        if not self._await(interrupted.BEGUN, attempt, START_SECONDS):
+        if not self._await(interrupted_process.BEGUN, attempt, START_SECONDS):
             self._trial.stop(f"the process to interrupt was not ready within {START_SECONDS:g} s", "hang")
 
     def await_sleep(self) -> None:
@@ -164,7 +164,7 @@ def _target(trial: Trial) -> Iterator[Target]:
         file.truncate(8 * (1 + attempts))
         page = mmap.mmap(file.fileno(), 0)
     process = sibling(
-        os.path.abspath(interrupted.__file__),
+        os.path.abspath(interrupted_process.__file__),
         path, _doing(trial), str(trial.count("cpu")), str(attempts), str(trial.number("call")), stdin=-1,
     )
     target = Target(trial, process, page)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from gilscope.toolkit.experiments.countdown import program as countdown
-from gilscope.toolkit.experiments.helpers.timers import set_timer_slack
+from gilscope.toolkit.experiments.helpers.timer_slack import set_timer_slack
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gilscope.toolkit.measure.program.trial import Taken, Trial
+    from gilscope.toolkit.measure.program.interface import Taken, Trial
 
 
 def measure(trial: Trial) -> Taken:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import isnan
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.experiments.intervals import DEFAULT, USUAL_SLACK, row_name
 from gilscope.toolkit.experiments.results import relative_time
+from gilscope.toolkit.experiments.short_switch_intervals import DEFAULT, USUAL_SLACK, row_name
 from gilscope.toolkit.report.document import Column, Entry, Ratio, Table
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule, Series, seconds_axis
 from gilscope.toolkit.report.footnotes import Footnotes

@@ -199,14 +199,14 @@ extern int all_holds;           /* $GILSCOPE_GIL_ALL: holds are timed also when 
 void forget_holders(void);
 void hold_from_now(void);
 
-/* record_file.c */
+/* reserve_record_file.c */
 extern int recording;
 extern uint32_t generation;
 extern struct mapping *map;
 extern __thread struct self self;
 int reserve(const void *begin, size_t size);
 
-/* file.c */
+/* open_record_file.c */
 int open_file(const char *folder, uint32_t flags);
 void close_file(void);
 void forget_file(void);
@@ -248,7 +248,7 @@ int waits_for_threads(const char *file, const char *function);
 int own_entry(char *into, unsigned long size);
 void describe(struct place place, struct site *site);
 
-/* names.c */
+/* thread_names.c */
 void find_naming(void);
 void name_of_started(char *into, unsigned long size);
 

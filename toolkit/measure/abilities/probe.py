@@ -6,7 +6,7 @@ import subprocess
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.processes.sealed import Seal, new_secret
+from gilscope.toolkit.processes.sealed_answers import Seal, new_secret
 from gilscope.toolkit.processes.supervised import run
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 from gilscope.toolkit.processes.lifeline import settle
-from gilscope.toolkit.processes.sealed import Seal, write_all
+from gilscope.toolkit.processes.sealed_answers import Seal, write_all
 
 ISOLATED = frozenset({"subinterpreters", "interpreter-pool"})  # runners whose workers are own-GIL interpreters
 

@@ -29,7 +29,7 @@ from gilscope.toolkit.measure.machine.other_load import (
     wanted_cores,
 )
 from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants, memory, peak_resident
-from gilscope.toolkit.measure.process.frame import (
+from gilscope.toolkit.measure.process.child_base import (
     StoppedError,
     answered,
     deliver,

@@ -9,7 +9,7 @@ import faulthandler
 import time
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from gilscope.toolkit.measure.process.frame import StoppedError, set_alarm
+from gilscope.toolkit.measure.process.child_base import StoppedError, set_alarm
 from gilscope.toolkit.measure.process.line import Line
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from gilscope.toolkit.cores import queued_seconds
 from gilscope.toolkit.measure.cell.subject import RefusedError, Subject, load, pickle_reason
 from gilscope.toolkit.measure.machine.other_load import core_demand
 from gilscope.toolkit.measure.machine.tree import cpu_seconds
-from gilscope.toolkit.measure.process.frame import (
+from gilscope.toolkit.measure.process.child_base import (
     StoppedError,
     answered,
     own_frames,

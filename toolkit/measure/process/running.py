@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.bounded_reading import last_text, read_bytes
 from gilscope.toolkit.measure.process.line import Line
-from gilscope.toolkit.processes.sealed import Seal
+from gilscope.toolkit.processes.sealed_answers import Seal
 
 if TYPE_CHECKING:
     from collections.abc import Container, Mapping, Sequence

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar
 
-from gilscope.toolkit.processes.sealed import new_secret
+from gilscope.toolkit.processes.sealed_answers import new_secret
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

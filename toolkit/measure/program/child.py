@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.measure.cell.turns import InTurn
 from gilscope.toolkit.measure.machine.other_load import is_starved
-from gilscope.toolkit.measure.process.frame import answered, gil_enabled, refuse_wrong_gil, take_values
-from gilscope.toolkit.measure.program.trial import Trial, TrialSpec
+from gilscope.toolkit.measure.process.child_base import answered, gil_enabled, refuse_wrong_gil, take_values
+from gilscope.toolkit.measure.program.interface import Trial, TrialSpec
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.measure.program.trial import Taken
+    from gilscope.toolkit.measure.program.interface import Taken
 
 
 def main() -> None:

@@ -14,10 +14,10 @@ from contextlib import AbstractContextManager, nullcontext
 from typing import TYPE_CHECKING, Protocol
 
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.measure.process.frame import place_lines
+from gilscope.toolkit.measure.process.child_base import place_lines
 from gilscope.toolkit.measure.process.inherited import inherited
 from gilscope.toolkit.measure.schedule.failing import given_up
-from gilscope.toolkit.measure.schedule.ways import OneByOne, Round, Taken
+from gilscope.toolkit.measure.schedule.measure_round import OneByOne, Round, Taken
 from gilscope.toolkit.model import OUT_OF_BUDGET, WRONG_RESULT, Cell, Failure, Note, Observation, Run, Skip
 from gilscope.toolkit.stats.looks import look_after
 
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.measure.plan.settings import Settings
     from gilscope.toolkit.measure.process.running import Answer
-    from gilscope.toolkit.measure.schedule.arms import Start, Starts
-    from gilscope.toolkit.measure.schedule.ways import Way
+    from gilscope.toolkit.measure.schedule.measure_round import Way
+    from gilscope.toolkit.measure.schedule.start_child import Start, Starts
     from gilscope.toolkit.store import Store
 
 FUTILE_RETAKES = 4  # starved again in a row, from the first on: enough to know that the machine is busy

@@ -18,14 +18,14 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.measure.machine.room import memory_left
+from gilscope.toolkit.measure.machine.memory_left import memory_left
 from gilscope.toolkit.measure.process.running import Child, end_all
-from gilscope.toolkit.measure.schedule.ways import Round, Taken
+from gilscope.toolkit.measure.schedule.measure_round import Round, Taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from gilscope.toolkit.measure.schedule.arms import Start
+    from gilscope.toolkit.measure.schedule.start_child import Start
     from gilscope.toolkit.model import Cell
 
 MOST_ALIVE = 32        # arms: with more of them two turns of one are too far apart to be a pair

@@ -53,13 +53,13 @@ def sources() -> list[str]:
 
 def revive(fields: tuple[Any, ...], number: int) -> object:
     """Return the site of a pickled code object: the same one here, or a new one where the process knows it not."""
-    from gilscope.toolkit.race import registry
+    from gilscope.toolkit.race import site_registry
     from gilscope.toolkit.race.site import SiteInfo
 
     info = SiteInfo(*fields)
-    if number >= len(registry.sites) or registry.sites[number] != info:
+    if number >= len(site_registry.sites) or site_registry.sites[number] != info:
         info = info._replace(partners=())     # their numbers mean other places here
-        number = registry.add([info])
+        number = site_registry.add([info])
     return load().site(info, number)
 
 

@@ -7,7 +7,7 @@ import shlex
 import sysconfig
 from pathlib import Path
 
-from gilscope.toolkit.builds.c_library import CompileError, c_compiler, compile_library
+from gilscope.toolkit.builds.compile_library import CompileError, c_compiler, compile_library
 from gilscope.toolkit.race.core import UnavailableError
 
 TYPE_CHECKING = False

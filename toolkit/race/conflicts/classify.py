@@ -60,7 +60,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from gilscope.toolkit.race.conflicts.source import Sources
+    from gilscope.toolkit.race.conflicts.source_context import Sources
     from gilscope.toolkit.race.site import SiteInfo
 
 TWO_VALUED = (True, False, None)     # 0 and 1 among them

@@ -9,7 +9,7 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from gilscope.toolkit.race import registry
+from gilscope.toolkit.race import site_registry
 from gilscope.toolkit.race.conflicts import safe_inspection
 from gilscope.toolkit.race.conflicts.classify import (
     Question,
@@ -22,7 +22,7 @@ from gilscope.toolkit.race.conflicts.classify import (
 )
 from gilscope.toolkit.race.conflicts.naming.locks import LockNames
 from gilscope.toolkit.race.conflicts.naming.variables import Name, Naming, is_module_dict
-from gilscope.toolkit.race.conflicts.source import Sources
+from gilscope.toolkit.race.conflicts.source_context import Sources
 from gilscope.toolkit.race.core import NO_VALUE
 from gilscope.toolkit.race.site import Flag, Kind
 from gilscope.toolkit.race.spool import Spool
@@ -58,15 +58,15 @@ class Entry(NamedTuple):
 
 
 class Recorder:
-    """Writes the records of one process; its arguments are `Engine`'s."""
+    """Writes the records of one process; its arguments are `ConflictHandler`'s."""
 
     def __init__(self, core: Core, folder: str, root: str, describe_thread: DescribeThread,
                  options: dict[str, Any]) -> None:
         self._core = core
         self._describe_thread = describe_thread
-        self._sites = Sites(registry.sites)
+        self._sites = Sites(site_registry.sites)
         self._sources = Sources(root)
-        self._naming = Naming(registry.sites)
+        self._naming = Naming(site_registry.sites)
         self._locks = LockNames(core, self._sources, self._naming)
         self._written: dict[Entry, str] = {}             # -> severity written so far
         self._pairs: dict[tuple[int, int], Entry] = {}   # of site numbers -> the first record
@@ -149,7 +149,7 @@ class Recorder:
 
     def _side(self, access: RawAccess) -> Side:
         thread, number, kind, _, locks, span = access
-        return Side(thread, number, registry.sites[number], Kind(kind), frozenset(locks), span)
+        return Side(thread, number, site_registry.sites[number], Kind(kind), frozenset(locks), span)
 
     def _question(self, conflict: Conflict, first: Side, second: Side, frame: FrameType | None) -> Question:
         owner, part, key = conflict[1:4]
@@ -339,4 +339,4 @@ def _lookup(frame: FrameType, name: str) -> Any:
 
 def noted_sites() -> list[tuple[str, int, str]]:
     """Return path, line and reason of every `# race: ok` in a module that was loaded."""
-    return sorted({(site.path, site.line, site.note) for site in list(registry.sites) if site.note is not None})
+    return sorted({(site.path, site.line, site.note) for site in list(site_registry.sites) if site.note is not None})

@@ -129,7 +129,7 @@ def rewritten(source: bytes, path: str, core: Core, on_unrewritable: Report | No
         entry = cache.load(source, path)
         if entry is None:
             _building.add(me)
-            from gilscope.toolkit.race.loading.build import build
+            from gilscope.toolkit.race.loading.compile_rewritten import build
             entry = build(source, path, on_unrewritable, warn_again=warn_again)
         return entry and link(*entry, core)
     finally:
@@ -148,7 +148,7 @@ def put_ops(core: Core) -> Callable[[], None]:
         place.update(named, __dir__=_listing(places[0]))
 
     def retire() -> None:
-        from gilscope.toolkit.race.loading.retired import operations
+        from gilscope.toolkit.race.loading.shutdown_ops import operations
         for place in places:
             place.update((OP_PREFIX + name, op) for name, op in operations().items() if OP_PREFIX + name in place)
 

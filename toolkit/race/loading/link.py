@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gilscope.toolkit.race import registry
+from gilscope.toolkit.race import site_registry
 from gilscope.toolkit.race.site import MARKER
 
 TYPE_CHECKING = False
@@ -18,8 +18,8 @@ def link(code: CodeType, infos: Sequence[SiteInfo], core: Core) -> CodeType:
     """Return the code with the core's site objects in place of the markers, numbered process-wide."""
     if not infos:
         return code
-    first = registry.add(infos)
-    site, known = core.site, registry.sites
+    first = site_registry.add(infos)
+    site, known = core.site, site_registry.sites
     return _linked(code, [site(known[number], number) for number in range(first, first + len(infos))])
 
 

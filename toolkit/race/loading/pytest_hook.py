@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from _pytest._version import version
 
 from gilscope.toolkit.race.loading import cache
-from gilscope.toolkit.race.loading.build import build
+from gilscope.toolkit.race.loading.compile_rewritten import build
 from gilscope.toolkit.race.loading.link import link
 
 if TYPE_CHECKING:

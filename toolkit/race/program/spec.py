@@ -31,7 +31,7 @@ class Spec:
         python: The interpreter and its flags, as they would be written before the name.
         include: Patterns of paths and modules to check besides the project's.
         core: "c", "python", or "" for the faster one that works.
-        options: What the engine is told.
+        options: What the handler of conflicts is told.
         pauses: Where a confirming run waits: what `gilscope.toolkit.race.confirm.again` made; () otherwise.
         lifeline: A file descriptor that closes when gilscope ends; -1: none.
     """

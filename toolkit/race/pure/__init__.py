@@ -106,7 +106,7 @@ class PureCore:
         """Replace the lock classes of `_thread` and `threading`; locks made before stay untracked."""
         return locks.install(self._holding)
 
-    def thread_begin(self, thread: object, clock: object | None) -> int:  # noqa: ARG002  the engine knows threads by uid
+    def thread_begin(self, thread: object, clock: object | None) -> int:  # noqa: ARG002  the handler knows threads by uid
         """Make this thread one that begins after `clock`, or after all that has happened; return its uid.
 
         Where one has begun and not ended yet (the worker of a pool), this is a logical thread on top of it.

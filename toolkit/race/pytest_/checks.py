@@ -11,8 +11,8 @@ from _pytest.reports import CollectErrorRepr
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.foreign import message
 from gilscope.toolkit.race.program.start import make_spool, remove_spool
-from gilscope.toolkit.race.pytest_.frames import without_pytest
-from gilscope.toolkit.race.pytest_.installed import unwatched
+from gilscope.toolkit.race.pytest_.installed_project import unwatched
+from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest
 from gilscope.toolkit.race.report.gather import load
 from gilscope.toolkit.race.report.settings import settings
 from gilscope.toolkit.race.report.text import render_race
@@ -122,7 +122,7 @@ class Checks(Told):
 
     def _phase(self, item: pytest.Item, when: str) -> Generator[None, Any, Any]:
         section = f"{item.nodeid} [{when}]"
-        self.session.engine.section(section)
+        self.session.handler.section(section)
         try:
             result = yield
         except BaseException:
@@ -146,7 +146,7 @@ class Checks(Told):
                                    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
         """Check what runs when a module is imported."""
         section = f"{collector.nodeid} [collection]"
-        self.session.engine.section(section)
+        self.session.handler.section(section)
         report = yield
         if races := self._races(section):
             if report.passed:
@@ -158,8 +158,8 @@ class Checks(Told):
 
     def _races(self, section: str) -> str:
         """Return the section's races as text, "" when there are none; what comes later belongs to no section."""
-        found = self.session.engine.failed()
-        self.session.engine.section(None)
+        found = self.session.handler.failed()
+        self.session.handler.section(None)
         if not found:
             return ""
         report = self.report(section)

@@ -10,10 +10,10 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.race.rewrite.data_flow.statements import analyse
+from gilscope.toolkit.race.rewrite.function_summaries import Summary
 from gilscope.toolkit.race.rewrite.prune import Pruned
 from gilscope.toolkit.race.rewrite.scopes.shared import Table
 from gilscope.toolkit.race.rewrite.sites import Sites, Text, read_notes
-from gilscope.toolkit.race.rewrite.summary import Summary
 from gilscope.toolkit.race.rewrite.transform.functions import Rewriter
 
 if TYPE_CHECKING:

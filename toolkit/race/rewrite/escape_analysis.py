@@ -10,8 +10,8 @@ from gilscope.toolkit.race.rewrite.known_names import VIEWS
 from gilscope.toolkit.race.site import CONTAINER_METHODS
 
 if TYPE_CHECKING:
+    from gilscope.toolkit.race.rewrite.function_summaries import Summary
     from gilscope.toolkit.race.rewrite.scopes.shared import Scope, Table, Variable
-    from gilscope.toolkit.race.rewrite.summary import Summary
 
 _DISPLAYS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 _MAKERS = frozenset({"list", "dict", "set", "sorted", "bytearray"})

@@ -12,8 +12,8 @@ from gilscope.toolkit.race.rewrite.scopes.shared import mangle
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
+    from gilscope.toolkit.race.rewrite.function_summaries import Summary
     from gilscope.toolkit.race.rewrite.scopes.shared import Table, Variable
-    from gilscope.toolkit.race.rewrite.summary import Summary
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 _LATER = (*_FUNCTIONS, ast.Lambda, ast.ClassDef, ast.GeneratorExp)

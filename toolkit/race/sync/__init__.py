@@ -118,12 +118,12 @@ def library_patches(layer: Layer) -> dict[str, Callable[[Any], None]]:
     """Return what to do with modules that have locks of their own."""
 
     def logging(module: Any) -> None:
-        from gilscope.toolkit.race.sync.library import Logging
+        from gilscope.toolkit.race.sync.stdlib_locks import Logging
         Logging(layer).patch(module)
 
     def quieten(module: Any) -> None:
-        from gilscope.toolkit.race.sync import library
-        library.quieten_module(layer, module)
+        from gilscope.toolkit.race.sync import stdlib_locks
+        stdlib_locks.quieten_module(layer, module)
 
     return {"logging": logging, "_strptime": quieten, "tempfile": quieten}
 

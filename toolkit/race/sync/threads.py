@@ -7,7 +7,7 @@ from _thread import get_ident
 from _weakref import ref
 
 from gilscope.toolkit.race.sync.layer import Attached
-from gilscope.toolkit.race.sync.quiet import quieten
+from gilscope.toolkit.race.sync.quiet_lock import quieten
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

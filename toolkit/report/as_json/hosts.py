@@ -14,14 +14,14 @@ from gilscope.toolkit.report.as_json.reports import (
     in_short,
     made,
 )
+from gilscope.toolkit.report.hosts.agreement import hosts_tables, judge_pooled
 from gilscope.toolkit.report.hosts.document import build_contrasts, hosts_document
-from gilscope.toolkit.report.hosts.over import hosts_tables, judge_pooled
 from gilscope.toolkit.stats.words import MARGIN
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.report.hosts.over import HostsContrast, MeasuredHost, OverHosts
+    from gilscope.toolkit.report.hosts.agreement import HostsContrast, MeasuredHost, OverHosts
     from gilscope.toolkit.stats.hosts.pooling import Pooled
     from gilscope.toolkit.store import Host
 

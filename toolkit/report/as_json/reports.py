@@ -11,10 +11,10 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
-from gilscope.toolkit.report.build import run_document
 from gilscope.toolkit.report.document import Heading, Lines
+from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.table import build_tables, judge, rounds_to_tell
-from gilscope.toolkit.report.table.cells import Absence, Index
+from gilscope.toolkit.report.table.observations import Absence, Index
 from gilscope.toolkit.stats.sample import summarize
 from gilscope.toolkit.stats.words import MARGIN
 

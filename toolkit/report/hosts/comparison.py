@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.comparison import not_compared
 from gilscope.toolkit.report.document import Banner, Column, Document, Heading, Lines, Section
-from gilscope.toolkit.report.hosts.over import judge_pooled
-from gilscope.toolkit.report.hosts.parts import over_tables
+from gilscope.toolkit.report.hosts.agreement import judge_pooled
+from gilscope.toolkit.report.hosts.tables import over_tables
 from gilscope.toolkit.report.hosts.wording import ALL, EACH, HOLDS, SPREAD, names_text
-from gilscope.toolkit.report.sentences import title_text
+from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.stats.words import MARGIN
 from gilscope.toolkit.units import counted
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.model import Note
-    from gilscope.toolkit.report.hosts.over import HostsContrast
+    from gilscope.toolkit.report.hosts.agreement import HostsContrast
     from gilscope.toolkit.report.table import Contrast
 
 

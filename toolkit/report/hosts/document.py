@@ -5,20 +5,20 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
-from gilscope.toolkit.report.advice import counts_text
+from gilscope.toolkit.report.advice_sentences import counts_text
 from gilscope.toolkit.report.comparison import workload_text
 from gilscope.toolkit.report.document import Column, Document, Heading, Lines, Section, Table
-from gilscope.toolkit.report.hosts.over import hosts_contrasts, hosts_tables
-from gilscope.toolkit.report.hosts.parts import hosts_table, over_tables, warnings
+from gilscope.toolkit.report.hosts.agreement import hosts_contrasts, hosts_tables
+from gilscope.toolkit.report.hosts.tables import hosts_table, over_tables, warnings
 from gilscope.toolkit.report.hosts.wording import ALL, EACH, HOLDS, NEXT, SPREAD, changing_text, names_text, words_text
-from gilscope.toolkit.report.sentences import title_text
+from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import cost_text, interval_text, list_text
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence
 
-    from gilscope.toolkit.report.hosts.over import HostsContrast, HostsTable, MeasuredHost
+    from gilscope.toolkit.report.hosts.agreement import HostsContrast, HostsTable, MeasuredHost
     from gilscope.toolkit.store import Host
 
 CHANGES = 6   # of cells that change between hosts: shown; the tables have all of them

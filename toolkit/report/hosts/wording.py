@@ -11,7 +11,7 @@ from gilscope.toolkit.stats.words import MARGIN
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from gilscope.toolkit.report.hosts.over import OverHosts
+    from gilscope.toolkit.report.hosts.agreement import OverHosts
     from gilscope.toolkit.stats.hosts.pooling import Pooled
 
 NAMED = 4   # hosts by name; of more their number, with the first ones

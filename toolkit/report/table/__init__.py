@@ -1,11 +1,11 @@
 """Runs into rows, columns and baselines.  Everything here is derived, and can be made again from a stored run."""
 
-from gilscope.toolkit.report.table.advice import Advice, Open, Option, TwinAdvice
-from gilscope.toolkit.report.table.cells import Absence, Memory, Series
 from gilscope.toolkit.report.table.contrast import Choice, Contrast, compare_builds, compare_models, compare_runs
 from gilscope.toolkit.report.table.floors import Floors
 from gilscope.toolkit.report.table.judgement import Gate, Judgement, gate, judge, missing, rounds_to_tell
 from gilscope.toolkit.report.table.matrix import ScalingFit, WorkloadTable, build_tables
+from gilscope.toolkit.report.table.observations import Absence, Memory, Series
+from gilscope.toolkit.report.table.recommendation import Advice, Open, Option, TwinAdvice
 from gilscope.toolkit.report.table.results import CellResult, Row
 
 __all__ = [

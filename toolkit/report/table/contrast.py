@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.errors import UnknownNameError
 from gilscope.toolkit.model import Note, Phase
-from gilscope.toolkit.report.table.cells import Absence, Clock, Index, group_of
+from gilscope.toolkit.report.table.observations import Absence, Clock, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.stats.apart import Apart, level
 from gilscope.toolkit.stats.looks import at_last
+from gilscope.toolkit.stats.paired import conclude
 from gilscope.toolkit.stats.ratios import simultaneous
 from gilscope.toolkit.stats.sample import Summary, summarize
-from gilscope.toolkit.stats.together import conclude
+from gilscope.toolkit.stats.unpaired import Apart, level
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.report.table.cells import Clock
+    from gilscope.toolkit.report.table.observations import Clock
     from gilscope.toolkit.stats.floor import Floor
 
 

@@ -7,10 +7,10 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Note, Phase
-from gilscope.toolkit.report.table.advice import Advice, TwinAdvice, advise, compare_twins
-from gilscope.toolkit.report.table.cells import Absence, Group, Index, group_of, leaves_idle
 from gilscope.toolkit.report.table.contrast import Contrast, contrast_builds
+from gilscope.toolkit.report.table.observations import Absence, Group, Index, group_of, leaves_idle
 from gilscope.toolkit.report.table.ratios import Ratios
+from gilscope.toolkit.report.table.recommendation import Advice, TwinAdvice, advise, compare_twins
 from gilscope.toolkit.report.table.results import CellResult, Row
 from gilscope.toolkit.stats.sample import summarize
 from gilscope.toolkit.stats.scaling import COUNTS_NEEDED, Scaling, efficiency, fit_scaling

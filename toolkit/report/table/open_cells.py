@@ -9,17 +9,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.table.advice import advise, compare_twins
-from gilscope.toolkit.report.table.cells import Index, group_of
 from gilscope.toolkit.report.table.matrix import build_pairs, table_rows
+from gilscope.toolkit.report.table.observations import Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
+from gilscope.toolkit.report.table.recommendation import advise, compare_twins
 from gilscope.toolkit.stats.looks import open_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.model import Cell, Run
-    from gilscope.toolkit.report.table.cells import Clock
+    from gilscope.toolkit.report.table.observations import Clock
 
     Pair = tuple[Cell, Cell, Clock]   # the baseline first
 

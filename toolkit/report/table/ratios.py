@@ -11,21 +11,21 @@ from functools import cached_property
 from math import expm1, isfinite, log
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.table.cells import group_of
 from gilscope.toolkit.report.table.floors import Floors
+from gilscope.toolkit.report.table.observations import group_of
 from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.floor import Floor, TwinCheck, checked_noise
-from gilscope.toolkit.stats.logs import RoundLogs, by_pass, process_levels
+from gilscope.toolkit.stats.log_times import RoundLogs, by_pass, process_levels
 from gilscope.toolkit.stats.looks import at_last
+from gilscope.toolkit.stats.paired import conclude
 from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, simultaneous
-from gilscope.toolkit.stats.together import conclude
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Observation
-    from gilscope.toolkit.report.table.cells import Clock, Group, Index
+    from gilscope.toolkit.report.table.observations import Clock, Group, Index
     from gilscope.toolkit.stats.noise import Noise
     from gilscope.toolkit.stats.words import Comparison
 

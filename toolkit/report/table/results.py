@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from gilscope.toolkit.model import Cell, Note
-    from gilscope.toolkit.report.table.cells import Absence, Memory
+    from gilscope.toolkit.report.table.observations import Absence, Memory
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.words import Comparison
 

@@ -1,7 +1,7 @@
 // Any two builds, models, runs or machines.
 //
 // Pairs of one run were compared when the site was made.  Two runs are compared here, from where each cell lies by its
-// run, as stats/apart.py, stats/words.py and report/comparison.py do it; tests hold the words against theirs.
+// run, as stats/unpaired.py, stats/words.py and report/comparison.py do it; tests hold the words against theirs.
 "use strict";
 
 window.gilscopeRuns = {};
@@ -62,7 +62,7 @@ window.gilscopeRuns = {};
     return high;
   };
 
-  // ---- Two runs: stats/apart.py
+  // ---- Two runs: stats/unpaired.py
 
   const unknown = value => value === null ? Infinity : value;
 

@@ -1,8 +1,8 @@
 """What the page that compares knows of each run: any two of its builds or models, and its side of any two runs.
 
 Pairs of one run are compared here, by what `gilscope compare` does, and the page shows its report.  Pairs of runs are
-too many for that: of each cell the page gets where it lies by its run (see `stats.apart`), and compare.js does the same
-with two of them; tests hold its words against those of `gilscope compare`.
+too many for that: of each cell the page gets where it lies by its run (see `stats.unpaired`), and compare.js does the
+same with two of them; tests hold its words against those of `gilscope compare`.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from gilscope.toolkit.builds.pairing import compare_builds as unfair
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.comparison import comparison_document, workload_text
 from gilscope.toolkit.report.document import Duration
-from gilscope.toolkit.report.sentences import title_text
 from gilscope.toolkit.report.table import compare_builds, compare_models
-from gilscope.toolkit.report.table.cells import Absence, group_of
 from gilscope.toolkit.report.table.contrast import pick_clock
+from gilscope.toolkit.report.table.observations import Absence, group_of
+from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import value_text
 from gilscope.toolkit.site.asking import command
 from gilscope.toolkit.site.plain import document_values, shown
-from gilscope.toolkit.stats.apart import level
 from gilscope.toolkit.stats.distributions import NORMAL
 from gilscope.toolkit.stats.looks import at_last
 from gilscope.toolkit.stats.ratios import MOST_ROUNDS, POWER
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed, summarize
+from gilscope.toolkit.stats.unpaired import level
 from gilscope.toolkit.stats.words import MARGIN, MIN_ROUNDS
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.table import Contrast
     from gilscope.toolkit.report.table.ratios import Ratios
     from gilscope.toolkit.site.sources import Known
-    from gilscope.toolkit.stats.apart import Part
+    from gilscope.toolkit.stats.unpaired import Part
 
 # What compare.js goes by.
 CONSTANTS = {

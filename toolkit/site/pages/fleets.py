@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.foreign import visible_all
-from gilscope.toolkit.private import without_places
+from gilscope.toolkit.redaction import without_places
+from gilscope.toolkit.report.hosts.agreement import MeasuredHost
 from gilscope.toolkit.report.hosts.document import hosts_document
-from gilscope.toolkit.report.hosts.over import MeasuredHost
 from gilscope.toolkit.site.plain import document_values
 from gilscope.toolkit.site.sources import file_name
 from gilscope.toolkit.store import is_fleet, read_fleet

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.report.document import Duration
-from gilscope.toolkit.report.sentences import title_text
 from gilscope.toolkit.report.table import judge
 from gilscope.toolkit.report.table.judgement import judgeable
+from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import interval_text, ratio_text, value_text
 from gilscope.toolkit.site.charts.lines import Line, Point, lines
 from gilscope.toolkit.site.charts.model_marks import legend, mark_of, shapes
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.report.table import WorkloadTable
-    from gilscope.toolkit.report.table.cells import Group
+    from gilscope.toolkit.report.table.observations import Group
     from gilscope.toolkit.site.sources import Known
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.words import Comparison

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from gilscope.toolkit.report.table import Advice
-    from gilscope.toolkit.report.table.advice import Doubt
+    from gilscope.toolkit.report.table.recommendation import Doubt
     from gilscope.toolkit.site.charts.scale import Scale
     from gilscope.toolkit.site.pages.history import Series
     from gilscope.toolkit.site.pages.newest import Place
@@ -151,7 +151,7 @@ def _place(place: Place | None, title: str, build: str, scale: Scale) -> dict[st
 
 
 def _unanswered(advice: Advice) -> str:
-    """Return why it is not known whether anything is faster, by the rule of `report.advice`; "": it is known."""
+    """Return why it is not known whether anything is faster, as `table.recommendation` judges; "": it is known."""
     whys = list(dict.fromkeys(each.why for each in advice.open))
     if advice.closest is None and not whys:
         return "nothing was compared"

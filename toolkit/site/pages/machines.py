@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.report.sentences import title_text
 from gilscope.toolkit.report.table import judge
+from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import list_text, ratio_text
 from gilscope.toolkit.site.charts.model_marks import legend, mark_of, shapes
 from gilscope.toolkit.site.pages.newest import KINDS, by_host, newest, places
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gilscope.toolkit.report.table import CellResult
-    from gilscope.toolkit.report.table.cells import Group
+    from gilscope.toolkit.report.table.observations import Group
     from gilscope.toolkit.site.pages.newest import Place
     from gilscope.toolkit.site.sources import Known
 

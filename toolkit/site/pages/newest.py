@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.sentences import title_text
+from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.site.pages.run import kind_of
 
 if TYPE_CHECKING:
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.report.table import Advice, CellResult, WorkloadTable
-    from gilscope.toolkit.report.table.cells import Group
+    from gilscope.toolkit.report.table.observations import Group
     from gilscope.toolkit.site.sources import Known
 
 KINDS = ("cpu", "native", "io", "mixed", "contention", "transfer", "own")   # in this order everywhere

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.foreign import visible, visible_all
 from gilscope.toolkit.model import Phase
-from gilscope.toolkit.report.advice import COMPUTES, WAITS
+from gilscope.toolkit.report.advice_sentences import COMPUTES, WAITS
 from gilscope.toolkit.report.as_json import measured
-from gilscope.toolkit.report.build import STARVED, overhead_table, run_document
 from gilscope.toolkit.report.document import Duration, Heading, Lines, Share, Size
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.sentences import fit_lines, noise_line, title_text
+from gilscope.toolkit.report.run_document import STARVED, overhead_table, run_document
 from gilscope.toolkit.report.table import build_tables, judge
-from gilscope.toolkit.report.table.cells import Index
+from gilscope.toolkit.report.table.observations import Index
+from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, title_text
 from gilscope.toolkit.report.wording import inflation_text, ratio_number, ratio_text, value_text
 from gilscope.toolkit.site.asking import citation, command, has_budget
 from gilscope.toolkit.site.charts.cells import END, START, dots, resources, strip

@@ -3,7 +3,7 @@
 import shutil
 from pathlib import Path
 
-from gilscope.toolkit.evaluate.project.conventions import find_project
+from gilscope.toolkit.evaluate.project.discovery import find_project
 
 BACKEND = Path(__file__).with_name("backend.py")
 SLOT = "#if PY_VERSION_HEX >= 0x030D0000\n    {Py_mod_gil, Py_MOD_GIL_NOT_USED},\n#endif\n"

@@ -1,6 +1,6 @@
 """One small project for each kind of build and binding, built with its tools of today: declarations do what is said.
 
-Each is built on a build without a GIL, as it is and with what `declaring` says; its file tells what came of it.
+Each is built on a build without a GIL, as it is and with what `how_to_declare` says; its file tells what came of it.
 """
 
 import shutil
@@ -9,10 +9,10 @@ import pytest
 
 from gilscope.toolkit.builds.packages.environment import create, installer
 from gilscope.toolkit.builds.packages.installer import run_installer
-from gilscope.toolkit.evaluate.project.conventions import find_project
+from gilscope.toolkit.evaluate.project.discovery import find_project
 from gilscope.toolkit.evaluate.project.extensions.building import Place, own_builds
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding
-from gilscope.toolkit.evaluate.project.extensions.finding import find_extensions
+from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
 from gilscope.toolkit.evaluate.project.installing import install_project
 from tests.evaluate.places import COMPILER, version
 from tests.evaluate.project.extensions.made import SLOT, SOURCE

@@ -11,9 +11,9 @@ from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, S
 from gilscope.toolkit.evaluate.project.extensions import building
 from gilscope.toolkit.evaluate.project.extensions.building import Place, own_builds
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding, Module, OwnExtensions
-from gilscope.toolkit.evaluate.project.extensions.finding import find_extensions
+from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
 from gilscope.toolkit.evaluate.project.installing import install_project
-from gilscope.toolkit.evaluate.verdict.words import conclude
+from gilscope.toolkit.evaluate.verdict.readiness import conclude
 from tests.evaluate.made_up import CLEAN, QUIET, found
 from tests.evaluate.places import COMPILER, Site
 from tests.evaluate.project.extensions.made import SLOT, SOURCE, project

@@ -3,7 +3,7 @@
 import pytest
 
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding
-from gilscope.toolkit.evaluate.project.extensions.finding import find_extensions
+from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
 
 C_SOURCE = "#include <Python.h>\nPyMODINIT_FUNC PyInit_x(void) { return PyModule_Create(&def); }\n"
 

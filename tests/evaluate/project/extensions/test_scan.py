@@ -3,7 +3,7 @@
 import pytest
 
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding
-from gilscope.toolkit.evaluate.project.extensions.finding import find_extensions
+from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
 from gilscope.toolkit.evaluate.project.extensions.scan.c import remarks_of_c
 from gilscope.toolkit.evaluate.project.extensions.scan.cython import remarks_of_cython
 from gilscope.toolkit.evaluate.project.extensions.scan.lexing import code_of_c, code_of_python, code_of_rust

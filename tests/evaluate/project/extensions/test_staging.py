@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate.project.bench import Bench, Shown
 from gilscope.toolkit.evaluate.project.extensions.staging import stage
 from gilscope.toolkit.evaluate.project.suite.running import run_tests
+from gilscope.toolkit.evaluate.project.where_to_run import Bench, Shown
 from tests.evaluate.project.extensions.made import project
 
 BENCH = Bench(build="host", python=Path(sys.executable), folders=())

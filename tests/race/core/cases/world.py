@@ -11,7 +11,7 @@ import os
 import select
 import threading
 
-from gilscope.toolkit.race import registry
+from gilscope.toolkit.race import site_registry
 from gilscope.toolkit.race.site import Flag, Kind, SiteInfo
 
 TURN_SECONDS = 20.0
@@ -101,13 +101,13 @@ class World:
 
     def site(self, name, key="", flags=Flag.NONE, partners=(), op="attr_read", line=1):
         """Return a site; partners are names of sites made before."""
-        first = len(registry.sites)
+        first = len(site_registry.sites)
         info = SiteInfo("case.py", line, 0, line, 1, "case", op, key, name, flags,
                         tuple(self.sites[partner] - first for partner in partners), None)
-        number = registry.add([info])
+        number = site_registry.add([info])
         self.names[number] = name
         self.sites[name] = number
-        return self.core.site(registry.sites[number], number)
+        return self.core.site(site_registry.sites[number], number)
 
     def run(self, *bodies, order=None):
         """Run each body in a thread of its own, by turns; by default each as a whole, in the order given.

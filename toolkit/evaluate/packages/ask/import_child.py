@@ -8,7 +8,7 @@ from __future__ import annotations
 from gilscope.toolkit.evaluate.children.begin import begin
 from gilscope.toolkit.evaluate.children.interpreters import interpreters_module, run_in
 from gilscope.toolkit.evaluate.children.journal import Journal
-from gilscope.toolkit.evaluate.children.modules import forget_toolkit
+from gilscope.toolkit.evaluate.children.loaded_modules import forget_toolkit
 from gilscope.toolkit.evaluate.packages.ask.watch import import_all
 
 SCRIPT = """import json, sys

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.children.asking import ask
+from gilscope.toolkit.evaluate.packages.damaged_library import damage
 from gilscope.toolkit.evaluate.packages.facts import Extension
-from gilscope.toolkit.evaluate.packages.libraries import damage
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

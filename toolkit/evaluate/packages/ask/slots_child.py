@@ -37,7 +37,7 @@ def main() -> None:
     """Answer for every file of the job that standard arguments name: one JSON object a line, in order."""
     from gilscope.toolkit.evaluate.children.file_limits import bound_files
     from gilscope.toolkit.processes import lifeline
-    from gilscope.toolkit.processes.sealed import Seal
+    from gilscope.toolkit.processes.sealed_answers import Seal
 
     lifeline.settle()
     with open(sys.argv[1], encoding="utf-8") as source:

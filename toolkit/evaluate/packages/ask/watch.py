@@ -10,7 +10,7 @@ import _imp
 import sys
 
 from gilscope.toolkit.evaluate.children.journal import Journal
-from gilscope.toolkit.evaluate.children.modules import forget_toolkit, stdlib_modules
+from gilscope.toolkit.evaluate.children.loaded_modules import forget_toolkit, stdlib_modules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

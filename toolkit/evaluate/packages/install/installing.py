@@ -23,13 +23,13 @@ from gilscope.toolkit.builds.packages.lacking import normalized
 from gilscope.toolkit.builds.user_dirs import uv_command
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate.packages.distributions import own_name, site_folders
-from gilscope.toolkit.evaluate.packages.install.wheels import Store, make, pip_of
-from gilscope.toolkit.evaluate.requirements.tags import why_no_wheel
+from gilscope.toolkit.evaluate.packages.install.fetch_wheels import Store, make, pip_of
+from gilscope.toolkit.evaluate.requirements.wheel_for_build import why_no_wheel
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from gilscope.toolkit.evaluate.packages.install.wheels import Fetched, Pip
+    from gilscope.toolkit.evaluate.packages.install.fetch_wheels import Fetched, Pip
     from gilscope.toolkit.model import Build
 
 # What an installer says of a requirement without a wheel: pip, then uv.

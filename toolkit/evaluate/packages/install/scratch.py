@@ -25,11 +25,11 @@ from gilscope.toolkit.builds.user_dirs import cache_dir, locked, uv_command
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate.children.at_once import at_once
 from gilscope.toolkit.evaluate.packages.distributions import installed, site_folders
-from gilscope.toolkit.evaluate.packages.install.fallbacks import went_back
+from gilscope.toolkit.evaluate.packages.install.eviction import STAMP, hold, make_room, size_of
+from gilscope.toolkit.evaluate.packages.install.fetch_wheels import Store, make, pip_of
 from gilscope.toolkit.evaluate.packages.install.installing import Chosen, chosen_in, fill
-from gilscope.toolkit.evaluate.packages.install.room import STAMP, hold, make_room, size_of
-from gilscope.toolkit.evaluate.packages.install.wheels import Store, make, pip_of
-from gilscope.toolkit.evaluate.requirements.tags import applies, marker_environment
+from gilscope.toolkit.evaluate.packages.install.older_versions import went_back
+from gilscope.toolkit.evaluate.requirements.wheel_for_build import applies, marker_environment
 from gilscope.toolkit.units import few
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from gilscope.toolkit.evaluate.project.installing import copy_project
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.discovery import Project
 
 USUAL = ("src", "python", "lib")   # folders of packages, beside the root
 

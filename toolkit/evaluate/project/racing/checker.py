@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import RESULTS, parse_json, read_text
 from gilscope.toolkit.builds.packages.environment import PACKAGE
-from gilscope.toolkit.evaluate.project.bench import Bench, Shown
-from gilscope.toolkit.evaluate.project.conventions import is_test
-from gilscope.toolkit.evaluate.project.racing.functions import Ran, made_at_import
-from gilscope.toolkit.evaluate.project.racing.kept import kept_by_others, locks_of_what_is_outside
+from gilscope.toolkit.evaluate.project.discovery import is_test
+from gilscope.toolkit.evaluate.project.racing.shared_outside import kept_by_others, locks_of_what_is_outside
+from gilscope.toolkit.evaluate.project.racing.threaded_functions import Ran, made_at_import
 from gilscope.toolkit.evaluate.project.racing.unreached import unreached
 from gilscope.toolkit.evaluate.project.racing.unwatched import unwatched
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, environment, run_bounded
+from gilscope.toolkit.evaluate.project.where_to_run import Bench, Shown
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceFact, SharedFact, Unwatched, in_order
 from gilscope.toolkit.measure.process.running import last_lines
 from gilscope.toolkit.race.verdicts import VIOLATION
@@ -28,7 +28,7 @@ from gilscope.toolkit.race.verdicts import VIOLATION
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.discovery import Project
 
 FOUND = "66"                     # the exit code of `gilscope race`
 CONFIRMED = "confirmed"

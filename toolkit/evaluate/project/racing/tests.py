@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.project.conventions import is_test
-from gilscope.toolkit.evaluate.project.racing.at_once import AtOnce, told, understood, variables
+from gilscope.toolkit.evaluate.project.discovery import is_test
 from gilscope.toolkit.evaluate.project.racing.checker import LATE, Program, check
+from gilscope.toolkit.evaluate.project.racing.tests_in_threads import AtOnce, told, understood, variables
 from gilscope.toolkit.evaluate.project.suite.running import QUIET_SECONDS, counts
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceLook, Races
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gilscope.toolkit.evaluate.project.bench import Bench
-    from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.discovery import Project
+    from gilscope.toolkit.evaluate.project.where_to_run import Bench
 
 
 def check_races(

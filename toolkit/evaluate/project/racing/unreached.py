@@ -9,14 +9,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.project.racing.functions import Function, changed, sources, within
+from gilscope.toolkit.evaluate.project.racing.threaded_functions import Function, changed, sources, within
 from gilscope.toolkit.evaluate.sections import Unwatched
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gilscope.toolkit.evaluate.project.bench import Shown
-    from gilscope.toolkit.evaluate.project.racing.functions import Ran, Source
+    from gilscope.toolkit.evaluate.project.racing.threaded_functions import Ran, Source
+    from gilscope.toolkit.evaluate.project.where_to_run import Shown
 
 LONGEST = 60   # characters of a statement that are told
 

@@ -11,14 +11,14 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.project.racing.functions import LOCKS, Function, sources, stored, told_to_change
+from gilscope.toolkit.evaluate.project.racing.threaded_functions import LOCKS, Function, sources, stored, told_to_change
 from gilscope.toolkit.evaluate.sections import Unwatched
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-    from gilscope.toolkit.evaluate.project.bench import Shown
-    from gilscope.toolkit.evaluate.project.racing.functions import Ran, Source
+    from gilscope.toolkit.evaluate.project.racing.threaded_functions import Ran, Source
+    from gilscope.toolkit.evaluate.project.where_to_run import Shown
 
 WATCHED = "os._Environ"     # its items are
 WITH_GIL = "ctypes.PyDLL"   # calls C code with the GIL, where there is one

@@ -14,8 +14,8 @@ from gilscope.toolkit.measure.process.running import last_lines
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gilscope.toolkit.evaluate.project.bench import Bench
-    from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.discovery import Project
+    from gilscope.toolkit.evaluate.project.where_to_run import Bench
     from gilscope.toolkit.evaluate.project.workload.rounds import Workload
 
 CALLER = Path(__file__).parent / "programs" / "workload_in_threads.py"

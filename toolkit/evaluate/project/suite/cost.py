@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import read_text
-from gilscope.toolkit.evaluate.project.machine import Calibration
+from gilscope.toolkit.evaluate.project.machine_calibration import Calibration
 from gilscope.toolkit.evaluate.project.measured import FORCED_OFF, SEED, Measured, cost_of
 from gilscope.toolkit.evaluate.project.suite.leaving_out import ignoring, is_pytest, sampled
 from gilscope.toolkit.evaluate.project.suite.running import (
@@ -27,15 +27,15 @@ from gilscope.toolkit.evaluate.project.suite.running import (
     run_bounded,
 )
 from gilscope.toolkit.evaluate.sections import NO_WORKLOAD, TOO_LONG, TOO_SHORT, Forced, Missing, TestRun
-from gilscope.toolkit.stats.together import Together
+from gilscope.toolkit.stats.paired import Together
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from gilscope.toolkit.evaluate.project.bench import Bench
-    from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.discovery import Project
     from gilscope.toolkit.evaluate.project.measured import Turn
+    from gilscope.toolkit.evaluate.project.where_to_run import Bench
     from gilscope.toolkit.evaluate.sections import Cost
 
 MOST_ROUNDS = 6       # the fewest that a 95 % interval takes

@@ -21,8 +21,7 @@ from xml.etree import ElementTree as ET
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import parse_json, read_text
-from gilscope.toolkit.evaluate.project.bench import Bench, Shown, compiled_into, short
-from gilscope.toolkit.evaluate.project.conventions import PYTEST
+from gilscope.toolkit.evaluate.project.discovery import PYTEST
 from gilscope.toolkit.evaluate.project.suite.leaving_out import (
     failing,
     ignoring,
@@ -30,6 +29,7 @@ from gilscope.toolkit.evaluate.project.suite.leaving_out import (
     seconds_by_file,
     uncollected,
 )
+from gilscope.toolkit.evaluate.project.where_to_run import Bench, Shown, compiled_into, short
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, Place, TestRun
 from gilscope.toolkit.measure.process.running import last_lines
 from gilscope.toolkit.processes.supervised import Supervised
@@ -37,7 +37,7 @@ from gilscope.toolkit.processes.supervised import Supervised
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.discovery import Project
     from gilscope.toolkit.evaluate.sections import LeftOut
 
 WITNESS = Path(__file__).parent / "witness"

@@ -18,7 +18,7 @@ from gilscope.toolkit.cores import scheduled
 from gilscope.toolkit.evaluate.children.begin import begin
 from gilscope.toolkit.evaluate.children.interpreters import interpreters_module, run_in
 from gilscope.toolkit.evaluate.children.journal import Journal
-from gilscope.toolkit.evaluate.children.modules import forget_toolkit, stdlib_modules
+from gilscope.toolkit.evaluate.children.loaded_modules import forget_toolkit, stdlib_modules
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

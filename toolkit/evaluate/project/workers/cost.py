@@ -17,7 +17,7 @@ from gilscope.toolkit.evaluate.children.asking import ask
 from gilscope.toolkit.evaluate.packages.doctor import control_modules
 from gilscope.toolkit.evaluate.packages.install.installing import name_of
 from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus
-from gilscope.toolkit.evaluate.project.bench import compiled_into
+from gilscope.toolkit.evaluate.project.where_to_run import compiled_into
 from gilscope.toolkit.evaluate.sections import Broken, Missing, Spread, Worker, Workers
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.evaluate.children.asking import Told
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport
-    from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.discovery import Project
 
 CHILD = "gilscope.toolkit.evaluate.project.workers.child"
 SECONDS = 4.5          # that the rounds of all kinds may take together, where that is enough for the fewest

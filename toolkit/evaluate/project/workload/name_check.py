@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.errors import ToolkitError
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.discovery import Project
 
 DOTTED = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 

@@ -20,9 +20,9 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit import temporary
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.evaluate.packages.judge.interpreters import refusal_in
-from gilscope.toolkit.evaluate.project.bench import compiled_into
-from gilscope.toolkit.evaluate.project.machine import Calibration
+from gilscope.toolkit.evaluate.project.machine_calibration import Calibration
 from gilscope.toolkit.evaluate.project.measured import FORCED_OFF, SEED, Measured
+from gilscope.toolkit.evaluate.project.where_to_run import compiled_into
 from gilscope.toolkit.evaluate.project.workload.name_check import is_function, script_of
 from gilscope.toolkit.evaluate.project.workload.schedule import Cell, round_of, seconds_of
 from gilscope.toolkit.evaluate.sections import Missing
@@ -31,19 +31,19 @@ from gilscope.toolkit.gil.records import BadRecordError, read_folder
 from gilscope.toolkit.gil.summary import Summary, summarize
 from gilscope.toolkit.measure.prepare.preparation import OUR_NAME, child_environment
 from gilscope.toolkit.measure.process.running import Answer, run_child
-from gilscope.toolkit.measure.program.trial import TrialSpec
-from gilscope.toolkit.measure.schedule.arms import Start
+from gilscope.toolkit.measure.program.interface import TrialSpec
+from gilscope.toolkit.measure.schedule.measure_round import OneByOne
+from gilscope.toolkit.measure.schedule.start_child import Start
 from gilscope.toolkit.measure.schedule.turns import InTurn
-from gilscope.toolkit.measure.schedule.ways import OneByOne
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from gilscope.toolkit.evaluate.project.bench import Bench
-    from gilscope.toolkit.evaluate.project.conventions import Project
+    from gilscope.toolkit.evaluate.project.discovery import Project
     from gilscope.toolkit.evaluate.project.measured import Turn
-    from gilscope.toolkit.measure.schedule.ways import Taken, Way
+    from gilscope.toolkit.evaluate.project.where_to_run import Bench
+    from gilscope.toolkit.measure.schedule.measure_round import Taken, Way
     from gilscope.toolkit.model import Build
 
 PROGRAM = "gilscope.toolkit.evaluate.project.workload.programs.workload"

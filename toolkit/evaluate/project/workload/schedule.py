@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from gilscope.toolkit.evaluate.project.measured import SEED
 from gilscope.toolkit.measure.plan.settings import Settings
-from gilscope.toolkit.measure.schedule.ways import Round
+from gilscope.toolkit.measure.schedule.measure_round import Round
 from gilscope.toolkit.model import Cell as Arm
-from gilscope.toolkit.stats.logs import by_pass, process_levels
+from gilscope.toolkit.stats.log_times import by_pass, process_levels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
-    from gilscope.toolkit.measure.schedule.arms import Start
-    from gilscope.toolkit.measure.schedule.ways import Taken
+    from gilscope.toolkit.measure.schedule.measure_round import Taken
+    from gilscope.toolkit.measure.schedule.start_child import Start
 
     Clock = Literal["wall", "cpu"]
 

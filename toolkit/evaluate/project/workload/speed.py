@@ -8,8 +8,8 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.cores import usable_cores
-from gilscope.toolkit.evaluate.project.bench import Shown, short
 from gilscope.toolkit.evaluate.project.measured import FEW, cost_of
+from gilscope.toolkit.evaluate.project.where_to_run import Shown, short
 from gilscope.toolkit.evaluate.project.workload.predict import Round, ceiling, predict
 from gilscope.toolkit.evaluate.project.workload.schedule import Cell
 from gilscope.toolkit.evaluate.project.workload.waits import (
@@ -38,7 +38,7 @@ from gilscope.toolkit.evaluate.sections import (
     Sections,
 )
 from gilscope.toolkit.gil.recorder import BUSY
-from gilscope.toolkit.stats.together import Together
+from gilscope.toolkit.stats.paired import Together
 from gilscope.toolkit.stats.words import MIN_ROUNDS
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.packages.environment import is_ours
 from gilscope.toolkit.evaluate.sections import Place
-from gilscope.toolkit.gil.limits import HARDLY
+from gilscope.toolkit.gil.bottleneck import HARDLY
 from gilscope.toolkit.gil.summary import SPINNING
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import override
 
 from gilscope.runners import _interpreters
 from gilscope.toolkit.experiments.helpers.burners.thread import PIECE, START_SECONDS, STOP_SECONDS, Burner
-from gilscope.toolkit.measure.program.trial import sibling
+from gilscope.toolkit.measure.program.interface import sibling
 
 # What burns elsewhere: says "r" when it is ready, burns from one byte to the next, says its iterations a second, and
 # ends with its pipe.  It looks for the second byte every millisecond or so, since that is a system call.

@@ -15,8 +15,8 @@ import time
 from functools import lru_cache, partial
 from typing import Any, override
 
-from gilscope.toolkit.experiments.load.http.answers import BACKENDS, PART_PATH, number_in, part
-from gilscope.toolkit.experiments.load.http.lines import Lateness, converse
+from gilscope.toolkit.experiments.load.http.backend_answers import BACKENDS, PART_PATH, number_in, part
+from gilscope.toolkit.experiments.load.http.json_lines import Lateness, converse
 from gilscope.workloads import servers
 
 TYPE_CHECKING = False

@@ -24,8 +24,8 @@ from functools import lru_cache
 from statistics import median
 from typing import Any, override
 
-from gilscope.toolkit.experiments.load.http.answers import MERGED_PATH, merged
-from gilscope.toolkit.experiments.load.http.lines import converse
+from gilscope.toolkit.experiments.load.http.backend_answers import MERGED_PATH, merged
+from gilscope.toolkit.experiments.load.http.json_lines import converse
 from gilscope.toolkit.experiments.load.open_loop import Tally
 from gilscope.toolkit.units import format_seconds
 

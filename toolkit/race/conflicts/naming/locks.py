@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.conflicts.naming.variables import Naming
-    from gilscope.toolkit.race.conflicts.source import Sources
+    from gilscope.toolkit.race.conflicts.source_context import Sources
     from gilscope.toolkit.race.core import Core, Place
     from gilscope.toolkit.race.spool import Plain
 

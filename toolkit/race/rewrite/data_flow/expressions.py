@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.race.rewrite.data_flow.partners import Spans
+    from gilscope.toolkit.race.rewrite.function_summaries import Summary
     from gilscope.toolkit.race.rewrite.scopes.shared import Scope, Table
-    from gilscope.toolkit.race.rewrite.summary import Summary
 
 _PEEKED = (0, 1)     # `if queue[0] < now: queue.popleft()` depends on the queue, not on a place in it; 1 as in -1
 

@@ -9,8 +9,8 @@ from gilscope.toolkit.race.site import Flag
 
 if TYPE_CHECKING:
     from gilscope.toolkit.race.rewrite.data_flow.locations import Place, Read, Reads
+    from gilscope.toolkit.race.rewrite.function_summaries import Summary
     from gilscope.toolkit.race.rewrite.sites import Plan, Role
-    from gilscope.toolkit.race.rewrite.summary import Summary
 
 
 class Frame(Protocol):

@@ -17,8 +17,8 @@ from gilscope.toolkit.race.site import Flag
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gilscope.toolkit.race.rewrite.function_summaries import Summary
     from gilscope.toolkit.race.rewrite.scopes.shared import Table
-    from gilscope.toolkit.race.rewrite.summary import Summary
 
 _LOOPS_TWICE = 2          # nested deeper, a loop's body is followed once
 

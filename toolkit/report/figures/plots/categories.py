@@ -12,7 +12,7 @@ from gilscope.toolkit.report.figures.plots.legend_entries import entries
 from gilscope.toolkit.report.figures.plots.look.palette import GRID, TEXT, Look, looks
 from gilscope.toolkit.report.figures.plots.look.style import WIDTH
 from gilscope.toolkit.report.figures.plots.marks import add_cross, handle, mark_style
-from gilscope.toolkit.report.figures.plots.rules import add_rules, head_room
+from gilscope.toolkit.report.figures.plots.reference_lines import add_rules, head_room
 from gilscope.toolkit.report.figures.plots.sheet import Sheet, column_count, mark_count, row_height
 from gilscope.toolkit.report.figures.plots.ticks import drawable, has_interval
 

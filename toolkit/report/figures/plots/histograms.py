@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.figures.plots.frame import Scale, room_for_marks, say_empty, set_title, thin_marks
 from gilscope.toolkit.report.figures.plots.look.palette import SHADES, model_look
-from gilscope.toolkit.report.figures.plots.rules import add_rules, head_room
+from gilscope.toolkit.report.figures.plots.reference_lines import add_rules, head_room
 from gilscope.toolkit.report.figures.plots.sheet import Sheet, column_count, mark_count, row_height
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from gilscope.toolkit.report.figures.plots.frame import Scale, room_for_marks, s
 from gilscope.toolkit.report.figures.plots.legend_entries import entries, has_band
 from gilscope.toolkit.report.figures.plots.look.palette import Look, looks
 from gilscope.toolkit.report.figures.plots.marks import BAND, add_cross, handle, mark_style
-from gilscope.toolkit.report.figures.plots.rules import add_rules, head_room
+from gilscope.toolkit.report.figures.plots.reference_lines import add_rules, head_room
 from gilscope.toolkit.report.figures.plots.sheet import Sheet, column_count, mark_count, row_height
 from gilscope.toolkit.report.figures.plots.ticks import drawable, has_interval
 

@@ -31,7 +31,7 @@ _HATCH = {"mypyc": Binding.MYPYC, "cython": Binding.CYTHON, "scikit-build": Bind
 
 
 def pyproject_of(files: Files) -> dict[str, Any]:
-    """Return what pyproject.toml holds, empty where there is none that can be read; `conventions` says so."""
+    """Return what pyproject.toml holds, empty where there is none that can be read; `project.discovery` says so."""
     try:
         return tomllib.loads(files.text("pyproject.toml") or "")
     except (tomllib.TOMLDecodeError, RecursionError):

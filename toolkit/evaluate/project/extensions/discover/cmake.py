@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.project.extensions.discover.calls import arguments, binding_of
+from gilscope.toolkit.evaluate.project.extensions.discover.call_syntax import arguments, binding_of
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding, Module
 from gilscope.toolkit.evaluate.project.extensions.scan.lexing import line_of
 

@@ -12,7 +12,7 @@ from collections import defaultdict
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.evaluate.project.extensions.discover.calls import binding_of
+from gilscope.toolkit.evaluate.project.extensions.discover.call_syntax import binding_of
 from gilscope.toolkit.evaluate.project.extensions.discover.cffi import ffi_module
 from gilscope.toolkit.evaluate.project.extensions.discover.conditions import answered, stored_by_variables, variables
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding, Module

@@ -6,14 +6,14 @@ import re
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.project.extensions.facts import Binding, Remark
-from gilscope.toolkit.evaluate.project.extensions.scan.calls import risky_calls
 from gilscope.toolkit.evaluate.project.extensions.scan.lexing import (
     code_of_c,
     judged_lines,
     line_of,
     without_preprocessor,
 )
-from gilscope.toolkit.evaluate.project.extensions.scan.writes import Locking
+from gilscope.toolkit.evaluate.project.extensions.scan.risky_calls import risky_calls
+from gilscope.toolkit.evaluate.project.extensions.scan.unlocked_writes import Locking
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,8 +9,8 @@ import re
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.project.extensions.facts import Remark
-from gilscope.toolkit.evaluate.project.extensions.scan.calls import risky_calls
 from gilscope.toolkit.evaluate.project.extensions.scan.lexing import code_of_rust, line_of
+from gilscope.toolkit.evaluate.project.extensions.scan.risky_calls import risky_calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

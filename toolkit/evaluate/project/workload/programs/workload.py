@@ -22,13 +22,13 @@ from gilscope.toolkit.evaluate.project.workload.programs.calls import (
     refuse_unawaited,
     shown,
 )
-from gilscope.toolkit.evaluate.project.workload.programs.pools import pools
-from gilscope.toolkit.measure.program.trial import Taken
+from gilscope.toolkit.evaluate.project.workload.programs.native_thread_pools import pools
+from gilscope.toolkit.measure.program.interface import Taken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gilscope.toolkit.measure.program.trial import Trial
+    from gilscope.toolkit.measure.program.interface import Trial
 
 ELSEWHERE = {"subinterpreters": "subinterpreters", "processes": "processes-spawn"}   # model -> runner
 LOOKS = 64   # at the clock, by each thread: a function may take a microsecond

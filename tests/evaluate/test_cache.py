@@ -1,0 +1,283 @@
+"""What an evaluation measured is measured again when something that it depends on has changed, and not otherwise."""
+
+import json
+import os
+from dataclasses import replace
+
+import pytest
+
+from gilscope.toolkit.evaluate import cache as kept_module
+from gilscope.toolkit.evaluate import serialization
+from gilscope.toolkit.evaluate.cache import FRESH_SECONDS, Kept, left_open
+from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
+from gilscope.toolkit.evaluate.project.fingerprint import digest, made_by_the_run, sums
+from gilscope.toolkit.evaluate.sections import NO_TIME, Missing
+from tests.evaluate.made_up import CLEAN, QUIET, evaluation, found, suite
+from tests.fakes import make_build
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def root(tmp_path):
+    folder = tmp_path / "project"
+    (folder / "tests").mkdir(parents=True)
+    (folder / "app.py").write_text("ANSWER = 42\n")
+    (folder / "data.json").write_text("{}")
+    return folder
+
+
+@pytest.fixture
+def build(tmp_path):
+    python = tmp_path / "python3.14t"
+    python.write_text("")
+    return replace(make_build("3.14t"), base_executable=str(python))
+
+
+@pytest.fixture
+def kept(root, build):
+    """Return what opens the parts of the project anew, as the next call does."""
+    return lambda **options: Kept(root, options.pop("builds", (build,)), **options)
+
+
+def test_part_comes_back_as_it_was(kept):
+    kept().put("tests", {"3.14t": suite()}, "pytest")
+    part = kept().get("tests", "pytest")
+    assert part.value == {"3.14t": suite()}
+    assert part.made > 0
+
+
+@pytest.mark.parametrize("value", [evaluation(), {("threads", 2): float("inf")}, frozenset({"a"}), ["\udcff", None]],
+                         ids=["evaluation", "keys", "set", "bytes in a name"])
+def test_all_kinds_of_values_come_back(kept, value):
+    kept().put("speed", value)
+    assert kept().get("speed").value == value
+
+
+@pytest.mark.parametrize("change", [
+    lambda root, _: (root / "app.py").write_text("ANSWER = 41\n"), lambda root, _: (root / "app.py").unlink(),
+    lambda root, _: (root / "tests" / "test_new.py").write_text(""),
+    lambda root, _: (root / "data.json").write_text("[]"),
+    lambda _, python: os.utime(python, (1, 1)),
+], ids=["edited", "removed", "new", "data", "build"])
+def test_change_makes_it_measure_anew(kept, root, build, change):
+    kept().put("tests", 1)
+    assert kept().get("tests")
+    change(root, build.base_executable)
+    assert kept().get("tests") is None
+
+
+def test_other_options_builds_and_fresh_measure_anew(kept, build):
+    kept().put("tests", 1, "pytest")
+    assert kept().get("tests", "pytest -x") is None
+    assert kept().get("races", "pytest") is None
+    assert kept(builds=(build, replace(build, label="3.15t"))).get("tests", "pytest") is None
+    assert kept(fresh=True).get("tests", "pytest") is None
+    assert kept().get("tests", "pytest").value == 1
+
+
+def test_other_gilscope_measures_anew(kept, monkeypatch):
+    kept().put("tests", 1)
+    monkeypatch.setattr(kept_module, "_own_sum", lambda: "another version")
+    assert kept().get("tests") is None
+
+
+@pytest.mark.parametrize(("name", "matters"), [
+    ("APP_USE_C", True), ("APP_IN_CMAKE", True), ("CFLAGS", True), ("APP_UNNAMED", False), ("PWD", False)])
+def test_variable_that_the_build_asks_for_measures_anew(kept, root, monkeypatch, name, matters):
+    (root / "setup.py").write_text("import os\nif os.getenv('APP_USE_C') == '1' and os.environ['PWD']: ...\n")
+    (root / "CMakeLists.txt").write_text("if($ENV{APP_IN_CMAKE})\nendif()\n")
+    monkeypatch.delenv(name, raising=False)
+    kept().put("extensions", 1)
+    monkeypatch.setenv(name, "1")
+    assert (kept().get("extensions") is None) is matters
+    kept().put("extensions", 2)
+    monkeypatch.setenv(name, "0")
+    assert (kept().get("extensions") is None) is matters
+    monkeypatch.delenv(name)
+    assert (kept().get("extensions") is None) is matters
+
+
+def test_cache_in_the_projects_folder_is_no_part_of_it(kept, root, monkeypatch):
+    monkeypatch.setenv("GILSCOPE_CACHE", str(root / "cache"))
+    kept().put("tests", 1)
+    assert kept().get("tests").value == 1
+
+
+def test_day_is_the_most(kept, monkeypatch):
+    kept().put("tests", 1)
+    later = kept_module.time.time() + FRESH_SECONDS + 1
+    monkeypatch.setattr(kept_module.time, "time", lambda: later)
+    assert kept().get("tests") is None
+
+
+def test_what_tools_and_the_run_itself_write_changes_nothing(kept, root):
+    first = kept()
+    (root / "report.xml").write_text("1")      # as tests do
+    first.put("tests", 1)
+    (root / "log.txt").write_text("")          # text is what people write
+    (root / "log.txt").unlink()
+    for name in ("__pycache__", ".pytest_cache", "app.egg-info"):
+        (root / name).mkdir()
+        (root / name / "file").write_text("")
+    (root / "report.xml").write_text("2")
+    assert kept().get("tests").value == 1
+
+
+def test_part_before_the_one_that_writes_files_stays(kept, root):
+    first = kept()
+    first.put("packages", 0)
+    (root / "data.json").write_text("[1]")   # as tests do to what is there already
+    first.put("tests", 1)
+    assert [kept().get(name).value for name in ("packages", "tests")] == [0, 1]
+
+
+def test_file_that_people_edit_meanwhile_makes_it_measure_anew(kept, root):
+    first = kept()
+    (root / "app.py").write_text("ANSWER = 41\n")
+    first.put("tests", 1)
+    assert kept().get("tests") is None
+
+
+def test_own_outputs_are_no_part_of_the_project(kept, root):
+    first = kept(outputs=[root / "out.json"])
+    first.put("tests", 1)
+    (root / "out.json").write_text("{}")
+    assert kept().get("tests").value == 1
+
+
+def test_outputs_of_a_call_that_measured_nothing_are_no_part_of_the_project_either(kept, root):
+    kept().put("tests", 1)
+    assert kept(outputs=[root / "out.json"]).get("tests").value == 1
+    (root / "out.json").write_text("{}")
+    assert kept().get("tests").value == 1
+
+
+@pytest.mark.parametrize("content", [
+    b"", b"junk", b"\xff", b'{"tuple": 1}', b'{"list": []}', b'{"class": "gilscope.toolkit.model:Build", "fields": {}}',
+    b'{"class": "subprocess:Popen", "fields": {"args": "false"}}', b'{"enum": "os:system", "member": "x"}',
+    b'{"class": "gilscope.toolkit.evaluate.cache:Kept", "fields": {"root": {"path": "/"}, "builds": []}}',
+    b'{"class": "gilscope.toolkit.evaluate.cache:Path", "fields": {}}', b"[" * 100_000])
+def test_damaged_and_foreign_parts_are_measured_again(kept, cache, content):
+    kept().put("tests", 1)
+    (file,) = cache.glob("evaluations/*/tests-*.json")
+    file.write_bytes(content)
+    assert kept().get("tests") is None
+
+
+def test_pipe_in_its_place_is_not_waited_for(kept, cache):
+    kept().put("tests", 1)
+    for file in cache.glob("evaluations/*/*.json"):
+        file.unlink()
+        os.mkfifo(file)
+    assert kept().get("tests") is None
+
+
+@pytest.mark.parametrize("place", ["evaluations", "evaluations/*"])
+def test_what_others_can_write_is_not_used_and_said(kept, cache, place):
+    kept().put("tests", 1)
+    assert kept().doubt == ""
+    (folder,) = cache.glob(place)
+    folder.chmod(0o777)
+    assert kept().get("tests") is None
+    assert kept().doubt.startswith(f"{folder} can be written by others")
+
+
+def test_what_another_user_has_put_there_is_not_used(kept, cache, monkeypatch):
+    kept().put("tests", 1)
+    other = os.geteuid() + 1
+    monkeypatch.setattr(kept_module.os, "geteuid", lambda: other)
+    assert kept().get("tests") is None
+
+
+def test_nouns_are_written_as_plain_data():
+    assert json.loads(serialization.dumps(NO_TIME))["fields"]["reason"] == NO_TIME.reason
+
+
+def test_what_is_no_noun_of_ours_is_refused_when_it_is_written():
+    with pytest.raises(AssertionError, match="no noun"):
+        serialization.dumps(object())
+
+
+def test_why_a_part_is_measured_again(kept, root):
+    kept().put("speed", replace(QUIET, doubts=("busy",)))
+    assert kept().get("speed") is None
+    assert kept().open("speed") == "busy"
+    assert kept(fresh=True).open("speed") == ""
+    (root / "app.py").write_text("ANSWER = 41\n")
+    assert kept().open("speed") == "", "there is a better reason"
+
+
+@pytest.mark.parametrize("content", ["", "[]", '{"parts": 1}', '{"parts": {"a": {}}, "ignored": []}'])
+def test_damaged_state_is_none(kept, cache, content):
+    kept().put("tests", 1)
+    (file,) = cache.glob("evaluations/*/state.json")
+    file.write_text(content)
+    assert kept().get("tests") is None
+
+
+def test_folder_that_cannot_be_written_costs_nothing(kept, cache):
+    cache.mkdir()
+    (cache / "evaluations").write_text("")
+    kept().put("tests", 1)
+    assert kept().get("tests") is None
+
+
+def test_what_nobody_asked_for_in_a_week_goes(kept, cache):
+    kept().put("tests", 1)
+    (state,) = cache.glob("evaluations/*/state.json")
+    os.utime(state, (1, 1))
+    kept()
+    assert list(cache.glob("evaluations/*")) == []
+
+
+@pytest.mark.parametrize(("value", "lasts"), [
+    (found(), True), (Missing(reason="no tests"), True), (Missing(reason="no index", failed=True), False),
+    ({"3.14t": NO_TIME}, False), (found(gain=NO_TIME), False),
+    ({"3.14t": suite(ending="unfinished: not done within 9 s")}, False), ((replace(QUIET, doubts=("busy",)),), False),
+    (replace(CLEAN, lacking=(("workload", NO_TIME.reason),)), False), (CLEAN, True),
+    (replace(QUIET, cores=1, doubts=("one core",)), True),
+    ({"3.14t": OwnBuild(build="3.14t")}, True), ({"3.14t": OwnBuild(build="3.14t", failure="--offline")}, False)])
+def test_only_what_another_call_would_find_again_is_kept(value, lasts):
+    assert (not left_open(value)) is lasts
+
+
+def test_digest_depends_on_names_contents_and_order_of_nothing(root):
+    first = sums(root)
+    assert set(first) == {"app.py", "data.json"}
+    assert digest(first) == digest(dict(reversed(first.items())))
+    assert digest(first) != digest(first, "more")
+    assert digest({"a": "1"}) != digest({"b": "1"})
+
+
+def test_large_file_and_link_are_known_without_being_read(root):
+    (root / "large.bin").write_bytes(b"\0" * (2**20 + 1))
+    (root / "link").symlink_to("nowhere")
+    found = sums(root)
+    assert found["large.bin"].startswith(f"{2**20 + 1} ")
+    assert found["link"] == "-> nowhere"
+
+
+def test_file_that_is_not_large_is_known_by_what_it_holds_alone(root):
+    (root / "data.json").write_text("1" * 5000)
+    (root / "old.pyc").write_text("")
+    first = sums(root)
+    assert set(first) == {"app.py", "data.json"}
+    os.utime(root / "data.json", (1, 1))
+    assert sums(root) == first
+
+
+def test_environment_in_the_project_is_not_looked_at(root):
+    (root / "env").mkdir()
+    (root / "env" / "pyvenv.cfg").write_text("")
+    (root / "env" / "thing.py").write_text("")
+    assert set(sums(root)) == {"app.py", "data.json"}
+
+
+def test_made_by_the_run_is_no_source():
+    assert made_by_the_run({"a.py": "1", "a.db": "1"}, {"a.py": "2", "a.db": "2", "b.xml": "1", "c.py": "1"}) == {
+        "a.db", "b.xml"}

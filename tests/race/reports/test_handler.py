@@ -1,0 +1,347 @@
+"""What the handler of conflicts records inside the checked program: at once, once, whatever happens around it."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from gilscope.toolkit.race import spool
+from gilscope.toolkit.race.conflicts import recorder as engine_record
+from gilscope.toolkit.race.conflicts.handler import ConflictHandler
+from gilscope.toolkit.race.site import Flag, Kind
+from tests.conformance.builds import ROOT
+from tests.race.fakes.engine import FakeCore, Program
+
+SOURCE = """
+class Account:
+    def deposit(self, amount):
+        self.balance += amount
+
+    def withdraw(self, amount):
+        if self.balance >= amount:
+            self.balance -= amount
+
+    def close(self):
+        self.balance = 0
+
+    def show(self):
+        print(self.balance)
+
+    def rate(self):
+        if self.rates is None:
+            self.rates = (1, 2)
+        return self.rates
+"""
+WRITE, READ = Kind.WRITE, Kind.READ
+
+
+class Account:
+    def __init__(self, name="bob"):
+        self.name = name
+        self.balance = 100
+
+
+@pytest.fixture
+def program(tmp_path, monkeypatch):
+    monkeypatch.setenv("GILSCOPE_RACE_DEBUG", "1")
+    made = Program(tmp_path, SOURCE, "bank.py")
+    made.site("deposit", "+= amount", "self.balance", "attr_update", "balance", Flag.AUGMENTED)
+    made.site("check", "if self.balance", "self.balance", "attr_read", "balance", Flag.TEST | Flag.SPAN_READ)
+    made.site("take", "-= amount", "self.balance", "attr_update", "balance", Flag.AUGMENTED | Flag.GUARD, ["check"])
+    made.site("close", "= 0", "self.balance", "attr_write", "balance", Flag.CONSTANT)
+    made.site("show", "print", "self.balance", "attr_read", "balance")
+    return made
+
+
+def lines(program):
+    return list(spool.read(str(program.spool)))
+
+
+def races(program):
+    return [record for record in lines(program) if record["t"] == "race"]
+
+
+def test_a_race_is_in_the_spool_before_the_handler_returns(program):
+    program.tell(("deposit", WRITE), ("deposit", WRITE), Account(), "attr", "balance")
+    [head, record] = lines(program)
+    assert (head["t"], head["core"], head["build"], head["pid"]) == ("process", "fake", "3.14t", os.getpid())
+    assert (record["variable"], record["kind"]) == ("Account.balance of <Account 'bob'>", "lost update")
+
+
+def test_nothing_is_written_without_a_conflict(program):
+    assert not program.engine.heard_any
+    assert list(program.spool.iterdir()) == []
+
+
+def test_both_sides_are_complete(program):
+    program.core.stacks[4] = ((str(program.path), 14, "main"),)
+    program.core.locks[9] = (((str(program.path), 4, "Account.deposit"),), None)
+    first = ("close", WRITE, {"context": 4, "locks": (9,)})
+    program.tell(first, ("show", READ), Account(), "attr", "balance")
+    [record] = races(program)
+    path = str(program.path)
+    assert record["first"]["place"] == [path, 11, "Account.close", "self.balance = 0"]
+    assert record["first"]["stack"] == [[path, 14, "main", "print(self.balance)"]]
+    assert record["first"]["started"] == [[path, 1, "<module>", ""]]
+    assert record["first"]["locks"] == [
+        {"uid": 9, "name": "the lock first taken in Account.deposit", "at": [[path, 4, "Account.deposit"]]}]
+    assert (record["second"]["thread"], record["second"]["verb"]) == ("thread-2", "read")
+
+
+def test_a_pair_of_places_is_one_report_whichever_side_came_first(program):
+    for first, second in [("close", "show"), ("show", "close")]:
+        kinds = {"close": WRITE, "show": READ}
+        program.tell((first, kinds[first]), (second, kinds[second]), Account(), "attr", "balance")
+    assert len(races(program)) == 1
+
+
+def test_a_partner_read_counts_as_the_place_of_its_write(program):
+    program.tell(("deposit", WRITE), ("check", READ), Account(), "attr", "balance")
+    [record] = races(program)
+    assert [place[1] for place in record["places"]] == [4, 8]
+    assert record["second"]["place"][1] == 7       # what is shown is where it happened
+    assert record["second"]["partner"][1] == 8
+
+
+def shared(program):
+    return [record for record in lines(program) if record["t"] == "shared"]
+
+
+@pytest.mark.parametrize("sides", [[("close", WRITE), ("show", READ)], [("show", READ), ("close", WRITE)]])
+def test_what_threads_share_is_a_write_and_another_use_whichever_came_first(program, sides):
+    program.tell(*sides, Account(), "attr", "balance", sort="shared")
+    [record] = shared(program)
+    assert (record["base"], record["write"][1], record["other"][1]) == ("Account.balance", 11, 14)
+    assert (record["verb"], record["other_verb"], record["alike"]) == ("write", "read", False)
+
+
+def test_what_threads_share_is_recorded_once_for_each_place_that_writes_it(program):
+    program.site("fill", "= (1, 2)", "self.rates", "attr_write", "rates", Flag.GUARD)
+    program.site("rates", "return self.rates", "self.rates", "attr_read", "rates")
+    for _ in range(3):
+        program.tell(("fill", WRITE), ("fill", WRITE), Account(), "attr", "rates", sort="shared", value=(1, 2))
+        program.tell(("close", WRITE), ("show", READ), Account(), "attr", "balance", sort="shared")
+        program.tell(("deposit", WRITE), ("show", READ), Account(), "attr", "balance", sort="shared")
+    assert [(record["write"][1], record["alike"]) for record in shared(program)] == [
+        (18, True), (11, False), (4, False)]
+
+
+def test_one_variable_of_two_instances_is_one_report(program):
+    for name in ("bob", "ann"):
+        program.tell(("deposit", WRITE), ("deposit", WRITE), Account(name), "attr", "balance")
+    assert [record["variable"] for record in races(program)] == ["Account.balance of <Account 'bob'>"]
+
+
+def test_two_variables_at_one_place_are_two_reports(program):
+    class Savings(Account):
+        pass
+
+    for owner in (Account(), Savings()):
+        assert program.tell(("deposit", WRITE), ("deposit", WRITE), owner, "attr", "balance") is False
+    assert {record["base"] for record in races(program)} == {
+        "Account.balance", "Savings.balance"}
+
+
+def test_the_core_is_told_to_stop_asking(program):
+    answers = [program.tell(("deposit", WRITE), ("deposit", WRITE), Account(), "attr", "balance") for _ in range(9)]
+    assert answers == [False] * 7 + [True] * 2
+
+
+def test_a_closure_variable_is_settled_at_once(program):
+    program.site("cell", "= 0", "total", "cell_write", "total")
+    assert program.tell(("cell", WRITE), ("cell", WRITE), object(), "cell", "total") is True
+
+
+def test_a_note_is_asked_for_longer_and_may_become_a_race(program):
+    program.site("poll", "if self.balance", "self.balance", "attr_read", "balance", Flag.POLL | Flag.TEST)
+    answers = [program.tell(("close", WRITE), ("poll", READ), Account(), "attr", "balance") for _ in range(33)]
+    assert answers == [False] * 31 + [True] * 2
+    assert [record["severity"] for record in races(program)] == ["note"]
+    assert program.engine.failed() == 0
+
+
+def test_counts_come_from_the_core_at_the_end(program):
+    for _ in range(3):
+        program.tell(("deposit", WRITE), ("deposit", WRITE), Account(), "attr", "balance")
+    assert program.report().races[0].count == 1       # killed before its end
+    program.core.told = dict.fromkeys(program.core.told, 50)
+    program.engine.finish([("/x/odd.py", "too deep")], watched=700)
+    program.engine.finish()
+    report = program.report()
+    assert (report.races[0].count, report.watched, report.unrewritten) == (50, 700, (("/x/odd.py", "too deep"),))
+
+
+def test_a_forked_child_counts_from_the_fork_on(program):
+    program.tell(("deposit", WRITE), ("deposit", WRITE), Account(), "attr", "balance")
+    program.core.told = dict.fromkeys(program.core.told, 50)
+    program.engine.after_fork()
+    program.core.told = dict.fromkeys(program.core.told, 53)
+    program.engine.finish()
+    assert program.report().races[0].count == 3
+
+
+def test_sections_hear_of_every_race_again(program):
+    program.engine.options["sections"] = True
+    for name in ("test_a", "test_b"):
+        program.engine.section(name)
+        for _ in range(40):
+            assert program.tell(("deposit", WRITE), ("deposit", WRITE), Account(), "attr", "balance") is False
+        assert program.engine.failed() == 1
+    program.engine.section("test_c")
+    assert program.engine.failed() == 0
+    assert [race.section for race in program.report(section="test_b").races] == ["test_b"]
+    assert len(program.report().races) == 2
+
+
+def test_a_comment_with_a_reason_suppresses_and_is_used(program):
+    program.site("noted", "+=", "self.balance", "attr_update", "balance", Flag.AUGMENTED, note="counted at night")
+    assert program.tell(("noted", WRITE), ("show", READ), Account(), "attr", "balance") is True
+    program.engine.finish()
+    report = program.report()
+    assert not report.races
+    assert [race.reason for race in report.suppressed] == ["counted at night"]
+    assert not [text for text in report.unused_suppressions if "bank.py:4" in text]
+
+
+def test_the_handler_takes_no_order_from_locks_and_gives_none(program):
+    program.tell(("deposit", WRITE), ("deposit", WRITE), Account(), "attr", "balance")
+    assert program.core.muted == 0
+
+
+def test_a_failure_inside_never_reaches_the_program(program, capfd):
+    program.engine.describe_thread = lambda uid: 1 / 0
+    assert program.tell(("deposit", WRITE), ("deposit", WRITE), Account(), "attr", "balance") is False
+    assert program.core.muted == 0
+    assert "ZeroDivisionError" in capfd.readouterr().err
+
+
+def test_ctrl_c_inside_the_handler_is_passed_on(program):
+    def interrupted(_uid):
+        raise KeyboardInterrupt
+
+    program.engine.describe_thread = interrupted
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            program.tell(("deposit", WRITE), ("deposit", WRITE), Account(), "attr", "balance")
+            for _ in range(10**6):
+                pass
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+def test_a_spool_that_is_gone_stops_nothing(program):
+    program.spool.rmdir()
+    program.tell(("deposit", WRITE), ("deposit", WRITE), Account(), "attr", "balance")
+
+
+def test_no_code_of_the_program_runs(program):
+    class Hostile:
+        def _stop(self, *_):
+            raise SystemExit("code of the program ran")
+
+        __getattribute__ = __getattr__ = __repr__ = __str__ = __eq__ = __hash__ = _stop
+
+    first = ("take", WRITE, {"span": "check"})
+    program.tell(first, ("take", WRITE), Hostile(), "attr", "balance", value=Hostile())
+    program.tell(first, ("check", READ), {}, "item", Hostile(), "span", value=Hostile())
+    assert {record["variable"] for record in races(program)} >= {"Account.balance[<Hostile>]"}
+    assert {record["base"] for record in races(program)} == {"Hostile.balance", "Account.balance"}
+
+
+def test_threads_that_meet_lose_no_race(program):
+    owners = [type(f"Account{number}", (Account,), {})() for number in range(16)]
+    gate = threading.Barrier(8)
+
+    def hear(number):
+        gate.wait()
+        for owner in owners[number:] + owners[:number]:
+            program.tell(("deposit", WRITE), ("deposit", WRITE), owner, "attr", "balance")
+
+    threads = [threading.Thread(target=hear, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    # The core may be told to stop asking before all are heard of; every one heard of is whole.
+    assert all(json.dumps(record) for record in lines(program))
+    report = program.report()
+    assert len({race.base for race in report.races}) == 16
+    assert report.processes == 1
+
+
+CHILD = """
+import os, sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from tests.race.fakes.engine import FakeCore, Program
+from gilscope.toolkit.race.site import Flag, Kind
+program = Program(Path(sys.argv[1]), "total += 1\\nother += 1\\n")
+program.site("one", "total", "total", "global_update", "total", Flag.AUGMENTED)
+program.site("two", "other", "other", "global_update", "other", Flag.AUGMENTED)
+spaces = {"__name__": "jobs", "__builtins__": {}}
+program.tell(("one", Kind.WRITE), ("one", Kind.WRITE), spaces, "item", "total")
+if os.fork() == 0:
+    program.engine.after_fork()
+    program.tell(("one", Kind.WRITE), ("one", Kind.WRITE), spaces, "item", "total")
+    program.tell(("two", Kind.WRITE), ("two", Kind.WRITE), spaces, "item", "other")
+    os._exit(3)
+os.wait()
+os.closerange(3, 100)
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
+def test_fork_exit_and_kill_lose_nothing(tmp_path):
+    from gilscope.toolkit.race.report.gather import load
+
+    ended = subprocess.run([sys.executable, "-W", "ignore", "-c", CHILD, str(tmp_path)], check=False, timeout=300,
+                           cwd=ROOT)
+    assert ended.returncode == -signal.SIGKILL
+    report = load(str(tmp_path / "spool"))
+    assert sorted(race.variable for race in report.races) == ["global other in jobs.py", "global total in jobs.py"]
+    assert report.processes == 2
+
+
+def test_a_line_that_was_cut_short_costs_no_other(program):
+    program.tell(("deposit", WRITE), ("deposit", WRITE), Account(), "attr", "balance")
+    [file] = program.spool.iterdir()
+    file.write_bytes(file.read_bytes() + b'{"t": "race", "num')
+    assert len(program.report().races) == 1
+
+
+def test_the_handler_imports_little():
+    code = ("import sys; before = set(sys.modules); import gilscope.toolkit.race.conflicts.handler; "
+            "print(' '.join(sorted(set(sys.modules) - before)))")
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
+                           cwd=ROOT).stdout.split()
+    assert set(found) <= {"gilscope", "gilscope.toolkit", "gilscope.toolkit.race", "gilscope.toolkit.race.conflicts",
+                          "gilscope.toolkit.race.conflicts.handler",
+                          "gilscope.toolkit.race.site_registry", "__future__"}
+
+
+@pytest.mark.parametrize("value", [
+    None, True, False, 3, -1.5, 'é\ud800\n"', [1, [2, "x"]], {"a": {"b": []}}, (1, 2),
+])
+def test_what_is_written_is_json(value):
+    assert json.loads(spool.dumps(value)) == (list(value) if isinstance(value, tuple) else value)
+
+
+def test_threads_that_meet_their_first_conflicts_together_share_one_record(tmp_path, monkeypatch):
+    together = threading.Barrier(4)
+    made = engine_record.Recorder.__init__
+
+    def slowly(self, *arguments):
+        made(self, *arguments)
+        together.wait(120)    # nobody goes on before everybody has made one
+
+    monkeypatch.setattr(engine_record.Recorder, "__init__", slowly)
+    engine = ConflictHandler(FakeCore(), str(tmp_path), lambda _uid: ("", ()))
+    with ThreadPoolExecutor(4) as pool:
+        assert len({id(each) for each in pool.map(lambda _: engine.recorder(), range(4))}) == 1

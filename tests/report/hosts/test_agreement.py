@@ -1,0 +1,242 @@
+"""Every ratio on each host, what they say together, and on which hosts a word holds."""
+
+import dataclasses
+import re
+
+import pytest
+
+from gilscope.toolkit.model import Note
+from gilscope.toolkit.report import markdown, terminal
+from gilscope.toolkit.report.document import Banner, Lines, Table
+from gilscope.toolkit.report.hosts.agreement import agreement, hosts_contrasts, hosts_tables, measured_host
+from gilscope.toolkit.report.hosts.comparison import hosts_comparison, hosts_in_short
+from gilscope.toolkit.report.hosts.document import hosts_document, hosts_overview
+from gilscope.toolkit.report.hosts.wording import names_text
+from gilscope.toolkit.report.table import build_tables, compare_builds
+from tests.conformance.builds import ROOT
+from tests.fakes import RunMaker, make_build, make_run
+from tests.report.hosts.made_up import HOSTS, STATES, across, cell, contrast, host_run
+from tests.report.test_golden import GOLDEN, check
+
+pytestmark = pytest.mark.newest
+
+
+@pytest.fixture(scope="module")
+def hosts():
+    return [measured_host(name, host_run(name)) for name in HOSTS]
+
+
+def rows_of(hosts, build="3.14"):
+    return {row.cell.runner: row.over for table in hosts_tables(hosts) if table.build == build for row in table.rows}
+
+
+def test_host_says_of_itself_what_its_own_report_says(hosts):
+    (table,) = build_tables(host_run("host-2"))
+    own = {result.cell: result.speedup for row in table.rows for result in row.results if result.speedup}
+    found = {row.cell: row.over.by["host-2"] for each in hosts_tables(hosts) for row in each.rows}
+    assert found == own
+
+
+def test_cell_that_a_host_lacks_is_pooled_of_the_others(hosts):
+    over = rows_of(hosts)["subinterpreters"]
+    assert list(over.by) == ["host-1", "host-2", "host-4"]
+    assert over.lacking == {"host-3": "starved"}
+    assert over.pooled.effects.hosts == 3
+    assert over.pooled.comparison.lo < 1.8 < over.pooled.comparison.hi
+
+
+def test_host_with_more_cores_has_more_workers():
+    small, large = RunMaker(rounds=4), RunMaker(rounds=4, seed=2)
+    for maker, counts in ((small, (2,)), (large, (2, 4))):
+        maker.measure(cell("serial", 1, "3.14"), 1.0)
+        for runner in ("threads", "subinterpreters"):
+            for workers in counts:
+                maker.measure(cell(runner, workers, "3.14"), 1.0 / workers)
+    found = {"small": small.run(("3.14",)), "large": large.run(("3.14",))}
+    (table,) = hosts_tables([measured_host(name, run) for name, run in found.items()])
+    assert [(row.cell.runner, row.cell.workers, list(row.over.by)) for row in table.rows] == [
+        ("threads", 2, ["small", "large"]), ("threads", 4, ["large"]),
+        ("subinterpreters", 2, ["small", "large"]), ("subinterpreters", 4, ["large"])]
+    assert table.rows[1].over.lacking == {"small": "not measured"}
+
+
+def test_what_no_build_can_run_has_no_row(hosts):
+    assert "free-threaded" not in rows_of(hosts)
+    assert "free-threaded" in rows_of(hosts, "3.14t")
+
+
+def test_word_that_changes_between_hosts_is_named(hosts):
+    found = rows_of(hosts)["asyncio"].agreement
+    assert (found.word, found.holds, found.others) == (
+        "faster", ("host-1", "host-3", "host-4"), {"slower": ("host-2",)})
+    assert found.changes
+
+
+@pytest.mark.parametrize(("words", "word", "holds", "others", "changes"), [
+    ({"a": "faster", "b": "faster"}, "faster", ("a", "b"), {}, False),
+    ({"a": "cannot tell", "b": "cannot tell", "c": "same"}, "same", ("c",), {"cannot tell": ("a", "b")}, False),
+    ({"a": "slower", "b": "same", "c": "same"}, "same", ("b", "c"), {"slower": ("a",)}, True),
+    ({"a": "cannot tell", "b": "cannot tell", "c": "slower", "d": "same", "e": "same"}, "same", ("d", "e"),
+     {"slower": ("c",), "cannot tell": ("a", "b")}, True),
+    ({"a": "cannot tell"}, "cannot tell", ("a",), {}, False),
+    ({}, "cannot tell", (), {}, False),
+])
+def test_agreement(words, word, holds, others, changes):
+    found = agreement(words)
+    assert (found.word, found.holds, found.others, found.changes, found.hosts) == (
+        word, holds, others, changes, len(words))
+    assert list(found.others) == list(others)   # "cannot tell" comes last
+
+
+def test_small_difference_does_not_contradict_none():
+    def found(*ratios):
+        (each,) = hosts_contrasts({f"host-{k}": [contrast(ratio)] for k, ratio in enumerate(ratios)})
+        return each.over.agreement
+
+    assert (found(0.98, 1.0).word, found(0.98, 1.0).changes) == ("same", False)
+    assert (found(0.98, 0.985).word, found(0.9, 1.0).changes) == ("slower", True)
+
+
+def test_what_one_host_alone_has_makes_nothing_less_sure():
+    def words(*others):
+        own = [contrast(1.5), *others]
+        each, *_ = hosts_contrasts({"host-1": own, "host-2": [contrast(1.5)], "host-3": [contrast(1.52)]})
+        return each.over.pooled.comparison.words
+
+    alone = [dataclasses.replace(contrast(1.2), sample=cell("asyncio", workers, "3.14")) for workers in range(2, 9)]
+    assert words(*alone) == words()
+
+
+def test_report(hosts):
+    document = hosts_document("night", hosts, STATES)
+    check("hosts-100.txt", terminal.render(document))
+    check("hosts.md", markdown.render(document))
+
+
+def test_table_explained_is_one_of_that_report():
+    page = (ROOT / "docs" / "reading-a-table.md").read_text()
+    blocks = re.findall(r"^```text\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    (shown,) = [each for each in blocks if "all hosts" in each]
+    assert shown in (GOLDEN / "hosts-100.txt").read_text()
+
+
+def test_overview_begins_as_the_report(hosts):
+    whole, short = (render("night", hosts, STATES) for render in (hosts_document, hosts_overview))
+    assert short.sections[:-1] == whole.sections[:len(short.sections) - 1]
+    assert short.sections[-2].title == "In short"
+
+
+def test_many_hosts_have_no_column_each(hosts):
+    many = [dataclasses.replace(hosts[k % 4], name=f"host-{k}") for k in range(200)]
+    document = hosts_document("night", many)
+    tables = [each for each in document.sections if isinstance(each, Table)]
+    assert max(len(table.columns) for table in tables) < 10
+    assert len(tables[0].rows) == 3   # hosts with the same machine share a row
+    assert "150 hosts (host-0, host-2, host-3, ...)" in terminal.render(document, width=300)
+
+
+def test_what_makes_hosts_unlike_is_said_first(hosts):
+    other = host_run("host-2")
+    other = dataclasses.replace(other, builds=(make_build("3.14", version="3.14.7"), other.builds[1]),
+                                options={"selection": {"size": "large"}})
+    found = hosts_document("night", [hosts[0], measured_host("host-2", other)], (*STATES[:2], STATES[4]))
+    said = [section.text for section in found.sections if isinstance(section, Banner)]
+    assert said == [
+        "host-5: lost, the connection was closed before its first round",
+        "3.14 is not the same everywhere: version: host-1 has 3.14.0, host-2 has 3.14.7",
+        "not the same work (size) on host-1 and host-2"]
+
+
+def test_what_every_run_says_first_is_said_once(hosts):
+    noted = [dataclasses.replace(host, run=dataclasses.replace(host.run, notes=(Note(text="odd builds"),)))
+             for host in hosts]
+    for asked, said in ((noted, "odd builds"), ([noted[0], hosts[1]], "host-1: odd builds")):
+        found = hosts_document("night", asked)
+        assert [section.text for section in found.sections if isinstance(section, Banner)] == [said]
+
+
+def test_hosts_that_are_one_machine_are_said_to_be(hosts):
+    other = dataclasses.replace(host_run("host-2"), machine=hosts[0].run.machine)
+    found = hosts_document("night", [hosts[0], measured_host("host-2", other), hosts[2]])
+    said = [section.text for section in found.sections if isinstance(section, Banner)]
+    assert said == ["host-1 and host-2 are one machine: what they say together is of that machine alone"]
+
+
+def test_host_whose_values_are_gone_is_said(hosts):
+    found = hosts_document("night", hosts[1:3], STATES[:3])
+    (said,) = [section.text for section in found.sections if isinstance(section, Banner)]
+    assert said == "host-1: finished, and the values are gone or cannot be read"
+
+
+def test_free_threading_costs_what_a_build_without_the_gil_takes_more():
+    document = hosts_document("two", [measured_host(f"host-{seed}", make_run(seed=seed)) for seed in (1, 2)])
+    (said,) = [section.items for section in document.sections if isinstance(section, Lines)
+               and section.title == "In short"]
+    assert "sleep (startup) on 3.14t: not known, as serial has no number on any host." in said
+    (cost,) = [line for line in said if line.startswith("Free-threading costs")]
+    assert "on 3.14t against 3.14, over all hosts: primes +4.0 %" in cost
+
+
+@pytest.mark.parametrize(("rounds", "rest"), [
+    (8, "."), (1, "; host-1 and host-2 cannot tell for some models.")])
+def test_nothing_that_gains_is_told_from_what_is_not_known(rounds, rest):
+    hosts = []
+    for seed in (1, 2):
+        maker = RunMaker(rounds=rounds, seed=seed)
+        maker.measure(cell("serial", 1, "3.14"), 1.0)
+        maker.measure(cell("threads", 2, "3.14"), 1.0)
+        hosts.append(measured_host(f"host-{seed}", maker.run(("3.14",))))
+    (said,) = [section.items for section in hosts_document("two", hosts).sections if isinstance(section, Lines)
+               and section.title == "In short"]
+    assert said[0] == f"primes on 3.14: nothing is shown to be faster than serial on any host{rest}"
+
+
+def test_one_host_has_no_spread_and_its_own_words(hosts):
+    over = rows_of(hosts[:1])["subinterpreters"]
+    assert over.pooled is None
+    assert over.agreement.word == "faster"
+    text = terminal.render(hosts_document("night", hosts[:1], STATES))
+    assert "nothing shows how far any holds" in text
+
+
+def test_two_runs_of_a_fleet(hosts):
+    contrasts = across(0.9)
+    found = {(each.contrast.sample.runner, each.contrast.sample.build): each for each in contrasts}
+    slower = found["free-threaded", "3.14t"]
+    assert slower.over.pooled.comparison.lo < 0.9 < slower.over.pooled.comparison.hi
+    assert slower.over.agreement.word == "slower"
+    assert found["serial", "3.14"].contrast.comparison.verdict() == "same"
+    document = hosts_comparison("after against night", contrasts, [*HOSTS], baseline="night", sample="after")
+    check("hosts-compare.txt", terminal.render(document))
+    assert hosts_in_short(contrasts) == list(document.sections[-1].items)
+
+
+@pytest.mark.parametrize(("margin", "word"), [(0.03, "cannot tell"), (0.2, "same")])
+def test_margin_is_that_of_the_words(margin, word):
+    contrasts = hosts_contrasts({f"host-{k}": [contrast(1.0, 0.08)] for k in range(3)}, margin=margin)
+    document = hosts_comparison("t", contrasts, ["host-0"], baseline="a", sample="b", margin=margin)
+    (table,) = [each for each in document.sections if isinstance(each, Table) and each.columns[-1].title == "holds"]
+    assert (table.rows[0][3].value.word, table.rows[0][5].value) == (word, f"{word} on 3 of 3")
+    assert f"every difference beyond {margin * 100:g} % is excluded" in terminal.render(document)
+
+
+def test_builds_of_a_fleet_are_paired_on_each_host(hosts):
+    own = {name: compare_builds(host_run(name), "3.14", "3.14t") for name in HOSTS}
+    (found,) = [each for each in hosts_contrasts(own) if each.contrast.sample.runner == "serial"]
+    assert found.over.by == {
+        name: next(each.comparison for each in own[name] if each.sample.runner == "serial") for name in HOSTS}
+    assert found.over.pooled.comparison.ratio == pytest.approx(0.40 / 0.42, rel=0.01)
+
+
+@pytest.mark.parametrize(("names", "text"), [
+    (["a"], "a"), (["a", "b", "c"], "a, b and c"), ([f"h{k}" for k in range(9)], "9 hosts (h0, h1, h2, ...)")])
+def test_names(names, text):
+    assert names_text(names) == text
+
+
+def test_closing_sentences_count_what_holds(hosts):
+    (said,) = [section.items for section in hosts_document("night", hosts, STATES).sections
+               if isinstance(section, Lines) and section.title == "In short"]
+    counted = next(line for line in said if line.startswith("Of "))
+    numbers = [int(each) for each in re.findall(r"\d+", counted)]
+    assert numbers[0] == sum(numbers[1:]) == 7

@@ -1,0 +1,64 @@
+import random
+from math import exp, inf, log
+
+import pytest
+
+from gilscope.toolkit.stats.log_times import RoundLogs
+from gilscope.toolkit.stats.noise import pool_noise
+from gilscope.toolkit.stats.unpaired import Apart, level
+from tests.stats.matrix import KINDS, two_runs
+
+
+def apart(runs, arm=0):
+    noises = [pool_noise({0: logs}, draws=0)[0] for logs in runs]
+    before, after = (level(logs, noise, arm) for logs, noise in zip(runs, noises, strict=True))
+    return Apart(before=before, after=after)
+
+
+def logs(*arms):
+    return RoundLogs(levels={arm: dict(enumerate(map(log, values))) for arm, values in enumerate(arms)})
+
+
+def test_ratio_is_of_the_levels_and_rounds_are_the_fewer():
+    seen = apart([logs([2.0, 2.2, 1.9, 2.0], [1.0, 1.1, 0.95, 1.0]), logs([1.0] * 3, [1.0] * 3)])
+    assert seen.ratio == pytest.approx(2.0, rel=0.02)
+    assert seen.rounds == 3
+
+
+def test_what_rounds_have_in_common_is_in_the_interval_and_pairs_would_take_it_out():
+    calm, moved = (apart(two_runs(random.Random(2), "normal", 8, [0.0] * 8, step)) for step in (0.0, 0.05))
+    assert moved.half > 2 * calm.half
+    assert moved.half > 2 * moved.half_together
+    assert moved.half_together == pytest.approx(calm.half_together, rel=0.3)
+    assert moved.floor > 2 * calm.floor
+
+
+def test_alone_nobody_knows_what_together_would_have_had():
+    seen = apart([logs([1.0, 1.02, 0.99, 1.01]), logs([1.0, 1.01, 0.98, 1.0])])
+    assert seen.half_together is None
+    assert 0 < seen.half < 0.1
+
+
+def test_one_round_tells_nothing():
+    seen = apart([logs([1.0]), logs([2.0])])
+    assert seen.interval() == (0.0, inf)
+    assert seen.floor == inf
+
+
+def test_equal_values_have_an_interval_without_width():
+    seen = apart([logs([1.0] * 4, [2.0] * 4), logs([0.5] * 4, [2.0] * 4)])
+    assert seen.interval() == (pytest.approx(2.0), pytest.approx(2.0))
+
+
+@pytest.mark.newest
+@pytest.mark.parametrize("arms", [1, 8])
+@pytest.mark.parametrize("kind", KINDS)
+def test_intervals_hold_where_the_machine_is_on_average_the_same(kind, arms):
+    draw, held = random.Random(f"{kind} {arms}"), []
+    for _ in range(120 // arms):
+        effects = [draw.uniform(-0.3, 0.3) for _ in range(arms)]
+        runs = two_runs(draw, kind, 6, effects, 0.02)
+        for arm, effect in enumerate(effects):
+            lo, hi = apart(runs, arm).interval()
+            held.append(lo <= exp(effect) <= hi)
+    assert sum(held) / len(held) >= 0.88   # 120 intervals of 95 % deviate by 0.02; those of one run are not independent

@@ -1,0 +1,304 @@
+"""What the source around an access says that the rewriter's flags do not.
+
+Files are read and parsed once, on demand, in the checked program: only when a conflict might be benign or is reported.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import sys
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.race.core import NO_VALUE
+from gilscope.toolkit.race.site import Flag
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from typing import Any
+
+    from gilscope.toolkit.race.site import SiteInfo
+
+_open, _read, _close = os.open, os.read, os.close   # taken now: tests of a checked program may replace them
+LARGEST = 4_000_000    # bytes of a source file that is still read
+# What an emptied container, a taken key or a full queue answers; who catches it need not have checked.
+FAILURES = frozenset({
+    "IndexError", "KeyError", "LookupError", "ValueError", "StopIteration", "Empty", "Full", "AttributeError",
+    "Exception", "BaseException",
+})
+TOLERANT = frozenset({"discard", "setdefault"})    # methods that do not mind
+
+
+class Sources:
+    """Lines and trees of the files that conflicts speak of."""
+
+    def __init__(self, folder: str) -> None:
+        self._folder = folder      # where relative paths started from
+        self._lines: dict[str, list[str]] = {}
+        self._trees: dict[str, ast.Module | None] = {}
+        self._memos: dict[tuple[SiteInfo, bool], bool] = {}
+
+    def path(self, path: str) -> str:
+        """Return the path of a code object as an absolute one, even when the program changed its folder."""
+        if path.startswith("<") or os.path.isabs(path):
+            return path
+        return os.path.normpath(os.path.join(self._folder, path))
+
+    def line(self, path: str, number: int) -> str:
+        """Return one source line without its indentation, "" when there is none."""
+        lines = self.lines(path)
+        return lines[number - 1].strip() if 0 < number <= len(lines) else ""
+
+    def lines(self, path: str) -> list[str]:
+        """Return the lines of a file, none when it cannot be read."""
+        found = self._lines.get(path)
+        if found is None:
+            found = self._lines[path] = _split(_text(self.path(path))) or _cached(path)
+        return found
+
+    def tree(self, path: str) -> ast.Module | None:
+        """Return the syntax tree of a file, None when there is none."""
+        if path not in self._trees:
+            try:
+                self._trees[path] = ast.parse("\n".join(self.lines(path)))
+            except (SyntaxError, ValueError, RecursionError):
+                self._trees[path] = None
+        return self._trees[path]
+
+    def around(self, site: SiteInfo) -> list[ast.AST]:
+        """Return the nodes that hold the site's expression, the innermost first."""
+        tree = self.tree(site.path)
+        return [] if tree is None else list(reversed(list(_down(tree, site))))
+
+    def stored(self, site: SiteInfo) -> ast.expr | None:
+        """Return the expression that the site stores, None where it is not one plain assignment."""
+        for node in self.around(site):
+            if isinstance(node, ast.Assign):
+                return None if any(isinstance(target, ast.Tuple | ast.List) for target in node.targets) else node.value
+            if isinstance(node, ast.AnnAssign | ast.NamedExpr):
+                return node.value
+            if isinstance(node, ast.stmt):
+                return None
+        return None
+
+    def part_stored(self, site: SiteInfo) -> str | None:
+        """Return the source of what a target of a tuple assignment gets, None where it is not one such."""
+        for node in self.around(site):
+            if isinstance(node, ast.Assign):
+                pairs = [(target, node.value) for target in node.targets]
+                return next((found for pair in pairs if (found := _part(*pair, site))), None)
+            if isinstance(node, ast.stmt):
+                return None
+        return None
+
+    def literal(self, site: SiteInfo) -> Any:
+        """Return the constant that the site stores, or NO_VALUE."""
+        stored = self.stored(site)
+        try:
+            return NO_VALUE if stored is None else ast.literal_eval(stored)
+        except (ValueError, TypeError, SyntaxError, MemoryError, RecursionError):
+            return NO_VALUE
+
+    def in_loop_of(self, read: SiteInfo, write: SiteInfo) -> bool:
+        """Tell whether `write` stands in the body of the while loop that `read` decides."""
+        for node in self.around(write):
+            if isinstance(node, ast.While) and _covers(node.test, read) and not _covers(node.test, write):
+                return True
+        return False
+
+    def alone_under(self, read: SiteInfo, write: SiteInfo) -> bool:
+        """Tell whether the test of `read` decides nothing but the one statement of `write`."""
+        for node in self.around(write):
+            if isinstance(node, ast.If) and _covers(node.test, read):
+                return len(node.body) == 1 and not node.orelse and isinstance(node.body[0], ast.Expr | ast.Assign)
+        return False
+
+    def found_there(self, test: SiteInfo, write: SiteInfo) -> bool:
+        """Tell whether the write stands in the body of `if key in container`, and that alone."""
+        for node in self.around(write):
+            if isinstance(node, ast.If) and _covers(node.test, test):
+                alone = isinstance(node.test, ast.Compare) and [type(each) for each in node.test.ops] == [ast.In]
+                return alone and any(child is step for child in node.body for step in self.around(write))
+        return False
+
+    def accessor(self, read: SiteInfo) -> bool:
+        """Tell whether the read is all that its function does: `return self._stopped`."""
+        function = next((node for node in self.around(read) if isinstance(node, ast.FunctionDef)), None)
+        if function is None:
+            return False
+        said = ast.get_docstring(function, clean=False) is not None
+        last = function.body[-1]
+        return len(function.body) == 1 + said and isinstance(last, ast.Return) and isinstance(last.value, ast.Attribute)
+
+    def tolerant(self, act: SiteInfo) -> bool:
+        """Tell whether the act does not mind that its check is out of date: failure is caught, or there is none."""
+        if act.op == "method" and (act.key in TOLERANT or self._has_default(act)):
+            return True
+        nodes = self.around(act)
+        for inner, node in pairwise(nodes):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda):
+                return False
+            if isinstance(node, ast.Try) and inner in node.body and any(map(_catches, node.handlers)):
+                return True
+            if isinstance(node, ast.With) and inner in node.body and any(map(_suppresses, node.items)):
+                return True
+        return False
+
+    def before_with(self, read: SiteInfo, write: SiteInfo) -> bool:
+        """Tell whether the read comes before the `with` statement that the write stands in."""
+        enclosing = next((node for node in self.around(write) if isinstance(node, ast.With)), None)
+        return enclosing is not None and read.line < enclosing.lineno
+
+    def memo(self, write: SiteInfo, *, by_key_alone: bool = False) -> bool:
+        """Tell whether any thread would store the same value there; see `benign_memoization.repeatable`."""
+        from gilscope.toolkit.race.conflicts.benign_memoization import repeatable
+
+        asked = write, by_key_alone
+        if asked not in self._memos:
+            self._memos[asked] = repeatable(
+                self.around(write), known=bool(write.flags & Flag.MEMO), by_key_alone=by_key_alone)
+        return self._memos[asked]
+
+    def _has_default(self, act: SiteInfo) -> bool:
+        call = next((node for node in self.around(act) if isinstance(node, ast.Call)), None)
+        return act.key == "pop" and call is not None and len(call.args) > 1
+
+    def leaks_before(self, site: SiteInfo) -> bool:
+        """Tell whether the constructor may have shown the object to others before this line.
+
+        It did when its first argument stands alone (`registry.append(self)`), a bound method of it is handed on
+        (`Thread(target=self.run)`), or it starts itself (`self.start()`).
+        """
+        function = next((node for node in self.around(site) if isinstance(node, ast.FunctionDef)), None)
+        if function is None or not (arguments := [*function.args.posonlyargs, *function.args.args]):
+            return True
+        return any(node.lineno < site.line for node in _shown(function, arguments[0].arg))
+
+    def plain_object(self, site: SiteInfo) -> bool | None:
+        """Tell whether the site stores a reference to an object or container; None when the text does not say."""
+        stored = self.stored(site)
+        if isinstance(stored, ast.Dict | ast.List | ast.Set | ast.Tuple | ast.ListComp | ast.SetComp | ast.DictComp):
+            return True
+        if isinstance(stored, ast.Constant | ast.JoinedStr | ast.Compare | ast.BinOp | ast.UnaryOp):
+            return isinstance(stored, ast.BinOp) and isinstance(stored.right, ast.List | ast.Tuple | ast.Dict)
+        if isinstance(stored, ast.Call):
+            name = ast.unparse(stored.func).rpartition(".")[2]
+            if name in {"int", "float", "str", "bool", "len", "sum", "min", "max", "round", "abs"}:
+                return False
+            containers = {"dict", "list", "set", "tuple", "frozenset", "deque"}
+            return True if name in containers or name[:1].isupper() else None
+        return None
+
+
+def _part(target: ast.expr, value: ast.expr, site: SiteInfo) -> str | None:
+    if not isinstance(target, ast.Tuple | ast.List) or not isinstance(value, ast.Tuple | ast.List):
+        return None
+    for part, stored in zip(target.elts, value.elts, strict=False):
+        if _covers(part, site):
+            return ast.unparse(stored)
+    return None
+
+
+def _down(node: ast.AST, site: SiteInfo) -> Iterator[ast.AST]:
+    """Yield the nodes that hold the site, from the outermost in."""
+    while True:
+        yield node
+        below = next((child for child in _spanned(node) if _covers(child, site)), None)
+        if below is None:
+            return
+        node = below
+
+
+def _spanned(node: ast.AST) -> Iterator[ast.AST]:
+    """Yield the children, with those of children that have no position of their own."""
+    for child in ast.iter_child_nodes(node):
+        if getattr(child, "end_lineno", None) is not None:
+            yield child
+        else:
+            yield from _spanned(child)
+
+
+def _covers(node: ast.AST, site: SiteInfo) -> bool:
+    end = (site.end_line, site.end_column)
+    start: tuple[int, int] = (node.lineno, node.col_offset)  # type: ignore[attr-defined]  # only those with a position
+    stop: tuple[int, int] = (node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]  # likewise
+    return start <= (site.line, site.column) and end <= stop
+
+
+def _catches(handler: ast.ExceptHandler) -> bool:
+    if handler.type is None:
+        return True
+    types = handler.type.elts if isinstance(handler.type, ast.Tuple) else [handler.type]
+    return any(ast.unparse(each).rpartition(".")[2] in FAILURES for each in types)
+
+
+def _suppresses(item: ast.withitem) -> bool:
+    call = item.context_expr
+    return isinstance(call, ast.Call) and ast.unparse(call.func).rpartition(".")[2] == "suppress" and any(
+        ast.unparse(each).rpartition(".")[2] in FAILURES for each in call.args)
+
+
+def _shown(function: ast.FunctionDef, name: str) -> Iterator[ast.expr]:
+    """Yield the expressions that hand on `name` or one of its methods."""
+    used = {id(node.value) for node in ast.walk(function) if isinstance(node, ast.Attribute)}
+    called = {id(node.func): node for node in ast.walk(function) if isinstance(node, ast.Call)}
+    for node in ast.walk(function):
+        if isinstance(node, ast.Name) and node.id == name and id(node) not in used and not _own(called, node):
+            yield node
+        if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name) and node.value.id == name:
+            if id(node) in called and node.attr == "start":
+                yield node
+            if id(node) not in called and any(node in [*call.args, *(word.value for word in call.keywords)]
+                                              and _threads(call) for call in called.values()):
+                yield node
+
+
+def _own(called: dict[int, ast.Call], node: ast.Name) -> bool:
+    """Tell whether the object is only handed to a base's constructor: `Base.__init__(self)`, `super(C, self)`."""
+    return any(node in call.args and ast.unparse(call.func).endswith(("__init__", "super")) for call in called.values())
+
+
+def _threads(call: ast.Call) -> bool:
+    """Tell whether a call that is handed a method may run it elsewhere: anything but what keeps it."""
+    return ast.unparse(call.func).rpartition(".")[2] not in {"partial", "sorted", "map", "filter", "getattr", "super"}
+
+
+def _text(path: str) -> str:
+    """Return a file's text, decoded as Python does, "" when it cannot be read."""
+    try:
+        descriptor = _open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
+    except (OSError, ValueError):
+        return ""
+    parts: list[bytes] = []
+    try:
+        while sum(map(len, parts)) < LARGEST and (part := _read(descriptor, 1 << 20)):
+            parts.append(part)
+    except OSError:
+        return ""
+    finally:
+        _close(descriptor)
+    return _decode(b"".join(parts))
+
+
+def _decode(source: bytes) -> str:
+    import io
+    import tokenize
+
+    try:
+        encoding, _ = tokenize.detect_encoding(io.BytesIO(source).readline)
+        return source.decode(encoding, "replace")
+    except (SyntaxError, LookupError):
+        return source.decode("utf-8", "replace")
+
+
+def _split(text: str) -> list[str]:
+    """Return the lines as the compiler counts them: a form feed begins none."""
+    return text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if text else []
+
+
+def _cached(path: str) -> list[str]:
+    """Return the lines that the program put into linecache for code that stands in no file."""
+    linecache = sys.modules.get("linecache")
+    entry = getattr(linecache, "cache", {}).get(path)
+    return [str(line).rstrip("\n") for line in entry[2]] if entry is not None and len(entry) == 4 else []  # noqa: PLR2004  lazy ones have 1

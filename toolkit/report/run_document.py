@@ -1,0 +1,219 @@
+"""Runs into documents; comparisons are in `comparison`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.document import (
+    Banner,
+    Column,
+    Cost,
+    Document,
+    Duration,
+    Entry,
+    Heading,
+    Inflation,
+    Lines,
+    Ratio,
+    Section,
+    Share,
+    Size,
+    Table,
+)
+from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.overview import overview
+from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, title_text
+from gilscope.toolkit.report.wording import ratio_number
+from gilscope.toolkit.units import format_bytes, format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gilscope.toolkit.model import Build, Run
+    from gilscope.toolkit.report.table import CellResult, Row, WorkloadTable
+    from gilscope.toolkit.stats.words import Comparison
+
+
+OUTPUTS = 5         # of processes that failed, each of another reason; run.json has all of them
+OUTPUT_LINES = 30   # of each: a traceback, and the one of the worker that it came from
+STARVED = (
+    "starved: other programs used the cores it needed in more than half of its rounds, so the value in brackets counts "
+    "for nothing; a quieter machine, fewer workers (--workers) or more rounds (--rounds) would tell"
+)
+
+
+_CLEAR = {
+    "answered": "stopped: every answer is clear",
+    "resolution": "stopped: every answer is clear, and known as well as --resolution asks",
+}
+
+
+def run_document(run: Run, tables: Sequence[WorkloadTable] | None = None) -> Document:
+    """Return the report of one run: the overview, what was measured, and each workload's table.
+
+    Args:
+        run: What was measured.
+        tables: Its tables, where they are made already.
+    """
+    tables = build_tables(run) if tables is None else tables
+    sections = [*_beginning(run), *overview(tables, run), builds_table(run.builds)]
+    for table in tables:
+        sections += _workload(table)
+    return Document((*sections, *_outputs(run)))
+
+
+def overview_document(run: Run) -> Document:
+    """Return what a run says on one screen."""
+    failed = ", and what failed processes printed last" if any(each.output for each in run.failures) else ""
+    rest = f"`gilscope report {run.label}` has every cell, with its time, CPU time and memory{failed}."
+    return Document((*_beginning(run), *overview(build_tables(run, fits=False), run), Lines("", (rest,))))
+
+
+def _outputs(run: Run) -> Iterator[Section]:
+    """Yield what processes that failed printed last, of each reason once: a traceback, of which tables have a line."""
+    first = {failure.reason: failure for failure in reversed(run.failures)}
+    for failure in sorted(first.values(), key=run.failures.index)[:OUTPUTS]:
+        if lines := failure.output.rstrip().splitlines()[-OUTPUT_LINES:]:
+            cell = failure.cell
+            yield Lines(f"Printed last by {cell.workload}, {cell.runner}, on {cell.build} in round {failure.round}",
+                        tuple(lines))
+
+
+def _beginning(run: Run) -> list[Section]:
+    return [Heading(f"gilscope {run.label}", 1), about(run), *(Banner(note.text) for note in run.notes)]
+
+
+def about(run: Run) -> Lines:
+    """Return where and how the run was made."""
+    machine = run.machine
+    memory = "" if machine.memory_bytes is None else f", {format_bytes(machine.memory_bytes)}"
+    return Lines("", (
+        f"started {run.started} on {machine.cpu_model} ({machine.cores} cores{memory}), {machine.system}",
+        *_rounds_lines(run),
+    ))
+
+
+def _rounds_lines(run: Run) -> Iterator[str]:
+    """Yield how many rounds there are and why no more, and how many the cells have where not all have as many."""
+    ended = _CLEAR.get(run.stopped, f"ended by: {run.stopped}")
+    yield f"{run.rounds_done} of {run.rounds_planned} rounds, {ended}; seed {run.seed}"
+    failed = {failure.cell for failure in run.failures}
+    counts = {len(each.observations) for each in run.measurements if each.cell not in failed} if run.looks else set()
+    if len(counts) > 1:
+        yield f"cells with a clear answer got fewer rounds than open ones: {min(counts)} to {max(counts)}"
+
+
+def builds_table(builds: Sequence[Build]) -> Table:
+    """Return what was measured, with all that makes builds unlike."""
+    titles = ("build", "version", "GIL", "compiler", "options", "executable")
+    return Table(
+        title="Builds", columns=tuple(Column(title=title, align="left", key=title == "build") for title in titles),
+        rows=tuple(tuple(map(Entry, _build_row(build))) for build in builds),
+    )
+
+
+def _build_row(build: Build) -> tuple[str, ...]:
+    flags = ((build.pgo, "PGO"), (build.lto, "LTO"), (build.debug, "debug"), (build.jit == "on", "JIT"))
+    options = " ".join([build.opt_level, *(name for on, name in flags if on)])
+    gil = "free-threaded" if build.free_threaded else "GIL"
+    return build.label, build.version, gil, build.compiler, options, build.executable
+
+
+def _workload(table: WorkloadTable) -> list[Section]:
+    sections: list[Section] = [Heading(title_text(table)), _matrix(table)]
+    notes = (f"Note: {note.text}." for note in table.notes)
+    sections.append(Lines("", (noise_line(table.floors), *notes)))
+    if fits := fit_lines(table.fits):
+        sections.append(Lines("Scaling over workers", fits))
+    if overhead := overhead_table(table):
+        sections.append(overhead)
+    return sections
+
+
+def _matrix(table: WorkloadTable) -> Table:
+    columns = [Column(title="model", key=True, align="left"), Column(title="N", key=True)]
+    for build in table.builds:
+        columns += [
+            Column(title=_time_title(table.phase), group=build), Column(title=f"vs {table.baseline}", group=build),
+            Column(title="eff.", group=build, detail=True), Column(title="CPU", group=build, detail=True),
+            Column(title="memory", group=build, detail=True),
+        ]
+    notes = Footnotes()
+    rows = []
+    for same in _folded(table.rows):
+        row = same[0]
+        workers = ",".join(str(each.workers) for each in same)
+        entries = [entry for result in row.results for entry in _entries(result, notes)]
+        rows.append((Entry(row.runner), Entry(workers), *entries))
+    return Table(title="", columns=tuple(columns), rows=tuple(rows), footnotes=notes.texts())
+
+
+def _time_title(phase: Phase) -> str:
+    return "open+run+close" if phase is Phase.STARTUP else "time"
+
+
+def _folded(rows: Sequence[Row]) -> list[list[Row]]:
+    """Return the rows, those of a runner that has no number anywhere, and one reason per build, as one."""
+    folded: list[list[Row]] = []
+    for row in rows:
+        last = folded[-1][0] if folded else None
+        if last is not None and last.runner == row.runner and _reasons(row) and _reasons(row) == _reasons(last):
+            folded[-1].append(row)
+        else:
+            folded.append([row])
+    return folded
+
+
+def _reasons(row: Row) -> list[str] | None:
+    """Return why each cell has no number to show; None when one has."""
+    bare = [result.absence for result in row.results if result.doubtful_seconds is None]
+    reasons = [absence.reason for absence in bare if absence is not None]
+    return reasons if len(reasons) == len(row.results) else None
+
+
+def _entries(result: CellResult, notes: Footnotes) -> tuple[Entry, ...]:
+    """Return the columns of one build."""
+    if result.absence is not None and result.doubtful_seconds is not None:
+        ratio = "" if result.doubtful_speedup is None else f"[{ratio_number(result.doubtful_speedup)}x]"
+        marks = notes.marks([STARVED])
+        return (Entry(f"[{format_seconds(result.doubtful_seconds)}]", marks), Entry(ratio), Entry(), Entry(), Entry())
+    if result.absence is not None:
+        return (Entry(result.absence.word, notes.marks([result.absence.reason])), Entry(), Entry(), Entry(), Entry())
+    time = Entry()
+    if result.time is not None:
+        spread = result.time.spread if result.time.count > 1 else None
+        time = Entry(Duration(result.time.center, spread), notes.marks(note.text for note in result.notes))
+    memory = Entry() if result.memory is None else Entry(
+        Size(result.memory.count),
+        notes.marks(["resident, not proportional: pages that processes share count for each of them"])
+        if result.memory.kind == "RSS" else (),
+    )
+    return (
+        time, Entry() if result.speedup is None else Entry(Ratio(result.speedup)),
+        # With one worker the efficiency is the ratio once more.
+        Entry() if result.efficiency is None or result.cell.workers == 1 else Entry(Share(result.efficiency)),
+        Entry() if result.inflation is None else Entry(Inflation(result.inflation)), memory,
+    )
+
+
+def overhead_table(table: WorkloadTable) -> Table | None:
+    """Return what one worker costs in CPU time on one build more than on another; None where nothing was compared."""
+    contrasts = [each for each in table.contrasts if each.sample.workers == 1 and each.comparison is not None]
+    if not contrasts:
+        return None
+    pairs = list(dict.fromkeys((each.baseline.build, each.sample.build) for each in contrasts))
+    runners = list(dict.fromkeys(each.sample.runner for each in contrasts))
+    found = {(each.sample.runner, each.baseline.build, each.sample.build): each.comparison for each in contrasts}
+    return Table(
+        title="Build against build: CPU time of one worker (+ takes more)",
+        columns=(Column(title="model", key=True, align="left"), *(Column(title=f"{b} vs {a}") for a, b in pairs)),
+        rows=tuple(
+            (Entry(runner), *(_cost(found.get((runner, a, b))) for a, b in pairs)) for runner in runners
+        ),
+    )
+
+
+def _cost(comparison: Comparison | None) -> Entry:
+    return Entry("-") if comparison is None else Entry(Cost(comparison))

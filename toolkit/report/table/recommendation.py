@@ -1,0 +1,185 @@
+"""What to use for a workload on each build, from what was shown alone: a set where models cannot be told apart."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from gilscope.toolkit.model import OUT_OF_BUDGET, Phase
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gilscope.toolkit.model import Cell
+    from gilscope.toolkit.report.table.observations import Index, Memory
+    from gilscope.toolkit.report.table.ratios import Ratios
+    from gilscope.toolkit.report.table.results import CellResult
+    from gilscope.toolkit.stats.words import Comparison
+
+Doubt = Literal["starved", "failed", "not measured", "rounds", "floor", "noise"]
+
+WORTH = 0.25   # a gain below it seldom pays for a change of model, so an interval up to it settles the question
+NEARLY = 0.95  # of the best number of workers: fewer workers that reach it are the better choice
+CLOSE = 0.9    # of the fastest: what may be preferred to it for its memory or its simplicity
+ALIKE = 1.25   # times the least memory: no reason to prefer one
+# How much of a program changes: threads in place, then a pool with copies, then awaiting, then hand-made workers.
+SIMPLEST = ("free-threaded", "threads", "interpreter-pool", "processes-forkserver", "processes-spawn", "processes-fork",
+            "asyncio", "subinterpreters")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """A cell that is faster than the baseline."""
+
+    cell: Cell
+    speedup: Comparison
+    memory: Memory | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Open:
+    """A cell of which is not known whether it is worth anything, and why."""
+
+    cell: Cell
+    why: Doubt
+    speedup: Comparison | None = None   # where there is one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """What to use on one build."""
+
+    build: str
+    missing: str | None = None          # why the baseline has no number; then nothing else is known
+    memory: Memory | None = None        # of the baseline
+    shown: tuple[Option, ...] = ()      # of every model the cell that stands for it, faster than the baseline or not
+    best: tuple[Cell, ...] = ()         # of those and the baseline the ones that nothing is shown to beat
+    options: tuple[Option, ...] = ()    # those of them that are faster, the one to prefer first; (): none is
+    faster: tuple[Option, ...] = ()     # what is shown of every model that is faster than the baseline
+    closest: Option | None = None       # the one with the largest speed-up, shown to be one or not
+    open: tuple[Open, ...] = ()
+    floor: float | None = None          # the largest that the comparisons used
+    tasks: int | None = None            # in a pass, where some cell has more workers than that
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TwinAdvice:
+    """What to use on a free-threaded build, against what to use on its twin with the GIL."""
+
+    gil: Option
+    free: Option
+    comparison: Comparison    # ratio > 1: the free-threaded one is faster
+
+
+def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
+    """Return what the cells of one build, workload, phase and task length say."""
+    index, baseline = ratios.index, ratios.index.run.baseline
+    base = next((each for each in results if each.cell.runner == baseline and each.cell.workers == 1), None)
+    if base is None or base.absence is not None:
+        absence = base.absence if base is not None else None
+        return Advice(build=build, missing="not measured" if absence is None else f"{absence.word}: {absence.reason}")
+    compared = [Option(cell=each.cell, speedup=each.speedup, memory=each.memory) for each in results if each.speedup]
+    shown = _one_of_each(ratios, compared)
+    best = ratios.best([base.cell, *(each.cell for each in shown)])
+    faster = [each for each in shown if each.speedup.verdict() == "faster"]
+    unbeaten = [each for each in faster if each.cell in (best or ())]
+    fastest = sorted(faster, key=lambda each: -each.speedup.ratio)[:1]   # beaten by what is not itself shown to gain
+    return Advice(
+        build=build,
+        memory=base.memory,
+        shown=tuple(shown),
+        best=best or (),
+        options=_preferred(index, unbeaten or fastest),
+        faster=tuple(faster),
+        closest=max(compared, key=lambda each: each.speedup.ratio, default=None),
+        open=tuple(_open(index, results, max((each.speedup.ratio for each in faster), default=None))),
+        tasks=_too_few_tasks(index, base.cell, results),
+        floor=max((each.speedup.floor for each in compared if each.speedup.floor is not None), default=None),
+    )
+
+
+def compare_twins(ratios: Ratios, gil: Advice, free: Advice) -> TwinAdvice | None:
+    """Return how the choices for a build and its free-threaded twin compare, None where one has none."""
+    if not gil.options or not free.options:
+        return None
+    first, second = gil.options[0], free.options[0]
+    comparison = ratios.compare(first.cell, second.cell)
+    return None if comparison is None else TwinAdvice(gil=first, free=second, comparison=comparison)
+
+
+def _one_of_each(ratios: Ratios, compared: Sequence[Option]) -> list[Option]:
+    """Return the cell that stands for each model: the fewest workers that are as good as the best number of them.
+
+    Of a model that is not faster it is the widest: that is where a gain would show.
+    """
+    found = []
+    for runner in dict.fromkeys(each.cell.runner for each in compared):
+        family = sorted((each for each in compared if each.cell.runner == runner), key=lambda each: each.cell.workers)
+        faster = [each for each in family if each.speedup.verdict() == "faster"]
+        best = max(faster, key=lambda each: each.speedup.ratio, default=family[-1])
+        found.append(next(each for each in faster or [best] if each is best or (
+            each.speedup.ratio >= NEARLY * best.speedup.ratio and not _slower(ratios, each, best))))
+    return found
+
+
+def _slower(ratios: Ratios, option: Option, best: Option) -> bool:
+    comparison = ratios.compare(best.cell, option.cell)
+    return comparison is None or comparison.verdict() == "slower"
+
+
+def _preferred(index: Index, options: Sequence[Option]) -> tuple[Option, ...]:
+    """Return the options, the one to prefer first: the simplest of those that are close and take little memory."""
+    if not options:
+        return ()
+    fastest = max(each.speedup.ratio for each in options)
+    close = [each for each in options if each.speedup.ratio >= CLOSE * fastest]
+    least = min((each.memory.count for each in close if each.memory is not None), default=0.0)
+    light = [each for each in close if each.memory is None or each.memory.count <= ALIKE * least]
+    first = min(light, key=lambda each: _effort(index, each.cell))
+    return (first, *(each for each in options if each is not first))
+
+
+def _effort(index: Index, cell: Cell) -> int:
+    build = index.builds.get(cell.build)
+    if cell.runner == "threads" and build is not None and build.free_threaded:
+        return len(SIMPLEST)  # the control, which has to be started with the GIL on: nobody's first choice there
+    return SIMPLEST.index(cell.runner) if cell.runner in SIMPLEST else len(SIMPLEST)
+
+
+def _too_few_tasks(index: Index, baseline: Cell, results: Sequence[CellResult]) -> int | None:
+    tasks = index.tasks(baseline)
+    widest = max(each.cell.workers for each in results)
+    return tasks if tasks is not None and baseline.phase is Phase.STEADY and tasks < widest else None
+
+
+def _open(index: Index, results: Sequence[CellResult], best: float | None) -> Iterable[Open]:
+    """Return the cells of which is not known whether they gain; where one does, those that may gain as much.
+
+    `best` is the largest speed-up that is shown.
+    """
+    for each in results:
+        doubt = _doubt(index, each)
+        if doubt == "noise" and each.speedup is not None:
+            # A single worker has nothing to gain by being one of several.
+            worth = each.cell.workers > 1 and (best is None or each.speedup.between[1] >= CLOSE * best)
+            doubt = doubt if worth else None
+        if doubt is not None:
+            yield Open(cell=each.cell, why=doubt, speedup=each.speedup)
+
+
+def _doubt(index: Index, result: CellResult) -> Doubt | None:
+    """Return why it is not known whether the cell gains, None where it is, or where it cannot be measured at all."""
+    if result.absence is not None:
+        if result.absence.word in {"starved", "failed"}:
+            return result.absence.word
+        planned = result.absence.word == "not measured" and result.cell in index.run.cells
+        return "not measured" if planned or result.absence.reason == OUT_OF_BUDGET else None
+    if result.speedup is None:
+        return None
+    match result.speedup.verdict():
+        case "unknown":
+            return "floor" if result.speedup.floor is None else "rounds"
+        case "same":
+            return "noise" if max(result.speedup.between[1] - 1, result.speedup.floor or 0.0) > WORTH else None
+        case _:
+            return None
