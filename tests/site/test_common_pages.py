@@ -55,6 +55,7 @@ def all_pages(text):
         "history-workload.html": workload_values(group, runs, series, {each.id: files for each in runs}) | around,
         "compare.html": compare_values(runs, default, source_of(runs[0], files)) | around,
         "experiments.html": {"experiments": [entry]} | around,
+        "fleet.html": {"document": [], "sources": [source_of(each, files) for each in runs]} | around,
     }
 
 
