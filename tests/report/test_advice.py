@@ -6,8 +6,11 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.model import OUT_OF_BUDGET, Cell, Phase
+from gilscope.toolkit.report.advice_sentences import advice_lines
 from gilscope.toolkit.report.document import Lines
+from gilscope.toolkit.report.overview import closing_lines
 from gilscope.toolkit.report.run_document import run_document
+from gilscope.toolkit.report.table import build_tables
 from tests.fakes import RunMaker
 
 BUILDS = ("3.14", "3.14t")
@@ -61,6 +64,13 @@ def test_models_that_cannot_be_told_apart_are_a_set_and_the_lightest_comes_first
     assert line == "w (CPU work) on 3.14: subinterpreters or processes-fork, 3.90x, in 30 or 60 MiB."
 
 
+def test_where_there_is_room_each_of_a_set_has_its_interval():
+    made = Made().add("processes-fork", 4, 3.9, pss=60).add("subinterpreters", 4, 3.9, pss=30)
+    (line,) = advice_lines(build_tables(made.run(made.builds)), intervals=True)
+    assert re.fullmatch(r"w \(CPU work\) on 3\.14: subinterpreters 3\.\d+x \[3\.[\d, .]+\] or "
+                        r"processes-fork 3\.\d+x \[3\.[\d, .]+\], in 30 or 60 MiB\.", line)
+
+
 def test_simplest_comes_first_where_memory_is_alike():
     made = Made(noise=0.02).add("subinterpreters", 4, 3.95, pss=12).add("threads", 4, 3.9, pss=13)
     assert "3.14: threads or subinterpreters, 3." in made.lines()[0]
@@ -92,6 +102,10 @@ def test_free_threaded_build_is_set_against_its_twin(free, words):
     made = Made(BUILDS, noise=0.002).add("processes-fork", 4, 4.0, pss=60)
     made.add("free-threaded", 4, free, build="3.14t")
     assert re.fullmatch(rf"The best of 3\.14t against the best of 3\.14: ({words})\.", made.lines()[-1])
+    run = made.run(made.builds)
+    *_, line = closing_lines(build_tables(run), run, intervals=True)
+    assert re.fullmatch(rf"The best of 3\.14t against the best of 3\.14: ({words})( \[[\d.]+, [\d.]+\])?\.", line)
+    assert ("[" in line) is (free != 4.0)
 
 
 @pytest.mark.parametrize(("cost", "words"), [
@@ -118,6 +132,10 @@ def test_costs_of_several_workloads_are_a_range_with_what_could_not_be_told():
     (line,) = [each for each in in_short(made.run(BUILDS)) if each.startswith("Free-threading")]
     assert re.search(r"3\.14: 5\.\d % \(a\) to (19\.\d|20\.\d) % \(b\); none beyond 3 % \(c\); "
                      r"cannot tell for d \(-\d+ to \+\d+ %\)\.$", line)
+    run = made.run(BUILDS)
+    line = next(closing_lines(build_tables(run), run, intervals=True))
+    interval = r"\[\+[\d.]+, \+[\d.]+\]"
+    assert re.search(rf" 5\.\d % {interval} \(a\) to (19\.\d|20\.\d) % {interval} \(b\); none", line)
 
 
 def test_cost_that_cannot_be_told_says_what_is_possible_and_what_would_tell():

@@ -55,6 +55,7 @@ def all_pages(text):
         "history-workload.html": workload_values(group, runs, series, {each.id: files for each in runs}) | around,
         "compare.html": compare_values(runs, default, source_of(runs[0], files)) | around,
         "experiments.html": {"experiments": [entry]} | around,
+        "fleet.html": {"document": [], "sources": [source_of(each, files) for each in runs]} | around,
     }
 
 
@@ -161,6 +162,25 @@ def test_first_page_tells_a_stranger_how_to_ask_about_other_work_and_his_own(run
     assert "json_roundtrip. `gilscope run NAME` measures it" in missing
     assert "`gilscope run MODULE:FUNCTION --payloads MODULE:NAME`" in missing
     assert "`gilscope evaluate PROJECT`" in missing
+
+
+@pytest.mark.parametrize(("cores", "said"), [
+    (8, "the machines here have at most 8 cores. `gilscope run --workers 1,2,4,8,16` on a larger one says it."),
+    (64, "`gilscope run --workers 1,2,4,8,16` says it."),
+])
+def test_first_page_says_which_numbers_of_workers_are_missing_however_many_were_measured(runs, cores, said):
+    several = [dataclasses.replace(each, run=dataclasses.replace(each.run, machine=dataclasses.replace(
+        each.run.machine, cores=cores))) for each in runs]
+    first, *_ = home_values(several, {each.id: [] for each in runs}, KINDS)["missing"]
+    assert first == f"What more than 8 workers bring: {said}"
+
+
+def test_first_page_counts_ones_own_function_as_work_of_its_kind(runs):
+    assert runs[0].tables[0].workload == "primes"   # it computes, and stands for a function of somebody's own
+    kinds = {"noop": "cpu", "regex": "cpu", "shared_list": "contention"}
+    (text,) = [each for each in home_values(runs, {each.id: [] for each in runs}, kinds)["missing"]
+               if each.startswith("Work of the kind")]
+    assert text == "Work of the kind contention: `gilscope run shared_list` measures an example of each."
 
 
 def test_badge_is_of_free_threads_alone(runs):

@@ -37,11 +37,15 @@ class Fake:
     build: object
     ratio: Comparison
     time: object = None
-    changed: bool = False
+    held: object = None
+
+
+def followed(*ratios):
+    return marked([Fake(None, None, None, each) for each in ratios])
 
 
 def changes(*ratios):
-    return [each.changed for each in marked([Fake(None, None, None, each) for each in ratios])]
+    return [each.held is not None for each in followed(*ratios)]
 
 
 def test_first_result_that_shows_a_change_is_marked_and_those_after_it_are_not():
@@ -50,6 +54,12 @@ def test_first_result_that_shows_a_change_is_marked_and_those_after_it_are_not()
 
 def test_slow_drift_is_a_change_once_it_is_clear_of_where_it_began():
     assert changes(*(seen(1 + i * 0.04) for i in range(5))) == [False, False, False, True, False]
+
+
+def test_change_is_told_against_what_it_is_clear_of_and_not_against_what_drifted_between():
+    found = followed(*(seen(1 + i * 0.04) for i in range(4)))
+    assert found[3].held.ratio == found[0].ratio
+    assert not clear_of(found[2].ratio, found[3].ratio)
 
 
 def test_result_that_allows_no_word_changes_nothing():
@@ -118,8 +128,10 @@ def test_each_ratio_leads_to_the_files_that_it_is_from(runs):
     group = next(each.group for each in series if each.group[0] == "primes")
     files = {each.id: {build.label: f"data/{each.id}/{build.label}.json" for build in each.run.builds} for each in runs}
     page = Tags(rendered("history-workload.html", workload_values(group, runs, series, files) | page_values("t", "d")))
-    rows = sum(len(each.results) + each.of_builds * len(each.results) for each in series if each.group == group)
-    assert sum(link.startswith("data/") for link in page.links()) == rows
+    followed = [(each, result) for each in series if each.group == group for result in each.results]
+    times = sum(result.time is not None for _, result in followed)
+    wanted = times + sum(3 if each.of_builds else 2 for each, _ in followed)   # the ratio, its builds, and the time
+    assert sum(link.startswith("data/") for link in page.links()) == wanted
     assert {link for link in page.links() if link.startswith("data/")} == {
         file for each in files.values() for file in each.values()}
 

@@ -1,6 +1,7 @@
 """The page of a run: its numbers are those of the report, and nobody else's markup gets into it."""
 
 import dataclasses
+import re
 from itertools import pairwise
 
 import pytest
@@ -98,6 +99,27 @@ def test_numbers_are_those_of_the_report():
             assert (row[place] or {"sort": None})["sort"] == number
         if cell["speedup"]:
             assert row["ratio"]["sort"] == cell["speedup"]["ratio"]
+
+
+def test_every_number_of_a_table_leads_to_the_pyperf_file_of_its_build():
+    run = make_run()
+    files = {build.label: f"data/run/{build.label}.json" for build in run.builds}
+    values = run_page(run, KINDS, data=files)
+    rows = re.findall('<tr class="[^"]*" data-build="([^"]*)"[^>]*>(.*?)</tr>', rendered("run.html", values), re.DOTALL)
+    leading = 0
+    for build, row in rows:
+        _, *numbers, _ = re.findall('<td class="r" data-v="[^"]*">(.*?)</td>', row)   # without N and the rounds
+        assert all(each.startswith(f'<a href="{files[build]}"') for each in numbers)
+        leading += len(numbers)
+    assert leading > 100
+    overview, *_ = (each for each in values["beginning"] if each["kind"] == "table")
+    for row in overview["rows"]:
+        for column, entry in zip(overview["columns"][1:], row[1:], strict=True):
+            assert entry.get("link") == (None if entry["sort"] is None else files[column["title"]])
+    costs = [entry["link"] for each in values["workloads"] if each["overhead"]
+             for row in each["overhead"]["rows"] for entry in row[1:] if entry["sort"] is not None]
+    assert set(costs) <= set(files.values())
+    assert costs
 
 
 def test_words_are_those_of_the_terminal():

@@ -36,8 +36,13 @@ _REASON = {   # what leaves all cells open, which need not be listed then
 }
 
 
-def advice_lines(tables: Sequence[WorkloadTable]) -> tuple[str, ...]:
-    """Return what to use: per workload, phase and build, the lengths of a task together; what is alike in one line."""
+def advice_lines(tables: Sequence[WorkloadTable], *, intervals: bool = False) -> tuple[str, ...]:
+    """Return what to use: per workload, phase and build, the lengths of a task together; what is alike in one line.
+
+    Args:
+        tables: Of a run.
+        intervals: Whether each of several that are equally fast is told with its interval, where there is room for it.
+    """
     groups: dict[tuple[str, Phase], list[WorkloadTable]] = {}
     for table in tables:
         groups.setdefault((table.workload, table.phase), []).append(table)
@@ -46,7 +51,7 @@ def advice_lines(tables: Sequence[WorkloadTable]) -> tuple[str, ...]:
         title = workload if phase is Phase.STEADY else f"{workload}, {phase}"
         group.sort(key=lambda table: table.task_seconds or 0.0)
         for advices in zip(*(table.advice for table in group), strict=True):
-            builds = heads.setdefault(_advice(group, advices), {})
+            builds = heads.setdefault(_advice(group, advices, intervals=intervals), {})
             builds.setdefault(title + _kind(group[0]), []).append(advices[0].build)
     return tuple(
         f"{'; '.join(f'{name} on {list_text(builds)}' for name, builds in names.items())}: {text}"
@@ -74,16 +79,17 @@ def _kind(table: WorkloadTable) -> str:
     return " (waiting)" if table.busy <= WAITS else " (CPU work)"
 
 
-def _advice(group: Sequence[WorkloadTable], advices: Sequence[Advice]) -> str:
+def _advice(group: Sequence[WorkloadTable], advices: Sequence[Advice], *, intervals: bool) -> str:
     """Return what to use on one build; `advices` are for tasks of ascending length."""
     longest = advices[-1]
     if len(advices) == 1:
-        return _single(group[-1], longest)
+        return _single(group[-1], longest, intervals=intervals)
     parts = [_pays_text(group, advices)] if longest.options else []
     lengths: dict[str, list[str]] = {}   # those of which the same is to be said
     for table, advice in zip(group, advices, strict=True):
         if advice is longest or not advice.options:
-            lengths.setdefault(_single(table, advice), []).append(format_seconds(table.task_seconds or 0.0))
+            said = _single(table, advice, intervals=intervals)
+            lengths.setdefault(said, []).append(format_seconds(table.task_seconds or 0.0))
     parts += [f"tasks of {list_text(several)}: {text}" for text, several in lengths.items()]
     return " ".join(part[0].upper() + part[1:] if i else part for i, part in enumerate(parts))
 
@@ -105,11 +111,11 @@ def _pays_text(group: Sequence[WorkloadTable], advices: Sequence[Advice]) -> str
     ) + "."
 
 
-def _single(table: WorkloadTable, advice: Advice) -> str:
+def _single(table: WorkloadTable, advice: Advice, *, intervals: bool) -> str:
     if advice.missing is not None:
         return f"no verdict, as the baseline {table.baseline} has no number ({advice.missing})."
     if advice.options:
-        return " ".join([*_use_texts(table, advice), *_open_texts(table, advice)])
+        return " ".join([*_use_texts(table, advice, intervals=intervals), *_open_texts(table, advice)])
     if advice.closest is None and not advice.open:
         place = table.builds.index(advice.build)
         if any(row.results[place].absence is None for row in table.rows if row.runner != table.baseline):
@@ -122,12 +128,15 @@ def _single(table: WorkloadTable, advice: Advice) -> str:
     return " ".join([*_stay_texts(table, advice, advice.closest), *_open_texts(table, advice)])
 
 
-def _use_texts(table: WorkloadTable, advice: Advice) -> Iterator[str]:
-    names = _or_text(_name(each, table) for each in advice.options)
+def _use_texts(table: WorkloadTable, advice: Advice, *, intervals: bool) -> Iterator[str]:
+    several = intervals and len(advice.options) > 1
+    names = _or_text(_name(each, table) + (f" {interval_text(each.speedup)}" if several else "")
+                     for each in advice.options)
+    gain = "" if several else f", {_gain_text(advice.options)}"
     if table.phase is Phase.STARTUP:
-        yield f"{names} starts, runs and ends fastest, {_gain_text(advice.options)}."
+        yield f"{names} starts, runs and ends fastest{gain}."
     else:
-        yield f"{names}, {_gain_text(advice.options)}{_memory_text(advice.options)}."
+        yield f"{names}{gain}{_memory_text(advice.options)}."
 
 
 def _gain_text(options: Sequence[Option]) -> str:

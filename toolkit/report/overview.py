@@ -13,6 +13,7 @@ from gilscope.toolkit.report.wording import (
     between_text,
     cost_interval,
     gain_text,
+    interval_text,
     list_text,
     ratio_number,
 )
@@ -123,15 +124,21 @@ def _legend(table: Table) -> str:
     return "; ".join(text for text, there in parts if there) + "."
 
 
-def closing_lines(tables: Sequence[WorkloadTable], run: Run) -> Iterator[str]:
-    """Yield what free-threading costs and is worth, and what would tell more."""
+def closing_lines(tables: Sequence[WorkloadTable], run: Run, *, intervals: bool = False) -> Iterator[str]:
+    """Yield what free-threading costs and is worth, and what would tell more.
+
+    Args:
+        tables: Of the run.
+        run: What was measured.
+        intervals: Whether each number is told with its interval, where there is room for it.
+    """
     steady = [table for table in tables if table.phase is Phase.STEADY]
     costs = _costs(steady, {build.label for build in run.builds if build.free_threaded})
     twins = [twin for table in steady for twin in table.twins]
     for (build, gil_build), found in costs.items():
-        said = _cost_text(found, named=_several(tables))
+        said = _cost_text(found, named=_several(tables), intervals=intervals)
         yield f"Free-threading costs one thread, in CPU time on {build} against {gil_build}: {said}."
-    yield from _twin_lines(steady, named=_several(tables))
+    yield from _twin_lines(steady, named=_several(tables), intervals=intervals)
     seen = [*(each for found in costs.values() for each in found.values()), *(twin.comparison for twin in twins)]
     yield from remedy_lines(tables, run, [each for each in seen if judge(each) == "cannot tell"])
 
@@ -155,7 +162,7 @@ def _several(tables: Iterable[WorkloadTable]) -> bool:
     return len({table.workload for table in tables}) > 1
 
 
-def _cost_text(found: Mapping[str, Comparison], *, named: bool) -> str:
+def _cost_text(found: Mapping[str, Comparison], *, named: bool, intervals: bool) -> str:
     """Return "5.1 % (a) to 14.2 % (b); none beyond 3 % (c); cannot tell for d (-1 to +5 %)"; alone "5 % [+4, +6]"."""
     told: dict[str, list[str]] = {}
     for name, seen in found.items():
@@ -163,7 +170,8 @@ def _cost_text(found: Mapping[str, Comparison], *, named: bool) -> str:
     parts = []
     differ = sorted((1 / found[name].ratio - 1, name) for word in ("slower", "faster") for name in told.get(word, ()))
     if differ:
-        ends = [f"{share * 100:.1f} %{cost_interval(found[name]) if len(differ) == 1 else ''}" + f" ({name})" * named
+        shown = intervals or len(differ) == 1
+        ends = [f"{share * 100:.1f} %{cost_interval(found[name]) if shown else ''}" + f" ({name})" * named
                 for share, name in (differ[0], differ[-1])]
         parts.append(ends[0] if len(differ) == 1 else " to ".join(ends))
     if "same" in told:
@@ -179,7 +187,7 @@ def _limits(seen: Comparison) -> str:
     return "anything" if lo <= 0 else f"{(1 / hi - 1) * 100:+.0f} to {(1 / lo - 1) * 100:+.0f} %"
 
 
-def _twin_lines(tables: Iterable[WorkloadTable], *, named: bool) -> Iterator[str]:
+def _twin_lines(tables: Iterable[WorkloadTable], *, named: bool, intervals: bool) -> Iterator[str]:
     """Yield how the best of a free-threaded build compares with the best of its twin, a line for each pair."""
     pairs: dict[tuple[str, str], dict[str, str]] = {}
     for table in tables:
@@ -191,7 +199,7 @@ def _twin_lines(tables: Iterable[WorkloadTable], *, named: bool) -> Iterator[str
                 case "cannot tell":
                     text = f"cannot tell ({between_text(seen)})"
                 case _:
-                    text = f"{ratio_number(seen.ratio)}x"
+                    text = interval_text(seen) if intervals else f"{ratio_number(seen.ratio)}x"
             pairs.setdefault((twin.free.cell.build, twin.gil.cell.build), {})[_title(table)] = text
     for (build, gil_build), found in pairs.items():
         several = ", ".join(f"{name} {text}" if named or len(found) > 1 else text for name, text in found.items())

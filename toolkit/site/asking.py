@@ -39,6 +39,12 @@ def command(run: Run, workload: str | None = None) -> str:
     return _line([*words, *_effort(run, settings), "--seed", str(run.seed)])
 
 
+def build_flags(run: Run) -> list[str]:
+    """Return of each build its version and what it was configured with."""
+    return [f"{build.label}: CPython {build.version}, {build.config_args or 'no options'}"
+            + (f", source {build.revision}" if build.revision else "") for build in run.builds]
+
+
 def has_budget(run: Run) -> bool:
     """Return whether time decided how many rounds there were."""
     return bool((run.options.get("settings") or run.options).get("budget"))

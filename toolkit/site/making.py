@@ -218,14 +218,14 @@ class _Common:
         """Write the pages about all runs; `lost`: how many could not be read."""
         site, kinds = self._site, self._site.kinds
         self.known.sort(key=lambda each: each.run.started)
-        series, fleets = follow(self.known), fleet_values(self.known)
+        files = {part.known.id: part.files for part in self._runs if part.known}
+        series, fleets = follow(self.known), fleet_values(self.known, files)
         self._page("home.html", HOME, {
             **home_values(self.known, {part.known.id: part.said for part in self._runs if part.known}, kinds, lost,
                           series),
             **page_values(site.title, self._description(), picture=self._picture(), **around(site, HOME)),
             "experiments": self._experiments, "fleets": fleets, "badge": self._badge(),
             "citation": site_citation(site.title, [each.run for each in self.known], site.address)})
-        files = {part.known.id: part.files for part in self._runs if part.known}
         newest = max((part for part in self._runs if part.known and part.compared), default=None,
                      key=lambda part: part.known.run.started if part.known else "")
         self._common("compare.html", "Compare", "Any two builds, models, runs or machines, side by side.",
@@ -241,7 +241,7 @@ class _Common:
         self._common("machines.html", "Machines", "On how many machines each verdict holds.",
                      machines_values(self.known, kinds) | {"fleets": fleets})
         for each in fleets:
-            self._page("document.html", each["page"], each | page_values(
+            self._page("fleet.html", each["page"], each | page_values(
                 f"{each['label']} over all hosts", "What several hosts say together.", **around(site, "machines.html")))
         if self._experiments:
             self._common("experiments.html", "The classic experiments", "What was measured then, and what it is now.",

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.foreign import in_url
 from gilscope.toolkit.publish import write_files
-from gilscope.toolkit.report.as_json import in_short
-from gilscope.toolkit.report.run_document import run_document
+from gilscope.toolkit.report.advice_sentences import advice_lines
+from gilscope.toolkit.report.overview import closing_lines
 from gilscope.toolkit.site.look import load_look
 from gilscope.toolkit.site.pages.compare import compare_file, compare_run
 from gilscope.toolkit.site.pages.run import run_page
@@ -112,5 +112,5 @@ def _make(site: Site, planned: Planned, renderer: Renderer) -> Part:
     # A script and no JSON: a page from disk may load the one, and is refused the other.
     (site.folder / compare_file(known)).write_text(
         f"gilscopeRuns[{json.dumps(known.id)}] = {json.dumps(about, separators=(',', ':'))};\n", encoding="utf-8")
-    return Part(known=known, said=in_short(run_document(run, known.tables)),
-                compared=next(iter(about["ofBuilds"].values()), []), files=data)
+    said = [*advice_lines(known.tables, intervals=True), *closing_lines(known.tables, run, intervals=True)]
+    return Part(known=known, said=said, compared=next(iter(about["ofBuilds"].values()), []), files=data)

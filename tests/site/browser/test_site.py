@@ -151,6 +151,34 @@ def test_two_models_are_compared_as_the_command_does_it(chromium, site, first, s
     assert compared(chromium, site, f"what=models&run=one-first-look&first={first}&second={second}") == expected
 
 
+def leading(page):
+    """Return the addresses behind the numbers of each row: of both times and the ratio."""
+    return page.locator("#compared tbody tr").evaluate_all(
+        "rows => rows.map(row => [...row.querySelectorAll('td a')].map(each => each.getAttribute('href')))")
+
+
+@pytest.mark.parametrize("script", [True, False])
+def test_numbers_that_are_there_before_a_choice_lead_to_their_pyperf_files(chromium, site, script):
+    with opened(chromium, site / "compare.html", script=script) as found:
+        files = found.page.locator("#from a").evaluate_all("all => all.map(each => each.getAttribute('href'))")[1:]
+        assert {tuple(row) for row in leading(found.page)} == {(files[0], files[1], files[1])}
+
+
+@pytest.mark.parametrize(("address", "files"), [
+    ("what=builds&run=one-first-look&first=3.14&second=3.14t", {("one-first-look/3.14", "one-first-look/3.14t")}),
+    ("what=models&run=one-first-look&first=serial&second=threads", {("one-first-look/3.14",) * 2}),
+    ("what=runs&first=one-first-look&second=two-second-worker", {
+        (f"one-first-look/{build}", f"two-second-worker/{build}") for build in ("3.14", "3.14t")}),
+])
+def test_compared_numbers_lead_to_their_pyperf_files(chromium, site, address, files):
+    path = site / "compare.html"
+    with opened(chromium, path) as found:
+        found.page.goto(f"{path.as_uri()}#{address}")
+        found.page.locator("#choose [role=status]:not(:empty)").wait_for()
+        wanted = {tuple(f"data/{each}.json" for each in (first, second, second)) for first, second in files}
+        assert {tuple(row) for row in leading(found.page)} == wanted
+
+
 def test_choosing_compares(chromium, site):
     with opened(chromium, site / "compare.html") as found:
         choose = found.page.locator("#choose")

@@ -304,7 +304,7 @@ window.gilscopeRuns = {};
       const columns = [["model", false], ["N", true], ...titles(left, right).map(each => [each, true]), ["ratio", true],
         ["verdict", false]];
       if (told.some(Boolean)) columns.push(["would tell", false]);
-      return { kind: "table", title: title + floorText(rows), columns, rows: rows.map(({ cell, seen, times }, i) => [
+      return { kind: "table", build: rows[0].cell.build, title: title + floorText(rows), columns, rows: rows.map(({ cell, seen, times }, i) => [
         [cell.model], [String(cell.workers), cell.workers], ...times, [intervalText(seen), seen.ratio], [judge(seen)],
         ...told.some(Boolean) ? [[told[i]]] : []]) };
     });
@@ -380,10 +380,13 @@ window.gilscopeRuns = {};
     return element;
   };
 
-  const table = section => {
-    const cell = ([text, sort], i) => {
+  // Times and the ratio lead to the pyperf files that they are from; by keyboard they are below the tables.
+  const table = (section, filesOf) => {
+    const cell = ([text, sort], i, row) => {
       const [, right] = section.columns[i];
-      const found = made(i ? "td" : "th", { className: right ? "r" : "", textContent: text });
+      const found = made(i ? "td" : "th", { className: right ? "r" : "" });
+      const file = i > 1 && sort !== undefined && filesOf(section, row)[Math.min(i, 3) - 2];
+      found.append(file ? made("a", { href: file, tabIndex: -1, textContent: text }) : text);
       if (!i) found.scope = "row";
       if (sort !== undefined) found.dataset.v = sort;
       return found;
@@ -391,7 +394,7 @@ window.gilscopeRuns = {};
     const grid = made("table", { className: "sortable" }, made("caption", { textContent: section.title }),
       made("thead", {}, made("tr", {}, ...section.columns.map(([title, right]) =>
         made("th", { scope: "col", className: right ? "r" : "", textContent: title })))),
-      made("tbody", {}, ...section.rows.map(row => made("tr", {}, ...row.map(cell)))));
+      made("tbody", {}, ...section.rows.map(row => made("tr", {}, ...row.map((each, i) => cell(each, i, row))))));
     const region = made("div", { className: "scroll", tabIndex: 0 }, grid);
     region.setAttribute("role", "region");
     region.setAttribute("aria-label", section.title);
@@ -405,8 +408,8 @@ window.gilscopeRuns = {};
     return parts.map((part, i) => i % 2 === 0 || i === parts.length - 1 ? part : made("code", { textContent: part }));
   };
 
-  const drawn = section => {
-    if (section.kind === "table") return [table(section)];
+  const drawn = (section, filesOf) => {
+    if (section.kind === "table") return [table(section, filesOf)];
     if (section.kind === "heading") return [made("h2", { textContent: section.text })];
     if (section.kind === "banner") return [made("p", { className: "banner" }, "Warning: ", ...words(section.text))];
     const list = made("ul", { className: "lines" }, ...section.items.map(text => made("li", {}, ...words(text))));
@@ -468,7 +471,12 @@ window.gilscopeRuns = {};
     const runs = await Promise.all((within ? [field("run").value] : [first, second]).map(loaded));
     const sections = within ? runs[0][what === "builds" ? "ofBuilds" : "ofModels"][`${first},${second}`]
       : report(runs[0], runs[1]);
-    document.getElementById("compared").replaceChildren(...sections.flatMap(drawn));
+    const [left, right = left] = runs.map(each => each.files);
+    const filesOf = {
+      builds: () => [left[first], right[second]],
+      models: (_, [[build]]) => [left[build], right[build]],
+    }[what] || (({ build }) => [left[build], right[build]]);
+    document.getElementById("compared").replaceChildren(...sections.flatMap(each => drawn(each, filesOf)));
     document.getElementById("from").replaceChildren(...runs.flatMap(source));
     said.textContent = sections[sections.length - 1].items.join(" ");
     const where = new URLSearchParams({ what, first, second });

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.site.asking import citation, command, has_budget
-from gilscope.toolkit.site.plain import document_values, shown
+from gilscope.toolkit.site.asking import build_flags, citation, command, has_budget
+from gilscope.toolkit.site.plain import document_values, link_numbers, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,8 +40,9 @@ def experiment_values(
         data: Where the page finds the pyperf file of each build.
     """
     return shown({
-        "document": document_values(about.document(pictures)), "command": command(run), "data": dict(data),
-        "citation": citation(run), "seed": run.seed, "budget": has_budget(run),
+        "document": link_numbers(document_values(about.document(pictures)), data), "command": command(run),
+        "flags": build_flags(run), "data": dict(data), "citation": citation(run),
+        "seed": run.seed, "budget": has_budget(run),
     })
 
 

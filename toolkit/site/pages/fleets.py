@@ -10,12 +10,13 @@ from gilscope.toolkit.foreign import visible_all
 from gilscope.toolkit.redaction import without_places
 from gilscope.toolkit.report.hosts.agreement import MeasuredHost
 from gilscope.toolkit.report.hosts.document import hosts_document
-from gilscope.toolkit.site.plain import document_values
+from gilscope.toolkit.site.pages.compare import source_of
+from gilscope.toolkit.site.plain import document_values, link_numbers, shown
 from gilscope.toolkit.site.sources import file_name
 from gilscope.toolkit.store import is_fleet, read_fleet
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from gilscope.toolkit.site.sources import Known
@@ -24,8 +25,13 @@ if TYPE_CHECKING:
 FEWEST = 2   # hosts: one says nothing over hosts
 
 
-def fleet_values(known: Sequence[Known]) -> list[dict[str, Any]]:
-    """Return of each run of a fleet its label, the file of its page, and the page's values but those around it."""
+def fleet_values(known: Sequence[Known], files: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
+    """Return of each run of a fleet its label, the file of its page, and the page's values but those around it.
+
+    Args:
+        known: All runs, the oldest first.
+        files: By a run's id and build, where the page finds its pyperf file.
+    """
     fleets: dict[Path, list[Known]] = {}
     for each in known:
         if each.tables and is_fleet(each.planned.path.parent):
@@ -36,11 +42,13 @@ def fleet_values(known: Sequence[Known]) -> list[dict[str, Any]]:
         if len(runs) < FEWEST:
             continue
         label = runs[0].run.label.rpartition("/")[0] or folder.name
-        hosts = [MeasuredHost(name=each.planned.path.name, run=each.run, tables=each.tables) for each in runs]
-        hosts.sort(key=lambda host: host.name)
+        by_name = {each.planned.path.name: each for each in sorted(runs, key=lambda each: each.planned.path.name)}
+        hosts = [MeasuredHost(name=name, run=each.run, tables=each.tables) for name, each in by_name.items()]
+        sections = document_values(hosts_document(label, hosts, _states(folder)))
         found.append({
             "label": label, "page": f"fleet-{file_name(label, taken)}.html",
-            "document": document_values(hosts_document(label, hosts, _states(folder))),
+            "document": link_numbers(sections, {name: each.page for name, each in by_name.items()}),
+            "sources": shown([source_of(each, files.get(each.id, {})) for each in by_name.values()]),
         })
     return found
 

@@ -8,7 +8,7 @@ the intervals that their words go by.  Times of different runs are shown and not
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.report.document import Duration
@@ -44,12 +44,17 @@ class Result:
     build: Build
     ratio: Comparison
     time: Summary | None      # wall seconds of the sample
-    changed: bool = False     # clear of the result that the ones before it are held against
+    held: Result | None = None   # what it is clear of: the one that began the stretch before it
 
     @property
     def day(self) -> str:
         """Return when the run was started."""
         return self.known.run.started[:10]
+
+    @property
+    def changed(self) -> bool:
+        """Return whether it is a change."""
+        return self.held is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -118,16 +123,12 @@ def _results(known: Known, table: WorkloadTable) -> Iterable[tuple[tuple[str, in
 def marked(results: Sequence[Result]) -> tuple[Result, ...]:
     """Return results with those marked that are clear of the one that begins their stretch, which they end."""
     found: list[Result] = []
-    held = None
+    held: Result | None = None
     for each in results:
-        if not judgeable(each.ratio):
-            found.append(each)
-            continue
-        changed = held is not None and clear_of(held, each.ratio)
-        if held is None or changed:
-            held = each.ratio
-        found.append(Result(known=each.known, table=each.table, build=each.build, ratio=each.ratio, time=each.time,
-                            changed=changed))
+        begins = judgeable(each.ratio) and (held is None or clear_of(held.ratio, each.ratio))
+        found.append(replace(each, held=held) if begins else each)
+        if begins:
+            held = each
     return tuple(found)
 
 
@@ -173,7 +174,10 @@ def _extent(group: Group, series: Sequence[Series]) -> dict[str, Any]:
 
 def change_text(series: Series, at: int) -> str:
     """Return what changed with the result `at`, in a sentence without its end."""
-    now, before = series.results[at], series.results[at - 1]
+    now = series.results[at]
+    if now.held is None:
+        raise AssertionError("what is no change has nothing that it is clear of")
+    before = now.held
     return (f"{title_text(now.table)}: {series.name}: {interval_text(now.ratio)} since {now.day}, "
             f"{interval_text(before.ratio)} on {before.day}")
 

@@ -6,6 +6,7 @@ from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.report.advice_sentences import AWAITING
 from gilscope.toolkit.report.document import Gain
 from gilscope.toolkit.report.run_list import status_text
 from gilscope.toolkit.report.wording import gain_text, list_text
@@ -14,6 +15,7 @@ from gilscope.toolkit.site.charts.model_marks import legend, shapes
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.pages.history import change_text
 from gilscope.toolkit.site.pages.newest import by_host, in_order, newest, places, sorted_by_kind
+from gilscope.toolkit.site.pages.run import kind_of
 from gilscope.toolkit.site.plain import shown
 from gilscope.toolkit.units import counted, format_bytes
 
@@ -29,7 +31,8 @@ if TYPE_CHECKING:
 
 VERSIONS = ("3.12", "3.13", "3.13t", "3.14", "3.14t", "3.15", "3.15t")   # what gilscope measures
 ROOM = 4   # workloads of a run that its line names
-MANY_CORES = 4
+MANY = 4   # workers: no fewer are told to be tried beyond
+NOTHING = "noop"   # the workload that tells of no program
 EVERYDAY = ("cpu", "native", "io", "mixed")   # kinds that programs are told by; the others take one thing apart
 _WHY: dict[Doubt, str] = {
     "starved": "starved", "failed": "failed", "not measured": "not measured", "rounds": "too few rounds",
@@ -182,22 +185,23 @@ def _missing(runs: Sequence[Known], kinds: Mapping[str, str]) -> Iterator[str]:
     if not runs:
         return
     cores = max(each.run.machine.cores for each in runs)
-    workers = max((row.workers for each in runs for table in each.tables for row in table.rows), default=1)
-    if workers < MANY_CORES:
-        few = f"the machines here have at most {counted(cores, 'core')}. " if cores < MANY_CORES else ""
-        yield (f"What more than {counted(workers, 'worker')} bring: {few}`gilscope run --workers 1,2,4,8` "
-               f"{'on a larger one ' if few else ''}says it.")
+    tables = [table for each in runs for table in each.tables]
+    workers = max((row.workers for table in tables for row in table.rows if row.runner != AWAITING), default=1)
+    few = f"the machines here have at most {counted(cores, 'core')}. " if cores <= workers else ""
+    counts = ",".join(str(2**i) for i in range(max(MANY, workers).bit_length() + 1))
+    yield (f"What more than {counted(workers, 'worker')} bring: {few}`gilscope run --workers {counts}` "
+           f"{'on a larger one ' if few else ''}says it.")
     measured = {build.label for each in runs for build in each.run.builds}
     if lacking := [version for version in VERSIONS if version not in measured]:
         yield (f"How {list_text(lacking)} do{'es' if len(lacking) == 1 else ''}: `gilscope run --builds "
                f"{','.join(lacking)}` says it.")
-    there = {table.workload for each in runs for table in each.tables}
-    kinds_there = {kinds[name] for name in there if name in kinds}
-    if absent := [kind for kind in dict.fromkeys(kinds.values()) if kind not in kinds_there]:
-        examples = [next(name for name, kind in kinds.items() if kind == each) for each in absent]
+    there, kinds_there = {table.workload for table in tables}, {kind_of(table, kinds) for table in tables}
+    known = {name: kind for name, kind in kinds.items() if name != NOTHING}
+    if absent := [kind for kind in dict.fromkeys(known.values()) if kind not in kinds_there]:
+        examples = [next(name for name, kind in known.items() if kind == each) for each in absent]
         yield (f"Work of the kind {list_text(absent)}: `gilscope run {' '.join(examples)}` measures an example of "
                "each.")
-    if other := [name for name, kind in kinds.items() if kind in EVERYDAY and name not in there]:
+    if other := [name for name, kind in known.items() if kind in EVERYDAY and name not in there]:
         yield f"Other work: {list_text(other)}. `gilscope run NAME` measures it, `gilscope list` says what it does."
     yield ("What your own code does: `gilscope run MODULE:FUNCTION --payloads MODULE:NAME` measures it, on the builds "
            "and the machine that you have. Whether a project and its packages can move: `gilscope evaluate PROJECT`.")

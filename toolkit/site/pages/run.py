@@ -15,12 +15,12 @@ from gilscope.toolkit.report.table import build_tables, judge
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, title_text
 from gilscope.toolkit.report.wording import inflation_text, ratio_number, ratio_text, value_text
-from gilscope.toolkit.site.asking import citation, command, has_budget
+from gilscope.toolkit.site.asking import build_flags, citation, command, has_budget
 from gilscope.toolkit.site.charts.cells import END, START, dots, resources, strip
 from gilscope.toolkit.site.charts.lines import Line, Point, law, lines
 from gilscope.toolkit.site.charts.model_marks import legend, mark_of, shapes
 from gilscope.toolkit.site.charts.scale import ratio_scale
-from gilscope.toolkit.site.plain import document_values, page_values, section_values, shown
+from gilscope.toolkit.site.plain import document_values, link_numbers, page_values, section_values, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -56,11 +56,11 @@ def run_page(
     workloads = [_workload(table, i, index, observations, kinds, command(run, table.workload), data)
                  for i, table in enumerate(found)]
     return page_values(head, _description(run, document), **(around or {})) | shown({
-        "beginning": document_values(_beginning(document)), "workloads": workloads,
+        "beginning": link_numbers(document_values(_beginning(document)), data or {}), "workloads": workloads,
         "models": legend(models), "shapes": shapes(),
         "choices": {"build": [build.label for build in run.builds], "model": [each["model"] for each in legend(models)],
                     "kind": list(dict.fromkeys(each["sort"] for each in workloads))},
-        "command": command(run), "flags": _flags(run), "seed": run.seed, "budget": has_budget(run),
+        "command": command(run), "flags": build_flags(run), "seed": run.seed, "budget": has_budget(run),
         "data": dict(data or {}),
     }) | {"citation": citation(run)}
 
@@ -79,11 +79,6 @@ def _beginning(document: Document) -> Document:
             break
         sections.append(section)
     return type(document)(tuple(sections))
-
-
-def _flags(run: Run) -> list[str]:
-    return [f"{build.label}: CPython {build.version}, {build.config_args or 'no options'}"
-            + (f", source {build.revision}" if build.revision else "") for build in run.builds]
 
 
 def kind_of(table: WorkloadTable, kinds: Mapping[str, str]) -> str:
@@ -125,7 +120,8 @@ def _workload(
         "resources": [resources(build, results, cpu, most) | {"build": build} for build, results in by_build.items()],
         "strips": [strip(build, results, observations) | {"build": build} for build, results in by_build.items()],
         "rounds": [_rounds(result.cell, observations) for result in took if observations.get(result.cell)],
-        "overhead": section_values(visible_all(overhead)) if overhead else None, "command": again,
+        "overhead": link_numbers([section_values(visible_all(overhead))], data or {})[0] if overhead else None,
+        "command": again,
     }
 
 
@@ -154,7 +150,8 @@ def _row(
     cell = result.cell
     row: dict[str, Any] = {
         "build": cell.build, "model": cell.runner, "workers": cell.workers, **mark_of(cell.runner),
-        "rounds": len(observations.get(cell, ())), "file": (data or {}).get(cell.build), "time": None, "ratio": None,
+        "rounds": len(observations.get(cell, ())), "name": cell.name,
+        "file": (data or {}).get(cell.build), "time": None, "ratio": None,
         "verdict": "", "efficiency": None, "cpu": None, "inflation": None, "memory": None}
     if result.absence is not None:
         reason = result.absence.reason if result.doubtful_seconds is None else STARVED
