@@ -22,6 +22,11 @@ def format_seconds(seconds: float) -> str:
     return f"{_three_digits(seconds / 1e-9)} ns"
 
 
+def percent(share: float, digits: int = 0) -> str:
+    """Return a share, 1 for the whole, as "58 %", or with digits behind the point as "57.6 %"."""
+    return f"{100 * share:.{digits}f} %"
+
+
 def format_minutes(seconds: float) -> str:
     """Return how long something takes, for people who wait: "30 s", "25 min", "1 h 10 min"."""
     if seconds < 90:  # noqa: PLR2004 - minutes are said where they are more than one

@@ -264,7 +264,7 @@ def test_inflation_is_a_number_or_a_reason(free, found):
 def test_busy_machine_refuses_inflation():
     threads = tuple(make_thread(number, [], acquired=0, run_queue=0.2) for number in range(2))
     busy = made_up(free_threaded=True, gil_used=False, threads=threads)
-    assert "waited for a core 29% of the time" in inflation(busy, made_up(**quiet()))
+    assert "waited for a core 29 % of the time" in inflation(busy, made_up(**quiet()))
 
 
 def test_report_reads_as_it_should():
@@ -278,7 +278,7 @@ def test_waits_in_which_nobody_had_the_gil_are_told():
     process = make_process()
     recording = made_up(sites=tuple(site and replace(site, caused=site.caused / 2) for site in process.sites))
     text = render(document(diagnose(["program.py"], recording), places=5))
-    assert "For 50% of that nobody had it: who was to have it next had no core." in text
+    assert "For 50 % of that nobody had it: who was to have it next had no core." in text
     whole = made_up()
     assert "nobody had it" not in render(document(diagnose(["program.py"], whole), places=5))
 

@@ -100,7 +100,7 @@ def made_up(build, **works):
 
 
 @pytest.mark.parametrize(("changes", "words"), [
-    ({}, "48% of their time waiting for the GIL, at most 5.20 ms at once; it changes hands 200 times a second"),
+    ({}, "48 % of their time waiting for the GIL, at most 5.20 ms at once; it changes hands 200 times a second"),
     ({"failed": 105}, "a wait has 1.1 tries in vain. In 2009 it was hundreds"),
     ({"failed": 20000}, "a wait has 200.0 tries in vain: the hundreds of 2009 are seen here"),
 ])
@@ -125,7 +125,7 @@ def test_sentence_on_a_free_threaded_build_tells_what_threads_share():
     run = made_up("3.14t", cpu=FREE, list={**FREE, "blocked": 0.3}, lock={**FREE, "blocked": 0.4})
     (sentence,) = GilTrace().findings(Results(run))
     assert "there is no GIL to wait for" in sentence
-    assert "append to one list wait 30% of their time, two that take one Lock 40%" in sentence
+    assert "append to one list wait 30 % of their time, two that take one Lock 40 %" in sentence
 
 
 def test_starved_cells_give_no_sentence():

@@ -52,7 +52,7 @@ def places(document, path=()):
             yield from places(value, (*path, name))
 
 
-def _kind(path):
+def kind_of(path):
     """Return what a place is one of: of thousands of values the few others would hardly ever be drawn."""
     return tuple("" if isinstance(name, int) else name for name in path)
 
@@ -61,11 +61,11 @@ def _place(draw, document, *, wanted=lambda _: True):
     kinds = {}
     for path in places(document):
         if wanted(path):
-            kinds.setdefault(_kind(path), []).append(path)
+            kinds.setdefault(kind_of(path), []).append(path)
     return draw.choice(draw.choice([kinds[key] for key in sorted(kinds)])) if kinds else None
 
 
-def _at(document, path):
+def at(document, path):
     for name in path:
         document = document[name]
     return document
@@ -93,7 +93,7 @@ def replaced(draw, file):
     document = json.loads(file.read_text())
     path = _place(draw, document)
     value = draw.choice(IMPOSSIBLE)
-    _at(document, path[:-1])[path[-1]] = value
+    at(document, path[:-1])[path[-1]] = value
     _write(file, document)
     name = next((each for each in reversed(path) if isinstance(each, str)), "")
     optional = {"gilscope_passes", "gilscope_began", "gilscope_tasks", "gilscope_demand", "gilscope_pss_bytes",
@@ -108,7 +108,7 @@ def lost(draw, file):
     """Leave a field or an entry out."""
     document = json.loads(file.read_text())
     path = _place(draw, document)
-    del _at(document, path[:-1])[path[-1]]
+    del at(document, path[:-1])[path[-1]]
     _write(file, document)
     # Cells may have fewer rounds than others, what a system does not tell is left out.
     return str(path), isinstance(path[-1], int) or FREE & {*path} != set() or str(path[-1]).startswith("gilscope_")
@@ -118,7 +118,7 @@ def doubled(draw, file):
     """Have an entry of a list a second time: a round, a cell, a benchmark, a build, a value."""
     document = json.loads(file.read_text())
     path = _place(draw, document, wanted=lambda each: isinstance(each[-1], int))
-    holder = _at(document, path[:-1])
+    holder = at(document, path[:-1])
     holder.insert(path[-1], holder[path[-1]])
     _write(file, document)
     return str(path), FREE & {*path} != set()
@@ -133,9 +133,9 @@ def moved_round(draw, file):
         return f"rounds_done {claimed}", False
     if (path := _place(draw, document, wanted=lambda each: each[-1] == "gilscope_round" and "runs" in each)) is None:
         return doubled(draw, file)   # the only round of each cell
-    earlier = _at(document, path)
+    earlier = at(document, path)
     claimed = draw.choice([number for number in (0, 1, 99, 999, -1, 10**30) if number != earlier])
-    _at(document, path[:-1])["gilscope_round"] = claimed
+    at(document, path[:-1])["gilscope_round"] = claimed
     _write(file, document)
     return f"{path} from {earlier} to {claimed}", False
 
@@ -148,9 +148,9 @@ def shortened(draw, file):
     names = {"gilscope_cpu", "gilscope_began"}
     if (path := _place(draw, document, wanted=lambda each: each[-1] in names)) is None:
         return cut_off(draw, file)   # it has no such lists
-    numbers = _at(document, path).split()
+    numbers = at(document, path).split()
     alone = len(numbers) < 2   # nothing is left of one
-    _at(document, path[:-1])[path[-1]] = "1e999" if alone else " ".join(numbers[1:])
+    at(document, path[:-1])[path[-1]] = "1e999" if alone else " ".join(numbers[1:])
     _write(file, document)
     return str(path), False
 

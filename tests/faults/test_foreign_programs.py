@@ -63,6 +63,56 @@ def call(folder, *words):
     return done.returncode, done.stdout.decode(), done.stderr.decode()
 
 
+DESTROYS = """
+    import glob, os, shutil, sys, threading
+
+    n = 0
+
+    def add():
+        global n
+        for _ in range(300):
+            n += 1
+
+    threads = [threading.Thread(target=add) for _ in range(2)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    folder, = glob.glob(os.environ["TMPDIR"] + "/gilscope-race-*")
+    files = [os.path.join(folder, each) for each in os.listdir(folder)]
+    for each in files:
+        os.unlink(each)
+        match sys.argv[1]:
+            case "pipe":
+                os.mkfifo(each)
+            case "zeroes":
+                os.symlink("/dev/zero", each)
+            case "folder":
+                os.makedirs(each + "/inner")
+            case "junk":
+                text = b"\\xff{{{\\n[]\\n5\\n" + b'{"t": "race"}\\n{"t": 5}\\n' + b"[" * 100_000 + b"\\n"
+                open(each, "wb").write(text)
+    if sys.argv[1] == "nothing":
+        shutil.rmtree(folder)
+"""
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize("options", [(), ("--confirm", "1"), ("--json", "found.json")])
+@pytest.mark.parametrize("kind", ["pipe", "zeroes", "folder", "junk", "nothing"])
+def test_a_program_that_destroys_what_was_found_is_told_of_and_not_waited_for(kind, options, tmp_path, monkeypatch):
+    (tmp_path / "program.py").write_text(textwrap.dedent(DESTROYS))
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    code, _, errors = call(tmp_path, "race", *options, "program.py", kind)
+    assert code == 3, errors
+    if "--json" in options:
+        errors += (tmp_path / "found.json").read_text()
+    assert "the program has changed the checker's files" in errors
+    assert "gilscope itself" not in errors
+    assert not list((tmp_path / "tmp").iterdir())
+
+
 def program(folder):
     return next(each.name for each in folder.iterdir() if "warning" in each.name)
 

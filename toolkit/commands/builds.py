@@ -196,7 +196,7 @@ class Steps:
         if not is_new and now - self._spoken < HEARTBEAT_SECONDS:
             return
         self._spoken = now
-        share = f", {min(100, 100 * step.done // step.expected)}%" if step.expected and not is_new else ""
+        share = f", {min(100, 100 * step.done // step.expected)} %" if step.expected and not is_new else ""
         say(f"[{now - self._began:4.0f} s] {step.what}{share}")
 
 

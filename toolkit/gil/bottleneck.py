@@ -8,6 +8,7 @@ from pathlib import PurePath
 
 from gilscope.toolkit.gil.records import Line
 from gilscope.toolkit.gil.summary import LOCKS, THE_GIL, THE_WORLD
+from gilscope.toolkit.units import percent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -59,7 +60,7 @@ def find_limit(summary: Summary, holders: Sequence[Holder], *, free_threaded: bo
         return _gil(of_gil, holders) if of_gil >= of_locks else _lock(of_locks, summary)
     rest = _elsewhere(summary)
     if rest is not None and rest >= MOSTLY:
-        sentence = (f"It waits for I/O: {rest:.0%} of its threads' time is reading, sleeping and the like. "
+        sentence = (f"It waits for I/O: {percent(rest)} of its threads' time is reading, sleeping and the like. "
                     f"{_little(of_gil, of_locks)}.")
         return Limit(what=Limiter.IO, share=rest, thread=None, place=None, sentence=sentence)
     return _nothing(summary, of_gil, of_locks, free_threaded=free_threaded)
@@ -100,13 +101,13 @@ def _elsewhere(summary: Summary) -> float | None:
 
 
 def _gil(share: float, holders: Sequence[Holder]) -> Limit:
-    text = f"The GIL limits it: threads that want it waited {share:.0%} of their time"
+    text = f"The GIL limits it: threads that want it waited {percent(share)} of their time"
     if not holders:
         return Limit(what=Limiter.GIL, share=share, thread=None, place=None, sentence=f"{text}.")
     worst = holders[0]
     place = Line(worst.file, worst.line, worst.function)
     return Limit(what=Limiter.GIL, share=share, thread=worst.thread, place=place,
-                 sentence=f"{text}, {worst.share:.0%} of that while {worst.thread} had it at {where(place)}.")
+                 sentence=f"{text}, {percent(worst.share)} of that while {worst.thread} had it at {where(place)}.")
 
 
 def _lock(share: float, summary: Summary) -> Limit:
@@ -119,7 +120,7 @@ def _lock(share: float, summary: Summary) -> Limit:
                Limiter.OBJECT: f"{shared} that threads share limits it"}
     if summary.spun > seconds[what]:     # one that was free before the thread was parked
         subject[what] = "A lock or an object that threads share limits it"
-    text = f"{subject[what]}: threads that want to run waited {share:.0%} of their time"
+    text = f"{subject[what]}: threads that want to run waited {percent(share)} of their time"
     place = Line(worst.file, worst.line, worst.function) if worst else None
     return Limit(what=what, share=share, thread=None, place=place,
                  sentence=f"{text}, most at {where(place)}." if place else f"{text}.")
@@ -144,7 +145,7 @@ def _nothing(summary: Summary, of_gil: float, of_locks: float, *, free_threaded:
 
 def _little(of_gil: float, of_locks: float, begin: str = "They") -> str:
     """Say how little threads wait for each other; shares that say nothing are left out."""
-    shares = [f"{share:.1%} of their time for {what}"
+    shares = [f"{percent(share, 1)} of their time for {what}"
               for share, what in ((of_gil, THE_GIL), (of_locks, "locks and objects")) if share >= SEEN]
     return f"{begin} waited {' and '.join(shares)}" if shares else f"{begin} hardly waited for each other"
 

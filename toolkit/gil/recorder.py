@@ -12,6 +12,7 @@ from gilscope.toolkit import temporary
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.records import BadRecordError, read_folder
 from gilscope.toolkit.gil.summary import summarize
+from gilscope.toolkit.units import percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -91,7 +92,7 @@ def inflation(free: Recording, with_gil: Recording) -> float | str:
     if queued is None or with_gil.cpu == 0:
         return "its CPU time is not known"
     if queued > BUSY:
-        return f"the machine was busy: its threads waited for a core {queued:.0%} of the time"
+        return f"the machine was busy: its threads waited for a core {percent(queued)} of the time"
     return _other_work(free, with_gil) or free.cpu / with_gil.cpu
 
 

@@ -30,7 +30,9 @@ _open, _write, _close, _getpid, _now = os.open, os.write, os.close, os.getpid, t
 _AS_IT_IS = os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | _AS_IT_IS
 SUFFIX = ".jsonl"
-LOST = "what was found in it is lost: the program has put something else in the place of the checker's file"
+LONGEST = 2**24       # bytes of a line; ours have some thousand
+MOST_DAMAGED = 100    # lines of a file, after which nobody looks further
+LOST = "what was found in it is lost, or some of it: the program has changed the checker's files"
 
 
 class Spool:
@@ -59,13 +61,21 @@ class Spool:
         return path
 
     def _append(self, path: str, record: dict[str, Plain]) -> None:
-        line = dumps(record).encode("ascii") + b"\n"
-        descriptor = _open(path, _FLAGS, 0o644)
-        try:
-            # One call per line: lines of threads do not mix.
-            _write(descriptor, line)
-        finally:
-            _close(descriptor)
+        append(path, dumps(record).encode("ascii") + b"\n")
+
+
+def append(path: str, line: bytes) -> None:
+    """Append one line to a file that nobody holds open.
+
+    Raises:
+        OSError: the folder is gone, the disk is full, or the program has put something else there.
+    """
+    descriptor = _open(path, _FLAGS, 0o644)
+    try:
+        # One call per line: lines of threads do not mix.
+        _write(descriptor, line)
+    finally:
+        _close(descriptor)
 
 
 def dumps(value: Plain) -> str:
@@ -83,27 +93,48 @@ def dumps(value: Plain) -> str:
     raise AssertionError(f"no plain value: {type(value)}")
 
 
-def read(folder: str) -> Iterator[dict[str, Plain]]:
-    """Yield the record of every complete line, files in the order of their names.
+def read(folder: str) -> Iterator[tuple[str, Plain]]:
+    """Yield whose it is and what it says for every complete line, files in the order of their names.
 
-    A line that a kill cut short is left out: the records before it stand.  What is no file any more gives
-    `{"t": "lost", "pid": text}`.
+    A line that a kill cut short is left out: those before it stand.  What is no JSON, no file any more, or longer than
+    anything of ours says None: the program may have put anything there.
     """
+    try:
+        names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIX))
+    except OSError:   # the program has removed it
+        yield "every process", None
+        return
+    for name in names:
+        process = f"process {name.partition('-')[0]}"
+        for value in _values(os.path.join(folder, name)):
+            yield process, value
+
+
+def _values(path: str) -> Iterator[Plain]:
     import json
 
-    names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIX))
-    for name in names:
-        if (lines := opened(os.path.join(folder, name))) is None:
-            yield {"t": "lost", "pid": name.partition("-")[0]}
-            continue
-        with lines:
-            for line in lines:
-                try:
-                    record = json.loads(line)
-                except ValueError:
-                    continue
-                if isinstance(record, dict):
-                    yield record
+    if (lines := opened(path)) is None:
+        yield None
+        return
+    damaged = 0
+    with lines:
+        while (line := lines.readline(LONGEST)) and damaged < MOST_DAMAGED:
+            try:
+                value = json.loads(line)
+            except (ValueError, RecursionError):
+                value = None
+                if len(line) < LONGEST and not line.endswith(b"\n"):
+                    return
+            damaged += value is None
+            yield value
+
+
+def says_something(path: str) -> bool:
+    """Return whether a process's file has more than the line that says it was there, or is no file, which is told."""
+    if (lines := opened(path)) is None:
+        return True
+    with lines:
+        return bool(lines.readline(LONGEST) and lines.readline(LONGEST))
 
 
 def opened(path: str) -> BinaryIO | None:

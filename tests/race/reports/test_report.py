@@ -6,12 +6,14 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.program import start
-from gilscope.toolkit.race.report import sentences
+from gilscope.toolkit.race.report import github, json_, sarif, sentences, text
 from gilscope.toolkit.race.report.gather import load
 from gilscope.toolkit.race.report.model import Held
 from gilscope.toolkit.race.report.settings import Suppression
 from gilscope.toolkit.race.site import Flag, Kind
+from tests.faults.damage import at, kind_of, places
 from tests.race.fakes.engine import Program
 from tests.race.fakes.report import frame, make_access
 
@@ -136,7 +138,55 @@ def test_what_stands_in_the_place_of_the_records_is_told_and_not_waited_for(prog
     assert not report.races
     ((path, reason),) = report.unrewritten
     assert path == f"process {os.getpid()}"
-    assert "something else in the place" in reason
+    assert "the program has changed the checker's files" in reason
+
+
+def test_whatever_a_program_writes_into_its_records_is_told_and_costs_no_report(program):
+    program.core.stacks[0] = ((str(program.path), 4, "Ledger.add"),)
+    conflicts(program, ["add"])
+    program.engine.finish()
+    (file,) = program.spool.glob("*.jsonl")
+    whole = [json.loads(line) for line in file.read_text().splitlines()]
+    assert {record["t"] for record in whole} == {"process", "race", "finish"}
+    assert not program.report().unrewritten
+    wrong = []
+    for number, record in enumerate(whole):
+        for path in {kind_of(path): path for path in places(record)}.values():
+            for value in (None, 10**400, 1.5, "x", [[]], {"a": 1}):
+                changed = json.loads(json.dumps(whole))
+                at(changed[number], path[:-1])[path[-1]] = value
+                file.write_text("\n".join(map(json.dumps, changed)) + "\n")
+                report = program.report()
+                try:
+                    json_.render(report), text.render(report), sarif.render(report), github.render(report)
+                except (TypeError, ValueError, LookupError, AttributeError) as error:
+                    wrong.append(f"{path} {str(value)[:9]}: {error!r}")
+                if not report.races and not report.notes and not report.unrewritten and path[-1] != "severity":
+                    wrong.append(f"{path} {str(value)[:9]}: a race is gone without a word")
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("line", [
+    b"[]", b"{}", b"5", b"\xff{", b'{"t": 5}', b'{"t": "race"}', b'{"t": ["race"]}', b"[" * 100_000, b"",
+    b'{"t": "gone"}', b'{"t": "process", "core": "c", "root": ' + b"9" * 5000 + b"}"])
+def test_a_line_that_is_no_record_costs_no_other(program, line):
+    conflicts(program, ["add"])
+    (file,) = program.spool.glob("*.jsonl")
+    file.write_bytes(line + b"\n" + file.read_bytes() + line + b"\n")
+    report = program.report()
+    assert len(report.races) == 1
+    assert dict(report.unrewritten).keys() == {f"process {os.getpid()}"}
+
+
+def test_who_fills_the_records_with_lines_does_not_keep_us_busy(program):
+    conflicts(program, ["add"])
+    (file,) = program.spool.glob("*.jsonl")
+    before = file.read_bytes()
+    file.write_bytes(before + b"\n" * 10**6)
+    assert len(list(spool.read(str(program.spool)))) < 10**4
+    with file.open("r+b") as opened:
+        opened.truncate(2**26)   # nothing but zeroes follow: one line, longer than what fits in memory may be
+    assert len(program.report().races) == 1
 
 
 def test_comments_that_suppress_nothing_or_give_no_reason(program):

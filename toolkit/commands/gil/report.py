@@ -17,7 +17,7 @@ from gilscope.toolkit.gil.recorder import BUSY
 from gilscope.toolkit.gil.records import Kind
 from gilscope.toolkit.gil.rerun_without_gil import took_as_long
 from gilscope.toolkit.report.document import Document, Heading, Lines
-from gilscope.toolkit.units import format_seconds
+from gilscope.toolkit.units import format_seconds, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -90,12 +90,12 @@ def _waits(found: Diagnosis) -> Iterator[str]:
                f"the longest {format_seconds(summary.longest)}, by {summary.longest_thread}.")
     else:
         yield (f"For the GIL: {format_seconds(summary.waited)} in {_counted(summary.waits, 'wait')}, "
-               f"{summary.share:.1%} of the threads' time; {summary.wanted_share:.0%} of the time in which they wanted "
-               "it while others did.")
+               f"{percent(summary.share, 1)} of the threads' time; {percent(summary.wanted_share)} of the time in "
+               "which they wanted it while others did.")
         held = held_share(summary, found.holders)
         if held < HELD:
-            yield (f"For {1 - held:.0%} of that nobody had it: who was to have it next had no core. What limits the "
-                   "program is told without that.")
+            yield (f"For {percent(1 - held)} of that nobody had it: who was to have it next had no core. What limits "
+                   "the program is told without that.")
         yield f"Longest: {format_seconds(summary.longest)}, by {summary.longest_thread}."
         yield (f"It changed hands {summary.handovers:,} times; threads tried {summary.failed:,} times in vain, and "
                f"asked the holder {summary.requests:,} times to let go.")
@@ -122,7 +122,7 @@ def _contention(summary: Summary, *, free_threaded: bool) -> Iterator[str]:
              ("while all threads were stopped, as by the garbage collector", summary.paused),
              ("spinning until a lock or an object was free", summary.spun)]
     told = "; ".join(f"{format_seconds(seconds)} {what}" for what, seconds in parts if seconds > 0)
-    share = f", {summary.blocked_share:.1%} of the threads' time" if summary.blocked_share >= SEEN else ""
+    share = f", {percent(summary.blocked_share, 1)} of the threads' time" if summary.blocked_share >= SEEN else ""
     waits = _counted(summary.parks + summary.spins, "wait")
     subject = "For locks and shared objects" if free_threaded or summary.on_objects else "For locks"
     yield f"{subject}: {waits}{share}: {told}."
@@ -148,12 +148,13 @@ def _counted(count: int, what: str) -> str:
 def _measured(found: Diagnosis) -> Iterator[str]:
     summary = found.summary
     share = summary.overhead_share
-    of_cpu = "" if share is None else f", {share:.2%} of the program's" if share >= LEAST else ", below 0.01% of it"
+    least = f", below {percent(LEAST, 2)} of it"
+    of_cpu = "" if share is None else f", {percent(share, 2)} of the program's" if share >= LEAST else least
     yield f"Measuring took {format_seconds(summary.overhead)} of CPU time{of_cpu}, by costs measured at the start."
     queued = found.queued_share
     if queued is not None and queued > BUSY and len(summary.threads) > 1:
-        yield (f"The machine was busy: the threads waited for a core {queued:.0%} of the time in which they wanted "
-               "one. Who holds a lock then keeps it longer than on a quiet machine.")
+        yield (f"The machine was busy: the threads waited for a core {percent(queued)} of the time in which they "
+               "wanted one. Who holds a lock then keeps it longer than on a quiet machine.")
     if isinstance(found.cpu_inflation, float):
         yield (f"CPU inflation: {found.cpu_inflation:.2f} times the CPU time of the same work with the GIL on. "
                "What is above 1 is the price of sharing, which no wait shows.")

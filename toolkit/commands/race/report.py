@@ -9,11 +9,13 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.commands.options.programs import STDERR, saved, say
 from gilscope.toolkit.commands.streams import put_beside
+from gilscope.toolkit.errors import SaveError
 from gilscope.toolkit.race.confirm.again import confirm, limit_after
 from gilscope.toolkit.race.program.start import INTERRUPTED, core_of, somebody_reads, was_begun
 from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest
 from gilscope.toolkit.race.report import github, json_, sarif, text
 from gilscope.toolkit.race.report.gather import load
+from gilscope.toolkit.race.spool import LOST
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -31,7 +33,8 @@ def tell(
     """Write the report.
 
     Returns:
-        Whether there is a race that is not suppressed, and the exit code of a file that could not be written.
+        Whether there is a race that is not suppressed, and the exit code of a file that could not be written, or of
+        records that the program has destroyed.
     """
     report = load(first.spool, suppressions)
     if not report.processes and was_begun(first.spool):
@@ -56,7 +59,8 @@ def tell(
         from gilscope.toolkit.site.single.races import race_values
 
         unsaved = page.saved("race.html", race_values(json_.plain(without_pytest(report))), root=report.root) or unsaved
-    return bool(report.races), unsaved
+    lost = any(reason == LOST for _, reason in report.unrewritten)   # which must not look like a program without races
+    return bool(report.races), unsaved or SaveError.exit_code * lost
 
 
 def _is_worth_saying(args: Namespace, report: RaceReport) -> bool:

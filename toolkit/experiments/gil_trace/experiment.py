@@ -21,7 +21,7 @@ from gilscope.toolkit.gil import preload
 from gilscope.toolkit.report.document import Column, Entry, Lines, Share, Table
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.wording import quantity_text
-from gilscope.toolkit.units import format_seconds
+from gilscope.toolkit.units import format_seconds, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -175,7 +175,7 @@ def _on_cpu(results: Results, build: Build) -> Iterator[str]:
     if not waits or waited is None or longest is None or failed is None or not handovers or calls is None or not lasted:
         return
     in_vain = failed / waits
-    text = (f"{build.label}: two CPU threads spend {waited:.0%} of their time waiting for the GIL, at most "
+    text = (f"{build.label}: two CPU threads spend {percent(waited)} of their time waiting for the GIL, at most "
             f"{format_seconds(longest)} at once; it changes hands {handovers:,.0f} times a second, and a wait has "
             f"{in_vain:.1f} tries in vain")
     if in_vain >= MANY_FAILED:
@@ -211,6 +211,6 @@ def _on_parking(results: Results, build: Build) -> Iterator[str]:
         return
     gil = "there is no GIL to wait for" if not waits else f"the GIL was waited for {waits:,.0f} times"
     text = (f"{build.label}: {gil}; threads wait for what they share instead: two that append to one list wait "
-            f"{on_list:.0%} of their time, two that take one Lock {on_lock:.0%}. That is not all that sharing costs: "
-            "what is shared also travels between the caches of the cores.")
+            f"{percent(on_list)} of their time, two that take one Lock {percent(on_lock)}. That is not all that "
+            "sharing costs: what is shared also travels between the caches of the cores.")
     yield text

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.race.confirm.plan import ANSWERS, in_words, plan
 from gilscope.toolkit.race.program import start
+from gilscope.toolkit.race.spool import opened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 LONGER = 10           # times the first run may a try last,
 SHORTEST_LIMIT = 10   # or that many seconds where this is longer
 POLL_SECONDS = 0.01
+MOST_ANSWERS = 2**24   # bytes; ours have some twenty for each
+LONGEST_COUNT = 10     # digits
 
 
 def confirm(races: Sequence[Race], spec: Spec, entry: str, *, tries: int, limit: float,
@@ -65,14 +68,20 @@ def _try(plans: Sequence[Plan], attempt: int, spec: Spec, entry: str, limit: flo
         with start.Lifeline() as spec.lifeline:
             spec.write(spool)
             _run_silently(spec, spool, entry, limit)
-        try:
-            with open(os.path.join(spool, ANSWERS), encoding="utf-8") as answers:
-                last = dict(line.split() for line in answers.read().split("\n")[:-1])
-        except FileNotFoundError:
-            return {}
-        return {ident: int(times) for ident, times in last.items() if int(times) > 0}
+        return _answers(os.path.join(spool, ANSWERS))
     finally:
         start.remove_spool(spool)
+
+
+def _answers(path: str) -> dict[str, int]:
+    """Return how often each race was confirmed, by the run's last word; the program may have put anything there."""
+    if (file := opened(path)) is None:
+        return {}
+    with file:
+        lines = [line.split() for line in file.read(MOST_ANSWERS).decode("ascii", "replace").split("\n")[:-1]]
+    last = {words[0]: words[1] for words in lines if len(words) == 2}  # noqa: PLR2004  a race, and a number
+    return {ident: int(times) for ident, times in last.items()
+            if times.isdecimal() and len(times) < LONGEST_COUNT and int(times) > 0}
 
 
 def _run_silently(spec: Spec, spool: str, entry: str, limit: float) -> None:

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import os
-
 from gilscope.toolkit.race.confirm.pausing.core import PausingCore
 from gilscope.toolkit.race.confirm.plan import ANSWERS
 from gilscope.toolkit.race.loading import hook
+from gilscope.toolkit.race.spool import append
 from gilscope.toolkit.race.sync.later import Later
 
 TYPE_CHECKING = False
@@ -46,7 +45,7 @@ class Confirmation:
     def _tell(self, ident: str, times: int) -> None:
         if self._left > 0:
             self._left -= 1
-            # Opened each time, as the spool is: a program may close every file.
-            file = os.open(self._file, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
-            os.write(file, f"{ident} {times}\n".encode())
-            os.close(file)
+            try:
+                append(self._file, f"{ident} {times}\n".encode())
+            except OSError:
+                return   # the program must go on

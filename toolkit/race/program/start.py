@@ -13,7 +13,7 @@ from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.race.program.cache_dir import cache_folder
 from gilscope.toolkit.race.program.spec import BEGUN, COMMAND, MODULE, REFUSED, SCRIPT
 from gilscope.toolkit.race.program.target import is_bundle
-from gilscope.toolkit.race.spool import SUFFIX, opened
+from gilscope.toolkit.race.spool import SUFFIX, opened, says_something
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ exec(compile(code, sys.argv[1], 'exec'))"""
 AS_MODULE = ("-c", RUN_FILE, BOOT)
 FORWARDED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2}
 INTERRUPTED = -signal.SIGINT
+LONGEST_NAME = 20      # of a core
 FROM_KERNEL = 0x80     # siginfo's SI_KERNEL: the terminal's doing, which the program got as well
 
 
@@ -52,26 +53,28 @@ def was_refused(folder: str) -> bool:
 
 
 def was_begun(folder: str) -> bool:
-    """Return whether the child came to the program: an interpreter that only tells its version does not."""
-    return os.path.exists(os.path.join(folder, BEGUN))
+    """Return whether the child came to the program: an interpreter that only tells its version does not.
+
+    A program that has taken the folder away had begun.
+    """
+    return os.path.exists(os.path.join(folder, BEGUN)) or not os.access(folder, os.R_OK | os.X_OK)
 
 
 def core_of(folder: str) -> str:
-    """Return the name of the core that checked the program."""
-    with open(os.path.join(folder, BEGUN)) as file:
-        return file.read()
+    """Return the name of the core that checked the program; "" when the program has taken away what says it."""
+    if (file := opened(os.path.join(folder, BEGUN))) is None:
+        return ""
+    with file:
+        return file.read(LONGEST_NAME).decode("ascii", "replace")
 
 
 def has_records(folder: str) -> bool:
-    """Return whether a process of the run left more than the line that says it was there."""
-    for name in os.listdir(folder):
-        if name.endswith(SUFFIX):
-            if (lines := opened(os.path.join(folder, name))) is None:   # which has to be told
-                return True
-            with lines:
-                if len(lines.readlines()) > 1:
-                    return True
-    return False
+    """Return whether a process of the run left more than the line that says it was there, or something to be told."""
+    try:
+        names = os.listdir(folder)
+    except OSError:   # the program has taken it away
+        return True
+    return any(says_something(os.path.join(folder, name)) for name in names if name.endswith(SUFFIX))
 
 
 def somebody_reads() -> bool:
@@ -88,8 +91,10 @@ def remove_spool(folder: str) -> None:
         for entry in os.scandir(folder):
             os.unlink(entry.path)
         os.rmdir(folder)
-    except OSError:
-        pass   # a process that the program left behind has just written there
+    except OSError:   # the program has put a folder there, or a process that it left behind has just written there
+        import shutil
+
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 class Lifeline:

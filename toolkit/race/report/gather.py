@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.report import sentences
 from gilscope.toolkit.race.report.model import ORDER, Access, Frame, Held, Race, RaceReport, Severity, Shared, Spot
+from gilscope.toolkit.race.report.records import as_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -64,9 +65,12 @@ def load(folder: str, suppressions: Sequence[Suppression] = (), section: str | N
     )
 
 
-def _gather(lines: Iterable[dict[str, Any]], section: str | None) -> _Gathered:
+def _gather(lines: Iterable[tuple[str, object]], section: str | None) -> _Gathered:
     gathered = _Gathered()
-    for record in lines:
+    for process, value in lines:
+        if (record := as_record(value)) is None:
+            gathered.unrewritten[process] = spool.LOST
+            continue
         match record["t"]:
             case "process":
                 gathered.processes += 1
@@ -75,8 +79,6 @@ def _gather(lines: Iterable[dict[str, Any]], section: str | None) -> _Gathered:
                 _add_race(gathered, record)
             case "shared":
                 _add_shared(gathered, record)
-            case "lost":
-                gathered.unrewritten[f"process {record['pid']}"] = spool.LOST
             case "finish":
                 _add_end(gathered, record)
     return gathered

@@ -27,7 +27,7 @@ from typing import Any, override
 from gilscope.toolkit.experiments.load.http.backend_answers import MERGED_PATH, merged
 from gilscope.toolkit.experiments.load.http.json_lines import converse
 from gilscope.toolkit.experiments.load.open_loop import Tally
-from gilscope.toolkit.units import format_seconds
+from gilscope.toolkit.units import format_seconds, percent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -190,7 +190,7 @@ class Generator:
 
     def _report(self, scheduled: int, wall: float, cpu: float) -> dict[str, Any]:
         report: dict[str, Any] = self._tally.report()
-        busy = "" if cpu < BUSY_SHARE * wall else f"the load generator used {cpu / wall:.0%} of a core"
+        busy = "" if cpu < BUSY_SHARE * wall else f"the load generator used {percent(cpu / wall)} of a core"
         return {
             **report,
             "saturated": report["saturated"] or busy,
