@@ -23,7 +23,7 @@ on_linux = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a 
 TRIAL = dedent("""
     import sys, tempfile, threading
     from gilscope.toolkit.experiments.countdown import program as countdown
-    from gilscope.toolkit.experiments.helpers import timers
+    from gilscope.toolkit.experiments.helpers import timer_slack
     from gilscope.toolkit.experiments.switch_interval import program as switch_interval
     from gilscope.toolkit.measure.program.interface import Trial, TrialSpec
     from gilscope.toolkit.measure.process.child_base import StoppedError
@@ -62,7 +62,7 @@ FINE_TIMER = dedent("""
     switch_interval.measure(trial(interval="1us", slack="1ns"))
     assert seen == [(1e-6, 1)] * 2, seen
     for path, words in (("/dev/full", "cannot be set: No space"), ("/dev/null", "cannot be set to 1 ns, it stays  ns")):
-        timers.TIMER_SLACK = path
+        timer_slack.TIMER_SLACK = path
         try:
             switch_interval.measure(trial(interval="1us", slack="1ns"))
         except StoppedError as stopped:

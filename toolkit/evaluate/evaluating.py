@@ -24,12 +24,7 @@ from gilscope.toolkit.evaluate.packages.install import scratch
 from gilscope.toolkit.evaluate.packages.install.installing import name_of
 from gilscope.toolkit.evaluate.project.ci_and_classifiers import upkeep
 from gilscope.toolkit.evaluate.project.cost_and_gain import Compared, Comparing
-from gilscope.toolkit.evaluate.project.discovery import (
-    find_project,
-    needed_to_run,
-    with_built,
-    without_measuring,
-)
+from gilscope.toolkit.evaluate.project.discovery import find_project
 from gilscope.toolkit.evaluate.project.extensions.building import Place, own_builds
 from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
 from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
@@ -37,6 +32,7 @@ from gilscope.toolkit.evaluate.project.extensions.staging import stage
 from gilscope.toolkit.evaluate.project.fingerprint import digest, sums
 from gilscope.toolkit.evaluate.project.installing import Installation, built_before, install_project, keep_built
 from gilscope.toolkit.evaluate.project.machine_calibration import wait_quiet
+from gilscope.toolkit.evaluate.project.own_modules import needed_to_run, with_built, without_measuring
 from gilscope.toolkit.evaluate.project.racing.tests_in_threads import NEEDED as NEEDED_AT_ONCE
 from gilscope.toolkit.evaluate.project.racing.workload_then_tests import Wanted, look_for_races
 from gilscope.toolkit.evaluate.project.suite.leaving_out import without

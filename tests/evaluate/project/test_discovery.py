@@ -3,14 +3,8 @@
 import pytest
 
 from gilscope.toolkit.errors import BadFileError, ToolkitError
-from gilscope.toolkit.evaluate.project.discovery import (
-    NO_MODULES,
-    PYTEST,
-    find_project,
-    needed_to_run,
-    with_built,
-    without_measuring,
-)
+from gilscope.toolkit.evaluate.project.discovery import NO_MODULES, PYTEST, find_project
+from gilscope.toolkit.evaluate.project.own_modules import needed_to_run, with_built, without_measuring
 from gilscope.toolkit.evaluate.requirements.declared import requirement_lines
 
 PEP_621 = """

@@ -10,9 +10,9 @@ from gilscope.toolkit.evaluate.decision import Answer, Blocker, Decision, Effort
 from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.packages.wording import named
-from gilscope.toolkit.evaluate.project.discovery import is_test
 from gilscope.toolkit.evaluate.project.extensions.how_to_declare import place_of
 from gilscope.toolkit.evaluate.project.measured import FEW
+from gilscope.toolkit.evaluate.project.own_modules import is_test
 from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED
 from gilscope.toolkit.evaluate.sections import NO_TIME, NOT_THE_SAME, WORKLOAD_FAILED, Forced, Missing, in_order
 from gilscope.toolkit.evaluate.verdict import own_extensions

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import RESULTS, parse_json, read_text
 from gilscope.toolkit.builds.packages.environment import PACKAGE
-from gilscope.toolkit.evaluate.project.discovery import is_test
+from gilscope.toolkit.evaluate.project.own_modules import is_test
 from gilscope.toolkit.evaluate.project.racing.shared_outside import kept_by_others, locks_of_what_is_outside
 from gilscope.toolkit.evaluate.project.racing.threaded_functions import Ran, made_at_import
 from gilscope.toolkit.evaluate.project.racing.unreached import unreached

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.project.discovery import is_test
+from gilscope.toolkit.evaluate.project.own_modules import is_test
 from gilscope.toolkit.evaluate.project.racing.checker import LATE, Program, check
 from gilscope.toolkit.evaluate.project.racing.tests_in_threads import AtOnce, told, understood, variables
 from gilscope.toolkit.evaluate.project.suite.running import QUIET_SECONDS, counts

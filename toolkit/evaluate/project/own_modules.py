@@ -1,0 +1,98 @@
+"""A project's own modules: which count as its, which are tests, and which packages they need.  Reads files only."""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import replace
+from pathlib import PurePath
+from typing import TYPE_CHECKING
+
+from packaging.utils import canonicalize_name
+
+from gilscope.toolkit.bounded_reading import read_text
+from gilscope.toolkit.evaluate.project.discovery import NO_MODULES, TEST_FOLDERS
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from pathlib import Path
+
+    from gilscope.toolkit.evaluate.project.discovery import Project
+
+_NAME = re.compile(r"[\w.-]+")
+
+
+def without_measuring(project: Project, workload: str | None, *, builds: bool) -> Project:
+    """Return the project without the file that somebody has put into its root to measure it.
+
+    Where it has packages, or `builds` extension modules, a file beside them that holds the workload and that its build
+    does not name is not what its users get.
+    """
+    name = (workload or "").partition(":")[0].partition(".")[0]
+    file = f"{name}.py"
+    if (name not in project.modules or not (project.root / file).is_file() or _named_by_build(project, name)
+            or not (builds or any((folder / each / "__init__.py").is_file() for folder in project.sources
+                                  for each in project.modules))):
+        return project
+    modules = tuple(each for each in project.modules if each != name)
+    where = f"modules: {', '.join(modules)} (the root)" if modules else NO_MODULES
+    found = tuple(f"{where}; without {file}, which holds the workload" if each.startswith("modules: ") else each
+                  for each in project.found)
+    return replace(project, modules=modules, found=found, measuring=file)
+
+
+def _named_by_build(project: Project, name: str) -> bool:
+    """Return whether a module at the top is named by the project's name, or by what its build lists of such."""
+    if canonicalize_name(project.name) == canonicalize_name(name):
+        return True
+    for file in ("pyproject.toml", "setup.cfg", "setup.py"):
+        try:
+            text = read_text(project.root / file)
+        except (OSError, UnicodeDecodeError):
+            continue
+        if re.search(rf"py[-_]modules\b[^\]]*?\b{re.escape(name)}\b", text):
+            return True
+    return False
+
+
+def with_built(project: Project, names: Iterable[str]) -> Project:
+    """Return the project with the top-level modules among these, which its build makes, where it has no others."""
+    built = tuple(sorted({name.partition(".")[0] for name in names if name}))
+    if project.modules or not built:
+        return project
+    them = "it" if len(built) == 1 else "them"
+    made = f"modules: {', '.join(built)} (its build makes {them})"
+    said = tuple(f"{made}{each.removeprefix(NO_MODULES)}" if each.startswith(NO_MODULES) else each
+                 for each in project.found)
+    return replace(project, modules=built, found=said)
+
+
+def is_test(file: str) -> bool:
+    """Return whether a file of the project's is one of its tests."""
+    *folders, name = PurePath(file).parts
+    return (name == "conftest.py" or name.startswith("test_") or name.endswith("_test.py")
+            or any(folder in TEST_FOLDERS for folder in folders))
+
+
+def needed_to_run(project: Project) -> frozenset[str]:
+    """Return the normalized names of what the program itself needs: what it declares, and what its modules import.
+
+    A module that has another name than its package is known by the requirement alone.
+    """
+    declared = {canonicalize_name(match[0]) for text in project.requirements if (match := _NAME.match(text))}
+    files = [file for folder in project.sources for name in project.modules
+             for file in (folder / f"{name}.py", *(folder / name).rglob("*.py"))]
+    return frozenset(declared | {canonicalize_name(name) for file in files for name in _imports(file)})
+
+
+def _imports(file: Path) -> Iterator[str]:
+    """Yield the top-level modules that a file imports; none of one that cannot be read."""
+    try:
+        tree = ast.parse(read_text(file))
+    except (OSError, ValueError, SyntaxError, RecursionError):
+        return
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            yield node.module.partition(".")[0]
