@@ -6,6 +6,7 @@ import sys
 
 import pytest
 
+from gilscope.toolkit.cli import main
 from gilscope.toolkit.commands.site import _about
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.site.making import MARKER, Asked, make_site
@@ -101,6 +102,16 @@ def test_site_is_made_again_in_its_place_and_what_others_put_there_stays(tmp_pat
     assert not (out / "data/second-worker").exists()
     assert broken_links(out) == []
     assert [each.name for each in tmp_path.iterdir()] == ["site"], "nothing is left beside it"
+
+
+@pytest.mark.parametrize("there", [True, False])
+def test_first_page_is_opened_or_it_is_said_that_there_is_no_browser(tmp_path, monkeypatch, capsys, there):
+    asked = []
+    monkeypatch.setattr("webbrowser.open", lambda address: asked.append(address) or there)
+    home = tmp_path / "site" / "index.html"
+    assert main(["site", str(EXAMPLE / "own-function"), "--out", str(home.parent), "--open"]) == 0
+    assert asked == [home.as_uri()]
+    assert ("no browser is found here" in capsys.readouterr().err) is not there
 
 
 @pytest.mark.parametrize("content", [None, "{}", "[", '{"schema": "other/1", "files": []}'])

@@ -79,8 +79,8 @@ def run(args: argparse.Namespace) -> int:
         say(f"gilscope: {problem}")
     home = args.out / HOME
     inform(f"made {home}")
-    if args.open:
-        webbrowser.open(home.resolve().as_uri())
+    if args.open and not webbrowser.open(home.resolve().as_uri()):
+        say(f"gilscope: no browser is found here to open {home} in")
     return DAMAGED if problems else 0
 
 
