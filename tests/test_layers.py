@@ -22,7 +22,7 @@ LAYERS = (
      "gilscope.toolkit.publish"),
     ("gilscope.toolkit.store", "gilscope.toolkit.stats", "gilscope.toolkit.builds", "gilscope.toolkit.redaction"),
     ("gilscope.toolkit.model", "gilscope.toolkit.units", "gilscope.toolkit.cores", "gilscope.toolkit.errors",
-     "gilscope.toolkit.foreign", "gilscope.toolkit.temporary", "gilscope.toolkit.processes",
+     "gilscope.toolkit.escaping", "gilscope.toolkit.temporary", "gilscope.toolkit.processes",
      "gilscope.toolkit.bounded_reading"),
     ("gilscope.toolkit",),
     ("gilscope",),   # its version; imports the public names when they are asked for

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.bounded_reading import RESULTS
 from gilscope.toolkit.errors import ToolkitError, cannot_write
-from gilscope.toolkit.foreign import visible_all
+from gilscope.toolkit.escaping import visible_all
 from gilscope.toolkit.redaction import without_folders, without_places
 from gilscope.toolkit.store import header, load_run, read_json
 

@@ -11,12 +11,12 @@ from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.report.table.recommendation import Open
 from gilscope.toolkit.site.badge import badge_values
+from gilscope.toolkit.site.link_preview import site_figure
+from gilscope.toolkit.site.page_values import page_values
 from gilscope.toolkit.site.pages.compare import compare_run, compare_values, source_of
 from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values
 from gilscope.toolkit.site.pages.home import home_values
 from gilscope.toolkit.site.pages.machines import machines_values
-from gilscope.toolkit.site.picture import site_figure
-from gilscope.toolkit.site.plain import page_values
 from gilscope.toolkit.site.sources import Known, Planned
 from tests.fakes import make_run
 from tests.site.made import KINDS, Tags, rendered

@@ -6,9 +6,9 @@ import pytest
 
 from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.site.page_values import page_values
 from gilscope.toolkit.site.pages.history import COST, clear_of, follow, history_values, marked, workload_values
 from gilscope.toolkit.site.pages.machines import machines_values
-from gilscope.toolkit.site.plain import page_values
 from gilscope.toolkit.site.sources import Known, Planned
 from gilscope.toolkit.stats.words import Comparison
 from tests.fakes import make_run

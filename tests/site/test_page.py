@@ -11,8 +11,8 @@ from gilscope.toolkit.report.document import Banner, Column, Document, Entry, He
 from gilscope.toolkit.report.figures.plots.look.palette import MODELS
 from gilscope.toolkit.site.look import CONTRAST, NIGHT, by_night, contrast, load_look, model_class
 from gilscope.toolkit.site.page import PAUSE, Pages, kept, policy
+from gilscope.toolkit.site.page_values import document_values, page_values
 from gilscope.toolkit.site.pages.run import run_page
-from gilscope.toolkit.site.plain import document_values, page_values
 from gilscope.toolkit.site.renderer_process import CannotRenderError, Renderer
 from tests.fakes import make_run
 from tests.site.made import KINDS, Tags

@@ -23,7 +23,7 @@ from gilscope.toolkit.builds.source.compile import OPTIONAL_MODULES, Source, Ste
 from gilscope.toolkit.builds.source.fetch_by_apt import distribution_source
 from gilscope.toolkit.builds.user_dirs import data_dir, uv_command
 from gilscope.toolkit.errors import BuildError, UnknownNameError
-from gilscope.toolkit.foreign import uncoloured
+from gilscope.toolkit.escaping import uncoloured
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.processes.supervised import run
 

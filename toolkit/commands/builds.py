@@ -25,7 +25,7 @@ from gilscope.toolkit.commands.output.printing import printed, say
 from gilscope.toolkit.commands.streams import inform, put
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
-from gilscope.toolkit.foreign import in_json, visible, visible_all
+from gilscope.toolkit.escaping import in_json, visible, visible_all
 from gilscope.toolkit.measure.prepare.preparation import needed_packages
 
 if TYPE_CHECKING:

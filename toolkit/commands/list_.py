@@ -15,7 +15,7 @@ from gilscope.toolkit.builds.packages.environment import build_environment
 from gilscope.toolkit.commands.options.common import add_build
 from gilscope.toolkit.commands.output.printing import printed
 from gilscope.toolkit.commands.streams import put
-from gilscope.toolkit.foreign import in_json, visible_all
+from gilscope.toolkit.escaping import in_json, visible_all
 from gilscope.toolkit.measure.abilities.probe import Abilities, ask_build
 from gilscope.toolkit.measure.prepare.preparation import child_environment, needed_packages, workload_packages
 from gilscope.workloads import catalog

@@ -14,9 +14,9 @@ from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.output.reports import Output
 from gilscope.toolkit.commands.streams import inform
 from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
+from gilscope.toolkit.escaping import visible_all
 from gilscope.toolkit.experiments.as_json import experiments_values
 from gilscope.toolkit.experiments.report import beside, document, experiment_of, figures_of
-from gilscope.toolkit.foreign import visible_all
 from gilscope.toolkit.publish import publish, without_traces
 from gilscope.toolkit.redaction import without_places
 from gilscope.toolkit.report import RENDERERS, markdown, terminal

@@ -20,8 +20,8 @@ from gilscope.toolkit.report.document import Picture
 from gilscope.toolkit.report.figures.drawing import CannotDrawError, draw_figures
 from gilscope.toolkit.site.making import Asked, check_site, make_site
 from gilscope.toolkit.site.pages.experiments import About
-from gilscope.toolkit.site.parts import HOME
 from gilscope.toolkit.site.renderer_process import rendering_python
+from gilscope.toolkit.site.run_parts import HOME
 from gilscope.toolkit.site.sources import find_sources, hosts_of
 from gilscope.workloads import catalog
 

@@ -63,14 +63,14 @@ def inform(text: str) -> None:
     Raises:
         OutputError: it cannot be written: the disk is full.
     """
-    from gilscope.toolkit.foreign import message
+    from gilscope.toolkit.escaping import message
 
     put(message(text))
 
 
 def complain(text: str) -> None:
     """Print a message on standard error, whatever it holds, where somebody reads it."""
-    from gilscope.toolkit.foreign import message
+    from gilscope.toolkit.escaping import message
 
     put_beside(message(text))
 

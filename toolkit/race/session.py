@@ -185,5 +185,5 @@ def _say_that_it_compiles() -> None:
 
 def _say(words: str) -> None:
     # Not through sys.stderr: the program's is not ours to look at.
-    from gilscope.toolkit.foreign import message
+    from gilscope.toolkit.escaping import message
     os.write(2, f"gilscope: {message(words)}\n".encode(errors="replace"))

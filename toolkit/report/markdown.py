@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, assert_never
 
-from gilscope.toolkit.foreign import in_markdown, in_markdown_image, in_url, visible_all, without_commands
+from gilscope.toolkit.escaping import in_markdown, in_markdown_image, in_url, visible_all, without_commands
 from gilscope.toolkit.report.document import Banner, Heading, Lines, Picture, Table
 from gilscope.toolkit.report.wording import entry_text, mark_text
 

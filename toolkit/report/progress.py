@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn
 from rich.table import Column
 
-from gilscope.toolkit.foreign import message
+from gilscope.toolkit.escaping import message
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

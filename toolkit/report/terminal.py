@@ -13,7 +13,7 @@ from rich.console import Console, Group
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from gilscope.toolkit.foreign import visible_all, without_commands
+from gilscope.toolkit.escaping import visible_all, without_commands
 from gilscope.toolkit.report.document import Banner, Cost, Gain, Heading, Lines, Picture, Ratio, Table, Verdict
 from gilscope.toolkit.report.layout import split_columns
 from gilscope.toolkit.report.table.judgement import judge

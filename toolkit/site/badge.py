@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.foreign import visible
+from gilscope.toolkit.escaping import visible
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.wording import range_text
 from gilscope.toolkit.site.pages.newest import places, version_key

@@ -12,23 +12,23 @@ from typing import TYPE_CHECKING, Any
 from gilscope import __version__
 from gilscope.toolkit import temporary
 from gilscope.toolkit.errors import BadFileError, ToolkitError, cannot_write
-from gilscope.toolkit.foreign import in_url
+from gilscope.toolkit.escaping import in_url
 from gilscope.toolkit.redaction import Private, refuse
-from gilscope.toolkit.site.asking import site_citation
 from gilscope.toolkit.site.badge import badge_values
-from gilscope.toolkit.site.checking import site_leaks
-from gilscope.toolkit.site.figures import is_drawing, lean
+from gilscope.toolkit.site.figure_files import is_drawing, lean
+from gilscope.toolkit.site.how_to_repeat import site_citation
+from gilscope.toolkit.site.leaks import site_leaks
+from gilscope.toolkit.site.link_preview import site_figure
 from gilscope.toolkit.site.look import ASSETS, load_look
+from gilscope.toolkit.site.page_values import page_values
 from gilscope.toolkit.site.pages.compare import compare_values, source_of
 from gilscope.toolkit.site.pages.experiments import entry_of, experiment_values
 from gilscope.toolkit.site.pages.fleets import fleet_values
 from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values
 from gilscope.toolkit.site.pages.home import home_values
 from gilscope.toolkit.site.pages.machines import machines_values
-from gilscope.toolkit.site.parts import HOME, Site, around, copy_values, make_all
-from gilscope.toolkit.site.picture import site_figure
-from gilscope.toolkit.site.plain import page_values
 from gilscope.toolkit.site.renderer_process import Renderer
+from gilscope.toolkit.site.run_parts import HOME, Site, around, copy_values, make_all
 from gilscope.toolkit.site.sources import load, plan
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.document import Picture
     from gilscope.toolkit.report.figures.figure import Figure
     from gilscope.toolkit.site.pages.experiments import About
-    from gilscope.toolkit.site.parts import Part
+    from gilscope.toolkit.site.run_parts import Part
     from gilscope.toolkit.site.sources import Known, Planned, Source
 
     Tell = Callable[[Run, Path], About]

@@ -20,9 +20,9 @@ from gilscope.toolkit.evaluate.project.extensions.facts import (
 )
 from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
 from gilscope.toolkit.evaluate.project.extensions.how_to_declare import how_to_declare
+from gilscope.toolkit.evaluate.report.evaluation_table import table
 from gilscope.toolkit.evaluate.report.json_ import plain
 from gilscope.toolkit.evaluate.report.screen import document
-from gilscope.toolkit.evaluate.report.table import table
 from gilscope.toolkit.evaluate.sections import Development
 from gilscope.toolkit.evaluate.verdict.answer import answer, answered
 from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes

@@ -7,8 +7,8 @@ import pytest
 from gilscope.toolkit.evaluate.evaluation import Word
 from gilscope.toolkit.evaluate.packages.judge.status import Status
 from gilscope.toolkit.evaluate.project.extensions.facts import OwnExtensions
+from gilscope.toolkit.evaluate.report.evaluation_table import table
 from gilscope.toolkit.evaluate.report.screen import document, exit_code
-from gilscope.toolkit.evaluate.report.table import table
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import Offered
 from gilscope.toolkit.evaluate.sections import Contention, Development, LeftOut, Memory, Missing
 from gilscope.toolkit.report import markdown, terminal

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit import temporary
-from gilscope.toolkit.foreign import uncoloured
+from gilscope.toolkit.escaping import uncoloured
 from gilscope.toolkit.processes.supervised import run
 
 if TYPE_CHECKING:

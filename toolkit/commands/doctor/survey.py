@@ -18,13 +18,13 @@ from gilscope.toolkit.commands.output.reports import Output
 from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, cannot_write
+from gilscope.toolkit.escaping import in_json
 from gilscope.toolkit.evaluate.children.at_once import as_they_come
 from gilscope.toolkit.evaluate.survey import report
 from gilscope.toolkit.evaluate.survey.answer import to_line
 from gilscope.toolkit.evaluate.survey.asking import ask
 from gilscope.toolkit.evaluate.survey.cache import KeptAnswers
 from gilscope.toolkit.evaluate.survey.packages import listed_packages
-from gilscope.toolkit.foreign import in_json
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.streams import inform
 from gilscope.toolkit.errors import BadFileError, ToolkitError, cannot_write
-from gilscope.toolkit.foreign import visible_all
+from gilscope.toolkit.escaping import visible_all
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.publish import publish, without_traces
 from gilscope.toolkit.redaction import without_places

@@ -19,7 +19,7 @@ from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.commands.race.command import SIGNALLED, build_python, warn_of_late_options
 from gilscope.toolkit.commands.streams import put_beside
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.foreign import in_json
+from gilscope.toolkit.escaping import in_json
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.bottleneck import Limiter
 from gilscope.toolkit.gil.chrome import trace

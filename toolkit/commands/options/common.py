@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from gilscope.toolkit import foreign
+from gilscope.toolkit import escaping
 from gilscope.toolkit.commands.options.files import with_files
 from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.units import TIMES
@@ -38,7 +38,7 @@ class Parser(argparse.ArgumentParser):
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
         """Leave, after a message."""
-        super().exit(status, message and foreign.message(message))
+        super().exit(status, message and escaping.message(message))
 
 
 class CommandParser(Parser):

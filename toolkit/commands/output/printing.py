@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from gilscope.toolkit.commands.streams import cannot_print, complain, put
-from gilscope.toolkit.foreign import without_commands
+from gilscope.toolkit.escaping import without_commands
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

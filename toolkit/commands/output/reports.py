@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.commands.options.files import STDOUT
 from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.errors import ToolkitError, cannot_write
-from gilscope.toolkit.foreign import in_json
+from gilscope.toolkit.escaping import in_json
 from gilscope.toolkit.report import markdown, terminal
 from gilscope.toolkit.report.wording import spelling
 

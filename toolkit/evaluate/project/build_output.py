@@ -6,7 +6,7 @@ import re
 import textwrap
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.foreign import uncoloured
+from gilscope.toolkit.escaping import uncoloured
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -16,9 +16,9 @@ from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import RESULTS, parse_json, read_text
 from gilscope.toolkit.builds.packages.environment import installer
 from gilscope.toolkit.builds.packages.installer import run_to_end, shortened
+from gilscope.toolkit.escaping import cut
 from gilscope.toolkit.evaluate.packages.install.scratch import FRESH_SECONDS
 from gilscope.toolkit.evaluate.project.build_output import last_lines, why_not_built
-from gilscope.toolkit.foreign import cut
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.escaping import in_markdown, visible
 from gilscope.toolkit.evaluate.report.first import BOXES
-from gilscope.toolkit.foreign import in_markdown, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -13,7 +13,7 @@ from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
 from gilscope.toolkit.evaluate.report import first, own_extensions, worker_cost
 from gilscope.toolkit.evaluate.report import forced as forced_text
 from gilscope.toolkit.evaluate.report.doctor import way_to
-from gilscope.toolkit.evaluate.report.table import NOT_QUIET, table
+from gilscope.toolkit.evaluate.report.evaluation_table import NOT_QUIET, table
 from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.evaluate.verdict.costs_and_gains import may_tell_speed
 from gilscope.toolkit.evaluate.verdict.next_steps import crowds

@@ -255,7 +255,7 @@ void name_of_started(char *into, unsigned long size);
 /* callers.c */
 int called_from(const char *module);
 
-/* sites.c */
+/* wait_sites.c */
 uint32_t sample(struct slot *slot, enum reason reason, uint64_t type);
 uint32_t sample_holder(struct slot *slot, uint32_t holder, uint64_t state);
 enum reason park_reason(const sem_t *semaphore, uint64_t *type);

@@ -14,7 +14,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.foreign import cut
+from gilscope.toolkit.escaping import cut
 from gilscope.toolkit.processes import lifeline
 from gilscope.toolkit.processes.sealed_answers import Seal
 

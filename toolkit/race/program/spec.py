@@ -64,7 +64,7 @@ class Spec:
 
 def refuse(folder: str, words: str, code: int = 2) -> NoReturn:
     """Leave the child before the program begins, with a message and without a traceback."""
-    from gilscope.toolkit.foreign import message
+    from gilscope.toolkit.escaping import message
     sys.stderr.write(f"gilscope: {message(words)}\n")
     with open(folder + "/" + REFUSED, "w", encoding="ascii"):
         pass

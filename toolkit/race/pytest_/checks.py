@@ -9,7 +9,7 @@ import pytest
 from _pytest.reports import CollectErrorRepr
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.foreign import message
+from gilscope.toolkit.escaping import message
 from gilscope.toolkit.race.program.start import make_spool, remove_spool
 from gilscope.toolkit.race.pytest_.installed_project import unwatched
 from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.foreign import in_command, in_command_property, visible_all
+from gilscope.toolkit.escaping import in_command, in_command_property, visible_all
 from gilscope.toolkit.race.report.settings import relative
 from gilscope.toolkit.race.report.text import at, shown
 

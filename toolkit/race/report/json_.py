@@ -22,7 +22,7 @@ from dataclasses import asdict
 from typing import Any
 
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.foreign import in_json
+from gilscope.toolkit.escaping import in_json
 from gilscope.toolkit.race.report.model import Access, Frame, Held, Race, RaceReport, Shared, Spot
 
 SCHEMA = 1

@@ -10,7 +10,7 @@ import os
 from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
-from gilscope.toolkit.foreign import in_json, in_sarif_message, in_url, visible_all
+from gilscope.toolkit.escaping import in_json, in_sarif_message, in_url, visible_all
 from gilscope.toolkit.race.report.settings import relative
 from gilscope.toolkit.race.report.text import shown
 from gilscope.toolkit.race.verdicts import CHECK, ITERATION, LOST, PLAIN, TORN

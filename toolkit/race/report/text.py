@@ -9,7 +9,7 @@ import os
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
-from gilscope.toolkit.foreign import visible, visible_all, without_commands
+from gilscope.toolkit.escaping import visible, visible_all, without_commands
 from gilscope.toolkit.race.report.settings import relative
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import json
 from types import NoneType, UnionType
 from typing import TYPE_CHECKING, Any, Literal, get_args, get_origin, get_type_hints
 
-from gilscope.toolkit.foreign import visible_all, visible_lines
+from gilscope.toolkit.escaping import visible_all, visible_lines
 from gilscope.toolkit.report.figures.figure import Figure
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from statistics import median
 from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.foreign import visible
+from gilscope.toolkit.escaping import visible
 from gilscope.toolkit.report.table.judgement import judge
 from gilscope.toolkit.report.wording import percent_text, ratio_text
 from gilscope.toolkit.site.charts.model_marks import mark_of

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.foreign import visible
+from gilscope.toolkit.escaping import visible
 from gilscope.toolkit.site.charts.model_marks import mark_of
 from gilscope.toolkit.site.charts.scale import Scale, ratio_scale
 

@@ -20,8 +20,8 @@ from gilscope.toolkit.report.table.contrast import pick_clock
 from gilscope.toolkit.report.table.observations import Absence, group_of
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import value_text
-from gilscope.toolkit.site.asking import command
-from gilscope.toolkit.site.plain import document_values, shown
+from gilscope.toolkit.site.how_to_repeat import command
+from gilscope.toolkit.site.page_values import document_values, shown
 from gilscope.toolkit.stats.distributions import NORMAL
 from gilscope.toolkit.stats.looks import at_last
 from gilscope.toolkit.stats.ratios import MOST_ROUNDS, POWER

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.site.asking import build_flags, citation, command, has_budget
-from gilscope.toolkit.site.plain import document_values, link_numbers, shown
+from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget
+from gilscope.toolkit.site.page_values import document_values, link_numbers, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

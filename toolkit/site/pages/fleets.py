@@ -6,12 +6,12 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.foreign import visible_all
+from gilscope.toolkit.escaping import visible_all
 from gilscope.toolkit.redaction import without_places
 from gilscope.toolkit.report.hosts.agreement import MeasuredHost
 from gilscope.toolkit.report.hosts.document import hosts_document
+from gilscope.toolkit.site.page_values import document_values, link_numbers, shown
 from gilscope.toolkit.site.pages.compare import source_of
-from gilscope.toolkit.site.plain import document_values, link_numbers, shown
 from gilscope.toolkit.site.sources import file_name
 from gilscope.toolkit.store import is_fleet, read_fleet
 

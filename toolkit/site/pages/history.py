@@ -18,8 +18,8 @@ from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import interval_text, ratio_text, value_text
 from gilscope.toolkit.site.charts.lines import Line, Point, lines
 from gilscope.toolkit.site.charts.model_marks import legend, mark_of, shapes
+from gilscope.toolkit.site.page_values import shown
 from gilscope.toolkit.site.pages.newest import by_host, group_of, in_order, newest, places
-from gilscope.toolkit.site.plain import shown
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:

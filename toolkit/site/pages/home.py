@@ -13,10 +13,10 @@ from gilscope.toolkit.report.wording import gain_text, list_text
 from gilscope.toolkit.site.charts.cells import glance
 from gilscope.toolkit.site.charts.model_marks import legend, shapes
 from gilscope.toolkit.site.charts.scale import ratio_scale
+from gilscope.toolkit.site.page_values import shown
 from gilscope.toolkit.site.pages.history import change_text
 from gilscope.toolkit.site.pages.newest import by_host, in_order, newest, places, sorted_by_kind
 from gilscope.toolkit.site.pages.run import kind_of
-from gilscope.toolkit.site.plain import shown
 from gilscope.toolkit.units import counted, format_bytes
 
 if TYPE_CHECKING:

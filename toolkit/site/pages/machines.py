@@ -9,9 +9,9 @@ from gilscope.toolkit.report.table import judge
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import list_text, ratio_text
 from gilscope.toolkit.site.charts.model_marks import legend, mark_of, shapes
+from gilscope.toolkit.site.page_values import shown
 from gilscope.toolkit.site.pages.newest import KINDS, by_host, newest, places
 from gilscope.toolkit.site.pages.run import kind_of
-from gilscope.toolkit.site.plain import shown
 from gilscope.toolkit.units import counted, format_bytes
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.foreign import visible, visible_all
+from gilscope.toolkit.escaping import visible, visible_all
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.advice_sentences import COMPUTES, WAITS
 from gilscope.toolkit.report.as_json import measured
@@ -15,12 +15,12 @@ from gilscope.toolkit.report.table import build_tables, judge
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, title_text
 from gilscope.toolkit.report.wording import inflation_text, ratio_number, ratio_text, value_text
-from gilscope.toolkit.site.asking import build_flags, citation, command, has_budget
 from gilscope.toolkit.site.charts.cells import END, START, dots, resources, strip
 from gilscope.toolkit.site.charts.lines import Line, Point, law, lines
 from gilscope.toolkit.site.charts.model_marks import legend, mark_of, shapes
 from gilscope.toolkit.site.charts.scale import ratio_scale
-from gilscope.toolkit.site.plain import document_values, link_numbers, page_values, section_values, shown
+from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget
+from gilscope.toolkit.site.page_values import document_values, link_numbers, page_values, section_values, shown
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.foreign import visible, visible_all
+from gilscope.toolkit.escaping import visible, visible_all
 from gilscope.toolkit.redaction import of_this_machine, refuse, without_folders
 from gilscope.toolkit.site.look import ASSETS, Look, load_look
-from gilscope.toolkit.site.plain import page_values
+from gilscope.toolkit.site.page_values import page_values
 from gilscope.toolkit.site.renderer_process import Renderer, rendering_python
 
 if TYPE_CHECKING:

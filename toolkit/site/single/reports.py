@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.site.plain import document_values
+from gilscope.toolkit.site.page_values import document_values
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -10,7 +10,7 @@ import pytest
 from gilscope import __version__
 from gilscope.toolkit.commands.run.command import add_parser
 from gilscope.toolkit.commands.run.request import make_selection, make_settings
-from gilscope.toolkit.site.asking import command, site_citation
+from gilscope.toolkit.site.how_to_repeat import command, site_citation
 from gilscope.toolkit.store import read_header
 from tests.fakes import make_run
 from tests.site.made import EXAMPLE

@@ -7,7 +7,7 @@ import pytest
 
 from gilscope.toolkit.cli import main
 from gilscope.toolkit.redaction import PUBLIC, Private
-from gilscope.toolkit.site.checking import site_leaks
+from gilscope.toolkit.site.leaks import site_leaks
 from tests.site.made import EXAMPLE
 
 pytestmark = pytest.mark.newest

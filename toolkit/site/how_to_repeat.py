@@ -6,7 +6,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
-from gilscope.toolkit.foreign import visible
+from gilscope.toolkit.escaping import visible
 from gilscope.toolkit.measure.plan.presets import PRESETS
 from gilscope.toolkit.units import counted
 

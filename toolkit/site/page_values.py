@@ -6,7 +6,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, assert_never
 
 from gilscope import __version__
-from gilscope.toolkit.foreign import visible, visible_all
+from gilscope.toolkit.escaping import visible, visible_all
 from gilscope.toolkit.report.document import (
     Banner,
     Cost,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import inf, nan
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.foreign import visible
+from gilscope.toolkit.escaping import visible
 from gilscope.toolkit.report.figures.figure import Axis, CategoryFigure, CategoryPanel, Rule, Series
 from gilscope.toolkit.report.figures.plots.look.palette import MODELS, family
 from gilscope.toolkit.site.pages.newest import in_order, newest, places

@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.foreign import in_url
+from gilscope.toolkit.escaping import in_url
 from gilscope.toolkit.publish import write_files
 from gilscope.toolkit.report.advice_sentences import advice_lines
 from gilscope.toolkit.report.overview import closing_lines

@@ -5,7 +5,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from gilscope.toolkit.site.figures import MOST_BYTES, is_drawing, lean
+from gilscope.toolkit.site.figure_files import MOST_BYTES, is_drawing, lean
 from tests.site.made import EXAMPLE
 
 pytestmark = pytest.mark.newest

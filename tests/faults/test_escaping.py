@@ -10,7 +10,7 @@ from dataclasses import fields, is_dataclass, replace
 import pytest
 from markdown_it import MarkdownIt
 
-from gilscope.toolkit import cli, foreign
+from gilscope.toolkit import cli, escaping
 from gilscope.toolkit.builds.find import FoundBuilds
 from gilscope.toolkit.commands import builds, list_, streams
 from gilscope.toolkit.commands.output.printing import say
@@ -51,8 +51,8 @@ def report_of(words):
 
 
 def test_every_character_that_does_not_show_is_escaped():
-    assert not [each for each in UNSEEN if foreign.visible(each) == each or is_safe(foreign.visible(each))]
-    assert foreign.visible("é ± ² 日本 e\u0301 a b") == "é ± ² 日本 e\u0301 a b"
+    assert not [each for each in UNSEEN if escaping.visible(each) == each or is_safe(escaping.visible(each))]
+    assert escaping.visible("é ± ² 日本 e\u0301 a b") == "é ± ² 日本 e\u0301 a b"
 
 
 @ALL
@@ -61,7 +61,7 @@ def test_a_document_on_a_terminal(hostile, width):
     rendered = terminal.render(document_of(hostile), width=width)
     assert not is_safe(rendered)
     if width == WIDE:   # and everything is there, as text
-        assert squeezed(foreign.visible(hostile)) in squeezed(rendered)
+        assert squeezed(escaping.visible(hostile)) in squeezed(rendered)
 
 
 @ALL
@@ -96,7 +96,7 @@ def test_a_document_in_markdown(hostile):
     assert not is_safe(rendered)
     assert structure(rendered) == structure(markdown.render(document_of("words")))
     parsed = squeezed("".join(token.content for token in inline(rendered)))
-    assert squeezed(foreign.visible(hostile)) in parsed
+    assert squeezed(escaping.visible(hostile)) in parsed
 
 
 def inline(rendered):
