@@ -12,7 +12,7 @@ from gilscope.toolkit.bounded_reading import parse_json, read_bytes, read_text
 from gilscope.toolkit.builds.logged_command import last_lines
 from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.errors import BadFileError, UnknownNameError
-from gilscope.toolkit.evaluate.packages.libraries import damage
+from gilscope.toolkit.evaluate.packages.damaged_library import damage
 from gilscope.toolkit.evaluate.project.racing import tests_in_threads, workload
 from gilscope.toolkit.evaluate.requirements.declared import find_extras
 from gilscope.toolkit.evaluate.requirements.file import requirement_lines
