@@ -113,6 +113,40 @@ def test_a_program_that_destroys_what_was_found_is_told_of_and_not_waited_for(ki
     assert not list((tmp_path / "tmp").iterdir())
 
 
+NO_ROOM = """
+    import resource, signal, sys, threading
+
+    n = 0
+
+    def add():
+        global n
+        for _ in range(300):
+            n += 1
+
+    def race():
+        threads = [threading.Thread(target=add) for _ in range(2)]
+        for each in threads:
+            each.start()
+        for each in threads:
+            each.join()
+
+    limit, size = getattr(resource, sys.argv[1]), int(sys.argv[2])
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    resource.setrlimit(limit, (size, resource.getrlimit(limit)[1]))
+    race()
+"""
+
+
+@pytest.mark.sample(2)
+@pytest.mark.parametrize(("limit", "size"), [("RLIMIT_FSIZE", "0"), ("RLIMIT_FSIZE", "300"), ("RLIMIT_NOFILE", "3")])
+def test_a_race_for_which_there_is_no_room_is_told(limit, size, tmp_path):
+    """Stands for a full disk, and for a program that has opened as many files as it may."""
+    (tmp_path / "program.py").write_text(textwrap.dedent(NO_ROOM))
+    code, _, errors = call(tmp_path, "race", "program.py", limit, size)
+    assert code == 3, errors
+    assert "what was found in it is lost, or some of it" in errors
+
+
 def program(folder):
     return next(each.name for each in folder.iterdir() if "warning" in each.name)
 

@@ -12,12 +12,15 @@ from gilscope.toolkit.bounded_reading import parse_json, read_bytes, read_text
 from gilscope.toolkit.builds.logged_command import last_lines
 from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.errors import BadFileError, UnknownNameError
+from gilscope.toolkit.evaluate.packages.damaged_library import damage
 from gilscope.toolkit.evaluate.project.racing import tests_in_threads, workload
+from gilscope.toolkit.evaluate.requirements.declared import find_extras
 from gilscope.toolkit.evaluate.requirements.file import requirement_lines
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.experiments.gil_trace.lanes import traced
 from gilscope.toolkit.gil.records import BadRecordError, read_folder
 from gilscope.toolkit.race.report.settings import settings
+from gilscope.toolkit.site.figures import is_drawing
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
 from tests.faults import hostile_functions
@@ -41,6 +44,10 @@ def odd(kind, path):
         with path.open("wb") as file:
             file.truncate(2**40)   # without a block of its own
     return path
+
+
+def extras(path):
+    return find_extras(path.parent, {})
 
 
 KINDS = ("pipe", "endless", "loop", "folder", "huge")
@@ -71,10 +78,10 @@ def test_json_is_what_other_programs_write(text):
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("read", [
-    settings, read_lock, requirement_lines,
-], ids=["settings of race", "lock", "requirements"])
+    settings, read_lock, requirement_lines, extras, is_drawing, damage,
+], ids=["settings of race", "lock", "requirements", "settings of setuptools", "figure", "library"])
 def test_files_of_a_project_are_read_to_an_end(read, kind, tmp_path):
-    path = odd(kind, tmp_path / "pylock.toml")
+    path = odd(kind, tmp_path / ("setup.cfg" if read is extras else "pylock.toml"))
     with limited(30):
         try:
             assert read(path) is not None
@@ -86,6 +93,16 @@ def test_files_of_a_project_are_read_to_an_end(read, kind, tmp_path):
 def test_lock_that_is_no_file_is_refused_by_the_command(kind, tmp_path):
     called = call("doctor", "--lock", str(odd(kind, tmp_path / "pylock.toml")), "--offline")
     assert (called.code, [*faults_of(called)]) == (2, [])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_run_whose_header_is_no_file_is_told_so_by_its_name(kind, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "results" / "one").mkdir(parents=True)
+    odd(kind, tmp_path / "results" / "one" / "run.json")
+    called = call("report", "one")
+    assert (called.code, [*faults_of(called)]) == (2, [])
+    assert "one/run.json cannot be read" in called.errors
 
 
 @pytest.mark.parametrize("kind", [each for each in KINDS if each != "huge"])   # a large wheel is one

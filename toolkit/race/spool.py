@@ -26,13 +26,16 @@ except ImportError:   # a Python without the accelerator
 
 # Taken now: tests of a checked program may replace them in `os`.
 _open, _write, _close, _getpid, _now = os.open, os.write, os.close, os.getpid, time.time_ns
+_rename, _mkdir = os.rename, os.mkdir
 # The program may have put a pipe or a link there: neither is waited for or followed.
 _AS_IT_IS = os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | _AS_IT_IS
 SUFFIX = ".jsonl"
+MARK = ".lost"        # before it, where a record could not be written
 LONGEST = 2**24       # bytes of a line; ours have some thousand
 MOST_DAMAGED = 100    # lines of a file, after which nobody looks further
-LOST = "what was found in it is lost, or some of it: the program has changed the checker's files"
+LOST = ("what was found in it is lost, or some of it: there was no room for it in TMPDIR, too many files were open, or "
+        "the program has changed the checker's files")
 
 
 class Spool:
@@ -44,13 +47,22 @@ class Spool:
         self._paths: dict[int, str] = {}     # of this process and those it was forked from
 
     def write(self, record: dict[str, Plain]) -> None:
-        """Append one record.  A folder that is gone or a full disk loses it: the program must go on."""
+        """Append one record.  Where that cannot be, as on a full disk, the program goes on, and the report says so."""
+        pid = _getpid()
         try:
-            pid = _getpid()
-            path = self._paths.get(pid)
-            self._append(path or self._begin(pid), record)
+            self._append(self._paths.get(pid) or self._begin(pid), record)
         except OSError:
-            return
+            self._mark(pid)
+
+    def _mark(self, pid: int) -> None:
+        """Leave word that a record is lost: a name needs no room, and no descriptor."""
+        path = self._paths[pid]
+        marked = path.removesuffix(SUFFIX).removesuffix(MARK) + MARK + SUFFIX
+        try:
+            _rename(path, marked)
+            self._paths[pid] = marked
+        except OSError:   # the file was never made
+            _make(marked)
 
     def _begin(self, pid: int) -> str:
         # A process number may come again within one run, and several threads may come here at once.
@@ -64,6 +76,18 @@ class Spool:
         append(path, dumps(record).encode("ascii") + b"\n")
 
 
+def mark_lost(folder: str) -> None:
+    """Leave word that a record of this process is lost."""
+    _make(os.path.join(folder, f"{_getpid()}-{_now():x}{MARK}{SUFFIX}"))
+
+
+def _make(marked: str) -> None:
+    try:
+        _mkdir(marked)
+    except OSError:
+        return   # the folder is gone, which says it as well, or it is marked already
+
+
 def append(path: str, line: bytes) -> None:
     """Append one line to a file that nobody holds open.
 
@@ -73,7 +97,8 @@ def append(path: str, line: bytes) -> None:
     descriptor = _open(path, _FLAGS, 0o644)
     try:
         # One call per line: lines of threads do not mix.
-        _write(descriptor, line)
+        if _write(descriptor, line) < len(line):
+            raise OSError("there is room for a part of it")
     finally:
         _close(descriptor)
 
@@ -96,8 +121,8 @@ def dumps(value: Plain) -> str:
 def read(folder: str) -> Iterator[tuple[str, Plain]]:
     """Yield whose it is and what it says for every complete line, files in the order of their names.
 
-    A line that a kill cut short is left out: those before it stand.  What is no JSON, no file any more, or longer than
-    anything of ours says None: the program may have put anything there.
+    What is no JSON, no file any more, or longer than anything of ours says None: the program may have put anything
+    there.  So does a file of which a record is missing, or the end of one, as on a full disk.
     """
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIX))
@@ -116,6 +141,8 @@ def _values(path: str) -> Iterator[Plain]:
     if (lines := opened(path)) is None:
         yield None
         return
+    if path.endswith(MARK + SUFFIX):
+        yield None
     damaged = 0
     with lines:
         while (line := lines.readline(LONGEST)) and damaged < MOST_DAMAGED:
@@ -123,15 +150,13 @@ def _values(path: str) -> Iterator[Plain]:
                 value = json.loads(line)
             except (ValueError, RecursionError):
                 value = None
-                if len(line) < LONGEST and not line.endswith(b"\n"):
-                    return
             damaged += value is None
             yield value
 
 
 def says_something(path: str) -> bool:
-    """Return whether a process's file has more than the line that says it was there, or is no file, which is told."""
-    if (lines := opened(path)) is None:
+    """Return whether a process's file has more than the line that says it was there, or lacks something."""
+    if path.endswith(MARK + SUFFIX) or (lines := opened(path)) is None:
         return True
     with lines:
         return bool(lines.readline(LONGEST) and lines.readline(LONGEST))

@@ -6,6 +6,8 @@ import re
 from typing import TYPE_CHECKING
 from xml.etree import ElementTree
 
+from gilscope.toolkit.bounded_reading import read_bytes
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -27,8 +29,8 @@ _STYLE = re.compile(r"""\sstyle="([^"]*)\"""")
 def is_drawing(path: Path) -> bool:
     """Return whether a file is an SVG of shapes and words alone: opened by itself, it can do nothing."""
     try:
-        text = path.read_bytes()
-        if len(text) > MOST_BYTES or b"<!ENTITY" in text or b"<?xml-stylesheet" in text:
+        text = read_bytes(path, MOST_BYTES)
+        if b"<!ENTITY" in text or b"<?xml-stylesheet" in text:
             return False
         root = ElementTree.fromstring(text)  # noqa: S314 - without entities of its own nothing in it grows
     except (OSError, ElementTree.ParseError):

@@ -87,7 +87,7 @@ def find_label(label: str, results: Path = RESULTS) -> Path:
         UnknownNameError: there is no such run, or there are several under that label; the message lists them.
     """
     found = find_runs(label, results)
-    if len(found) > 1 or not (found[0] / HEADER).is_file():
+    if len(found) > 1 or not _is_there(found[0] / HEADER):
         names = ", ".join(f"{label.rstrip('/')}/{path.name}" for path in found)
         raise UnknownNameError(f"{label!r} holds several runs: name one of {names}")
     return found[0]
@@ -103,12 +103,17 @@ def find_runs(label: str, results: Path = RESULTS) -> list[Path]:
     """
     for path in (results / label, Path(label)):
         put_waiting(path)
-        if (path / HEADER).is_file():
+        if _is_there(path / HEADER):
             return [path]
         if below := sorted((each.parent for each in path.glob(f"*/{HEADER}")), key=_begun):
             return below
     known = ", ".join(labels(results)[-8:]) or "none yet"
     raise UnknownNameError(f"no run called {label!r} under {results.resolve()}; there: {known}")
+
+
+def _is_there(header: Path) -> bool:
+    """Return whether anything of that name is there: who reads a pipe or a loop as a run says what it is."""
+    return header.exists(follow_symlinks=False)
 
 
 def _begun(path: Path) -> str:

@@ -1,5 +1,6 @@
 """What the handler of conflicts records inside the checked program: at once, once, whatever happens around it."""
 
+import errno
 import json
 import os
 import signal
@@ -316,6 +317,21 @@ def test_a_line_that_was_cut_short_costs_no_other(program):
     assert len(program.report().races) == 1
 
 
+@pytest.mark.parametrize("refused", ["_open", "_write"])
+def test_a_record_that_cannot_be_written_is_told_and_costs_no_other(program, monkeypatch, refused):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "full")
+
+    program.tell(("deposit", WRITE), ("deposit", WRITE), Account(), "attr", "balance")
+    with monkeypatch.context() as patch:
+        patch.setattr(spool, refused, full)
+        program.tell(("close", WRITE), ("close", WRITE), Account(), "attr", "balance")
+    program.tell(("show", READ), ("deposit", WRITE), Account(), "attr", "balance")
+    report = program.report()
+    assert len(report.races) == 2
+    assert dict(report.unrewritten) == {f"process {os.getpid()}": spool.LOST}
+
+
 def test_the_handler_imports_little():
     code = ("import sys; before = set(sys.modules); import gilscope.toolkit.race.conflicts.handler; "
             "print(' '.join(sorted(set(sys.modules) - before)))")
@@ -323,7 +339,8 @@ def test_the_handler_imports_little():
                            cwd=ROOT).stdout.split()
     assert set(found) <= {"gilscope", "gilscope.toolkit", "gilscope.toolkit.race", "gilscope.toolkit.race.conflicts",
                           "gilscope.toolkit.race.conflicts.handler",
-                          "gilscope.toolkit.race.site_registry", "__future__"}
+                          "gilscope.toolkit.race.site_registry", "gilscope.toolkit.race.spool", "_json",
+                          "__future__"}
 
 
 @pytest.mark.parametrize("value", [

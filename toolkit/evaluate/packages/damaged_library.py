@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 from typing import TYPE_CHECKING, BinaryIO
 
+from gilscope.toolkit.bounded_reading import opened
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -22,7 +24,7 @@ def damage(path: Path) -> str:
     """
     try:
         size = path.stat().st_size
-        with path.open("rb") as file:
+        with opened(path) as file:
             start = file.read(64)
             if start[:4] in _MACH_O:
                 return ""

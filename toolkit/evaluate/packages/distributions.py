@@ -12,6 +12,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.bounded_reading import opened
 from gilscope.toolkit.builds.packages.lacking import normalized
 from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.evaluate.packages.damaged_library import damage
@@ -92,7 +93,7 @@ def has_hook(path: Path, name: str) -> bool:
     """
     words = (name,) if name.isascii() else (name.encode("punycode").decode(),)
     try:
-        with path.open("rb") as source, mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        with opened(path) as source, mmap.mmap(source.fileno(), 0, access=mmap.ACCESS_READ) as content:
             return any(content.find(f"{hook}{word}\0".replace("-", "_").encode()) >= 0
                        for hook in ("PyInit_", "PyInitU_", "PyModExport_", "PyModExportU_") for word in words)
     except (OSError, ValueError):   # gone, or empty

@@ -122,7 +122,9 @@ def _pyproject(root: Path) -> dict[str, Any]:
         return tomllib.loads(read_text(path))
     except FileNotFoundError:
         return {}
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except OSError as error:
+        raise BadFileError(f"{path} cannot be read: {error.strerror}") from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
         raise BadFileError(f"{path} cannot be read: {error}") from error
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.utils import canonicalize_name
 
-from gilscope.toolkit.bounded_reading import read_bytes
+from gilscope.toolkit.bounded_reading import read_bytes, read_text
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.evaluate.requirements.file import listed, requirement_lines
 
@@ -246,7 +246,11 @@ def _options(path: Path, section: str) -> Mapping[str, str]:
     """
     parser = configparser.ConfigParser(interpolation=None)
     try:
-        parser.read(path, encoding="utf-8")
+        parser.read_string(read_text(path), source=str(path))
+    except FileNotFoundError:
+        return {}
+    except OSError as error:
+        raise BadFileError(f"{path} cannot be read: {error.strerror}") from error
     except (configparser.Error, UnicodeDecodeError) as error:
         raise BadFileError(f"{path} cannot be read: {error}") from error
     return dict(parser[section]) if parser.has_section(section) else {}

@@ -14,6 +14,8 @@ import os
 import sys
 from _thread import interrupt_main
 
+from gilscope.toolkit.race.spool import mark_lost  # now: who has opened all files that he may can import nothing
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -66,7 +68,7 @@ class ConflictHandler:
         except KeyboardInterrupt:
             interrupt_main()     # it was meant for the program, and the core swallows what leaves here
             return False
-        except Exception:  # noqa: BLE001  the program must not notice; a lost report is told on request
+        except Exception:  # noqa: BLE001  the program must not notice; what failed is told on request
             self._complain()
             return False
         finally:
@@ -138,6 +140,7 @@ class ConflictHandler:
             self.core.restore(level)
 
     def _complain(self) -> None:
+        mark_lost(self.folder)
         if not os.environ.get("GILSCOPE_RACE_DEBUG"):
             return
         import traceback
