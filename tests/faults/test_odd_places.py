@@ -20,7 +20,7 @@ from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.experiments.gil_trace.lanes import traced
 from gilscope.toolkit.gil.records import BadRecordError, read_folder
 from gilscope.toolkit.race.report.settings import settings
-from gilscope.toolkit.site.figures import is_drawing
+from gilscope.toolkit.site.figure_files import is_drawing
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
 from tests.faults import hostile_functions
