@@ -104,6 +104,7 @@ def call(*argv):
         "nan", "NaN", "inf", "true", "None", "3", "3.14t", "1e6", "10s", "on")),
     (["doctor", "-1"], []),
     (["run", "mod:f", "--payload", "1", "--with", "nan"], ["looks like a value"]),
+    (["run", "mod:f", "--payload", "1", "--with=-1"], ["a package: nothing was installed\n"]),
     (["run", "mod:f", "--payload", "1", "--with", "a b"], ["is no requirement"]),
     (["run", "--resume", ""], ["argument --resume: it is empty"]),
     (["run", "countdown", "--builds", ""], ["argument --builds: it is empty"]),

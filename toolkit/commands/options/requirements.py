@@ -37,8 +37,8 @@ def checked(text: str, *, paths: bool = False) -> str:
     if not text.strip():
         raise UnknownNameError("a requirement is empty: name a package, or leave it out")
     if looks_like_a_value(text):
-        raise UnknownNameError(f"{text!r} looks like a value, not like a package: nothing was installed; if a package "
-                               f"has that name, ask for {text.strip()}>=0")
+        way_out = f"; if a package has that name, ask for {text.strip()}>=0" if text.strip()[:1].isalnum() else ""
+        raise UnknownNameError(f"{text!r} looks like a value, not like a package: nothing was installed{way_out}")
     if paths and "://" not in text and (text.endswith(_FILES) or text in {".", ".."} or os.sep in text):
         return _of_file(Path(text))
     try:
