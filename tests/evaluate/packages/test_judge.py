@@ -70,6 +70,9 @@ CASES = {
     "in the wheel of the twin alone, where a library that it needs is too old": (
         Seen(distribution=PURE, run=run(), reference=run(failed=((C, "ImportError: libssl"),)),
              reference_distribution=THING), Status.LOST),
+    "in one wheel, a file for the twin alone, which cannot load it either": (
+        Seen(distribution=LIBRARIES, run=run(), reference=run(failed=((C, "ImportError: cut off"),)),
+             reference_distribution=THING), Status.LOST),
     "libraries for ctypes in both": (
         Seen(distribution=LIBRARIES, run=run(), reference=run(), reference_distribution=LIBRARIES), Status.READY),
     "cannot be read, was not loaded": (

@@ -48,7 +48,7 @@ def _whole(seen: Seen) -> Verdict:
     if lost := lost_modules(seen):
         return Verdict(status=Status.LOST, reasons=tuple(_lost_reason(seen, name) for name in lost))
     if _lost_libraries(seen):
-        return Verdict(status=Status.LOST, reasons=("its compiled code: not in the wheel of this build",))
+        return Verdict(status=Status.LOST, reasons=("its compiled code: none of it is for this build",))
     if failed := _never_imported(seen):
         verdict = _fails(failed)
         return verdict if verdict.status is Status.INTERPRETER else Verdict(status=Status.UNKNOWN, reasons=tuple(
@@ -108,12 +108,14 @@ def _gil(seen: Seen, culprits: dict[str, str]) -> Verdict:
 
 
 def _lost_libraries(seen: Seen) -> bool:
-    """Return whether the wheel of the build with the GIL has libraries, and the one here has none.
+    """Return whether the build with the GIL has libraries, or files of extension modules, and this one has none.
 
-    They are for ctypes, or extension modules that cannot be loaded on this machine with the GIL either.
+    The libraries are for ctypes; the extension modules cannot be loaded on this machine with the GIL either.
     """
     here, there = seen.distribution, seen.reference_distribution
-    return bool(here and there and here.pure and not there.pure and here.version == there.version)
+    if here is None or there is None or here.version != there.version:
+        return False
+    return (here.pure and not there.pure) or bool(there.extensions and not here.extensions)
 
 
 def _lost_reason(seen: Seen, name: str) -> str:
