@@ -1,5 +1,10 @@
 """What the machine can tell about parallel work, and when it is not believed."""
 
+import os
+import signal
+import subprocess
+import sys
+
 import pytest
 
 from gilscope.toolkit.cores import usable_cores
@@ -7,6 +12,7 @@ from gilscope.toolkit.evaluate.project import machine_calibration
 from gilscope.toolkit.evaluate.project.machine_calibration import LEAST_SPINS, Calibration, Spin, doubts, facts, spin
 from gilscope.toolkit.evaluate.sections import Missing
 from gilscope.toolkit.measure.process.inherited import Inherited
+from tests.conformance.builds import ROOT
 
 
 def look(effective, *, ran=18, waited=2, lasted=20):
@@ -88,6 +94,15 @@ def test_spinning_process_ends_with_who_started_it(capfd):
     assert process.communicate(timeout=60)[0] == ""   # its standard input is closed, as when we are killed
     assert process.returncode == 1
     assert capfd.readouterr().err == ""
+
+
+def test_spinning_process_whose_reader_is_gone_ends_without_a_word():
+    reader, writer = os.pipe()
+    os.close(reader)   # as when a Ctrl-C meets us just after the start
+    with os.fdopen(writer, "w") as stdout:
+        done = subprocess.run([sys.executable, "-c", f"import sys\n{machine_calibration.SPINNER}"], check=False,
+                              stdout=stdout, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, text=True, cwd=ROOT)
+    assert (done.returncode, done.stderr) == (-signal.SIGPIPE, "")
 
 
 QUIET_SPIN = Spin(cores=2, effective=1.95, ran=100, waited=1, lasted=51)

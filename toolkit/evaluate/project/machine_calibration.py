@@ -30,11 +30,12 @@ QUIET_LOOKS = 3         # in a row: other programs come and go
 QUIET_PAUSE = 10.0      # seconds between looks at a busy machine
 # Says that it is ready, goes round as often as it is told, or for SPIN_SECONDS (0), and says how often that was,
 # nanoseconds that it ran, waited for a core (-1: the system does not tell), and took.  The scheduler's own count of
-# what a thread ran lags by a tick.  Its line is standard input: who waits there when we are gone ends, and who spins is
-# done in a moment.
+# what a thread ran lags by a tick.  Its line is standard input: who waits there when we are gone ends, who spins is
+# done in a moment, and who has something to say ends without a word.
 SPINNER = f"""
-import time
+import signal, time
 from gilscope.toolkit.cores import scheduled
+signal.signal(signal.SIGPIPE, signal.SIG_DFL)
 sys.stdout.write("r\\n"); sys.stdout.flush()
 told = sys.stdin.readline()
 if not told:
