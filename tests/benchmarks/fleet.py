@@ -25,7 +25,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from gilscope.toolkit.fleet import on_host
-from gilscope.toolkit.fleet.connection import RESOURCE, Connection
+from gilscope.toolkit.fleet.dask_cluster import RESOURCE, Connection
 from gilscope.toolkit.fleet.measuring import Asked, FleetRun
 from gilscope.toolkit.fleet.start_dask import local_fleet, quiet_variables
 from gilscope.toolkit.measure.machine.tree import descendants

@@ -10,7 +10,7 @@ import gilscope
 from gilscope.toolkit.cli import main
 from gilscope.toolkit.commands.fleet.cluster import meet_ours
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.fleet.connection import FleetLostError, Worker
+from gilscope.toolkit.fleet.dask_cluster import FleetLostError, Worker
 from tests.fleet.test_host_differences import host
 
 

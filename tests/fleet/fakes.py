@@ -7,7 +7,7 @@ from collections import deque
 from pathlib import Path
 
 import gilscope
-from gilscope.toolkit.fleet.connection import FleetLostError, Worker
+from gilscope.toolkit.fleet.dask_cluster import FleetLostError, Worker
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.store.transfer_rounds import cut
 from tests.fakes import RunMaker

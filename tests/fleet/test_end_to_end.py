@@ -195,7 +195,7 @@ def test_what_was_measured_survives_a_kill(victim, fleets):
 
 ASKS = """
 import sys, time
-from gilscope.toolkit.fleet.connection import Connection
+from gilscope.toolkit.fleet.dask_cluster import Connection
 cluster = Connection(sys.argv[1])
 cluster.ask(*cluster.workers(), "session", sys.argv[2:], 1000, b"")   # which is not answered for 10 s
 time.sleep(600)

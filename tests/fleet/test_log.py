@@ -13,7 +13,7 @@ PROGRAM = """
 import logging
 import distributed
 logging.getLogger("distributed.client").addHandler(logging.FileHandler("named-by-the-user"))
-from gilscope.toolkit.fleet.connection import log_nothing_here
+from gilscope.toolkit.fleet.dask_cluster import log_nothing_here
 log_nothing_here()
 for name in ("distributed.client", "distributed.comm.core", "distributed", "tornado.application", "asyncio"):
     logging.getLogger(name).critical("lost by %s", name)

@@ -4,7 +4,7 @@ import pytest
 
 from gilscope.toolkit.errors import SaveError
 from gilscope.toolkit.fleet import measuring
-from gilscope.toolkit.fleet.connection import FleetLostError
+from gilscope.toolkit.fleet.dask_cluster import FleetLostError
 from gilscope.toolkit.fleet.measuring import PATIENCE, TRIES, Asked, FleetRun
 from gilscope.toolkit.store import Fleet, FleetStore, HostState, load_run, read_fleet
 from tests.fleet.fakes import FakeCluster, FakeHost, block

@@ -3,7 +3,7 @@
 import pytest
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.fleet.connection import Worker, is_open, named, named_otherwise, same_version
+from gilscope.toolkit.fleet.dask_cluster import Worker, is_open, named, named_otherwise, same_version
 
 
 def workers(*names, resources=("gilscope",)):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.fleet.connection import MEET_SECONDS, Connection, FleetLostError, Worker, same_version
+from gilscope.toolkit.fleet.dask_cluster import MEET_SECONDS, Connection, FleetLostError, Worker, same_version
 from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState
 from gilscope.toolkit.store.transfer_rounds import Arriving, Pace, cut

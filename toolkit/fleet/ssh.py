@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.fleet.connection import EXTRA, RESOURCE, FleetLostError, is_plain, log_nothing_here
+from gilscope.toolkit.fleet.dask_cluster import EXTRA, RESOURCE, FleetLostError, is_plain, log_nothing_here
 from gilscope.toolkit.fleet.start_dask import QUIET
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import last_text
 from gilscope.toolkit.builds.user_dirs import cache_dir
-from gilscope.toolkit.fleet.connection import RESOURCE, Connection, FleetLostError, dask_distributed
+from gilscope.toolkit.fleet.dask_cluster import RESOURCE, Connection, FleetLostError, dask_distributed
 from gilscope.toolkit.processes.supervised import Supervised
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ from gilscope.toolkit.race.conflicts.handler import ConflictHandler
 from gilscope.toolkit.race.core import UnavailableError
 from gilscope.toolkit.race.loading import hook
 from gilscope.toolkit.race.site import OP_PREFIX
-from gilscope.toolkit.race.sync.later import Later
+from gilscope.toolkit.race.sync.patch_on_import import Later
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

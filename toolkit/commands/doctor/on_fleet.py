@@ -14,7 +14,7 @@ from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.evaluate.survey import on_host
 from gilscope.toolkit.evaluate.survey.answer import Answer
-from gilscope.toolkit.fleet.connection import Connection, another_version
+from gilscope.toolkit.fleet.dask_cluster import Connection, another_version
 from gilscope.toolkit.fleet.host_differences import builds_of
 from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.units import counted

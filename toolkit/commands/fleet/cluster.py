@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.fleet.connection import FleetLostError, another_version, is_open, other_versions
+from gilscope.toolkit.fleet.dask_cluster import FleetLostError, another_version, is_open, other_versions
 from gilscope.toolkit.fleet.start_dask import local_fleet, worker_command
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.fleet.connection import Connection
+    from gilscope.toolkit.fleet.dask_cluster import Connection
     from gilscope.toolkit.fleet.host_differences import Facts
 
 LOCAL = re.compile(r"local:([1-9]\d{0,2})")

@@ -16,7 +16,7 @@ from gilscope.toolkit.commands.output.printing import printed
 from gilscope.toolkit.commands.streams import inform, put
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.escaping import in_json, visible_all
-from gilscope.toolkit.fleet.connection import Connection, FleetLostError, another_version
+from gilscope.toolkit.fleet.dask_cluster import Connection, FleetLostError, another_version
 from gilscope.toolkit.fleet.host_differences import BUSY, differences
 from gilscope.toolkit.fleet.ssh import ssh_fleet
 from gilscope.toolkit.fleet.start_dask import LOOPBACK, local_fleet, quiet_variables, scheduler_command, worker_command

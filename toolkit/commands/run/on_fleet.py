@@ -17,7 +17,7 @@ from gilscope.toolkit.commands.run.request import (
     user_packages,
 )
 from gilscope.toolkit.errors import BuildError, ToolkitError
-from gilscope.toolkit.fleet.connection import Connection
+from gilscope.toolkit.fleet.dask_cluster import Connection
 from gilscope.toolkit.fleet.host_differences import common_pair, differences
 from gilscope.toolkit.fleet.measuring import Asked, FleetRun
 from gilscope.toolkit.store import Fleet, FleetStore, HostState, Store, default_label, is_fleet, label_path, read_fleet

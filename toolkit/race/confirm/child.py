@@ -6,7 +6,7 @@ from gilscope.toolkit.race.confirm.pausing.core import PausingCore
 from gilscope.toolkit.race.confirm.plan import ANSWERS
 from gilscope.toolkit.race.loading import hook
 from gilscope.toolkit.race.spool import append
-from gilscope.toolkit.race.sync.later import Later
+from gilscope.toolkit.race.sync.patch_on_import import Later
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

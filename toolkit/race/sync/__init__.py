@@ -11,8 +11,8 @@ import _thread
 import os
 import sys
 
-from gilscope.toolkit.race.sync.later import Later
 from gilscope.toolkit.race.sync.layer import Layer
+from gilscope.toolkit.race.sync.patch_on_import import Later
 from gilscope.toolkit.race.sync.threads import Threads
 
 TYPE_CHECKING = False

@@ -5,8 +5,8 @@ from types import SimpleNamespace
 
 import pytest
 
-from gilscope.toolkit.fleet import connection
-from gilscope.toolkit.fleet.connection import Connection, FleetLostError, Worker
+from gilscope.toolkit.fleet import dask_cluster
+from gilscope.toolkit.fleet.dask_cluster import Connection, FleetLostError, Worker
 
 A = Worker(name="a", address="tcp://10.0.0.1:1")
 
@@ -42,8 +42,8 @@ class Client:
 @pytest.fixture
 def connect(monkeypatch):
     def make(client_class):
-        monkeypatch.setattr(connection, "dask_distributed", lambda: SimpleNamespace(Client=client_class))
-        monkeypatch.setattr(connection, "problem_of", lambda address: "")
+        monkeypatch.setattr(dask_cluster, "dask_distributed", lambda: SimpleNamespace(Client=client_class))
+        monkeypatch.setattr(dask_cluster, "problem_of", lambda address: "")
         return Connection("tcp://x:1")
     return make
 
@@ -55,7 +55,7 @@ def test_who_is_let_in_and_not_answered_does_not_wait_for_ever(monkeypatch, conn
         def __init__(self, *_, **__):
             answered.wait()
 
-    monkeypatch.setattr(connection, "CONNECT_SECONDS", 0.01)
+    monkeypatch.setattr(dask_cluster, "CONNECT_SECONDS", 0.01)
     with pytest.raises(FleetLostError, match=r"the dask scheduler at tcp://x:1 does not let us in \(TimeoutError\)"):
         connect(Waiting)
     answered.set()
@@ -119,7 +119,7 @@ def test_items_go_only_to_the_hosts_that_are_named(connect):
 
 @pytest.fixture
 def at_once(monkeypatch):
-    monkeypatch.setattr(connection, "MEET_SECONDS", 0.0)
+    monkeypatch.setattr(dask_cluster, "MEET_SECONDS", 0.0)
 
 
 def test_items_wait_for_no_host_but_those_that_are_named(connect, at_once, monkeypatch):
@@ -128,7 +128,7 @@ def test_items_wait_for_no_host_but_those_that_are_named(connect, at_once, monke
             self.addresses.pop("rome", None)
             return False
 
-    monkeypatch.setattr(connection, "BACK_SECONDS", 0.0)
+    monkeypatch.setattr(dask_cluster, "BACK_SECONDS", 0.0)
     with pytest.raises(FleetLostError, match="the last host of the cluster at tcp://x:1 is gone"):
         [*connect(Left).spread(print, ["x"], among=["rome"])]
 
