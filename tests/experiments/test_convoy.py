@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.experiments.base import Effort
-from gilscope.toolkit.experiments.convoy import rates_and_latencies as convoy_cells
+from gilscope.toolkit.experiments.convoy import rates_and_latencies
 from gilscope.toolkit.experiments.convoy.experiment import Convoy
 from gilscope.toolkit.experiments.convoy.interval_experiment import GRID, THEN, ConvoyInterval
 from gilscope.toolkit.experiments.results import Results
@@ -136,24 +136,24 @@ def test_tables_and_sentences(name, results):
 def test_two_modes_are_named_and_the_mean_is_doubted():
     results = convoy_run(bimodal=True)
     cell = results.find(build="3.14", runner="threads", workers=1)
-    assert convoy_cells.rate_doubt(results, cell).startswith("two modes, ")
-    fast_mode, slow_mode = convoy_cells.latency_modes(results, cell)
+    assert rates_and_latencies.rate_doubt(results, cell).startswith("two modes, ")
+    fast_mode, slow_mode = rates_and_latencies.latency_modes(results, cell)
     assert (fast_mode.share, slow_mode.share) == (0.5, 0.5)
 
 
 def test_rounds_are_added_up():
     results = convoy_run(rounds=4)
     cell = results.find(build="3.14", runner="threads", workers=1)
-    assert convoy_cells.histogram(results, cell).count == 4 * 1000
+    assert rates_and_latencies.histogram(results, cell).count == 4 * 1000
 
 
 def test_bursts_too_few_for_a_mode_are_told():
     maker = RunMaker(rounds=1)
     cell = arm(maker, "convoy", "3.14", "threads", 1, rate=500, p50=5e-3)
-    assert convoy_cells.rate_doubt(Results(maker.run(("3.14",))), cell) is None
+    assert rates_and_latencies.rate_doubt(Results(maker.run(("3.14",))), cell) is None
     maker = RunMaker(rounds=1)
     maker.measure(cell, 1 / 500, closed_typical=0.1, closed_histogram=histogram((13e-6, 700), (0.1, 4)))
-    assert "took 100 ms or longer" in convoy_cells.rate_doubt(Results(maker.run(("3.14",))), cell)
+    assert "took 100 ms or longer" in rates_and_latencies.rate_doubt(Results(maker.run(("3.14",))), cell)
 
 
 @pytest.mark.parametrize(("build", "rates", "words"), [

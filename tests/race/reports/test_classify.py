@@ -6,7 +6,7 @@ import pytest
 
 from gilscope.toolkit.race.core import NO_VALUE
 from gilscope.toolkit.race.site import Flag, Kind
-from tests.race.fakes.engine import Program
+from tests.race.fakes.program import Program
 
 F, K = Flag, Kind
 
@@ -26,9 +26,9 @@ class Owner:
 
 
 def verdict(program, first, second, owner=None, part="attr", key="value", sort="order", value=NO_VALUE):
-    """Tell the engine of one conflict and return (kind, severity, rule) of the report."""
+    """Tell the handler of one conflict and return (kind, severity, rule) of the report."""
     program.tell(first, second, Owner() if owner is None else owner, part, key, sort, value)
-    program.engine.finish()
+    program.handler.finish()
     report = program.report()
     [race] = (*report.races, *report.notes)
     return race.kind, race.severity, race.rule

@@ -12,11 +12,11 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from gilscope.toolkit.race import spool
-from gilscope.toolkit.race.conflicts import recorder as engine_record
+from gilscope.toolkit.race.conflicts import recorder
 from gilscope.toolkit.race.conflicts.handler import ConflictHandler
 from gilscope.toolkit.race.site import Flag, Kind
 from tests.conformance.builds import ROOT
-from tests.race.fakes.engine import FakeCore, Program
+from tests.race.fakes.program import FakeCore, Program
 
 SOURCE = """
 class Account:
@@ -75,7 +75,7 @@ def test_a_race_is_in_the_spool_before_the_handler_returns(program):
 
 
 def test_nothing_is_written_without_a_conflict(program):
-    assert not program.engine.heard_any
+    assert not program.handler.heard_any
     assert list(program.spool.iterdir()) == []
 
 
@@ -163,7 +163,7 @@ def test_a_note_is_asked_for_longer_and_may_become_a_race(program):
     answers = [program.tell(("close", WRITE), ("poll", READ), Account(), "attr", "balance") for _ in range(33)]
     assert answers == [False] * 31 + [True] * 2
     assert [record["severity"] for record in races(program)] == ["note"]
-    assert program.engine.failed() == 0
+    assert program.handler.failed() == 0
 
 
 def test_counts_come_from_the_core_at_the_end(program):
@@ -171,8 +171,8 @@ def test_counts_come_from_the_core_at_the_end(program):
         program.tell(("deposit", WRITE), ("deposit", WRITE), Account(), "attr", "balance")
     assert program.report().races[0].count == 1       # killed before its end
     program.core.told = dict.fromkeys(program.core.told, 50)
-    program.engine.finish([("/x/odd.py", "too deep")], watched=700)
-    program.engine.finish()
+    program.handler.finish([("/x/odd.py", "too deep")], watched=700)
+    program.handler.finish()
     report = program.report()
     assert (report.races[0].count, report.watched, report.unrewritten) == (50, 700, (("/x/odd.py", "too deep"),))
 
@@ -180,21 +180,21 @@ def test_counts_come_from_the_core_at_the_end(program):
 def test_a_forked_child_counts_from_the_fork_on(program):
     program.tell(("deposit", WRITE), ("deposit", WRITE), Account(), "attr", "balance")
     program.core.told = dict.fromkeys(program.core.told, 50)
-    program.engine.after_fork()
+    program.handler.after_fork()
     program.core.told = dict.fromkeys(program.core.told, 53)
-    program.engine.finish()
+    program.handler.finish()
     assert program.report().races[0].count == 3
 
 
 def test_sections_hear_of_every_race_again(program):
-    program.engine.options["sections"] = True
+    program.handler.options["sections"] = True
     for name in ("test_a", "test_b"):
-        program.engine.section(name)
+        program.handler.section(name)
         for _ in range(40):
             assert program.tell(("deposit", WRITE), ("deposit", WRITE), Account(), "attr", "balance") is False
-        assert program.engine.failed() == 1
-    program.engine.section("test_c")
-    assert program.engine.failed() == 0
+        assert program.handler.failed() == 1
+    program.handler.section("test_c")
+    assert program.handler.failed() == 0
     assert [race.section for race in program.report(section="test_b").races] == ["test_b"]
     assert len(program.report().races) == 2
 
@@ -202,7 +202,7 @@ def test_sections_hear_of_every_race_again(program):
 def test_a_comment_with_a_reason_suppresses_and_is_used(program):
     program.site("noted", "+=", "self.balance", "attr_update", "balance", Flag.AUGMENTED, note="counted at night")
     assert program.tell(("noted", WRITE), ("show", READ), Account(), "attr", "balance") is True
-    program.engine.finish()
+    program.handler.finish()
     report = program.report()
     assert not report.races
     assert [race.reason for race in report.suppressed] == ["counted at night"]
@@ -215,7 +215,7 @@ def test_the_handler_takes_no_order_from_locks_and_gives_none(program):
 
 
 def test_a_failure_inside_never_reaches_the_program(program, capfd):
-    program.engine.describe_thread = lambda uid: 1 / 0
+    program.handler.describe_thread = lambda uid: 1 / 0
     assert program.tell(("deposit", WRITE), ("deposit", WRITE), Account(), "attr", "balance") is False
     assert program.core.muted == 0
     assert "ZeroDivisionError" in capfd.readouterr().err
@@ -225,7 +225,7 @@ def test_ctrl_c_inside_the_handler_is_passed_on(program):
     def interrupted(_uid):
         raise KeyboardInterrupt
 
-    program.engine.describe_thread = interrupted
+    program.handler.describe_thread = interrupted
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -280,7 +280,7 @@ CHILD = """
 import os, sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from tests.race.fakes.engine import FakeCore, Program
+from tests.race.fakes.program import FakeCore, Program
 from gilscope.toolkit.race.site import Flag, Kind
 program = Program(Path(sys.argv[1]), "total += 1\\nother += 1\\n")
 program.site("one", "total", "total", "global_update", "total", Flag.AUGMENTED)
@@ -288,7 +288,7 @@ program.site("two", "other", "other", "global_update", "other", Flag.AUGMENTED)
 spaces = {"__name__": "jobs", "__builtins__": {}}
 program.tell(("one", Kind.WRITE), ("one", Kind.WRITE), spaces, "item", "total")
 if os.fork() == 0:
-    program.engine.after_fork()
+    program.handler.after_fork()
     program.tell(("one", Kind.WRITE), ("one", Kind.WRITE), spaces, "item", "total")
     program.tell(("two", Kind.WRITE), ("two", Kind.WRITE), spaces, "item", "other")
     os._exit(3)
@@ -352,13 +352,13 @@ def test_what_is_written_is_json(value):
 
 def test_threads_that_meet_their_first_conflicts_together_share_one_record(tmp_path, monkeypatch):
     together = threading.Barrier(4)
-    made = engine_record.Recorder.__init__
+    made = recorder.Recorder.__init__
 
     def slowly(self, *arguments):
         made(self, *arguments)
         together.wait(120)    # nobody goes on before everybody has made one
 
-    monkeypatch.setattr(engine_record.Recorder, "__init__", slowly)
-    engine = ConflictHandler(FakeCore(), str(tmp_path), lambda _uid: ("", ()))
+    monkeypatch.setattr(recorder.Recorder, "__init__", slowly)
+    handler = ConflictHandler(FakeCore(), str(tmp_path), lambda _uid: ("", ()))
     with ThreadPoolExecutor(4) as pool:
-        assert len({id(each) for each in pool.map(lambda _: engine.recorder(), range(4))}) == 1
+        assert len({id(each) for each in pool.map(lambda _: handler.recorder(), range(4))}) == 1

@@ -12,7 +12,7 @@ from gilscope.toolkit.race.conflicts.naming.referrers import Referrers
 from gilscope.toolkit.race.conflicts.naming.variables import Naming, container_text, enclosing_class
 from gilscope.toolkit.race.conflicts.source_context import Sources
 from gilscope.toolkit.race.site import SiteInfo
-from tests.race.fakes.engine import FakeCore, Program
+from tests.race.fakes.program import FakeCore, Program
 
 
 def site(text, op="attr_read", key="", function="<module>", path="/src/jobs.py"):

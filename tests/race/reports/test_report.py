@@ -14,7 +14,7 @@ from gilscope.toolkit.race.report.model import Held
 from gilscope.toolkit.race.report.settings import Suppression
 from gilscope.toolkit.race.site import Flag, Kind
 from tests.faults.damage import at, kind_of, places
-from tests.race.fakes.engine import Program
+from tests.race.fakes.program import Program
 from tests.race.fakes.report import frame, make_access
 
 SOURCE = """
@@ -67,7 +67,7 @@ def test_the_missing_lock_is_told_by_all_places_of_the_variable(program):
 def test_processes_of_one_run_are_merged(program, tmp_path):
     conflicts(program, ["add"])
     program.core.told = dict.fromkeys(program.core.told, 5)
-    program.engine.finish()
+    program.handler.finish()
     [file] = program.spool.iterdir()
     file.with_name("other.jsonl").write_bytes(file.read_bytes())
     report = program.report()
@@ -144,7 +144,7 @@ def test_what_stands_in_the_place_of_the_records_is_told_and_not_waited_for(prog
 def test_whatever_a_program_writes_into_its_records_is_told_and_costs_no_report(program):
     program.core.stacks[0] = ((str(program.path), 4, "Ledger.add"),)
     conflicts(program, ["add"])
-    program.engine.finish()
+    program.handler.finish()
     (file,) = program.spool.glob("*.jsonl")
     whole = [json.loads(line) for line in file.read_text().splitlines()]
     assert {record["t"] for record in whole} == {"process", "race", "finish"}
@@ -193,7 +193,7 @@ def test_comments_that_suppress_nothing_or_give_no_reason(program):
     program.site("idle", "stop =", "stop", "global_write", "stop", note="never")
     program.site("bare", "return", "self.counts[word]", "item_read", "", note="")
     program.tell(("add", Kind.WRITE), ("bare", Kind.READ), {}, "item", "the")
-    program.engine.finish()
+    program.handler.finish()
     report = program.report()
     mine = [text for text in report.unused_suppressions if "ledger.py" in text]
     assert mine == ["ledger.py:18: `# race: ok` suppresses nothing in this run"]

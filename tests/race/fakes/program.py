@@ -59,7 +59,7 @@ class Program:
         self.spool = folder / "spool"
         self.spool.mkdir(exist_ok=True)
         self.threads = {1: ("thread-1", ((str(self.path), 1, "<module>"),)), 2: ("thread-2", ())}
-        self.engine = ConflictHandler(self.core, str(self.spool), lambda uid: self.threads[uid],
+        self.handler = ConflictHandler(self.core, str(self.spool), lambda uid: self.threads[uid],
                              {"root": str(folder), "target": name, "build": "3.14t"})
 
     def line_of(self, fragment, occurrence=1):
@@ -100,12 +100,12 @@ class Program:
         return (thread, self.numbers[label], int(kind), context, tuple(locks), opened)
 
     def tell(self, first, second, owner, part, key, sort="order", value=NO_VALUE):
-        """Tell the engine of a conflict: `first` and `second` are the arguments of `access`."""
+        """Tell the handler of a conflict: `first` and `second` are the arguments of `access`."""
         first = self.access(first[0], *first[1:2], thread=1, **(first[2] if len(first) > 2 else {}))
         second = self.access(second[0], *second[1:2], thread=2, **(second[2] if len(second) > 2 else {}))
         pair = (first[1], second[1])
         self.core.told[pair] = self.core.told.get(pair, 0) + 1
-        return self.engine.on_conflict((sort, owner, part, key, first, second, value))
+        return self.handler.on_conflict((sort, owner, part, key, first, second, value))
 
     def report(self, **options):
         from gilscope.toolkit.race.report.gather import load
