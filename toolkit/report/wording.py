@@ -23,7 +23,7 @@ from gilscope.toolkit.report.document import (
 )
 from gilscope.toolkit.report.table.judgement import gains_nothing, judge
 from gilscope.toolkit.stats.words import MARGIN
-from gilscope.toolkit.units import format_bytes, format_seconds
+from gilscope.toolkit.units import format_bytes, format_seconds, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -193,7 +193,7 @@ def percent_text(share: float, *, digits: int = 1) -> str:
     least = 10.0**-digits
     if 0 < share * 100 < least:
         return f"<{least:g} %"
-    return f"{share * 100:.{digits}f} %"
+    return percent(share, digits)
 
 
 def estimate_text(estimate: Estimate) -> str:
