@@ -20,11 +20,12 @@ PYTEST = -m pytest -n 3 --dist worksteal
 
 # What the oldest Python at hand runs, too, as the Python that runs gilscope: all commands, without the other builds.
 OLDEST_TESTS = tests/test_*.py tests/builds tests/commands tests/gil tests/measure tests/report tests/stats \
-	tests/evaluate/requirements tests/evaluate/verdict tests/race/reports tests/race/rewriting
+	tests/evaluate/probes tests/evaluate/requirements tests/evaluate/test_answer.py \
+	tests/evaluate/test_next_steps.py tests/evaluate/views tests/race/reports tests/race/rewriting
 ON_OLDEST = if [ -x .venv-oldest/bin/python ]; then echo "testing with the oldest Python at hand" && \
 	.venv-oldest/bin/python $(PYTEST) --part $(1) -q -r fE $(if $(findstring tests,$(ARGS)),,$(OLDEST_TESTS)) $(ARGS); fi
 
-.PHONY: help setup pair test test-all test-faults bench docs lint type clean
+.PHONY: help setup lock pair test test-all test-faults bench docs lint type clean
 
 help:
 	@echo 'make bench [ARGS=...]  set up, get a pair of builds if there is none, measure (gilscope run --quick)'
@@ -32,6 +33,7 @@ help:
 	@echo 'make test-all          the same, then all others (half an hour), these with both; ARGS=... likewise'
 	@echo 'make test-faults       damage, junk, full disks, odd places: other cases each time; SEED=N draws the same ones again'
 	@echo 'make setup             make .venv with everything a developer needs'
+	@echo 'make lock              lock the newest versions of all that set-up installs, in constraints.txt; then make test'
 	@echo 'make pair              get a GIL and a free-threaded build of one source, if there is none'
 	@echo 'make docs              docs/ as a site in docs/_build/html; every warning is an error'
 	@echo 'make lint              ruff'
@@ -40,6 +42,15 @@ help:
 
 setup:
 	@$(BOOTSTRAP) dev
+
+# One file for all Pythons that run gilscope: versions with markers.  Users get the lower bounds of pyproject.toml.
+# uv goes into a folder of its own: beside gilscope it would become the installer that gilscope takes.
+lock:
+	@$(BOOTSTRAP) ''
+	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && $(VENV)/python -m pip install -q --target "$$folder" uv && \
+	"$$folder/bin/uv" pip compile pyproject.toml --group dev --all-extras --universal --python-version 3.12 \
+		--upgrade --no-annotate --custom-compile-command 'make lock' --quiet --output-file constraints.txt && \
+	git diff --stat constraints.txt
 
 pair:
 	@$(BOOTSTRAP) ''

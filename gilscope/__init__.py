@@ -1,8 +1,8 @@
-"""gilscope: what CPython's ways to run in parallel are worth, in numbers that can be believed.
+"""gilscope measures what CPython's ways to run in parallel are worth, and finds data races.
 
 `gilscope.race` checks a piece of a program for data races: `with gilscope.race.watch() as report:` and
-`@gilscope.race.checked`.  The rest is the command `gilscope`.  The folders beside this file are links to `toolkit`,
-`workloads` and `runners` of the repository, so that one name is installed and nothing of a user's is shadowed.
+`@gilscope.race.checked`.  Everything else is in the command `gilscope`.  The folders beside this file are links to
+`toolkit`, `workloads` and `runners` of the repository: only one name is installed, which shadows no package of a user.
 
 PYTEST_DONT_REWRITE: a program checked by `gilscope race` may be pytest, which would warn that this is imported already.
 """

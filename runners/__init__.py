@@ -1,1 +1,1 @@
-"""How work is run: one module per concurrency model."""
+"""The runners: one module for each concurrency model."""

@@ -1,4 +1,4 @@
-"""What the workers of one process can share: one object per pool, every task's second argument."""
+"""Objects that the workers of one process can share: one per pool, the second argument of every task."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 IN_PROCESS: frozenset[Shared] = frozenset({"counter", "dict", "list", "object"})
 
 
-class Counter:
+class SharedCounter:
     """A number and the lock that belongs to it."""
 
     def __init__(self) -> None:
@@ -30,4 +30,4 @@ def make_shared(kind: Shared | None) -> Any:
     """Return a new object of that kind, or None for None."""
     if kind is None:
         return None
-    return {"counter": Counter, "dict": dict, "list": list, "object": PlainObject}[kind]()
+    return {"counter": SharedCounter, "dict": dict, "list": list, "object": PlainObject}[kind]()

@@ -1,4 +1,4 @@
-"""Closing a pool under a deadline, whatever ended its use."""
+"""Close a pool within a deadline, whatever ended its use."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from concurrent.futures import Executor
 
-CLOSE_SECONDS = 10.0  # enough for workers that are idle or finish a task; nobody waits longer for a lost one
-HURRY_SECONDS = 1.0   # after Ctrl-C or SystemExit: the user has asked to leave
+CLOSE_SECONDS = 10.0  # enough for workers that are idle or finish a task; waiting longer for a hung one is useless
+HURRY_SECONDS = 1.0   # after Ctrl-C or SystemExit, as the user wants to leave
 
 
 @contextmanager
 def closing(close: Callable[[float], None]) -> Iterator[None]:
-    """Call `close(seconds)` on the way out, with less patience after Ctrl-C.
+    """Call `close(seconds)` on exit, with a shorter deadline after Ctrl-C.
 
     Raises:
         TeardownError: from `close`; when an exception is on its way already, it becomes a note on that.
@@ -36,7 +36,7 @@ def closing(close: Callable[[float], None]) -> Iterator[None]:
 
 
 def shut_down(executor: Executor, seconds: float) -> bool:
-    """Drop what waits in an executor and join its workers; return whether they ended in time.
+    """Cancel pending work of an executor and join its workers; return True if they ended in time.
 
     `Executor.shutdown` knows no deadline, so it runs on a thread that can be left behind.
     """

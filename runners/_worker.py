@@ -1,4 +1,4 @@
-"""What runs inside a worker: an interpreter's loop, a process's set-up, and the tasks that every pool needs.
+"""Code that runs inside a worker: an interpreter's loop, a process's set-up, and the tasks that every pool needs.
 
 Each worker interpreter and process imports this module afresh, and that is counted as the runner's start-up:
 it imports only what a bare interpreter has loaded already, and the C half of pickle.
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 PROTOCOL = 5       # pickle's; the first with framing for large objects, in every CPython we run on
 LENGTH_BYTES = 8   # a frame is its length, little-endian, then its bytes
 SMALL_FRAME = 4096  # below, one copy is cheaper than a second system call (PIPE_BUF is 4096 on Linux)
-READY = b""        # what a loop sends before its first task
+READY = b""        # a loop sends it before its first task
 MEET_SECONDS = 300.0  # 3.13t takes seconds to start a process on a busy machine
 
-_shared: Any = None    # process workers: what the pool's tasks share
-_barrier: Any = None   # process workers: where all of a pool meet
+_shared: Any = None    # process workers: the object that the pool's tasks share
+_barrier: Any = None   # process workers: the barrier of all workers of a pool
 
 
 def send(fd: int, frame: bytes) -> None:
@@ -60,14 +60,14 @@ def loop(requests: int, replies: int) -> None:
         while (request := receive(requests)) is not None:
             send(replies, answer(request, tasks))
     except BrokenPipeError:
-        return  # the pool was given up while a task ran; nobody waits for its result
+        return  # the pool was abandoned while a task ran; its result is not needed
 
 
 def answer(request: bytearray, tasks: dict[tuple[str, str], Callable[[Any], Any]]) -> bytes:
-    """Return the reply to one request; `tasks` remembers the functions found so far."""
+    """Return the reply to one request; `tasks` caches the functions found so far."""
     try:
         module, qualname, payload = loads(request)
-        request.clear()  # a large payload must not be held twice while its task runs
+        request.clear()  # a large payload must not be in memory twice while its task runs
         task = tasks.get((module, qualname))
         if task is None:
             task = tasks[module, qualname] = find_task(module, qualname)
@@ -87,7 +87,7 @@ def find_task(module: str, qualname: str) -> Callable[[Any], Any]:
 
 
 def describe(error: BaseException) -> tuple[str, str, str, bytes | None]:
-    """Return what can travel of an exception: type name, message, traceback, itself when it pickles."""
+    """Return the parts of an exception that can be sent: type name, message, traceback, and its pickle if possible."""
     import traceback  # noqa: PLC0415 - costs as much as all the rest, and most workers never fail
 
     kind = type(error)
@@ -101,32 +101,32 @@ def describe(error: BaseException) -> tuple[str, str, str, bytes | None]:
 
 
 def set_path(path: list[str]) -> None:
-    """Make a fresh interpreter find what the main one finds."""
+    """Give a fresh interpreter the import path of the main one."""
     import sys  # noqa: PLC0415 - sent as bare code, without this module's names
 
     sys.path[:] = path
 
 
 def meet_by_pipe(arrived: int, leave: int) -> None:
-    """Say that this worker is up, then wait until all are."""
+    """Report that this worker is up, then wait until all are."""
     os.write(arrived, b".")
     os.read(leave, 1)
 
 
 def join_pool(barrier: Any, shared: Any) -> None:
-    """Set a process worker up; the pool's initializer."""
+    """Set up a process worker; the pool's initializer."""
     global _barrier, _shared  # a worker process belongs to one pool
     _barrier, _shared = barrier, shared
 
 
 def meet_at_barrier(_payload: None = None) -> int:
-    """Wait in a process worker until all of its pool are up; return the process id."""
+    """Wait in a process worker until all workers of its pool are up; return the process id."""
     _barrier.wait(MEET_SECONDS)
     return os.getpid()
 
 
 def call_shared(task: Callable[[Any, Any], Any], payload: Any) -> Any:
-    """Run a task in a process worker with what its pool shares."""
+    """Run a task in a process worker with the shared object of its pool."""
     return task(payload, _shared)
 
 

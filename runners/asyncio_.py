@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gilscope.runners._shared_objects import IN_PROCESS, make_shared
+from gilscope.runners.base import Appearance, Runner
 
 if TYPE_CHECKING:
     import asyncio
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class AsyncioPool:
-    """An event loop, and how many tasks may be in flight on it."""
+    """An event loop with a limit of tasks in flight."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop, in_flight: int, shared: Any) -> None:
         self._loop = loop
@@ -26,7 +27,7 @@ class AsyncioPool:
     def map(self, task: Task, payloads: Sequence[Payload]) -> list[Result]:
         """Run every payload on the loop, return the results in order, raise the first task's exception."""
         run = self._overlap if inspect.iscoroutinefunction(task) else self._one_by_one
-        # Not Runner.run: its SIGINT handler only cancels, which a sync task would not notice before its end.
+        # Runner.run is not used: its SIGINT handler only cancels, which a sync task would not notice before its end.
         return self._loop.run_until_complete(run(task, payloads))
 
     async def _one_by_one(self, task: Task, payloads: Sequence[Payload]) -> list[Result]:
@@ -51,15 +52,16 @@ class AsyncioPool:
             raise
 
 
-class AsyncioRunner:
-    """Run tasks on one event loop; `workers` is how many are in flight."""
+class AsyncioRunner(Runner):
+    """Run tasks on one event loop; `workers` is the number of tasks in flight."""
 
     name = "asyncio"
     summary = "one event loop: async forms overlap, sync forms run one after another"
     awaits = True
     shares: frozenset[Shared] = IN_PROCESS
     parallel = False
-    gil: bool | None = None
+    effort = 7
+    appearance = Appearance("#E69F00", "v", "dash-dots", "\\\\\\\\")
 
     def unavailable(self) -> str | None:
         """Return None: this runs everywhere."""
@@ -67,7 +69,7 @@ class AsyncioRunner:
 
     @contextmanager
     def pool(self, workers: int, shared: Shared | None = None) -> Iterator[AsyncioPool]:
-        """Open an event loop that has run once; close it with whatever is left on it."""
+        """Open an event loop that has run once; close it with all its remaining tasks."""
         import asyncio  # noqa: PLC0415 - 24 ms, which the catalog's other runners need not pay
 
         with asyncio.Runner() as runner:

@@ -1,9 +1,9 @@
-"""What a runner is: a concurrency model in its closed form; a pool is its open form."""
+"""The interfaces of a runner, a concurrency model, and of a pool, its open form."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol
 
 if TYPE_CHECKING:
     from contextlib import AbstractContextManager
@@ -12,6 +12,22 @@ Shared = Literal["counter", "dict", "list", "object"]
 Payload = Any
 Result = Any
 Task = Callable[..., Any]
+Dash = Literal["solid", "dashes", "dots", "dash-dot", "short dashes", "dash-dots"]
+
+HARDEST = 9   # the effort of a model that no advice prefers for its simplicity
+
+
+class Appearance(NamedTuple):
+    """The appearance of a model in pages and figures: distinct in colour and in form, for print without colours.
+
+    Colours are of Okabe & Ito (2008), "Color Universal Design", https://jfly.uni-koeln.de/color/; related models share
+    one and differ in the marker.
+    """
+
+    colour: str            # "#RRGGBB"
+    marker: str            # matplotlib's letter; `toolkit/site/charts` has a shape for each
+    dash: Dash = "solid"   # of lines
+    hatch: str = ""        # of bars, in matplotlib's signs
 
 
 class Pool(Protocol):
@@ -22,17 +38,41 @@ class Pool(Protocol):
 
 
 class Runner(Protocol):
-    """A concurrency model."""
+    """A concurrency model with everything that the toolkit says of it; its place in `RUNNERS` is its place in tables.
+
+    Attributes:
+        name: The name on the command line, in tables and in stored runs.
+        summary: One line for `gilscope list`.
+        parallel: True if its workers can run Python code on more than one core at once.
+        awaits: True if it takes the async form of a task where there is one; its workers are then tasks in flight.
+        shares: The objects that its workers can share.
+        gil: True: the GIL must be on; False: it must be off; None: either.
+        isolated: True if its workers are interpreters with a GIL of their own, where modules must be able to load.
+        pickles: True if tasks and results reach it as pickles.
+        family: The name that variants of one model share: `--models FAMILY` selects them all, and figures draw them
+            alike.  Empty: the model's own name.
+        package: The requirement that it has beside the standard library, for an installer; then it takes part only when
+            named.
+        effort: How much of a program changes to use it, from 1 (threads in place); advice prefers the least of several
+            models that are equally fast.
+        appearance: Its colour and mark; None: drawn as any model that has none of its own.
+    """
 
     name: str
-    summary: str                   # one line for `gilscope list`
-    awaits: bool                   # takes the async form of a task when there is one
-    shares: frozenset[Shared]      # what its workers can share
-    parallel: bool                 # can its workers use more than one core at once for Python code
-    gil: bool | None               # True: the GIL must be on; False: it must be off; None: either
+    summary: str
+    parallel: bool
+    awaits: bool = False
+    shares: frozenset[Shared] = frozenset()
+    gil: bool | None = None
+    isolated: bool = False
+    pickles: bool = False
+    family: str = ""
+    package: str = ""
+    effort: int = HARDEST
+    appearance: Appearance | None = None
 
     def unavailable(self) -> str | None:
-        """Return why this build, as this process runs it, cannot use the model, or None when it can."""
+        """Return the reason why this build, as this process runs it, cannot use the model, or None."""
 
     def pool(self, workers: int, shared: Shared | None = None) -> AbstractContextManager[Pool]:
         """Return a context manager whose entry starts every worker and waits until each is ready."""

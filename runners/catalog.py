@@ -1,11 +1,11 @@
-"""Every runner there is, in the order that tables show them."""
+"""Every runner, in the order of tables and legends; a new one is a class in a file of its own and a line here."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from gilscope.runners.asyncio_ import AsyncioRunner
-from gilscope.runners.dask_ import DASK, DASK_THREADS, PACKAGE
+from gilscope.runners.dask_ import DASK, DASK_THREADS
 from gilscope.runners.interpreter_pool import InterpreterPoolRunner
 from gilscope.runners.processes import FORK, FORKSERVER, SPAWN
 from gilscope.runners.serial import SerialRunner
@@ -20,8 +20,8 @@ RUNNERS: tuple[Runner, ...] = (
     SPAWN, FORKSERVER, FORK, AsyncioRunner(), DASK, DASK_THREADS,
 )
 
-# What runners need beside the standard library, as an installer is asked for it: they take part only when named.
-PACKAGES: dict[str, str] = {DASK.name: PACKAGE, DASK_THREADS.name: PACKAGE}
+# Requirements of runners that need more than the standard library.
+PACKAGES: dict[str, str] = {runner.name: runner.package for runner in RUNNERS if runner.package}
 
 
 def find(name: str) -> Runner:

@@ -1,4 +1,4 @@
-"""dask.distributed as it comes: a scheduler in this process, and workers that it sends the tasks to.
+"""dask.distributed with its defaults: a scheduler in this process, and workers that it sends the tasks to.
 
 One pool, two runners: `dask` has worker processes with one thread each, `dask-threads` one worker with all threads in
 this process, which pays where there is no GIL.  They alone need packages, and only a process that uses them imports
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.runners import _worker
 from gilscope.runners._shared_objects import IN_PROCESS, make_shared
 from gilscope.runners._teardown import closing, start_closing
+from gilscope.runners.base import Appearance, Runner
 from gilscope.runners.errors import TeardownError
 from gilscope.runners.processes import kill_children, name_semaphores, without_main
 from gilscope.runners.threads import is_gil_enabled
@@ -27,19 +28,17 @@ if TYPE_CHECKING:
 
     from gilscope.runners.base import Payload, Result, Shared, Task
 
-PACKAGE = "distributed>=2025.9"
 KILLED_SECONDS = 5.0   # for the cluster to notice that its workers were killed
 
-# What a task does to its worker is its own result: it is not tried again elsewhere.
+# If a task kills its worker, that is its result: it is not retried elsewhere.
 _CONFIG = {"distributed.scheduler.allowed-failures": 0}
-# No dashboard.  The scheduler serves HTTP all the same; on its usual port, clusters side by side would be in each
-# other's way.
+# No dashboard.  The scheduler serves HTTP in any case; on its default port, clusters side by side would collide.
 _OPTIONS: dict[str, Any] = {
     "dashboard_address": None, "scheduler_kwargs": {"dashboard_address": "127.0.0.1:0"}, "memory_limit": 0}
 
 
 class ExitError(Exception):
-    """A task raised what would end its worker, or the event loop that it shares with all others; holds it."""
+    """Wraps an exception of a task that would end its worker, or the event loop that all tasks share."""
 
 
 class DaskPool:
@@ -57,7 +56,7 @@ class DaskPool:
             distributed.KilledWorker: a worker died.
         """
         if task is _worker.gil_state and self._processes:
-            # The scheduler may give one worker two of them.
+            # The scheduler may send two of them to one worker.
             return list(self._client.run(_worker.gil_state).values())
         run = partial(run_task, partial(_worker.call_shared, task) if self._shares else task)
         # Not pure: equal payloads would be one task.
@@ -65,27 +64,30 @@ class DaskPool:
         failure = None
         try:
             results: list[Result] = self._client.gather(futures)
-        except Exception as error:  # noqa: BLE001 - whatever a task raises, or what became of its worker
+        except Exception as error:  # noqa: BLE001 - any exception of a task or a failure of its worker
             failure = _first_failure(futures) or error
         if failure is not None:
-            raise failure   # here, where its own cause and context stay
+            raise failure   # outside the handler, so that its own cause and context stay
         return results
 
-class DaskRunner:
+
+class DaskRunner(Runner):
     """Run tasks on a local cluster."""
 
-    awaits = False
+    parallel = True
+    pickles = True
+    package = "distributed>=2025.9"
 
-    def __init__(self, *, name: str, processes: bool, summary: str) -> None:
+    def __init__(self, *, name: str, processes: bool, summary: str, appearance: Appearance) -> None:
         self.name = name
         self.summary = summary
         self.processes = processes
-        self.parallel = True
-        self.gil: bool | None = None if processes else False
-        self.shares: frozenset[Shared] = frozenset() if processes else IN_PROCESS
+        self.gil = None if processes else False
+        self.shares = frozenset() if processes else IN_PROCESS
+        self.appearance = appearance
 
     def unavailable(self) -> str | None:
-        """Return why this build, as this process runs it, cannot use it, or None."""
+        """Return the reason why this build, as this process runs it, cannot use it, or None."""
         if self.gil is False and is_gil_enabled():
             return "the GIL is enabled in this process"
         if find_spec("distributed") is None:
@@ -125,7 +127,7 @@ class DaskRunner:
 
 
 def run_task(task: Task, payload: Payload) -> Result:
-    """Run a task in a worker; what would end the worker is an error like others."""
+    """Run a task in a worker; an exception that would end the worker becomes an ordinary error."""
     try:
         return task(payload)
     except (SystemExit, KeyboardInterrupt) as left:
@@ -133,7 +135,7 @@ def run_task(task: Task, payload: Payload) -> Result:
 
 
 def _first_failure(futures: Sequence[Any]) -> BaseException | None:
-    """Return what the first of the futures that fails was ended by; waits for those before it."""
+    """Return the exception of the first failed future; wait for those before it."""
     for future in futures:
         error: BaseException | None = future.exception()
         if error is not None:
@@ -143,7 +145,7 @@ def _first_failure(futures: Sequence[Any]) -> BaseException | None:
 
 @contextmanager
 def _settings() -> Iterator[None]:
-    """Have a folder of our own for what workers keep, and no advice: what is measured is what it advises against."""
+    """Use a temporary folder for the workers' files, and silence advice against what is measured on purpose."""
     from tempfile import TemporaryDirectory  # noqa: PLC0415 - see above
 
     import dask  # noqa: PLC0415 - likewise
@@ -189,6 +191,8 @@ def _close(opened: list[Any], not_ours: set[BaseProcess], seconds: float) -> Non
 
 
 DASK = DaskRunner(
-    name="dask", processes=True, summary="dask.distributed, a local cluster of processes with one thread each")
+    name="dask", processes=True, summary="dask.distributed, a local cluster of processes with one thread each",
+    appearance=Appearance("#CC79A7", "X", "dashes", "--"))
 DASK_THREADS = DaskRunner(
-    name="dask-threads", processes=False, summary="dask.distributed, one worker with all threads, GIL off")
+    name="dask-threads", processes=False, summary="dask.distributed, one worker with all threads, GIL off",
+    appearance=Appearance("#D55E00", "d", "short dashes", "||"))

@@ -1,14 +1,14 @@
-"""What goes wrong in a pool that is not the task's own exception."""
+"""Errors of a pool, as opposed to exceptions of its tasks."""
 
 from __future__ import annotations
 
 
 class WorkerError(Exception):
-    """A worker ended, could not start, or failed with an exception that could not travel; names the cause."""
+    """A worker ended, could not start, or failed with an exception that could not be sent; names the cause."""
 
 
 class TeardownError(Exception):
-    """Something of a pool outlived its deadline.
+    """A part of a pool outlived its deadline.
 
     The process still has it (a thread, an interpreter), so it can neither start another pool nor leave in the
     ordinary way: leave by `os._exit`, after everything worth keeping is flushed.

@@ -1,4 +1,4 @@
-"""The standard library's InterpreterPoolExecutor as it comes: what one gets on 3.14 and newer."""
+"""The standard library's InterpreterPoolExecutor with its defaults, from 3.14 on."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.runners import _worker
 from gilscope.runners._teardown import close_threads, closing
+from gilscope.runners.base import Appearance, Runner
 from gilscope.runners.errors import WorkerError
 
 if TYPE_CHECKING:
@@ -20,8 +21,8 @@ if TYPE_CHECKING:
 
     from gilscope.runners.base import Payload, Result, Shared, Task
 
-START_SECONDS = 120.0  # an interpreter takes 10 ms; far more beside busy processes
-CHECK_SECONDS = 0.05   # how late a failed start is noticed
+START_SECONDS = 120.0  # an interpreter takes 10 ms, far longer beside busy processes
+CHECK_SECONDS = 0.05   # interval between checks for a failed start
 
 
 class InterpreterPool:
@@ -32,23 +33,24 @@ class InterpreterPool:
 
     def map(self, task: Task, payloads: Sequence[Payload]) -> list[Result]:
         """Run every payload, return the results in order, raise the first task's exception."""
-        # A function that seems to use no globals travels as bare code; 3.14 and 3.15 overlook those that only its
-        # generator expressions use, and it fails with NameError.  Within a partial it travels by its name.
+        # A function that seems to use no globals is sent as bare code; 3.14 and 3.15 overlook globals that only its
+        # generator expressions use, and it fails with NameError.  Inside a partial it is sent by name.
         return list(self._executor.map(partial(task), payloads))
 
 
-class InterpreterPoolRunner:
+class InterpreterPoolRunner(Runner):
     """Run tasks in the standard interpreter pool."""
 
     name = "interpreter-pool"
     summary = "the standard library's InterpreterPoolExecutor, 3.14+"
-    awaits = False
-    shares: frozenset[Shared] = frozenset()
     parallel = True
-    gil: bool | None = None
+    isolated = True
+    pickles = True
+    effort = 3
+    appearance = Appearance("#009E73", "<", "short dashes", "**")
 
     def unavailable(self) -> str | None:
-        """Return why there is no such executor here, or None."""
+        """Return the reason why there is no such executor here, or None."""
         import concurrent.futures  # noqa: PLC0415 - see `_executor_class`
 
         if hasattr(concurrent.futures, "InterpreterPoolExecutor"):
@@ -83,7 +85,7 @@ def _executor_class() -> Any:
 def _start_all(executor: Executor, workers: int) -> None:
     from concurrent.futures import wait  # noqa: PLC0415 - see `_executor_class`
 
-    # A thread with its interpreter starts per submission unless one is idle; none is while all wait together.
+    # A thread with its interpreter starts per submission unless one is idle; none is idle while all wait together.
     arrived, arrive = os.pipe()
     leave, let_leave = os.pipe()
     started = [executor.submit(_worker.meet_by_pipe, arrive, leave) for _ in range(workers)]
@@ -91,7 +93,7 @@ def _start_all(executor: Executor, workers: int) -> None:
         _await_arrivals(arrived, started)
     finally:
         os.write(let_leave, b"." * workers)
-        # A descriptor that a worker may still use is left open: its number could be somebody else's by then.
+        # A descriptor that a worker may still use stays open: its number could be reused otherwise.
         if not wait(started, START_SECONDS).not_done:
             for fd in (arrived, arrive, leave, let_leave):
                 os.close(fd)
@@ -106,7 +108,7 @@ def _await_arrivals(arrived: int, started: list[Future[None]]) -> None:
         for _ in started:
             while not selector.select(CHECK_SECONDS):
                 failures = [future.exception() for future in started if future.done()]
-                if failures:  # none can be done before all have met
+                if failures:  # a worker is only done before all have met if it failed
                     raise WorkerError(f"an interpreter could not start: {failures[0]}") from failures[0]
                 if monotonic() > deadline:
                     raise WorkerError(f"the interpreters did not all start within {START_SECONDS:g} s")

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.runners import _worker
 from gilscope.runners._teardown import closing, shut_down
+from gilscope.runners.base import Appearance, Runner
 from gilscope.runners.errors import TeardownError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from gilscope.runners.base import Payload, Result, Shared, Task
 
 KILLED_SECONDS = 5.0  # for the executor to notice that its workers were killed
-OURS = "gilscope-"    # what our temporary folders begin with
+OURS = "gilscope-"    # prefix of our temporary folders
 
 
 class ProcessCounter:
@@ -39,7 +40,7 @@ class ProcessCounter:
 
     @property
     def value(self) -> int:
-        """Return the number now."""
+        """Return the current number."""
         return int(self._number.value)
 
     @value.setter
@@ -64,21 +65,23 @@ class ProcessPool:
         return list(self._executor.map(run, payloads, chunksize=1))
 
 
-class ProcessesRunner:
-    """Run tasks in processes that one start method made."""
+class ProcessesRunner(Runner):
+    """Run tasks in processes started by one start method."""
 
-    awaits = False
     shares: frozenset[Shared] = frozenset({"counter"})
     parallel = True
-    gil: bool | None = None
+    pickles = True
+    family = "processes"
+    appearance = Appearance("#CC79A7", "D", "dash-dot", "xxxx")
 
-    def __init__(self, method: str, summary: str) -> None:
+    def __init__(self, method: str, summary: str, *, effort: int) -> None:
         self.name = f"processes-{method}"
         self.method = method
         self.summary = summary
+        self.effort = effort
 
     def unavailable(self) -> str | None:
-        """Return why this system cannot start processes that way, or None."""
+        """Return the reason why this system lacks the start method, or None."""
         import multiprocessing  # noqa: PLC0415 - see above
 
         if self.method in multiprocessing.get_all_start_methods():
@@ -113,7 +116,7 @@ class ProcessesRunner:
 
 
 def _start_all(executor: ProcessPoolExecutor, workers: int) -> None:
-    # A process starts per submission unless one is idle; none is while all wait for each other.
+    # A process starts per submission unless one is idle; none is idle while all wait for each other.
     with without_main():
         for future in [executor.submit(_worker.meet_at_barrier) for _ in range(workers)]:
             future.result()
@@ -139,7 +142,7 @@ def _close(executor: ProcessPoolExecutor, not_ours: set[BaseProcess], seconds: f
 
 
 def kill_children(not_ours: set[BaseProcess]) -> None:
-    """Kill the processes that multiprocessing has started in this one, but for those in `not_ours`."""
+    """Kill the processes that multiprocessing has started in this one, except those in `not_ours`."""
     import multiprocessing  # noqa: PLC0415 - see above
 
     for child in set(multiprocessing.active_children()) - not_ours:
@@ -148,7 +151,7 @@ def kill_children(not_ours: set[BaseProcess]) -> None:
 
 
 def name_semaphores() -> None:
-    """Name the semaphores that multiprocessing makes from now on after our temporary folder, where we have one.
+    """Name further semaphores of multiprocessing after our temporary folder, if there is one.
 
     By that name gilscope finds what was left of those that were killed.  multiprocessing has no other way to say it;
     workers take it over from their parent.  On Linux alone: elsewhere names must be short, and nothing lists them.
@@ -162,6 +165,6 @@ def name_semaphores() -> None:
         config["semprefix"] = f"/{folder}"
 
 
-SPAWN = ProcessesRunner("spawn", "ProcessPoolExecutor, each worker a new Python")
-FORKSERVER = ProcessesRunner("forkserver", "ProcessPoolExecutor, each worker forked from a clean server")
-FORK = ProcessesRunner("fork", "ProcessPoolExecutor, each worker forked from the caller")
+SPAWN = ProcessesRunner("spawn", "ProcessPoolExecutor, each worker a new Python", effort=5)
+FORKSERVER = ProcessesRunner("forkserver", "ProcessPoolExecutor, each worker forked from a clean server", effort=4)
+FORK = ProcessesRunner("fork", "ProcessPoolExecutor, each worker forked from the caller", effort=6)

@@ -1,4 +1,4 @@
-"""One worker and no pool: the calling thread, the baseline that every speedup needs."""
+"""One worker and no pool: the calling thread, the baseline of every speedup."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from gilscope.runners._shared_objects import IN_PROCESS, make_shared
+from gilscope.runners.base import Appearance, Runner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,15 +25,14 @@ class SerialPool:
         return [task(payload, *self._rest) for payload in payloads]
 
 
-class SerialRunner:
+class SerialRunner(Runner):
     """Run tasks one after another in the calling thread."""
 
     name = "serial"
     summary = "one after another in the calling thread: the baseline"
-    awaits = False
     shares: frozenset[Shared] = IN_PROCESS
     parallel = False
-    gil: bool | None = None
+    appearance = Appearance("#222222", "p", "solid", "||||")
 
     def unavailable(self) -> str | None:
         """Return None: this runs everywhere."""

@@ -20,6 +20,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.runners import _interpreters, _worker
 from gilscope.runners._teardown import closing
+from gilscope.runners.base import Appearance, Runner
 from gilscope.runners.errors import RemoteTraceback, TeardownError, WorkerError
 
 if TYPE_CHECKING:
@@ -28,11 +29,11 @@ if TYPE_CHECKING:
     from gilscope.runners.base import Payload, Result, Shared, Task
 
 START_SECONDS = 120.0            # an interpreter takes 10 ms; 3.13t beside busy processes takes seconds
-STACK_BYTES = 16 * 1024 * 1024   # 3.12 and 3.13 run off a small stack before their recursion limit: SIGSEGV
+STACK_BYTES = 16 * 1024 * 1024   # 3.12 and 3.13 overflow a small stack before their recursion limit: SIGSEGV
 
 
 class SubinterpreterWorker:
-    """One interpreter, the host thread inside it, and the two pipes that reach it."""
+    """One interpreter, its host thread, and the two pipes to it."""
 
     def __init__(self) -> None:
         with ExitStack() as undo:
@@ -48,7 +49,7 @@ class SubinterpreterWorker:
         return self._replies
 
     def send(self, frame: bytes) -> None:
-        """Hand a request over.
+        """Send a request.
 
         Raises:
             WorkerError: the worker has ended.
@@ -70,17 +71,17 @@ class SubinterpreterWorker:
         return frame
 
     def let_go(self) -> None:
-        """Close this side's ends: an idle worker ends now, a busy one when it is to answer."""
+        """Close this side's ends: an idle worker ends now, a busy one when it answers."""
         os.close(self._requests)
         os.close(self._replies)
 
     def _host(self) -> None:
-        # The ends are closed before the interpreter: close() may wait for threads, and the caller must not.
+        # The ends are closed before the interpreter: its close() may wait for threads, and the caller must not wait.
         try:
             interpreter = _interpreters.create()
             try:
                 interpreter.exec(_bootstrap(self._request_end, self._reply_end))
-            except BaseException as error:  # noqa: BLE001 - told to the caller, who sees the pipes end
+            except BaseException as error:  # noqa: BLE001 - reported to the caller, which sees the pipes end
                 self.error = error
             finally:
                 self._close_far_ends()
@@ -104,7 +105,7 @@ class SubinterpreterWorker:
 
 
 class SubinterpreterPool:
-    """Interpreters that are up and reading."""
+    """Interpreters that are up and waiting for requests."""
 
     def __init__(self, workers: list[SubinterpreterWorker], selector: selectors.BaseSelector) -> None:
         self._workers = workers
@@ -123,7 +124,7 @@ class SubinterpreterPool:
         if self._interrupted:
             raise WorkerError("an earlier map was interrupted: this pool cannot be used again")
         batch = _Batch(task, payloads)
-        self._interrupted = True  # until every reply is in: a later map would take them for its own
+        self._interrupted = True  # until all replies are read: a later map would take them for its own
         for worker in self._workers:
             batch.send_next(worker)
         while batch.in_flight:
@@ -145,7 +146,7 @@ class _Batch:
         self.in_flight: dict[SubinterpreterWorker, int] = {}
 
     def send_next(self, worker: SubinterpreterWorker) -> None:
-        """Send an idle worker the next payload, unless there is none or a task has failed."""
+        """Send the next payload to an idle worker, unless there is none or a task has failed."""
         if self._failures or (following := next(self._todo, None)) is None:
             return
         index, payload = following
@@ -158,7 +159,7 @@ class _Batch:
         worker.send(request)
 
     def settle(self, worker: SubinterpreterWorker, reply: bytearray) -> None:
-        """Keep what a worker answered."""
+        """Store the answer of a worker."""
         index = self.in_flight.pop(worker)
         try:
             succeeded, outcome = loads(reply)  # from our own process
@@ -177,18 +178,19 @@ class _Batch:
         return self._results
 
 
-class SubinterpretersRunner:
+class SubinterpretersRunner(Runner):
     """Run tasks in interpreters with a GIL each that are entered once and stay."""
 
     name = "subinterpreters"
     summary = "long-lived interpreters with a GIL each, entered once"
-    awaits = False
-    shares: frozenset[Shared] = frozenset()
     parallel = True
-    gil: bool | None = None
+    isolated = True
+    pickles = True
+    effort = 8   # its workers are made by hand: the standard library has no such pool
+    appearance = Appearance("#009E73", "^", "dots", "....")
 
     def unavailable(self) -> str | None:
-        """Return why this build has no interpreters, or None."""
+        """Return the reason why this build has no interpreters, or None."""
         return _interpreters.unavailable()
 
     @contextmanager
@@ -232,7 +234,7 @@ def task_address(task: Task) -> tuple[str, str]:
 
 
 def rebuild_exception(kind: str, message: str, trace: str, pickled: bytes | None) -> BaseException:
-    """Return a task's exception, or a WorkerError that names it when it did not survive the journey."""
+    """Return a task's exception, or a WorkerError that names it if it could not be sent."""
     error: BaseException = WorkerError(f"a task raised {kind}, which does not pickle: {message}")
     if pickled is not None:
         try:
@@ -246,7 +248,7 @@ def rebuild_exception(kind: str, message: str, trace: str, pickled: bytes | None
 
 
 def _bootstrap(requests: int, replies: int) -> str:
-    # A fresh interpreter has the default path only, without what the script or its caller added.
+    # A fresh interpreter has only the default path, without additions of the script or its caller.
     path = [entry for entry in sys.path if isinstance(entry, str)]
     return (f"import sys\nsys.path[:] = {path!r}\n{_interpreters.PRELUDE}"
             f"from gilscope.runners import _worker\n_worker.loop({requests}, {replies})\n")

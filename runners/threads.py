@@ -1,4 +1,4 @@
-"""Threads of this process by ThreadPoolExecutor: one pool, and two runners that differ in what they promise.
+"""Threads of this process by ThreadPoolExecutor: one pool, and two runners that differ in their promise about the GIL.
 
 `threads` means that the GIL is on, `free-threaded` that it is off.  A free-threaded build offers both, and
 PYTHON_GIL decides.
@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.runners._shared_objects import IN_PROCESS, make_shared
 from gilscope.runners._teardown import close_threads, closing
+from gilscope.runners.base import Appearance, Runner
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -34,20 +35,21 @@ class ThreadPool:
         return list(self._executor.map(task, payloads, *self._rest))
 
 
-class ThreadsRunner:
+class ThreadsRunner(Runner):
     """Run tasks on threads, with the GIL on or off as promised."""
 
-    awaits = False
     shares: frozenset[Shared] = IN_PROCESS
 
-    def __init__(self, *, name: str, gil: bool, summary: str) -> None:
+    def __init__(self, *, name: str, gil: bool, summary: str, effort: int, appearance: Appearance) -> None:
         self.name = name
-        self.gil: bool | None = gil
+        self.gil = gil
         self.summary = summary
         self.parallel = not gil
+        self.effort = effort
+        self.appearance = appearance
 
     def unavailable(self) -> str | None:
-        """Return a reason when the GIL of this process is not as promised, or None."""
+        """Return the reason why the GIL of this process is not as promised, or None."""
         enabled = is_gil_enabled()
         if self.gil and not enabled:
             return "the GIL is disabled in this process: these would be free-threaded"
@@ -62,7 +64,7 @@ class ThreadsRunner:
         Raises:
             TeardownError: a task still ran when the deadline for closing was over.
         """
-        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - 4 ms, which others need not pay
+        from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415 - 4 ms, which other runners need not pay
 
         executor = ThreadPoolExecutor(workers)
         with closing(lambda seconds: close_threads(executor, seconds)):
@@ -71,21 +73,25 @@ class ThreadsRunner:
 
 
 def is_gil_enabled() -> bool:
-    """Return whether this process has a GIL now; always true before 3.13."""
+    """Return True if this process has a GIL now; always so before 3.13."""
     ask = getattr(sys, "_is_gil_enabled", None)
     return True if ask is None else bool(ask())
 
 
 def _start_all(executor: ThreadPoolExecutor, workers: int) -> None:
-    # The executor starts a thread per submission unless one is idle; none is while they wait for each other.
+    # The executor starts a thread per submission unless one is idle; none is idle while they wait for each other.
     barrier = threading.Barrier(workers)
     try:
         for future in [executor.submit(barrier.wait) for _ in range(workers)]:
             future.result()
     except BaseException:
-        barrier.abort()  # one could not start: the others must not wait for it
+        barrier.abort()  # a thread could not start, so the others must not wait for it
         raise
 
 
-THREADS = ThreadsRunner(name="threads", gil=True, summary="ThreadPoolExecutor with the GIL on")
-FREE_THREADED = ThreadsRunner(name="free-threaded", gil=False, summary="ThreadPoolExecutor with the GIL off")
+THREADS = ThreadsRunner(
+    name="threads", gil=True, summary="ThreadPoolExecutor with the GIL on",
+    effort=2, appearance=Appearance("#0072B2", "o", "solid", ""))
+FREE_THREADED = ThreadsRunner(
+    name="free-threaded", gil=False, summary="ThreadPoolExecutor with the GIL off",
+    effort=1, appearance=Appearance("#D55E00", "s", "dashes", "////"))

@@ -69,9 +69,9 @@ class RunMaker:
             own, cpu_own = (2.718281828 ** self.draw.gauss(0, sigma) for sigma in (self.noise, self.noise / 4))
             observations.append(Observation(
                 round=number, wall=(wall * shared * own,) * 3, cpu=(cpu * cpu_own,) * 3, loops=1,
-                evidence=BUSY if number < starved else QUIET, starved=number < starved, rss_bytes=int((pss + 9) * MIB),
-                pss_bytes=int(pss * MIB), gil_start=gil, gil_end=True if culprit else gil, gil_culprit=culprit,
-                tasks=tasks, metrics=tuple(metrics.items()),
+                evidence=BUSY if number < starved else QUIET, starved=number < starved, gil_start=gil,
+                gil_end=True if culprit else gil, gil_culprit=culprit, tasks=tasks, metrics=tuple(sorted({
+                    **metrics, "rss_bytes": int((pss + 9) * MIB), "pss_bytes": int(pss * MIB)}.items())),
             ))
         self.measurements.append(Measurement(cell=cell, observations=tuple(observations)))
 

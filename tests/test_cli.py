@@ -79,20 +79,20 @@ def call(*argv):
     (["run", "countdown", "--size", "huge"], ["--size"]),
     (["run", "countdown", "--quick", "--rigorous"], ["not allowed with"]),
     (["run", "countdown", "--payload", "1"], ["--payload is for a function of yours"]),
-    (["run", "mod:f"], ["say what mod:f is called with", "--payloads", "--payload"]),
+    (["run", "mod:f"], ["mod:f needs payloads", "--payloads", "--payload"]),
     (["run", "mod:f", "--payload", "1", "--payloads", "mod:p"], ["--payloads and --payload exclude each other"]),
     (["run", "mod:f", "--payload", "nonsense"], ["'nonsense' is not a Python literal", "\"'text'\""]),
     (["run", "mod.f", "--payload", "1"], ["'mod.f': a function of yours is named with a colon: mod:f"]),
     (["run", "countdown", "--rounds", "0"], ["from 1 on; `gilscope run --help` shows the options"]),
     (["run", "mod:f", "--payload", ""], ["argument --payload: it is empty"]),
-    (["run", "mod:f:g", "--payload", "1"], ["'mod:f:g' is not of the form package.module:name"]),
-    (["run", "mod:", "--payload", "1"], ["'mod:' is not of the form package.module:name"]),
+    (["run", "mod:f:g", "--payload", "1"], ["'mod:f:g' does not have the form package.module:name"]),
+    (["run", "mod:", "--payload", "1"], ["'mod:' does not have the form package.module:name"]),
     (["run", "mod.py:f", "--payload", "1"], ["name the module, not the file: mod"]),
     (["run", "src/mod.py:f", "--payload", "1"], ["name the module, not the file: mod:f, with --path src"]),
     (["run", "mod:f", "--payload", "1", "--path", "nowhere", "--build", HOST],
      ["--path nowhere: there is no such folder"]),
-    (["run", ".mod:f", "--payload", "1"], ["'.mod:f' is not of the form package.module:name"]),
-    (["run", "mod:f", "--payloads", "p"], ["'p' is not of the form package.module:name"]),
+    (["run", ".mod:f", "--payload", "1"], ["'.mod:f' does not have the form package.module:name"]),
+    (["run", "mod:f", "--payloads", "p"], ["'p' does not have the form package.module:name"]),
     (["run", "mod:f", "other:g", "--payload", "1"], ["one function of yours at a time"]),
     (["run", "mod:f", "countdown", "--payload", "1"], ["one function of yours at a time"]),
     (["run", "mod:f", "--payload", "1", "--task-length", "1ms"], ["--task-length is for gilscope's own workloads"]),
@@ -104,11 +104,11 @@ def call(*argv):
         "nan", "NaN", "inf", "true", "None", "3", "3.14t", "1e6", "10s", "on")),
     (["doctor", "-1"], []),
     (["run", "mod:f", "--payload", "1", "--with", "nan"], ["looks like a value"]),
-    (["run", "mod:f", "--payload", "1", "--with=-1"], ["a package: nothing was installed\n"]),
+    (["run", "mod:f", "--payload", "1", "--with=-1"], ["a package, so nothing was installed\n"]),
     (["run", "mod:f", "--payload", "1", "--with", "a b"], ["is no requirement"]),
     (["run", "--resume", ""], ["argument --resume: it is empty"]),
     (["run", "countdown", "--builds", ""], ["argument --builds: it is empty"]),
-    (["run", "countdown", "--models", ","], ["--models: an empty list"]),
+    (["run", "countdown", "--models", ","], ["--models: the list is empty"]),
     (["run", "--resume", "x", "--dry-run"], ["--dry-run cannot be changed in a run that has begun"]),
     (["run", "--resume", "x", "--seed", "0"], ["--seed cannot be changed"]),
     (["run", "countdown", "--resume", "x", "--workers", "2", "--quick"],
@@ -170,7 +170,7 @@ def test_catalogs_are_listed_for_scripts(capsys):
 
 def test_no_runs_are_said(capsys):
     assert call("report") == 0
-    assert "results yet: `gilscope run --quick` makes one" in capsys.readouterr().out
+    assert "results yet; `gilscope run --quick` makes one" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("error", "code", "shown"), [
@@ -240,8 +240,8 @@ def test_signal_in_a_finalizer_is_told_again(monkeypatch, capsys):
 def test_third_ctrl_c_waits_for_nothing():
     program = """
         import signal, threading
-        from gilscope.toolkit.commands.stopping import Stopping
-        Stopping().begin()
+        from gilscope.toolkit.commands.stopping import SignalStop
+        SignalStop().begin()
         try:
             signal.raise_signal(signal.SIGINT)
         except KeyboardInterrupt:
@@ -268,7 +268,7 @@ def test_our_own_mistakes_are_no_finding_and_leave_a_file_to_attach(monkeypatch,
     assert call("report") == 3
     (line,) = capsys.readouterr().err.splitlines()
     (file,) = tmp_path.iterdir()
-    assert r"failed, which is a mistake in it: AssertionError: ours\x1b[31m\n::error::injected; " in line
+    assert r"failed, which is a bug: AssertionError: ours\x1b[31m\n::error::injected; " in line
     assert str(file) in line
     written = file.read_text()
     assert "Traceback (most recent call last)" in written
@@ -360,7 +360,7 @@ def test_folder_that_has_been_removed_is_said(words, folder):
         cwd=folder, check=False, capture_output=True, text=True, timeout=300,
         env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert (done.returncode, done.stderr) == (
-        2, "gilscope: the current folder has been removed; change to one that is there\n")
+        2, "gilscope: the current folder was removed; change to another one\n")
 def shell(command, folder):
     done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False, timeout=300, cwd=folder,
                           env={**os.environ, "PYTHONPATH": str(ROOT), "G": f"{sys.executable} -m gilscope",

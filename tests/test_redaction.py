@@ -5,10 +5,10 @@ import pytest
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.redaction import (
     PUBLIC,
-    Private,
+    PrivateNames,
+    leak_lines,
     of_this_machine,
     refuse,
-    told,
     without_addresses,
     without_folders,
 )
@@ -33,7 +33,7 @@ ROOT = "/home/ann/my bank"
 ])
 def test_folders_are_replaced_by_what_they_stand_for(text, expected):
     assert without_folders(text, ROOT) == expected
-    assert not list(Private().leaks(expected))
+    assert not list(PrivateNames().leaks(expected))
 
 
 @pytest.mark.parametrize("text", [
@@ -43,7 +43,7 @@ def test_folders_are_replaced_by_what_they_stand_for(text, expected):
 ])
 def test_what_is_no_folder_of_anybody_stays(text):
     assert without_folders(text, ROOT) == text
-    assert not list(Private().leaks(text))
+    assert not list(PrivateNames().leaks(text))
 
 
 @pytest.mark.parametrize(("text", "what"), [
@@ -90,13 +90,13 @@ def test_what_its_owner_calls_public_may_go_out(monkeypatch):
 ])
 def test_addresses_in_what_others_said_are_left_out(text, expected):
     assert without_addresses(text) == expected
-    assert not list(Private().leaks(expected))
+    assert not list(PrivateNames().leaks(expected))
 
 
 def test_page_may_multiply_matrices_and_name_a_public_repository():
-    assert not list(Private().leaks("y = a@b; git@github.com:owner/repository; a@b.T"))
-    assert [leak.text for leak in Private(public=frozenset({"me@example.org"})).leaks("me@example.org, it@example.org")
-            ] == ["it@example.org"]
+    assert not list(PrivateNames().leaks("y = a@b; git@github.com:owner/repository; a@b.T"))
+    found = PrivateNames(public=frozenset({"me@example.org"})).leaks("me@example.org, it@example.org")
+    assert [leak.text for leak in found] == ["it@example.org"]
 
 
 PAGE = """<!DOCTYPE html><title>of ann</title><style>/*/home/style/x*/</style>
@@ -107,18 +107,18 @@ PAGE = """<!DOCTYPE html><title>of ann</title><style>/*/home/style/x*/</style>
 
 
 def test_a_page_is_looked_through_as_people_and_scripts_read_it():
-    private = Private(words={"ann": "the name of the user"})
+    private = PrivateNames(words={"ann": "the name of the user"})
     assert [leak.text for leak in private.page_leaks(PAGE)] == [
         "/home/attribute/x", "/home/comment/x", "/home/data/x", "ann", "ann"]
 
 
 def test_refused_with_what_and_where_and_what_to_do():
-    private = Private(words={"ann": "the name of the user"})
+    private = PrivateNames(words={"ann": "the name of the user"})
     leaks = list(private.leaks(f"{'word ' * 20}for ann and for ann, who keeps it in /srv/a/b"))
-    assert told(leaks)[0] == "a folder, '/srv/a/b': ...and for ann, who keeps it in /srv/a/b"
+    assert leak_lines(leaks)[0] == "a folder, '/srv/a/b': ...and for ann, who keeps it in /srv/a/b"
     with pytest.raises(ToolkitError) as refused:
         refuse("page.html", leaks)
-    assert str(refused.value).startswith("page.html was not written, as it would tell:\n  a folder, '/srv/a/b': ")
+    assert str(refused.value).startswith("page.html was not written, since it would reveal:\n  a folder, '/srv/a/b': ")
     assert "the name of the user, 'ann', 2 times: ..." in str(refused.value)
     assert str(refused.value).endswith(f"{PUBLIC}='/srv/a/b,ann'")
     refuse("page.html", [])

@@ -296,7 +296,7 @@ def test_interrupted_run_leaves_no_process_and_keeps_its_rounds(stop, folder):
     assert run.rounds_done == 1
     assert all(rounds[0] == 0 for rounds in rounds_of(run).values())
     assert command.returncode == 128 + stop
-    assert "gilscope run --resume gated goes on" in err
+    assert "to continue: gilscope run --resume gated" in err
     assert "Traceback" not in err
     assert run.stopped == "interrupted"
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gilscope.toolkit.units import counted, few, format_bytes, format_seconds, parse_seconds
+from gilscope.toolkit.units import counted, few, format_bytes, format_seconds, inflect, parse_seconds
 
 
 @pytest.mark.parametrize(("seconds", "text"), [
@@ -21,6 +21,11 @@ def test_seconds_have_three_digits_and_a_unit(seconds, text):
 @pytest.mark.parametrize(("number", "text"), [(0, "0 rounds"), (1, "1 round"), (2, "2 rounds")])
 def test_one_is_not_many(number, text):
     assert counted(number, "round") == text
+
+
+@pytest.mark.parametrize(("number", "text"), [(0, "tries do"), (1, "try does"), (2, "tries do")])
+def test_irregular_forms_and_verbs_agree_with_the_number(number, text):
+    assert f"{inflect(number, 'try', 'tries')} {inflect(number, 'does', 'do')}" == text
 
 
 @pytest.mark.parametrize(("names", "text"), [

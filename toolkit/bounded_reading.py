@@ -1,4 +1,4 @@
-"""Files that somebody else may have put there: read to an end that is known, or not at all.
+"""Reading files that others may have written: up to a known size, or not at all.
 
 A pipe under the name of a settings file would be waited for without end, and /dev/zero would fill the memory.
 """
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 MIB = 2**20
 SETTINGS = 16 * MIB   # what people and tools write for a project: settings, locks, suppressions; run.json
+LAST_BYTES = 8192
+LAST_LINES = 80  # a worker's traceback stands before the one of the process that waited for it
 RESULTS = 256 * MIB   # values of one build, a thousand rounds of a hundred cells among them
 
 
@@ -42,7 +44,7 @@ def opened(path: Path) -> io.BufferedReader:
 
 
 def read_bytes(path: Path, most: int = SETTINGS) -> bytes:
-    """Return what the regular file `path` holds.
+    """Return the content of the regular file `path`.
 
     Raises:
         OSError: as `opened`, or it is larger than `most` bytes; `strerror` says so.
@@ -75,8 +77,16 @@ def last_text(path: Path, most: int) -> str:
         return file.read(most).decode(errors="replace")
 
 
+def last_lines(path: Path) -> str:
+    """Return the last lines of a file that may be large, be cut anywhere, or not be text; "" if it cannot be read."""
+    try:
+        return "\n".join(last_text(path, LAST_BYTES).splitlines()[-LAST_LINES:])
+    except OSError:
+        return ""
+
+
 def parse_json(text: str) -> Any:
-    """Return what the JSON document `text` holds: finite numbers only, as other programs write it.
+    """Parse the JSON document `text`, whose numbers must be finite, as other programs write them.
 
     Raises:
         ValueError: it is no JSON, says NaN or Infinity, or has more floors than can be read.

@@ -1,6 +1,6 @@
 """The command line: parser and dispatch, and the one place that turns errors into exit codes.
 
-Only the command that is asked for is imported: a program that `gilscope race` runs does not wait for all others.
+Only the requested command is imported, so that a program under `gilscope race` does not wait for the others.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ if TYPE_CHECKING:
     import signal
     from collections.abc import Sequence
 else:
-    import _signal as signal  # without its enums: they take 5 ms, which a checked program would wait for
+    import _signal as signal  # without its enums, which take 5 ms to import
 
 # In the order of --help; each is a module in toolkit/commands.
 _MODULES = {
     "run": "run.command", "compare": "compare", "report": "report", "race": "race.command", "gil": "gil.command",
-    "experiment": "experiment.command", "site": "site", "evaluate": "evaluate", "doctor": "doctor.command",
+    "experiment": "experiment", "site": "site", "evaluate": "evaluate", "doctor": "doctor.command",
     "builds": "builds", "fleet": "fleet.command", "list": "list_",
 }
 COMMANDS = tuple(_MODULES)
@@ -32,10 +32,13 @@ REFUSED = 2      # the request was wrong
 UNFINISHED = 3
 
 _EPILOG = """\
-exit codes: 0 clean; 1 something was found (a slower cell with --fail-on); 2 the request was wrong;
-3 a cell failed, or gilscope could not finish: the disk is full, gilscope itself failed; 130 Ctrl-C,
-143 SIGTERM, 129 SIGHUP (the terminal was closed): what was measured is kept. `gilscope race` passes
-the program's own code on; 66: it has a data race.
+exit codes:
+    0  nothing was found
+    1  something was found: a slower cell with --fail-on, a blocker, private data in a site
+    2  the request was wrong
+    3  a cell failed, or gilscope could not finish: the disk is full, gilscope itself failed
+   66  gilscope race: the program has a data race; without one, the program's own exit code
+  130  Ctrl-C; 143: SIGTERM; 129: SIGHUP (the terminal was closed). Measured values are kept.
 """
 
 
@@ -50,8 +53,8 @@ def make_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
         prog="gilscope",
         epilog=_EPILOG,
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="What CPython's ways to run in parallel are worth for your work: threads, subinterpreters, "
-        "processes, asyncio and free-threading, over the builds of CPython you have.",
+        description="Measure which of CPython's concurrency models pays off for your work: threads, subinterpreters,\n"
+        "processes, asyncio and free-threading, on the builds of CPython you have.",
     )
     parser.add_argument("--version", action="version", version=f"gilscope {__version__}")
     if names == COMMANDS:
@@ -71,16 +74,17 @@ def _add_completion(parser: argparse.ArgumentParser) -> None:
         action=PrintCompletion,
         choices=SHELLS,
         metavar="SHELL",
-        help=f"Print the completion script of a shell: {', '.join(SHELLS)}. Source it from your shell's start-up "
-        "file, as in: source <(gilscope --print-completion bash)",
+        help=f"Print the completion script of SHELL: {', '.join(SHELLS)}. Load it in your shell's start-up file, as "
+             "in: "
+        "source <(gilscope --print-completion bash)",
     )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command line `argv` (default: the process's) and return the exit code."""
-    from gilscope.toolkit.commands.stopping import SIGNALLED, StoppedError, Stopping
+    from gilscope.toolkit.commands.stopping import SIGNALLED, SignalStop, StoppedError
 
-    stopping = Stopping()
+    stopping = SignalStop()
     try:
         stopping.begin()   # before anything that takes time is imported
         code = _main(sys.argv[1:] if argv is None else list(argv))
@@ -89,11 +93,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as stop:
         stopped = stop.number if isinstance(stop, StoppedError) else signal.SIGINT
     except Exception as error:  # noqa: BLE001 - the last resort
-        if not (stopped := stopping.came):   # else it comes of that: of a terminal that is gone, say
+        if not (stopped := stopping.came):   # otherwise it is a consequence, such as of a closed terminal
             code = _unforeseen(error)
     finally:
         stopping.over = True
-        if argv is not None:   # else the process ends now: nothing is to cut its threads short, which are waited for
+        if argv is not None:   # otherwise the process ends now, and waits for its threads undisturbed
             stopping.end()
     if not stopped:
         return code
@@ -113,9 +117,9 @@ def _main(words: list[str]) -> int:
     except ToolkitError as error:   # of --help: standard output cannot be written
         streams.complain(f"gilscope: {error}")
         return error.exit_code
-    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:   # inherited; then nobody would tell how a process ended
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:   # inherited, it would hide how a process ended
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-    if words[0] == "race":   # its program does not wait for that
+    if words[0] == "race":   # its program must not wait for the sweep
         try:
             return _run(args)
         finally:
@@ -128,13 +132,13 @@ def _main(words: list[str]) -> int:
 
 
 def _parse(words: list[str]) -> argparse.Namespace:
-    """Return the options of the command that `words` ask for; leave where argparse does."""
+    """Return the options of the command in `words`; exit where argparse does."""
     command = words[0] if words else ""
     if command == "race":
-        from gilscope.toolkit.commands.race.command import plain_options
+        from gilscope.toolkit.commands.race.command import options_without_parser
 
-        if options := plain_options(words[1:]):
-            return options   # type: ignore[return-value]  # the same names; argparse alone would take longer than a start
+        if options := options_without_parser(words[1:]):
+            return options   # type: ignore[return-value]  # it has the attributes of a Namespace
     parser = make_parser((command,) if command in COMMANDS else COMMANDS)
     if not words:
         parser.print_help(sys.stderr)
@@ -147,7 +151,7 @@ def _run(args: argparse.Namespace) -> int:
 
     try:
         code = int(args.run(args))
-        streams.put("", end="")   # here, where a reader that has gone is no surprise
+        streams.put("", end="")   # flushes here, where a missing reader is handled
     except ToolkitError as error:
         streams.complain(f"gilscope: {error}")
         return error.exit_code
@@ -158,11 +162,11 @@ def _run(args: argparse.Namespace) -> int:
 
 
 def _unforeseen(error: Exception) -> int:
-    """Say what went wrong in a sentence and return its exit code: a traceback would give 1, which means a finding."""
+    """Print one sentence on an unexpected error and return its exit code; a traceback would exit with 1, a finding."""
     from gilscope.toolkit.commands import streams
 
     if isinstance(error, OSError) and error.errno in NO_ROOM:
-        streams.let_go()   # it may be standard output that is full
+        streams.let_go()   # standard output may be what is full
     code, sentence = _known(error) or (UNFINISHED, "")
     if not sentence:
         from gilscope.toolkit.commands.last_resort import last_words
@@ -173,11 +177,11 @@ def _unforeseen(error: Exception) -> int:
 
 
 def _known(error: Exception) -> tuple[int, str] | None:
-    """Return the exit code and the sentence of an error that is no mistake of gilscope's, None for others."""
+    """Return the exit code and a sentence if the error is no bug of gilscope, or None."""
     if not isinstance(error, OSError):
         return (UNFINISHED, "there is not enough memory for this") if isinstance(error, MemoryError) else None
     if isinstance(error, FileNotFoundError) and _folder_is_gone():
-        return REFUSED, "the current folder has been removed; change to one that is there"
+        return REFUSED, "the current folder was removed; change to another one"
     if error.errno in NO_ROOM:
         return UNFINISHED, f"could not go on{f' ({error.filename})' if error.filename else ''}: {error.strerror}"
     if error.errno == errno.ENAMETOOLONG:
@@ -190,7 +194,7 @@ def _known(error: Exception) -> tuple[int, str] | None:
 
 def _folder_is_gone() -> bool:
     try:
-        os.getcwd()  # noqa: PTH109  pathlib is one that the start of `race` does without
+        os.getcwd()  # noqa: PTH109  pathlib would slow down the start of `race`
     except FileNotFoundError:
         return True
     return False

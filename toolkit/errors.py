@@ -35,7 +35,7 @@ class BuildError(ToolkitError):
 
 
 class SaveError(ToolkitError):
-    """What was measured or found cannot be written: the disk is full, or what it goes to is gone. Exit code 3."""
+    """Results cannot be written: the disk is full, or the folder is gone. Exit code 3."""
 
     exit_code = 3
 

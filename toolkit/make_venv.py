@@ -1,7 +1,8 @@
 """Make the project's `.venv` on a machine that may have nothing but some Python 3.9: `python3 toolkit/make_venv.py`.
 
 Finds the newest CPython 3.12+ with a GIL that can make an environment, builds one from the distribution's source where
-there is none, and installs the project (editable) with the dependency groups asked for.  Standard library only, POSIX.
+there is none, and installs the project (editable) with the dependency groups asked for, each package in the version
+that `constraints.txt` locks.  Standard library only, POSIX.
 """
 
 from __future__ import annotations
@@ -25,12 +26,14 @@ if __name__ == "__main__":
     # Run as a script, the folder of this file comes first: its modules are not top-level ones.
     sys.path[0] = str(ROOT)
 
+from gilscope.toolkit.builds import compile_python  # noqa: E402
+from gilscope.toolkit.builds.fetch_source import distribution_source  # noqa: E402
 from gilscope.toolkit.builds.logged_command import CommandFailedError, run_logged  # noqa: E402
-from gilscope.toolkit.builds.source import compile as compiled  # noqa: E402
-from gilscope.toolkit.builds.source.fetch_by_apt import distribution_source  # noqa: E402
-from gilscope.toolkit.builds.user_dirs import cache_dir, locked, uv_command  # noqa: E402
+from gilscope.toolkit.builds.uv import uv_command  # noqa: E402
 from gilscope.toolkit.errors import BuildError, ToolkitError  # noqa: E402
+from gilscope.toolkit.file_locks import locked  # noqa: E402
 from gilscope.toolkit.processes.supervised import run  # noqa: E402
+from gilscope.toolkit.user_dirs import cache_dir  # noqa: E402
 
 STAMP = "gilscope-setup.json"
 OLDEST = (3, 12)
@@ -56,12 +59,13 @@ class Setup:
         self.oldest = oldest
         self.venv = root / (".venv-oldest" if oldest else ".venv")
         self.python = self.venv / "bin" / "python"
-        self.wanted = hashlib.sha256((root / "pyproject.toml").read_bytes()).hexdigest()
+        self.constraints = root / "constraints.txt"
+        self.wanted = hashlib.sha256((root / "pyproject.toml").read_bytes() + self.constraints.read_bytes()).hexdigest()
         digest = hashlib.sha256(os.fsencode(self.venv)).hexdigest()[:12]
         self.log = cache_dir() / "setup" / f"{digest}.log"
 
     def is_done(self) -> bool:
-        """Return whether the environment holds all that is asked for, without starting a process."""
+        """Return True if the environment has everything requested, without starting a process."""
         stamp = self._stamp()
         return (stamp.get("pyproject") == self.wanted and set(self.groups) <= self._groups_installed()
                 and os.access(str(self.python), os.X_OK))
@@ -125,7 +129,8 @@ class Setup:
         asked = run([self.python, "-c", GROUPS, *groups], cwd=self.root)
         if asked.returncode:
             raise BuildError(f"pyproject.toml has no such dependency group: {asked.stderr.strip().splitlines()[-1]}")
-        command = [*self._installer(), "--editable", str(self.root), *asked.stdout.split("\n")]
+        command = [*self._installer(), "--constraint", str(self.constraints), "--editable", str(self.root),
+                   *asked.stdout.split("\n")]
         run_logged([word for word in command if word], log=self.log, cwd=self.root, env=clean_environment())
         (self.venv / STAMP).write_text(json.dumps({"pyproject": self.wanted, "groups": groups}) + "\n")
 
@@ -183,7 +188,7 @@ def candidates() -> list[str]:
     folders += [*sorted(uv.glob("*/bin")), *sorted((pyenv / "versions").glob("*/bin"))]
     # A shim starts what the current folder asks for, and not the version in its name.
     folders = [folder for folder in folders if folder.resolve() != (pyenv / "shims").resolve()]
-    found = [entry.executable for entry in compiled.installed()]
+    found = [entry.executable for entry in compile_python.installed()]
     for folder in folders:
         try:
             names = sorted(path.name for path in folder.iterdir())
@@ -241,7 +246,7 @@ def build_python() -> tuple[str, str]:
     folder.mkdir(parents=True)
     spoken = set()
 
-    def report(step: compiled.Step) -> None:
+    def report(step: compile_python.InstallStep) -> None:
         if step.what not in spoken:
             spoken.add(step.what)
             say(step.what)
@@ -255,9 +260,9 @@ def build_python() -> tuple[str, str]:
                 except BuildError as error:
                     reasons.append(str(error))
                     continue
-                report(compiled.Step(f"{source.name}: SHA-256 {source.sha256}"))
-                (made,) = compiled.build(source, [compiled.Wanted(minor, free_threaded=False)],
-                                         jobs=os.cpu_count() or 1, report=report)
+                report(compile_python.InstallStep(f"{source.name}: SHA-256 {source.sha256}"))
+                (made,) = compile_python.build(source, [compile_python.PythonRequest(minor, free_threaded=False)],
+                                               jobs=os.cpu_count() or 1, report=report)
                 return made.executable, made.version
     finally:
         shutil.rmtree(str(folder), ignore_errors=True)

@@ -1,6 +1,6 @@
-"""The nouns that more than one part of the toolkit uses.
+"""The data classes that more than one part of the toolkit uses.
 
-All are frozen values.  Seconds and bytes unless the name says otherwise.
+All are frozen.  Numbers are seconds or bytes unless the name has another unit.
 """
 
 from __future__ import annotations
@@ -10,16 +10,16 @@ from enum import StrEnum
 from statistics import median
 from typing import Any
 
-MOST_LOOKS = 20   # at a run while it is made: the words at its end have room for no more
-# Why a run ended; "answered": every answer was clear; "failures": no cell was left that may yet deliver; "killed" is
-# what a reader makes of "running".
+MOST_LOOKS = 20   # interim looks at a run: the error budget of the last look allows no more
+# The reasons why a run ended.  "answered": every answer was clear; "failures": no cell was left that could deliver a
+# value; "killed": the run is stored as "running", but no process is writing it.
 ENDINGS = ("rounds", "budget", "answered", "resolution", "failures", "interrupted", "running", "killed")
-WRONG_RESULT = "wrong-result"  # the kind of a Failure that tells of the work, not of an accident
-OUT_OF_BUDGET = "the budget ended before its first value"  # the reason of a Skip that more time would undo
+WRONG_RESULT = "wrong-result"  # the kind of a Failure of the work itself, which a retry would repeat
+OUT_OF_BUDGET = "the budget ended before its first value"  # the reason of a Skip that a resumed run measures
 
 
 class Phase(StrEnum):
-    """What the clock sees of a cell."""
+    """The part of a cell that is timed."""
 
     STEADY = "steady"     # the pool is open and warm before the clock starts
     STARTUP = "startup"   # opening the pool, one task, and closing it are timed
@@ -38,8 +38,8 @@ class Build:
 
     label: str             # "3.14t"; unique within one run
     version: str           # "3.14.7", "3.15.0rc1+"
-    executable: str        # what is started: an environment's python when there is one
-    base_executable: str   # the real interpreter binary; builds are told apart by it
+    executable: str        # the file to start: the python of an environment if there is one
+    base_executable: str   # the real interpreter binary, which identifies the build
     free_threaded: bool
     source: str            # how it was found: "explicit", "added", "tox", "uv", "pyenv", "gilscope", "PATH"
     debug: bool
@@ -49,13 +49,13 @@ class Build:
     pgo: bool
     lto: bool
     allocator: str         # "pymalloc", "mimalloc", "malloc"
-    revision: str          # source revision, "" when the build does not know it
-    config_args: str       # what ./configure was given
+    revision: str          # source revision; "" if the build does not report it
+    config_args: str       # arguments of ./configure
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """One point of the matrix: what is run, how, with how many workers, on which build."""
+    """One point of the matrix: workload, runner, number of workers, phase and build."""
 
     workload: str
     runner: str
@@ -63,8 +63,8 @@ class Cell:
     build: str                        # Build.label
     phase: Phase = Phase.STEADY
     task_seconds: float | None = None  # length of one task on the calibrating build; None: the workload's own
-    parameters: tuple[tuple[str, str], ...] = ()  # what an experiment varies beside: (("interval", "5ms"),)
-    twin: bool = False                # the A/A arm: the same cell measured a second time
+    parameters: tuple[tuple[str, str], ...] = ()  # further variables of an experiment: (("interval", "5ms"),)
+    twin: bool = False                # True for an A/A arm: the same cell measured a second time; the name is stored
 
     @property
     def name(self) -> str:
@@ -102,7 +102,7 @@ class Cell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What else happened on the machine while one measured process ran.  None: the system does not tell."""
+    """The load of the machine while one measured process ran.  None: the system does not report it."""
 
     others_cores: float | None      # cores' worth of CPU time of all but this process tree and the loopback servers
     steal: float | None             # share of the machine's CPU time taken by the hypervisor, 0..1
@@ -113,27 +113,26 @@ class Evidence:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Observation:
-    """What one fresh process measured of one cell in one round."""
+    """The values of one cell in one round, measured by one fresh process."""
 
     round: int
     wall: tuple[float, ...]         # seconds per run of the whole workload, one per pyperf value
     cpu: tuple[float, ...]          # CPU seconds of the process and its children for the same values
     loops: int
     evidence: Evidence
-    starved: bool                   # did not get the cores it needed
-    retakes: int = 0                # which take this is; 0: the first, later ones are made while a cell is starved
-    rss_bytes: int | None = None    # peak resident set, summed over the process and its children
-    pss_bytes: int | None = None    # proportional set after the last value, likewise: shared pages counted once
-    gil_start: bool | None = None   # was the GIL on before the workload was imported; None before 3.13
-    gil_end: bool | None = None     # and at its end
+    starved: bool                   # it did not get the cores that it needed
+    retakes: int = 0                # the number of this attempt; 0: the first; starved cells are measured again
+    gil_start: bool | None = None   # True if the GIL was on before the workload was imported; None before 3.13
+    gil_end: bool | None = None     # True if the GIL was on at the end; None before 3.13
     gil_culprit: str | None = None  # the module whose import turned it on
-    demand: float | None = None     # of the serial baseline: cores that its tasks keep busy while nobody is in the way
-    tasks: int | None = None        # how many payloads one pass over the workload has
-    metrics: tuple[tuple[str, float | str], ...] = ()  # what an experiment measured beside: (("p50", 0.005),)
-    passes: tuple[int, ...] = ()    # of each value, the pass in which all arms took one in turn; (): not in turn
-    began: tuple[float, ...] = ()   # of each value, seconds since the epoch; (): not known
-    again: int = 0                  # values that were taken again, starved
-    seconds: float | None = None    # of the run that the process took, waiting for its turns left out
+    demand: float | None = None     # of the serial baseline: cores that its tasks keep busy on an idle machine
+    tasks: int | None = None        # the number of payloads in one pass over the workload
+    # In order of name: the metrics that `metrics.py` declares, and those of an experiment: (("p50", 0.005),).
+    metrics: tuple[tuple[str, float | str], ...] = ()
+    passes: tuple[int, ...] = ()    # the pass of each value, in which all arms took one in turn; (): not in turn
+    began: tuple[float, ...] = ()   # the start of each value, in seconds since the epoch; (): unknown
+    again: int = 0                  # values that were starved and taken again
+    seconds: float | None = None    # time that the run spent on the process, without waiting for its turns
 
     @property
     def wall_value(self) -> float:
@@ -160,7 +159,7 @@ class Measurement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skip:
-    """A cell that was not run, and why."""
+    """A cell that was not measured, with the reason."""
 
     cell: Cell
     reason: str
@@ -168,7 +167,7 @@ class Skip:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failure:
-    """A cell whose measured process did not deliver in one round: a result, with its last output."""
+    """The failure of a cell's measured process in one round, with its last output."""
 
     cell: Cell
     kind: str      # "crash", "hang", "killed", "exit", "exception", "wrong-result", "gil", "starting"
@@ -179,7 +178,7 @@ class Failure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """Where a run was made."""
+    """The machine on which a run was made."""
 
     cpu_model: str
     cores: int                 # usable by this process (affinity), not installed
@@ -192,7 +191,7 @@ class Machine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """One label under results/: what was asked, what was measured, what was not."""
+    """One label under results/: the request, the measurements, the skipped and the failed cells."""
 
     label: str
     started: str               # ISO 8601, with its time zone
@@ -201,22 +200,22 @@ class Run:
     seed: int
     rounds_planned: int
     rounds_done: int
-    stopped: str               # why it ended: see ENDINGS
-    baseline: str              # runner name the tables compare with
+    stopped: str               # the reason why it ended: one of ENDINGS
+    baseline: str              # the runner with which tables compare
     measurements: tuple[Measurement, ...]
     cells: tuple[Cell, ...] = ()  # everything that was to be measured, in the order of the tables
     skips: tuple[Skip, ...] = ()
     failures: tuple[Failure, ...] = ()
     notes: tuple[Note, ...] = ()
-    looks: int = 0             # how often it was asked on the way which answers are clear; words allow for each
-    answered: tuple[Cell, ...] = ()  # cells that got no more rounds since the last look, as their answer was clear
-    options: dict[str, Any] = field(default_factory=dict)  # what was asked, as plain values; a resumed run goes by it
+    looks: int = 0             # interim looks at clear answers so far; the last one spends the rest of the error
+    answered: tuple[Cell, ...] = ()  # cells that get no more rounds since the last look, as their answer was clear
+    options: dict[str, Any] = field(default_factory=dict)  # the request as plain values, from which a run is resumed
 
     @property
     def failed(self) -> tuple[Cell, ...]:
         """The cells that failed: each time they were tried, or once by a wrong result.
 
-        A fast wrong answer is no answer, and an accident in one round takes nothing from what others measured.
+        A wrong result invalidates the cell; any other failure in one round leaves the values of other rounds valid.
         """
         valued = {each.cell for each in self.measurements if each.observations}
         return tuple(dict.fromkeys(

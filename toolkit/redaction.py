@@ -1,8 +1,8 @@
-r"""What tells of a person or of a machine, left out of what goes out: pages to attach, to mail or to host.
+r"""Remove names, folders, addresses and secrets from pages that are attached, mailed or published.
 
-Folders are replaced by what they stand for: `<build>/lib/python3.14/queue.py`, and so are addresses in what failed
-cells said: `<user>@<host>`.  A name or a secret is not, as a word with a hole in it misleads: whoever writes a page
-refuses it while `leaks` finds any.
+Folders are replaced by their role, as in `<build>/lib/python3.14/queue.py`, and addresses in the output of failed cells
+by `<user>@<host>`.  Names and secrets are not replaced, since a text with holes misleads: a page is refused while
+`leaks` finds any.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 PUBLIC = "GILSCOPE_PUBLIC"     # the variable with what may go out, separated by commas
-MOST_TOLD = 10                 # leaks in one message
+MOST_LEAKS = 10                 # leaks in one message
 BESIDE = 30                    # characters shown on each side of one
 SHORTEST_NAME = 3              # a shorter one is part of everything
 SHORTEST_SECRET = 6            # longer than "false"
@@ -70,14 +70,14 @@ class Leak:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Private:
-    """What one machine and its user are called, and what they keep secret."""
+class PrivateNames:
+    """The names of one machine and its user, and their secrets."""
 
     words: Mapping[str, str] = field(default_factory=dict)   # by what it is found by, in lower case: what it is
     public: frozenset[str] = frozenset()                     # what may go out
 
     def leaks(self, text: str) -> Iterator[Leak]:
-        """Yield what is private in a text: folders, addresses, names, secrets."""
+        """Yield each folder, address, name and secret in a text."""
         for found in _PATH.finditer(text):
             if found[0].rstrip(".") not in self.public and without_folders(found[0]) != found[0]:
                 what = "a home folder" if _HOME.match(found[0]) else "a folder"
@@ -94,13 +94,13 @@ class Private:
                     yield Leak(what=what, text=text[slice(*found.span())], where=_around(text, *found.span()))
 
     def page_leaks(self, page: str) -> Iterator[Leak]:
-        """Yield what is private in an HTML page: its text, its attributes, its data.  Scripts and styles are ours."""
+        """Yield each private thing in the text, attributes and data of an HTML page; scripts and styles are ours."""
         if any(self.leaks(html.unescape(text := _without_ours(page)))):   # rarely: what follows takes longer
             yield from self.leaks(html.unescape(_TAG.sub(_values, text)))
 
 
-def of_this_machine(environ: Mapping[str, str], hosts: Iterable[str] = ()) -> Private:
-    """Return what is private here.
+def of_this_machine(environ: Mapping[str, str], hosts: Iterable[str] = ()) -> PrivateNames:
+    """Collect the names and secrets of this machine and its user.
 
     Args:
         environ: Variables of the environment.
@@ -125,7 +125,7 @@ def of_this_machine(environ: Mapping[str, str], hosts: Iterable[str] = ()) -> Pr
     for environment in (environ.get("CONDA_DEFAULT_ENV", ""), Path(environ.get("VIRTUAL_ENV", "")).name):
         if not re.fullmatch(r"\W*(?:v?env|py(?:thon)?)?[\d.]*t?", environment):
             add(Path(environment).name.lstrip("."), "the name of the environment")
-    return Private(words=words, public=public)
+    return PrivateNames(words=words, public=public)
 
 
 def _is_secret(name: str, value: str) -> bool:
@@ -158,7 +158,7 @@ def without_addresses(text: str) -> str:
 
 
 def without_places(text: str) -> str:
-    """Return what a program or a system said without folders and addresses, fit for others to read."""
+    """Return the output of a program or system without folders and addresses."""
     return without_addresses(without_folders(text))
 
 
@@ -190,11 +190,11 @@ def _without_ours(page: str) -> str:
 
 
 def _values(tag: re.Match[str]) -> str:
-    """Return what a tag's attributes say."""
+    """Return the values of a tag's attributes."""
     return " " + " ".join(re.findall('"([^"]*)"', tag[0])) + " "
 
 
-def told(found: Iterable[Leak]) -> list[str]:
+def leak_lines(found: Iterable[Leak]) -> list[str]:
     """Return a line for each thing that would go out: what it is, how often, and where it stands first."""
     counts: Counter[tuple[str, str]] = Counter()
     first: dict[tuple[str, str], str] = {}
@@ -218,8 +218,8 @@ def refuse(name: str, found: Iterable[Leak]) -> None:
     leaks = list(found)
     if not leaks:
         return
-    lines = told(leaks)
-    more = [f"and {len(lines) - MOST_TOLD} more"] if len(lines) > MOST_TOLD else []
+    lines = leak_lines(leaks)
+    more = [f"and {len(lines) - MOST_LEAKS} more"] if len(lines) > MOST_LEAKS else []
     texts = ",".join(dict.fromkeys(each.text for each in leaks))
-    raise ToolkitError("\n  ".join([f"{name} was not written, as it would tell:", *lines[:MOST_TOLD], *more])
-                       + f"\nRename it where it comes from, or say that it may go out: {PUBLIC}={texts!r}")
+    raise ToolkitError("\n  ".join([f"{name} was not written, since it would reveal:", *lines[:MOST_LEAKS], *more])
+                       + f"\nRename it where it comes from, or allow it to be published: {PUBLIC}={texts!r}")

@@ -20,7 +20,7 @@ _STARTED = 19       # of a line of /proc/PID/stat, counted from what follows the
 
 
 def prefix(kind: str = "") -> str:
-    """Return what the name of something temporary begins with: whose it is; what makes it unique has no dash."""
+    """Return the prefix of a temporary file's name, which names its owner; the unique rest has no dash."""
     words = [OURS, kind, *_owner(os.getpid())]
     return "-".join(filter(None, words)) + "-"
 
@@ -57,7 +57,7 @@ def _remove(path: str) -> None:
 
 
 def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
-    """Yield what this user has there under a name of ours."""
+    """Yield the user's files there that have a name of ours."""
     try:
         with os.scandir(folder) as entries:
             for entry in entries:
@@ -75,7 +75,7 @@ def _is_this_users(entry: os.DirEntry[str]) -> bool:
 
 
 def _is_left(name: str) -> bool:
-    """Return whether a name tells of an owner, and that one is gone."""
+    """Return True if a name has an owner that is gone."""
     words = name.split("-")
     for at in range(1, len(words) - _OWNER_WORDS):   # before it may stand a kind, after it what makes it unique
         place, pid, started = words[at:at + _OWNER_WORDS]
@@ -100,7 +100,7 @@ def _owner(pid: int) -> tuple[str, str, str]:
 
 
 def _place() -> str:
-    """Return what stands for the machine and the container: where a process's number means that process."""
+    """Return a key of the machine and the container, within which a process id means one process."""
     try:
         processes = os.readlink("/proc/self/ns/pid")  # noqa: PTH115  as above
     except OSError:

@@ -28,16 +28,21 @@ def percent(share: float, digits: int = 0) -> str:
 
 
 def format_minutes(seconds: float) -> str:
-    """Return how long something takes, for people who wait: "30 s", "25 min", "1 h 10 min"."""
+    """Return a duration as people read it: "30 s", "25 min", "1 h 10 min"."""
     if seconds < 90:  # noqa: PLR2004 - minutes are said where they are more than one
         return f"{seconds:.0f} s"
     hours, minutes = divmod(round(seconds / 60), 60)
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"
 
 
-def counted(number: int, what: str) -> str:
+def counted(number: int, singular: str, plural: str = "") -> str:
     """Return "1 round", "2 rounds", "0 rounds"."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
+    return f"{number} {inflect(number, singular, plural)}"
+
+
+def inflect(number: int, singular: str, plural: str = "") -> str:
+    """Return the form of a word that agrees with `number`; without `plural`, the plural is the singular with an s."""
+    return singular if number == 1 else plural or f"{singular}s"
 
 
 def few(names: Sequence[str], most: int = 3, between: str = ", ") -> str:

@@ -1,1 +1,1 @@
-"""What is run: one definition of each workload, plain functions on plain data."""
+"""The workloads: one definition of each, as plain functions on plain data."""

@@ -1,4 +1,4 @@
-"""WORKLOADS: every workload there is, one explicit list.  The tasks, their payloads and their checks live elsewhere.
+"""WORKLOADS: the explicit list of all workloads.  The tasks, their payloads and their checks live elsewhere.
 
 Modules that a task imports stay out of here: the list can be read on any build with the standard library
 alone.
@@ -40,14 +40,14 @@ def find(name: str) -> Workload:
 
 
 def amounts(unit: Callable[[int], Payload], amount: int) -> Callable[[Size], Payload]:
-    """Return what `unit` says for the amount of work that one task of a size has."""
+    """Return a function that applies `unit` to the amount of work in one task of a size."""
     def expected(size: Size) -> Payload:
         return unit(amount_for(size, amount))
     return expected
 
 
 def _sha256(length: str, size: int, times: int, *, own: bool) -> Workload:
-    """Return the cell where all tasks hash one object, or its twin where each hashes its own copy."""
+    """Return the workload in which all tasks hash one object, or its counterpart with a copy for each."""
     name, twin = f"sha256_{length}", f"sha256_{length}_copies"
     bulk = size > 2**20
     hashes_per_unit = 50 if size < 1024 else 1  # noqa: PLR2004 - 64 bytes take 0.2 us
@@ -58,7 +58,7 @@ def _sha256(length: str, size: int, times: int, *, own: bool) -> Workload:
         summary=f"SHA-256 of {size} bytes, {'a copy for each task' if own else 'one object for all tasks'}",
         task=native.sha256, requires=("hashlib",), payloads=equal_tasks(message, times, tasks),
         check=same_for_all(lambda _size: checks.DIGESTS[size], tasks),
-        units=None if bulk else message,  # one hash of 4 MiB is several ms: too coarse for a length of task
+        units=None if bulk else message,  # one hash of 4 MiB takes several ms: too coarse for --task-length
     )
 
 
@@ -67,14 +67,14 @@ def _counted(steps: int) -> tuple[int, int]:
 
 
 def _contention(thing: Shared, name: str, task: Task, steps: int, *, shared: bool) -> Workload:
-    """Return the cell where all tasks use one object, or its twin where each makes its own."""
+    """Return the workload in which all tasks use one object, or its counterpart with an object for each."""
     exact = same_for_all(amounts(_counted if name == "counter" else int, steps))
     counts = shared and name == "counter"
     return Workload(
         name=f"{'shared' if shared else 'private'}_{name}", twin=f"{'private' if shared else 'shared'}_{name}",
         kind="contention", summary=f"{SHARED_SUMMARY[name]}, {'one for all tasks' if shared else 'one for each task'}",
         task=task, payloads=equal_tasks(int, steps),
-        # What a task sees of the shared counter depends on the others: no one serial result to compare it with.
+        # The values that a task reads depend on the other tasks, so no serial result can be compared.
         units=None if counts else multiples(100),
         check=checks.shared_counter(steps) if counts else exact,
         shared=thing if shared else None,
@@ -234,5 +234,5 @@ _TRANSFER = (
 
 WORKLOADS: tuple[Workload, ...] = (*_CPU, *_NATIVE, *_IO, *_MIXED, *_CONTENTION, *_TRANSFER)
 
-# One of each kind, in the order of WORKLOADS: what a run without names measures.
+# One of each kind, in the order of WORKLOADS: a run without names measures these.
 REPRESENTATIVE: tuple[str, ...] = ("primes", "sha256_64k", "http_fetch", "fetch_parse", "shared_counter", "bytes_1m")

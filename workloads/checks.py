@@ -1,4 +1,4 @@
-"""What the tasks must return: one check for each workload, raising WrongResult with what was expected and what came.
+"""Check the results of tasks: one check for each workload, raising WrongResult with expected and actual values.
 
 Expected values are worked out another way than the task does it, or are constants with their source.
 """
@@ -18,7 +18,7 @@ from gilscope.workloads.payloads import TASKS, amount_for, task_count
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-# sha256sum (GNU coreutils 9.1) of the bytes 0 to 255 over and over, cut to that length.
+# sha256sum (GNU coreutils 9.1) of the repeated bytes 0 to 255, cut to that length.
 DIGESTS = {
     64: "fdeab9acf3710362bd2658cdc9a29e8f9c757fcf9811603a8c447cd1d9151108",
     64 * 1024: "7daca2095d0438260fa849183dfc67faa459fdf4936e1bc91eec6b281b27e4c2",
@@ -51,7 +51,7 @@ def numbered(expected: Callable[[Size, int], Result], tasks: dict[Size, int] = T
 def _compare(expected: Sequence[Result], results: Sequence[Result]) -> None:
     _compare_lengths(expected, results)
     for index, (wanted, got) in enumerate(zip(expected, results, strict=True)):
-        # True == 1 and 1.0 == 1, but a task that returns another type does not do its work.
+        # True == 1 and 1.0 == 1, but a result of another type is wrong.
         if type(got) is not type(wanted) or got != wanted:
             raise WrongResult(f"task {index}: expected {wanted!r:.200}, got {got!r:.200}")
 
@@ -62,7 +62,7 @@ def _compare_lengths(expected: Sequence[object], results: Sequence[Result]) -> N
 
 
 def shared_counter(steps: int) -> Check:
-    """Return a check that no addition to the one counter was lost, however the tasks took turns."""
+    """Return a check that no addition to the shared counter was lost, in any interleaving of the tasks."""
     def check(size: Size, results: Sequence[Result], workers: int = 1) -> None:
         tasks = task_count(size, workers)
         _compare_lengths([None] * tasks, results)
@@ -94,7 +94,7 @@ def energy(steps: int) -> Check:
 # --- expected values
 
 def prime_count(size: Size, index: int) -> int:
-    """Return how many primes task `index` must find, by a sieve of its range."""
+    """Count the primes that task `index` must find, by a sieve of its range."""
     return _primes_between(*payloads.prime_range(size, index))
 
 
@@ -102,7 +102,7 @@ def prime_count(size: Size, index: int) -> int:
 def _primes_between(start: int, stop: int) -> int:
     is_prime = bytearray(b"\x01") * (stop - start)
     for number in range(2, isqrt(stop) + 1):
-        # Multiples of what is no prime itself are crossed out twice: finding out would take longer.
+        # Multiples of composite numbers are crossed out again: testing for primality would take longer.
         first = max(number * number, -(-start // number) * number)
         is_prime[first - start::number] = bytes(len(range(first, stop, number)))
     return is_prime.count(1)
@@ -119,7 +119,7 @@ def sorted_sum(blocks: int) -> int:
 
 
 def roots_sum(passes: int) -> int:
-    """Return the sum of 0 to 16383 when each was raised by `passes`."""
+    """Return the sum of 0 to 16383, each increased by `passes`."""
     return 16383 * 16384 // 2 + 16384 * passes
 
 
@@ -144,7 +144,7 @@ def echoed_bytes(requests: int) -> int:
 
 
 def pages_crc(pages_per_task: int) -> Callable[[Size, int], int]:
-    """Return the CRC-32 that a task's pages must have, made here instead of fetched."""
+    """Return the CRC-32 that a task's pages must have, from pages made here instead of fetched."""
     def expected(size: Size, index: int) -> int:
         numbers = payloads.page_numbers(size, index, pages_per_task)
         return zlib.crc32(b"".join(server_pages.page(number, payloads.PAGE_WORDS) for number in numbers))
@@ -152,7 +152,7 @@ def pages_crc(pages_per_task: int) -> Callable[[Size, int], int]:
 
 
 def article_words(pages_per_task: int) -> Callable[[Size, int], dict[str, int]]:
-    """Return how often each word is in a task's pages, counted before they became HTML."""
+    """Count each word in a task's pages, before they became HTML."""
     def expected(size: Size, index: int) -> dict[str, int]:
         numbers = payloads.page_numbers(size, index, pages_per_task)
         return dict(Counter(word for number in numbers for word in server_pages.words(number, payloads.ARTICLE_WORDS)))
@@ -160,7 +160,7 @@ def article_words(pages_per_task: int) -> Callable[[Size, int], dict[str, int]]:
 
 
 def sampled_bytes(length: int) -> Callable[[Size, int], tuple[int, int]]:
-    """Return the sample of task `index`'s bytes: of the first one its number, of the others their position."""
+    """Return the expected sample of task `index`'s bytes: the first is its number, the others their position."""
     def expected(_size: Size, index: int) -> tuple[int, int]:
         stride = max(1, length // 61)
         return length, index % 256 + sum(stride * step % 256 for step in range(1, 61))

@@ -1,4 +1,4 @@
-"""Tasks that all use one object, and the same tasks with an object of their own.
+"""Tasks that all use one shared object, and the same tasks with a private object each.
 
 Given a shared thing they use it; without one they make their own and run the same code.  What they leave
 behind in the thing is what they found, so that it does not grow from one run to the next; the counter alone
@@ -41,7 +41,7 @@ def counter(steps: int, shared: Counter | None = None) -> tuple[int, int]:
 
 
 def dictionary(steps: int, shared: dict[object, int] | None = None) -> int:
-    """Count to `steps` in 16 entries of a dict that nobody else touches; return what they add up to."""
+    """Count to `steps` in 16 entries of a dict that no other task touches; return their sum."""
     target: dict[object, int] = {} if shared is None else shared
     keys = [object() for _ in range(16)]
     for step in range(steps):
@@ -51,9 +51,9 @@ def dictionary(steps: int, shared: dict[object, int] | None = None) -> int:
 
 
 def sequence(steps: int, shared: list[int] | None = None) -> int:
-    """Append 1 to a list and pop, `steps` times each; return the sum of what was popped.
+    """Append 1 to a list and pop, `steps` times each; return the sum of the popped values.
 
-    Each pop may get what another task appended, but there is always something: nobody pops before appending.
+    A pop may take what another task appended, but the list is never empty then: each task appends before it pops.
     A lost append makes a pop fail.
     """
     target: list[int] = [] if shared is None else shared
@@ -65,19 +65,19 @@ def sequence(steps: int, shared: list[int] | None = None) -> int:
 
 
 def attribute(steps: int, shared: Box | None = None) -> int:
-    """Write and read one attribute `steps` times; return how many reads gave a value that some task had written."""
+    """Write and read one attribute `steps` times; return the number of reads of a value that some task had written."""
     target = Box() if shared is None else shared
     target.value = 1
     sane = 0
     for step in range(steps):
-        # Small integers are immortal: the attribute is what tasks meet at, not a reference count.
+        # Small integers are immortal: tasks contend for the attribute, not for a reference count.
         target.value = step & 127
         sane += 0 <= target.value < 128  # noqa: PLR2004 - the mask above
     return sane
 
 
 def refcount(steps: int, shared: Box | None = None) -> int:
-    """Take and drop references to one object, `2 * steps` of each; return how many steps ended with the object."""
+    """Take and drop references to one object, `2 * steps` of each; return the steps that ended with it."""
     target = Box() if shared is None else shared
     kept = 0
     for _ in range(steps):

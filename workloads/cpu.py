@@ -1,4 +1,4 @@
-"""Pure-Python tasks: nothing here lets go of the GIL on its own.
+"""Pure-Python tasks: none of them releases the GIL voluntarily.
 
 Like every task module this one imports nothing when it is imported, as each worker would pay for it; and
 tasks build what they work on themselves, as an object that all threads use costs them its reference count
@@ -7,7 +7,7 @@ without a GIL.
 
 
 def noop(payload: object) -> object:
-    """Return the payload: what remains is the cost of dispatching a task."""
+    """Return the payload: all that is measured is the cost of dispatching a task."""
     return payload
 
 
@@ -22,7 +22,7 @@ def countdown(n: int) -> int:
 
 
 def primes(bounds: tuple[int, int]) -> int:
-    """Return how many primes there are from `bounds[0]` up to, not including, `bounds[1]`, by trial division."""
+    """Count the primes from `bounds[0]` up to, but not including, `bounds[1]`, by trial division."""
     start, stop = bounds
     found = 0
     for number in range(max(start, 2), stop):
@@ -37,7 +37,7 @@ def primes(bounds: tuple[int, int]) -> int:
 
 
 def mandelbrot(points: int) -> int:
-    """Return how many of `points` places in the complex plane are still bounded after 100 steps.
+    """Count those of `points` places in the complex plane that are still bounded after 100 steps.
 
     The places lie evenly in -2 <= x < 0.5, 0 <= y < 1.25, in an order that makes twice the points twice the
     work.
@@ -51,7 +51,7 @@ def mandelbrot(points: int) -> int:
         x = y = 0.0
         for _ in range(100):
             x, y = x * x - y * y + place_x, 2.0 * x * y + place_y
-            if x * x + y * y > 4.0:  # noqa: PLR2004 - beyond radius 2 it never comes back
+            if x * x + y * y > 4.0:  # noqa: PLR2004 - beyond radius 2 it diverges
                 break
         else:
             bounded += 1

@@ -16,7 +16,7 @@ async def sleep_async(seconds: float) -> float:
 
 
 def sleep(seconds: float) -> float:
-    """Sleep, and return for how long it was asked."""
+    """Sleep, and return the requested seconds."""
     import time  # noqa: PLC0415 - paid by the first call
 
     time.sleep(seconds)
@@ -53,7 +53,7 @@ def _write_and_read(directory: str, content: bytes, sync: bool) -> int:  # noqa:
     name = os.path.join(directory, f"gilscope-{os.urandom(8).hex()}")  # noqa: PTH118 - pathlib is 5 ms of import
     handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     try:
-        # Without its name at once: then nothing is left behind, however this process ends.
+        # Unlink at once, so that no file remains however this process ends.
         os.unlink(name)  # noqa: PTH108 - likewise
         written = 0
         while written < len(content):
@@ -70,7 +70,7 @@ def _write_and_read(directory: str, content: bytes, sync: bool) -> int:  # noqa:
 
 
 def tcp_echo(requests: int) -> int:
-    """Send messages of 1 to 64 bytes over one connection, each after the reply to the last.
+    """Send messages of 1 to 64 bytes over one connection, each after the reply to the one before.
 
     Returns:
         How many bytes came back as they were sent.

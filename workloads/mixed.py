@@ -1,8 +1,8 @@
-"""Tasks that wait and then compute: fetch pages, parse them, add up what is in them."""
+"""Tasks that wait and then compute: fetch pages, parse them, count their words."""
 
 
 def fetch_parse(paths: tuple[str, ...]) -> dict[str, int]:
-    """Fetch HTML pages and return how often each word is in their text.
+    """Fetch HTML pages and return the count of each word in their text.
 
     Raises:
         RuntimeError: GILSCOPE_HTTP does not say where the service is, or it refused a page.
@@ -16,7 +16,7 @@ def fetch_parse(paths: tuple[str, ...]) -> dict[str, int]:
 
 
 async def fetch_parse_async(paths: tuple[str, ...]) -> dict[str, int]:
-    """Do what `fetch_parse` does, awaiting each page; the parsing keeps the event loop."""
+    """Do what `fetch_parse` does, awaiting each page; parsing blocks the event loop."""
     from gilscope.workloads.io import fetch_async  # noqa: PLC0415 - paid by the first call
 
     counts: dict[str, int] = {}

@@ -1,4 +1,4 @@
-"""Tasks whose time goes to C code that drops the GIL: SHA-256, zlib, NumPy.
+"""Tasks that spend their time in C code without the GIL: SHA-256, zlib, NumPy.
 
 hashlib drops it from 2048 bytes on only, so the 64-byte cell keeps it.  NumPy does not load in
 subinterpreters.
@@ -6,7 +6,7 @@ subinterpreters.
 
 
 def sha256(payload: tuple[bytes, int]) -> str:
-    """Hash the bytes as often as said, at least once, and return the digest in hexadecimal."""
+    """Hash the bytes the given number of times, at least once, and return the digest in hexadecimal."""
     import hashlib  # noqa: PLC0415 - paid by the first call, not by every import of this module
 
     message, times = payload
@@ -17,9 +17,9 @@ def sha256(payload: tuple[bytes, int]) -> str:
 
 
 def zlib_compress(payload: tuple[bytes, int]) -> int:
-    """Compress the bytes as often as said, at least once; return the CRC-32 of the last result, unpacked again.
+    """Compress the bytes the given number of times, at least once; return the CRC-32 of the last result, decompressed.
 
-    The compressed bytes differ between zlib and its replacements; what they unpack to does not.
+    The compressed bytes differ between zlib and its replacements; the decompressed ones do not.
     """
     import zlib  # noqa: PLC0415 - paid by the first call
 

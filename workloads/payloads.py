@@ -1,4 +1,4 @@
-"""What the tasks get: payload makers for the sizes and for `--task-length`.
+"""Make the payloads of tasks, for the sizes and for `--task-length`.
 
 A small run is 4 tasks of about 30 ms on CPython 3.13 at 3 GHz, a medium one 16 of them, a large one 64 of 50
 ms.
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 
 TASKS: dict[Size, int] = {"small": 4, "medium": 16, "large": 64}
 MANY_TASKS: dict[Size, int] = {"small": 1000, "medium": 4000, "large": 16000}
-# A task of bulk holds what it works on in memory, and so does every other task of the run.
+# Each task of bulk size keeps its data in memory at the same time as all others of the run.
 BULK_TASKS: dict[Size, int] = {"small": 4, "medium": 8, "large": 16}
 HUGE_TASKS: dict[Size, int] = {"small": 2, "medium": 4, "large": 8}
 
 
 def task_count(size: Size, workers: int = 1, tasks: dict[Size, int] = TASKS) -> int:
-    """Return how many tasks a pass has that up to `workers` workers share.
+    """Return the number of tasks in a pass for up to `workers` workers.
 
-    More workers than tasks would measure the idle ones: the tasks of a size are multiplied until there is one for each.
-    Not the huge ones, which fill the memory.
+    With more workers than tasks some would be idle, so the tasks of a size are multiplied until there is one for each,
+    except huge ones, which would exhaust the memory.
     """
     if tasks is HUGE_TASKS:
         return tasks[size]
@@ -62,7 +62,7 @@ def multiples(step: int) -> Callable[[int], int]:
 
 # --- cpu
 
-PRIMES_FROM = 1_000_000     # where a range twice as wide is twice the work
+PRIMES_FROM = 1_000_000     # from here on, a range twice as wide is twice the work
 PRIMES_WIDTH = 11_000
 
 
@@ -86,9 +86,9 @@ def prime_units(count: int) -> tuple[int, int]:
 
 @cache
 def pattern(length: int) -> bytes:
-    """Return the bytes 0 to 255 over and over, the same object whenever the length is the same.
+    """Return the repeated bytes 0 to 255, the same object for the same length.
 
-    Not zeros: untouched zero memory is one physical page, which would make a 4 MiB message a 4 KiB one.
+    They are not zeros, as untouched zero memory is a single physical page: a 4 MiB message would be a 4 KiB one.
     """
     return (bytes(range(256)) * (length // 256 + 1))[:length]
 
@@ -101,7 +101,7 @@ def shared_message(length: int, times: int = 1) -> Callable[[int], tuple[bytes, 
 
 
 def own_message(length: int, times: int = 1) -> Callable[[int], tuple[bytes, int]]:
-    """Return `units` like `shared_message`, but each payload has a copy of the bytes to itself."""
+    """Return `units` like `shared_message`, but each payload has its own copy of the bytes."""
     def units(count: int) -> tuple[bytes, int]:
         return bytes(bytearray(pattern(length))), count * times
     return units
@@ -118,7 +118,7 @@ def text() -> bytes:
 
 
 def text_units(count: int) -> tuple[bytes, int]:
-    """Return the text and how often to compress it."""
+    """Return the text and the number of times to compress it."""
     return text(), count
 
 
@@ -136,13 +136,13 @@ def sleep_units(count: int) -> float:
 
 def file_units(count: int) -> tuple[str, int, int, bool]:
     """Return `count` files in the system's temporary directory, left to its cache: no fsync."""
-    from tempfile import gettempdir  # noqa: PLC0415 - brings shutil and random, which listing workloads needs not
+    from tempfile import gettempdir  # noqa: PLC0415 - imports shutil and random, which listing workloads does not need
 
     return gettempdir(), FILE_BYTES, count, False
 
 
 def page_numbers(size: Size, index: int, pages_per_task: int) -> range:
-    """Return which pages task `index` fetches: each task others."""
+    """Return the numbers of the pages that task `index` fetches; no two tasks fetch the same."""
     count = amount_for(size, pages_per_task)
     return range(index * count, (index + 1) * count)
 
@@ -157,7 +157,7 @@ def page_paths(pages_per_task: int, words: int) -> Maker:
     return make
 
 
-# --- transfer: every payload an object of its own, or a pickle of several would hold it once
+# --- transfer: each payload is an object of its own, as a pickle of several would contain a shared one only once
 
 def numbered_bytes(length: int) -> Callable[[int], bytes]:
     """Return payloads of `length` bytes of pattern whose first byte is the task's number."""

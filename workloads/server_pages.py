@@ -1,4 +1,4 @@
-"""The pages that the loopback HTTP server serves, and what is in them.
+"""The pages that the loopback HTTP server serves, and their contents.
 
 Apart from the server because the checks know from here what a right answer is, without fetching or parsing.
 """
@@ -7,7 +7,7 @@ _WORDS = ("alpha", "bravo", "charlie", "delta", "echo", "foxtrot", "golf", "hote
 
 
 def words(number: int, count: int) -> list[str]:
-    """Return the words of page `number` when it is asked for `count` of them."""
+    """Return the `count` words of page `number`."""
     # 11 words, a stride that depends on the page: pages differ, and each uses many of them.
     stride = number % 10 + 1
     return [_WORDS[(number + index * stride) % 11] for index in range(count)]
@@ -24,5 +24,5 @@ def page(number: int, count: int) -> bytes:
 
 
 def path(number: int, count: int) -> str:
-    """Return where the server has that page."""
+    """Return the path of that page on the server."""
     return f"/page/{number}?words={count}"

@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 LATENCY = {"echo": 0.0, "http": 0.005}  # seconds
-MAX_REQUEST_BYTES = 64 * 1024           # more without the end of a request is not one of ours
+MAX_REQUEST_BYTES = 64 * 1024           # longer requests are not ours
 MAX_WORDS = 100_000
 
 
 class Echo(asyncio.Protocol):
-    """Send back whatever comes, each piece after the latency."""
+    """Echo all input, each piece after the latency."""
 
     def __init__(self, latency: float) -> None:
         self.latency = latency
@@ -79,7 +79,7 @@ def respond(head: bytes) -> tuple[bytes, bool]:
         return _response("400 Bad Request", b"", keep=False), False
     keep = keep and version == "HTTP/1.1"
     if method != "GET":
-        # A body that nobody reads would be taken for the next request.
+        # An unread body would be parsed as the next request.
         return _response("405 Method Not Allowed", b"", keep=False), False
     body = _page(target)
     if body is None:
@@ -110,7 +110,7 @@ def _response(status: str, body: bytes, *, keep: bool) -> bytes:
 
 def _answer(transport: asyncio.Transport, data: bytes, latency: float, *, close: bool = False) -> None:
     def send() -> None:
-        # The client may be gone by now; writing then would log a warning for each answer.
+        # The client may have disconnected; writing then would log a warning for each answer.
         if not transport.is_closing():
             transport.write(data)
             if close:
@@ -122,14 +122,14 @@ def _answer(transport: asyncio.Transport, data: bytes, latency: float, *, close:
 
 
 async def serve(make_protocol: Callable[[], asyncio.Protocol]) -> None:
-    """Accept connections on a free port, print it, and return when told to stop or when standard input ends."""
+    """Accept connections on a free port, print it, and return on a signal or when standard input ends."""
     loop = asyncio.get_running_loop()
     stopped = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stopped.set)
     server = await loop.create_server(make_protocol, "127.0.0.1", 0, backlog=1024)
     host, port = server.sockets[0].getsockname()
-    print(f"{host}:{port}", flush=True)  # noqa: T201 - the contract with whoever started this process
+    print(f"{host}:{port}", flush=True)  # noqa: T201 - the contract with the parent process
     _when_input_ends(partial(_call_soon, loop, stopped.set))
     await stopped.wait()
     server.close()
@@ -162,7 +162,7 @@ def _latency(text: str) -> float:
 
 
 def main() -> None:
-    """Serve as the command line says."""
+    """Run the server that the command line names."""
     parser = argparse.ArgumentParser(prog="python -m gilscope.workloads.servers", description="Serve on loopback.")
     parser.add_argument("service", choices=sorted(LATENCY))
     parser.add_argument("--latency", type=_latency, metavar="TIME",

@@ -1,4 +1,4 @@
-"""Tasks that look at a payload so briefly that handing it over is the work."""
+"""Tasks that hardly read their payload, so that transferring it is the work."""
 
 type Tree = dict[str, Tree | int]
 
@@ -14,7 +14,7 @@ def sample_ints(payload: list[int]) -> tuple[int, int]:
 
 
 def sample_tree(payload: Tree) -> tuple[int, int]:
-    """Return how many leaves there are if every branch is like the first, and the last leaf."""
+    """Return the number of leaves, by the shape of the first branch, and the last leaf."""
     leaves = 1
     first: object = payload
     last: object = payload

@@ -18,9 +18,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
-from gilscope.toolkit.builds.packages.lacking import normalized
-from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Options, diagnose, reference_of
-from gilscope.toolkit.evaluate.packages.install.scratch import Request, Scratch, prepare
+from gilscope.toolkit.builds.missing_packages import normalize_name
+from gilscope.toolkit.evaluate.packages.doctor import BuildReport, DoctorOptions, diagnose, reference_of
+from gilscope.toolkit.evaluate.packages.scratch import EnvironmentRequest, ScratchEnvironment, prepare
 from tests.benchmarks import classes_truth as truth
 
 NAMES = Path(__file__).with_name("classes.txt")
@@ -34,7 +34,7 @@ def main() -> None:
     parser.add_argument("--build", action="append", default=[], metavar="LABEL=PATH")
     parser.add_argument("--batch", type=int, default=16, metavar="N", help="packages in one environment (default: 16)")
     args = parser.parse_args()
-    names = [normalized(line) for line in args.file.read_text().splitlines() if line and not line.startswith("#")]
+    names = [normalize_name(line) for line in args.file.read_text().splitlines() if line and not line.startswith("#")]
     counts: dict[str, Counter[str]] = {}
     for start in range(0, len(names), args.batch):
         for label, told, found, free in look(names[start:start + args.batch], args.builds, args.build):
@@ -55,8 +55,8 @@ def look(names: list[str], labels: str, paths: list[str]) -> list[tuple[str, lis
     """Return build, gilscope's two classes, the two found otherwise, and the name of each package on each build."""
     builds = find_builds(paths)
     asked = select_builds(builds, labels)
-    request = Request(requirements=tuple(names))
-    reports = diagnose(request, asked, builds.builds, Options(interpreters=True),
+    request = EnvironmentRequest(requirements=tuple(names))
+    reports = diagnose(request, asked, builds.builds, DoctorOptions(interpreters=True),
                        lambda told: print(told, file=sys.stderr))
     twins = {build.label: reference_of(build, builds.builds) for build in asked}
     places = prepare(replace(request, offline=True), [*asked, *{twin for twin in twins.values() if twin}])
@@ -64,7 +64,8 @@ def look(names: list[str], labels: str, paths: list[str]) -> list[tuple[str, lis
             for report in reports if (twin := twins[report.build.label]) for name in names]
 
 
-def _both(name: str, report: BuildReport, places: dict[str, Scratch], twin: str) -> tuple[list[str], list[str]]:
+def _both(name: str, report: BuildReport, places: dict[str, ScratchEnvironment], twin: str) -> tuple[list[str],
+                                                                                                     list[str]]:
     (finding,) = (each for each in report.findings if each.name == name)
     here = places[report.build.label].folder
     found = [truth.free_threading(name, here, places[twin].folder), truth.interpreters(name, here)]

@@ -6,10 +6,10 @@ import argparse
 import dataclasses
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.builds.environment import build_environment
 from gilscope.toolkit.builds.find import find_builds, select_builds
-from gilscope.toolkit.builds.packages.environment import build_environment
-from gilscope.toolkit.measure.prepare.preparation import child_environment, needed_packages, question_spec
-from gilscope.toolkit.measure.process.running import run_child
+from gilscope.toolkit.measure.measured_process import run_child
+from gilscope.toolkit.measure.preparation import child_environment, needed_packages, question_spec
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

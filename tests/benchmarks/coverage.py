@@ -28,12 +28,12 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.stats.best import best
-from gilscope.toolkit.stats.floor import check_twins
+from gilscope.toolkit.stats.interim_looks import final_confidence, is_look_due, open_pairs
 from gilscope.toolkit.stats.log_times import RoundLogs
-from gilscope.toolkit.stats.looks import at_last, look_after, open_pairs
 from gilscope.toolkit.stats.noise import DRAWS, Noise, pool_noise
+from gilscope.toolkit.stats.noise_floor import check_aa_pairs
 from gilscope.toolkit.stats.ratios import Ratio, compare, judge, simultaneous, verdicts
-from gilscope.toolkit.stats.unpaired import Apart, level
+from gilscope.toolkit.stats.unpaired import UnpairedRatio, run_level
 from tests.stats.matrix import GROUPS, KINDS, group, of_passes, passes, two_runs
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 Row = dict[str, Any]
 Groups = list[tuple[RoundLogs[int], list[float]]]   # of one run: levels and true log ratios by arm
 LAST = 12              # rounds
-LOOKS = tuple(rounds for rounds in range(1, LAST) if look_after(rounds))
+LOOKS = tuple(rounds for rounds in range(1, LAST) if is_look_due(rounds))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,7 +87,7 @@ def compared(groups: Iterable[tuple[RoundLogs[int], list[float]]], seed: int) ->
 
 def row(tables: list[list[Truth]], looks: int = 0, **named: Any) -> Row:
     """Return what came of tables made in one way."""
-    confidence = at_last(looks)
+    confidence = final_confidence(looks)
     together = simultaneous(len(tables[0]), confidence)
     every = [truth for each in tables for truth in each]
     return {
@@ -134,7 +134,7 @@ def stopping(tables: int) -> Iterator[Row]:
             groups = stopped([*table(draw, kind, LAST, 84)])
             made.append(compared(groups, k))
             for logs, effects in groups:
-                found = best(logs, pool_noise({0: logs}, draws=0)[0], [*logs.levels], at_last(len(LOOKS)))
+                found = best(logs, pool_noise({0: logs}, draws=0)[0], [*logs.levels], final_confidence(len(LOOKS)))
                 held.append(max(range(len(effects)), key=effects.__getitem__) in found)
         rounds = fmean(truth.ratio.rounds for each in made for truth in each)
         yield row(made, looks=len(LOOKS), kind=kind, rounds=f"{rounds:.1f}") | {"hold_the_best": fmean(held)}
@@ -230,8 +230,9 @@ def two(tables: int) -> Iterator[Row]:
                         runs = two_runs(draw, kind, rounds, effects, step)
                         noises = [pool_noise({0: logs}, draws=0)[0] for logs in runs]
                         for arm, effect in enumerate(effects):
-                            before, after = (level(logs, noise, arm) for logs, noise in zip(runs, noises, strict=True))
-                            seen = Apart(before=before, after=after)
+                            pairs = zip(runs, noises, strict=True)
+                            before, after = (run_level(logs, noise, arm) for logs, noise in pairs)
+                            seen = UnpairedRatio(before=before, after=after)
                             lo, hi = seen.interval()
                             held.append(lo <= exp(effect) <= hi)
                             halves.append(seen.half)
@@ -250,7 +251,7 @@ def twins(tables: int) -> Iterator[Row]:
                 groups = {g: group(draw, kind, 6, [0.0] * 12) for g in range(4)}
                 noises: dict[int, Noise] = pool_noise(groups, seed=k)
                 ratios = [compare(groups[g], noises[g], one, one + 1) for g in groups for one in (0, 2)]
-                checks.append(check_twins([replace(each, center=each.center * times) for each in ratios]))
+                checks.append(check_aa_pairs([replace(each, center=each.center * times) for each in ratios]))
             yield {"kind": kind, "times": times, "checks": len(checks),
                    "widened": fmean(check.widening > 1 for check in checks),
                    "by": fmean(check.widening for check in checks)}

@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 from gilscope.runners.catalog import PACKAGES, find
-from gilscope.toolkit.measure.prepare.preparation import child_environment, needed_packages
+from gilscope.toolkit.measure.preparation import child_environment, needed_packages
 from gilscope.workloads.cpu import noop
 
 ROOT = Path(__file__).parents[2]
@@ -53,7 +53,7 @@ def _everywhere(pool: object) -> list[float]:
 
 def main() -> None:
     """Have each build measure itself."""
-    from gilscope.toolkit.builds.packages.environment import build_environment
+    from gilscope.toolkit.builds.environment import build_environment
     from tests.benchmarks.common import build_of
 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)

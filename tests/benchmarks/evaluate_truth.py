@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Build
-    from gilscope.toolkit.stats.words import Comparison
+    from gilscope.toolkit.stats.verdict import Comparison
 
 PROGRAMS = ("arithmetic", "own_dict", "sorting", "text", "parsing", "hashing")
 WITHIN = 0.03

@@ -98,7 +98,7 @@ def look(run: Run) -> Look:
             if advice.best:   # with too few rounds none is named
                 said.best[table.workload, advice.build] = frozenset(cell.runner for cell in advice.best)
     for clock in CLOCKS:
-        seen = [ratios.compare(cell, twin, clock) for cell, twin in index.twins()]
+        seen = [ratios.compare(cell, twin, clock) for cell, twin in index.aa_pairs()]
         said.twins[clock] = [(each.verdict() in {"faster", "slower"}, each.lo <= 1 <= each.hi)
                              for each in seen if each is not None]
     said.others = [each.evidence.others_cores or 0.0 for one in run.measurements for each in one.observations]

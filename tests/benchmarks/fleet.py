@@ -26,9 +26,9 @@ from pathlib import Path
 
 from gilscope.toolkit.fleet import on_host
 from gilscope.toolkit.fleet.dask_cluster import RESOURCE, Connection
-from gilscope.toolkit.fleet.measuring import Asked, FleetRun
+from gilscope.toolkit.fleet.measuring import FleetRequest, FleetRun
 from gilscope.toolkit.fleet.start_dask import local_fleet, quiet_variables
-from gilscope.toolkit.measure.machine.tree import descendants
+from gilscope.toolkit.measure.child.process_tree import descendants
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.store import Fleet, FleetStore, HostState, header, load_run, read_fleet
 from tests.conformance.builds import ROOT
@@ -97,11 +97,11 @@ class Simulated:
 
 async def serve(address: str, hosts: int) -> None:
     """Be many hosts until this process is ended."""
-    from distributed import Worker
+    from distributed import FleetWorker
 
     on_host.Session = Simulated
-    workers = [Worker(address, nthreads=1, name=f"host-{number}", resources={RESOURCE: 1}, memory_limit=0,
-                      host="127.0.0.1", dashboard=False, executor=ThreadPoolExecutor(1))
+    workers = [FleetWorker(address, nthreads=1, name=f"host-{number}", resources={RESOURCE: 1}, memory_limit=0,
+                           host="127.0.0.1", dashboard=False, executor=ThreadPoolExecutor(1))
                for number in range(1, hosts + 1)]
     for each in workers:
         await each
@@ -136,7 +136,7 @@ def simulate(args: argparse.Namespace, folder: Path) -> None:
                 print(f"{args.hosts} hosts began in {time.monotonic() - began:.0f} s")
                 with Connection(address) as connection:
                     store = FleetStore.create("fleet", folder)
-                    asked = Asked(label="fleet", command=(str(args.rounds), str(args.cells)), again=())
+                    asked = FleetRequest(label="fleet", command=(str(args.rounds), str(args.cells)), again=())
                     began, cpu = time.monotonic(), time.process_time()
                     FleetRun(connection, store, Fleet(hosts=()), asked, print).go()
                     took, cpu = time.monotonic() - began, time.process_time() - cpu

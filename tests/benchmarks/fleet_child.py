@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.fleet import on_host
 from gilscope.toolkit.processes.supervised import Supervised
-from gilscope.toolkit.store.transfer_rounds import Arriving
+from gilscope.toolkit.store.transfer_rounds import RoundReceiver
 from tests.benchmarks.fleet import block
 from tests.conformance.builds import ROOT
 from tests.fakes import MACHINE
@@ -85,14 +85,14 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int)
     args, _ = parser.parse_known_args()
-    with Arriving(Path("results") / on_host.LABEL, on_host.LABEL) as arriving:
+    with RoundReceiver(Path("results") / on_host.LABEL, on_host.LABEL) as arriving:
         rounds = args.rounds or arriving.run.rounds_planned
         _tell("begins", arriving.rounds)
         for number in range(arriving.rounds, rounds + 1):   # after the last round there is the run's end
             if number < rounds:
                 time.sleep(float(Path(os.environ[PACE]).read_text()))
-            arriving.keep(block(number, rounds, CELLS))
-            arriving.put()
+            arriving.receive(block(number, rounds, CELLS))
+            arriving.merge()
             if number < rounds:
                 _tell("did", number)
 

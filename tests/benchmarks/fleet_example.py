@@ -30,14 +30,14 @@ SECTION = """## What two hosts say
 $ gilscope run {words}
 ```
 
-`gilscope report results/example/{label}` prints it again, from a checkout.
-It goes on with such tables for each workload and build:
+From a checkout, `gilscope report results/example/{label}` prints it again.
+The report continues with such tables for each workload and build:
 
 ```text
 {report}
 ```
 
-Both hosts are one machine here, so that what they say together is of that machine alone.
+Both hosts are one machine here, so their combined result describes only that machine.
 [Reading a table](reading-a-table.md#several-hosts) explains the columns.
 
 """

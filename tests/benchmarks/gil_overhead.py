@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 
 from gilscope.toolkit.gil import preload
-from gilscope.toolkit.stats.paired import Together
+from gilscope.toolkit.stats.paired import PairedArms
 from tests.benchmarks.common import build_of
 
 # Every program does a fixed amount of work and prints its wall and CPU seconds.
@@ -66,7 +66,7 @@ def main() -> None:
         for name in (each for each in PROGRAMS if each.startswith(args.only)):
             rounds = [_round(build.executable, name, number) for number in range(args.rounds)]
             wall, cpu = (
-                Together({arm: {index: each[arm][kind] for index, each in enumerate(rounds)} for arm in (0, 1)})
+                PairedArms({arm: {index: each[arm][kind] for index, each in enumerate(rounds)} for arm in (0, 1)})
                 .compare(1, 0) for kind in (0, 1))
             shown = "".join(f"{f'{each.ratio - 1:+.1%} [{each.lo - 1:+.1%}, {each.hi - 1:+.1%}]':>26}"
                             for each in (cpu, wall))

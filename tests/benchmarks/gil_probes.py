@@ -21,7 +21,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from gilscope.toolkit.gil import preload
-from gilscope.toolkit.gil.records import Kind, read_folder
+from gilscope.toolkit.gil.records import SpanKind, read_folder
 
 PERF_EVENT_OPEN = {"x86_64": 298, "aarch64": 241}[os.uname().machine]
 SAMPLE_TID_TIME = 0x2 | 0x4
@@ -145,7 +145,7 @@ def compare(python, what):
             lasted = (when - inside.pop(tid)) / 1e9
             total[tid] += lasted if lasted > PASSED else 0.0
             longest = max(longest, lasted)
-    kinds = (Kind.PARK, Kind.SPIN) if what == "lock" else (Kind.WAIT,)
+    kinds = (SpanKind.PARK, SpanKind.SPIN) if what == "lock" else (SpanKind.WAIT,)
     waits = [thread.totals[kind] for thread in process.threads for kind in kinds]
     return sum(total.values()), longest, sum(each.seconds for each in waits), max(
         each.longest for each in waits)

@@ -26,11 +26,11 @@ import pyperf
 
 from gilscope.toolkit.cli import main as gilscope
 from gilscope.toolkit.commands.run import command
-from gilscope.toolkit.measure.process.running import Answer, Child
-from gilscope.toolkit.measure.process.spec import ChildSpec
-from gilscope.toolkit.measure.schedule.scheduler import Scheduler
-from gilscope.toolkit.measure.schedule.start_child import Arms
-from gilscope.toolkit.measure.schedule.turns import InTurn
+from gilscope.toolkit.measure.child.spec import CellSpec
+from gilscope.toolkit.measure.measured_process import MeasuredProcess, ProcessAnswer
+from gilscope.toolkit.measure.rounds import CellStarter
+from gilscope.toolkit.measure.scheduler import Scheduler
+from gilscope.toolkit.measure.turns import RoundRobin
 from gilscope.toolkit.model import Cell
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Process:
     cpu: float                     # seconds in its values, all workers together
 
 
-class Watched(Child):
+class Watched(MeasuredProcess):
     """A measured process that takes turns and whose stages are kept."""
 
     seen: list[Process]
@@ -65,37 +65,37 @@ class Watched(Child):
     ended: float = 0.0   # when the last one was gone: they may end at the same time
 
     def __init__(self, python: str, *args: Any, **options: Any) -> None:
-        """Start it, see `Child`."""
+        """Start it, see `MeasuredProcess`."""
         self._build = self.builds[python]
         self._began = self._told = time.monotonic()
         self._moments: dict[str, float] = {}   # of `BEFORE`
         self._turns = 0.0
         super().__init__(python, *args, **options)
 
-    def tell(self, **fields: Any) -> None:
+    def send(self, **fields: Any) -> None:
         """Tell it, and note when."""
         self._told = time.monotonic()
-        super().tell(**fields)
+        super().send(**fields)
 
-    def hear(self) -> dict[str, Any] | None:
+    def receive(self) -> dict[str, Any] | None:
         """Return what it says; from the second word on that ends a turn."""
-        said = super().hear()
+        said = super().receive()
         if self._moments:
             self._turns += time.monotonic() - self._told
         elif said is not None:
             self._moments = {**said["reached"], "ready": time.monotonic()}
         return said
 
-    def answer(self) -> Answer:
+    def answer(self) -> ProcessAnswer:
         """Return its answer, and keep where its time went."""
         began = max(self._told, Watched.ended)
         answer = super().answer()
         Watched.ended = time.monotonic()
-        if answer.kind == "measured" and isinstance(self.spec, ChildSpec):
+        if answer.kind == "measured" and isinstance(self.spec, CellSpec):
             self.seen.append(self._costs(self.spec, answer.fields, Watched.ended - began))
         return answer
 
-    def _costs(self, spec: ChildSpec, fields: Mapping[str, Any], end: float) -> Process:
+    def _costs(self, spec: CellSpec, fields: Mapping[str, Any], end: float) -> Process:
         (run,) = pyperf.Benchmark.load(str(spec.result_path)).get_runs()
         loops = fields["loops"]
         values = sum(run.values) * loops
@@ -115,7 +115,7 @@ class Timed(Scheduler):
 
     def go(self) -> Run:
         """Measure the rounds."""
-        assert isinstance(self._arms, Arms)
+        assert isinstance(self._arms, CellStarter)
         Watched.builds = {python: label for label, python in self._arms.pythons.items()}
         began = time.perf_counter()
         try:
@@ -131,7 +131,7 @@ def main() -> None:
     with contextlib.ExitStack() as around:
         folder = keep or around.enter_context(tempfile.TemporaryDirectory())
         around.enter_context(contextlib.chdir(Path(folder)))
-        around.enter_context(patch.object(command, "InTurn", partial(InTurn, begin=Watched)))
+        around.enter_context(patch.object(command, "RoundRobin", partial(RoundRobin, begin=Watched)))
         around.enter_context(patch.object(command, "Scheduler", Timed))
         wall, own = time.perf_counter(), time.process_time()
         code = gilscope(["run", *options])

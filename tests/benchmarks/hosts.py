@@ -1,7 +1,7 @@
 """How often do intervals over hosts hold the truth?  Synthetic fleets whose mean is known.
 
 Hosts differ by 0 to 20 % (standard deviation of their own ratios), and know theirs with equal or very unequal standard
-errors of 0.5 to 8 % (tests/stats/hosts/synthetic.py).  Prints for each kind, number of hosts and difference how often
+errors of 0.5 to 8 % (tests/stats/synthetic_hosts.py).  Prints for each kind, number of hosts and difference how often
 95 % intervals hold the mean:
 
 - ours: Hartung & Knapp's; weights with Paule & Mandel's variance, but at least what hosts err by; never narrower than
@@ -30,11 +30,10 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.stats.distributions import t_quantile
-from gilscope.toolkit.stats.hosts.pooling import USUAL, pool
-from gilscope.toolkit.stats.hosts.random_effects import RandomEffects, random_effects
+from gilscope.toolkit.stats.hosts import USUAL, RandomEffects, pool, random_effects
 from gilscope.toolkit.stats.ratios import simultaneous
-from gilscope.toolkit.stats.words import Comparison
-from tests.stats.hosts.synthetic import MEAN, PRECISIONS, errors_of, fleet
+from gilscope.toolkit.stats.verdict import Comparison
+from tests.stats.synthetic_hosts import MEAN, PRECISIONS, errors_of, fleet
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

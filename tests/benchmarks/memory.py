@@ -11,9 +11,9 @@ import tempfile
 from dataclasses import replace
 from pathlib import Path
 
-from gilscope.toolkit.measure.prepare.preparation import question_spec
-from gilscope.toolkit.measure.process.running import run_child
-from gilscope.toolkit.measure.process.spec import UserTarget
+from gilscope.toolkit.measure.child.spec import UserTarget
+from gilscope.toolkit.measure.measured_process import run_child
+from gilscope.toolkit.measure.preparation import question_spec
 from gilscope.toolkit.units import format_bytes
 from tests.benchmarks.common import build_of, prepared
 
@@ -48,10 +48,10 @@ def main() -> None:
         answer = run_child(python, spec, environment)
         assert answer.kind == "measured", answer
         children = [int(path.read_text()) for path in folder.glob("pss-*")]
-    reported = answer.fields["pss_bytes"]
+    reported = answer.fields["metrics"]["pss_bytes"]
     print(
         f"{len(children)} children say {format_bytes(sum(children))}; reported for the whole tree: "
-        f"PSS {format_bytes(reported)}, peak RSS {format_bytes(answer.fields['rss_bytes'])}; "
+        f"PSS {format_bytes(reported)}, peak RSS {format_bytes(answer.fields['metrics']['rss_bytes'])}; "
         f"above the children's own: {format_bytes(reported - sum(children))} (the parent, about what a bare run takes)"
     )
 

@@ -24,11 +24,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.measure.machine.described import this_machine
-from gilscope.toolkit.measure.plan.settings import Settings
-from gilscope.toolkit.measure.schedule.scheduler import Scheduler
-from gilscope.toolkit.measure.schedule.start_child import Arms, Start
-from gilscope.toolkit.measure.schedule.turns import InTurn
+from gilscope.toolkit.measure.machine import this_machine
+from gilscope.toolkit.measure.rounds import CellStarter, ProcessStart
+from gilscope.toolkit.measure.scheduler import Scheduler
+from gilscope.toolkit.measure.settings import Settings
+from gilscope.toolkit.measure.turns import RoundRobin
 from gilscope.toolkit.model import Cell, Run
 from gilscope.toolkit.report.progress import ProgressReporter
 from gilscope.toolkit.report.table.observations import Clock, Index, group_of
@@ -98,9 +98,9 @@ def arm(name: str, *, twin: bool = False) -> Cell:
 class ByName:
     """Starts the arms: a made-up task length stands for the units of work of each."""
 
-    arms: Arms
+    arms: CellStarter
 
-    def start(self, cell: Cell, settings: Settings, loops: int) -> Start:
+    def start(self, cell: Cell, settings: Settings, loops: int) -> ProcessStart:
         """Return how the arm is started."""
         sized = replace(cell, parameters=(), task_seconds=LENGTHS[dict(cell.parameters)["arm"]])
         start = self.arms.start(sized, settings, loops)
@@ -127,7 +127,7 @@ def measure(
         measurements=(),
         cells=cells,
     )
-    arms = Arms(
+    arms = CellStarter(
         pythons={"host": python},
         environments={"host": environment},
         free_threaded=frozenset(),
@@ -144,7 +144,7 @@ def measure(
     settings = Settings(rounds=rounds, values=values, warmups=0, min_seconds=0.0, timeout=120.0)
     store = Store.create("noise", folder / "results")
     with ProgressReporter(print) as reporter:
-        return Scheduler(run, store, ByName(arms), settings, reporter, InTurn()).go()
+        return Scheduler(run, store, ByName(arms), settings, reporter, RoundRobin()).go()
 
 
 def cut(run: Run, first: int, window: int) -> Run:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.project.discovery import find_project
-from gilscope.toolkit.evaluate.project.where_to_run import Bench
-from gilscope.toolkit.evaluate.project.workload.rounds import Workload, WorkloadMeasurer
+from gilscope.toolkit.evaluate.project.where_to_run import RunSite
+from gilscope.toolkit.evaluate.project.workload.rounds import UserWorkload, WorkloadMeasurer
 from gilscope.toolkit.evaluate.project.workload.speed import Speed
 from gilscope.toolkit.evaluate.sections import Missing
 from tests.benchmarks.common import build_of, pair_parser
@@ -46,10 +46,10 @@ def main() -> None:
 def evaluated(name: str, builds: tuple[Build, Build], seconds: float) -> tuple[Sections, int]:
     """Measure one program as evaluate does; return what it says of the first build, and the most threads it tried."""
     end = time.monotonic() + seconds
-    benches = {build.label: Bench(build=build.label, python=Path(build.executable), folders=(FOLDER,))
+    benches = {build.label: RunSite(build=build.label, python=Path(build.executable), folders=(FOLDER,))
                for build in builds}
     measurer = WorkloadMeasurer(
-        find_project(FOLDER), Workload(kind="function", name=f"threaded:{name}"), benches,
+        find_project(FOLDER), UserWorkload(kind="function", name=f"threaded:{name}"), benches,
         {build.label: build for build in builds}, left=lambda: end - time.monotonic(),
         say=lambda text: print(f"{name}: {text}", file=sys.stderr))
     measurer.measure()

@@ -26,14 +26,13 @@ from pathlib import Path
 from statistics import median, stdev
 from typing import TYPE_CHECKING, Any, Self
 
-from gilscope.toolkit.builds.packages.environment import build_environment
-from gilscope.toolkit.measure.plan.settings import Settings
-from gilscope.toolkit.measure.prepare.preparation import child_environment, needed_packages, workload_packages
-from gilscope.toolkit.measure.prepare.services import services
-from gilscope.toolkit.measure.process.running import Child, end_all
-from gilscope.toolkit.measure.schedule.measure_round import OneByOne, Round
-from gilscope.toolkit.measure.schedule.start_child import Arms
-from gilscope.toolkit.measure.schedule.turns import InTurn
+from gilscope.toolkit.builds.environment import build_environment
+from gilscope.toolkit.measure.loopback_servers import services
+from gilscope.toolkit.measure.measured_process import MeasuredProcess, end_all
+from gilscope.toolkit.measure.preparation import child_environment, needed_packages, workload_packages
+from gilscope.toolkit.measure.rounds import CellStarter, OneAtATime, Round
+from gilscope.toolkit.measure.settings import Settings
+from gilscope.toolkit.measure.turns import RoundRobin
 from gilscope.toolkit.model import Cell
 from gilscope.workloads import catalog
 from tests.benchmarks.common import build_of
@@ -41,7 +40,7 @@ from tests.benchmarks.common import build_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.measure.schedule.measure_round import Taken
+    from gilscope.toolkit.measure.rounds import ArmResult
 
 WORKLOADS = ("primes", "nbody", "json_roundtrip", "sha256_64k", "regex", "sort")
 MODELS = (("serial", 1), ("threads", 2), ("subinterpreters", 2), ("processes-forkserver", 2), ("asyncio", 1),
@@ -77,10 +76,10 @@ def main() -> None:
 class Silent:
     """Is told and says nothing."""
 
-    def arm_begins(self, cell: Cell) -> None:
+    def on_arm_start(self, cell: Cell) -> None:
         """Say nothing."""
 
-    def pass_ends(self, done: int, passes: int) -> None:
+    def on_pass_end(self, done: int, passes: int) -> None:
         """Say nothing."""
 
 
@@ -106,7 +105,7 @@ class Bench(contextlib.ExitStack):
         made = build_environment(self._build, needed_packages(self._build), workload_packages(chosen))
         needed = dict.fromkeys(each.service for each in chosen if each.service)
         running = self.enter_context(services(needed, child_environment(())))
-        self._arms = Arms(
+        self._arms = CellStarter(
             pythons={self._build.label: str(made.python)},
             environments={self._build.label: {**child_environment(()), **running.environment}},
             free_threaded=frozenset({self._build.label} if self._build.free_threaded else ()), size="small", user=None,
@@ -136,14 +135,14 @@ class Bench(contextlib.ExitStack):
                 continue
             with self._waiting(int(way.split()[1])):
                 for name in draw.sample(self._names, len(self._names)):
-                    self._keep(way, name, InTurn().measure(self._pair(name), self._around(index)))
+                    self._keep(way, name, RoundRobin().measure(self._pair(name), self._around(index)))
 
     def _far(self, index: int, draw: random.Random) -> None:
         pairs = {name: draw.sample(self._pair(name), 2) for name in self._names}
-        taken: dict[str, list[Taken]] = defaultdict(list)
+        taken: dict[str, list[ArmResult]] = defaultdict(list)
         for side in range(2):
             for name in draw.sample(self._names, len(self._names)):
-                taken[name] += OneByOne().measure([pairs[name][side]], self._around(index))
+                taken[name] += OneAtATime().measure([pairs[name][side]], self._around(index))
                 each = taken[name][-1]
                 # The next process may have the same files.
                 each.details["values"] = values_of(each)
@@ -153,7 +152,7 @@ class Bench(contextlib.ExitStack):
     @contextlib.contextmanager
     def _waiting(self, count: int) -> Iterator[None]:
         """Have `count` processes wait for turns that they do not get."""
-        children: list[Child] = []
+        children: list[MeasuredProcess] = []
         models = itertools.cycle(MODELS)
         try:
             while len(children) < count:
@@ -162,15 +161,16 @@ class Bench(contextlib.ExitStack):
                 start = self._arms.start(cell, self._settings, 1)
                 place = self._folder / f"waiting-{len(children)}"
                 place.mkdir(exist_ok=True)
-                child = Child(start.python, replace(start.spec, folder=str(place)), start.environment, talks=True)
+                spec = replace(start.spec, folder=str(place))
+                child = MeasuredProcess(start.python, spec, start.environment, talks=True)
                 children.append(child)
-                if child.hear() is None:   # the build does not have the model
+                if child.receive() is None:   # the build does not have the model
                     end_all([children.pop()])
             yield
         finally:
             end_all(children)
 
-    def _keep(self, way: str, workload: str, taken: list[Taken]) -> None:
+    def _keep(self, way: str, workload: str, taken: list[ArmResult]) -> None:
         both = sorted(taken, key=lambda each: each.cell.twin)
         assert all(each.answer.kind == "measured" for each in both), [each.answer for each in both]
         walls = [median(each.details.get("values") or values_of(each)) for each in both]
@@ -209,7 +209,7 @@ class Bench(contextlib.ExitStack):
         yield "sd of log(cell / twin) (from the median absolute deviation), and the median against near, 0 waiting"
 
 
-def values_of(taken: Taken) -> list[float]:
+def values_of(taken: ArmResult) -> list[float]:
     """Return the values in the file of a measured process, in seconds."""
     benchmark, = json.loads(taken.start.spec.result_path.read_text())["benchmarks"]
     values: list[float] = benchmark["runs"][0]["values"]

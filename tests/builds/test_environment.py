@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.builds.packages import environment, stamp
-from gilscope.toolkit.builds.packages.environment import build_environment, harness_path
-from gilscope.toolkit.builds.packages.installer import UNKNOWN
+from gilscope.toolkit.builds import environment
+from gilscope.toolkit.builds.environment import build_environment, harness_path
+from gilscope.toolkit.builds.package_installer import NOT_FOUND, WITHOUT_WHEEL, InstallProblem
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.model import Build
 
@@ -97,7 +97,7 @@ def test_without_a_network_nothing_is_taken_for_missing_nor_asked_for_again_and_
     installer.lacks = {"one": said}
     unreachable = build_environment(build, [], ["one", "two"]).missing
     assert set(unreachable) == {"one", "two"}
-    assert all(why.startswith(environment.UNREACHED) for why in unreachable.values())
+    assert all(problem.unreached for problem in unreachable.values())
     assert len(installer.commands) == 2   # the environment, both packages together
     installer.lacks = {}
     assert build_environment(build, [], ["one", "two"]).missing == {}
@@ -122,7 +122,7 @@ def test_only_wheels_are_taken_and_pyperf_without_its_dependencies(build, instal
 def test_an_optional_package_that_cannot_be_had_is_named_with_its_reason(build, installer):
     installer.lacks = {"numpy": "ERROR: No matching distribution found for numpy"}
     found = build_environment(build, ["one"], ["numpy", "two"])
-    assert found.missing == {"numpy": "no wheel for this build"}
+    assert found.missing == {"numpy": WITHOUT_WHEEL}
     installer.commands.clear()
     assert build_environment(build, ["one", "two"]).missing == {}
     assert build_environment(build, ["one"], ["numpy"]) == found
@@ -139,7 +139,7 @@ def test_a_missing_package_is_asked_for_again_after_a_while(build, installer, mo
 
 def test_an_index_that_was_not_reached_is_asked_again_at_the_next_start(build, installer):
     installer.lacks = {"numpy": "error: Failed to fetch: an address"}
-    assert "index cannot be reached" in build_environment(build, [], ["numpy"]).missing["numpy"]
+    assert build_environment(build, [], ["numpy"]).missing["numpy"].unreached
     installer.lacks = {}
     assert build_environment(build, [], ["numpy"]).missing == {}
 
@@ -149,14 +149,14 @@ def test_pip_is_asked_once_more_whether_it_knows_the_name(build, installer, monk
     installer.lacks = {"needy": "ERROR: No matching distribution found for needed>=2 (from needy)"}
     asked = []
     monkeypatch.setattr(environment, "uv_command", lambda: None)
-    monkeypatch.setattr(environment, "talk", lambda command: asked.append(command[-1]) or "404 everywhere")
+    monkeypatch.setattr(environment, "full_output", lambda command: asked.append(command[-1]) or "404 everywhere")
     why = build_environment(build, [], ["needy"]).missing["needy"]
-    assert (asked, why) == (["needed>=2"], f"it needs needed>=2: {UNKNOWN}")
+    assert (asked, why) == (["needed>=2"], replace(NOT_FOUND, reason=f"it needs needed>=2: {NOT_FOUND.reason}"))
 
 
 def test_numpy_is_never_built_from_source_but_a_pure_package_is(build, installer):
     installer.lacks = {":all:": "no wheels"}
-    assert build_environment(build, [], ["numpy", "pure"]).missing == {"numpy": "no wheel for this build"}
+    assert build_environment(build, [], ["numpy", "pure"]).missing == {"numpy": WITHOUT_WHEEL}
     assert [words[-1] for words in installer.commands if ":all:" not in words and "install" in words] == ["pure"]
 
 
@@ -184,7 +184,7 @@ def test_a_broken_environment_is_made_again(build, installer, damage):
     if damage == "python":
         python.unlink()
     elif damage == "stamp":
-        (python.parents[1] / stamp.STAMP).write_text("{")
+        (python.parents[1] / environment.STAMP).write_text("{")
     else:
         Path(build.base_executable).write_text("another interpreter in its place\n")
     installer.commands.clear()
@@ -234,7 +234,7 @@ def own(build, tmp_path):
 def test_environment_of_the_users_is_measured_as_it_is(own, installer, source):
     found = build_environment(replace(own, source=source), ["pyperf>=2"], user=["some-package>=1"])
     assert (str(found.python), installer.commands) == (own.executable, [])
-    assert f"install it there: {own.executable} -m pip install 'pyperf>=2'" in found.missing["pyperf>=2"]
+    assert f"install it there: {own.executable} -m pip install 'pyperf>=2'" in str(found.missing["pyperf>=2"])
 
 
 def test_what_the_user_asks_for_is_not_installed_into_his_environment(own, installer):
@@ -270,14 +270,15 @@ def test_a_tox_environment_is_used_as_it_is(build, installer, tmp_path):
     (site / "Some_Package-1.0.dist-info").mkdir(parents=True)
     found = build_environment(replace(build, source="tox", executable=str(python)), ["some.package>=1", "pyperf"])
     assert found.python == python
-    assert found.missing == {"pyperf": "not in the tox environment py314; add it to its deps in tox.ini"}
+    assert found.missing == {"pyperf": InstallProblem(
+        "not in the tox environment py314; add it to its deps in tox.ini")}
     assert installer.commands == []
 
 
 def test_only_our_package_is_on_the_measured_process_path(cache):
     folder = harness_path()
     assert [path.name for path in folder.iterdir()] == ["gilscope"]
-    assert (folder / "gilscope" / "toolkit" / "builds" / "packages" / "environment.py").samefile(environment.__file__)
+    assert (folder / "gilscope" / "toolkit" / "builds" / "environment.py").samefile(environment.__file__)
     assert harness_path() == folder
 
 

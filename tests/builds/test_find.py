@@ -250,7 +250,7 @@ def test_the_last_optimization_flag_counts(flags, level):
     ("'--enable-optimizations' '--disable-optimizations' '--without-lto'", False, False),
 ])
 def test_pgo_and_lto_are_read_from_what_configure_was_given(config_args, pgo, lto):
-    told = facts("x", config_args=config_args)
+    told = inspection.BuildFacts(**facts("x", config_args=config_args))
     assert (inspection.has_pgo(told), inspection.has_lto(told)) == (pgo, lto)
 
 

@@ -10,22 +10,19 @@ import signal
 import subprocess
 import sys
 import tarfile
-import threading
 from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.builds import compile_python, fetch_source
 from gilscope.toolkit.builds import install as installing
-from gilscope.toolkit.builds.install import Request, install
+from gilscope.toolkit.builds.compile_python import PythonRequest, SourceTarball, build, installed, pythons_dir
+from gilscope.toolkit.builds.install import PythonInstallRequest, install
 from gilscope.toolkit.builds.logged_command import CommandFailedError, run_logged
-from gilscope.toolkit.builds.source import compile as compiled
-from gilscope.toolkit.builds.source import fetch_by_apt
-from gilscope.toolkit.builds.source.compile import Source, Wanted, build, installed
-from gilscope.toolkit.builds.user_dirs import locked, pythons_dir
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from tests.conformance.builds import ROOT
 
-PAIR = [Wanted("3.99", free_threaded=False), Wanted("3.99", free_threaded=True)]
+PAIR = [PythonRequest("3.99", free_threaded=False), PythonRequest("3.99", free_threaded=True)]
 
 # What ./configure and make of a very small CPython do.
 CONFIGURE = r"""#!/bin/sh
@@ -79,7 +76,7 @@ def next_bytes(reader):
 
 
 def test_a_pair_is_built_from_one_source_and_described(home):
-    source = Source.of(tarball(home))
+    source = SourceTarball.of(tarball(home))
     steps = []
     entries = build(source, PAIR, jobs=1, report=lambda step: steps.append(step.what))
     assert [(entry.label, entry.version) for entry in entries] == [("3.99", "3.99.1"), ("3.99t", "3.99.1")]
@@ -93,7 +90,7 @@ def test_a_pair_is_built_from_one_source_and_described(home):
 
 
 def test_what_is_built_is_not_built_again(home):
-    source = Source.of(tarball(home))
+    source = SourceTarball.of(tarball(home))
     first = build(source, PAIR, jobs=1, report=lambda _: None)
     steps = []
     assert build(source, PAIR, jobs=1, report=lambda step: steps.append(step.what)) == first
@@ -101,7 +98,7 @@ def test_what_is_built_is_not_built_again(home):
 
 
 def test_a_failing_configure_leaves_its_log_and_nothing_else(home):
-    source = Source.of(tarball(home, "#!/bin/sh\necho no such compiler >&2\nexit 77\n"))
+    source = SourceTarball.of(tarball(home, "#!/bin/sh\necho no such compiler >&2\nexit 77\n"))
     with pytest.raises(BuildError, match=r"status 77(?s:.*)no such compiler") as caught:
         build(source, PAIR, jobs=1, report=lambda _: None)
     (log,) = (home / "data" / "logs").iterdir()
@@ -117,7 +114,7 @@ def test_a_failing_configure_leaves_its_log_and_nothing_else(home):
     (("> python", "> other"), "ended with status 2"),
 ])
 def test_a_failure_at_any_later_step_leaves_nothing(home, change, complaint):
-    source = Source.of(tarball(home, CONFIGURE.replace(*change)))
+    source = SourceTarball.of(tarball(home, CONFIGURE.replace(*change)))
     with pytest.raises(BuildError, match=complaint):
         build(source, PAIR, jobs=1, report=lambda _: None)
     assert installed() == []
@@ -125,7 +122,7 @@ def test_a_failure_at_any_later_step_leaves_nothing(home, change, complaint):
 
 
 def test_the_first_of_a_pair_stays_when_the_second_fails(home):
-    source = Source.of(tarball(home, CONFIGURE.replace("label=3.99t", "exit 1")))
+    source = SourceTarball.of(tarball(home, CONFIGURE.replace("label=3.99t", "exit 1")))
     with pytest.raises(BuildError):
         build(source, PAIR, jobs=1, report=lambda _: None)
     assert [entry.label for entry in installed()] == ["3.99"]
@@ -138,8 +135,9 @@ def test_an_interrupted_build_ends_its_processes_and_leaves_nothing(home):
     reader = os.open(fifo, os.O_RDONLY | os.O_NONBLOCK)
     # Whoever is started here holds the pipe open: its end is the end of all of them.
     path = tarball(home, f"#!/bin/sh\nexec 3>{fifo}\necho ready >&3\nsleep 600 &\nwait\n")
-    program = ("import sys; from pathlib import Path; from gilscope.toolkit.builds.source.compile import *\n"
-               "build(Source.of(Path(sys.argv[1])), [Wanted('3.99', free_threaded=False)], jobs=1, report=id)")
+    program = ("import sys; from pathlib import Path; from gilscope.toolkit.builds.compile_python import *\n"
+               "wanted = [PythonRequest('3.99', free_threaded=False)]\n"
+               "build(SourceTarball.of(Path(sys.argv[1])), wanted, jobs=1, report=id)")
     process = subprocess.Popen([sys.executable, "-c", program, str(path)], stderr=subprocess.DEVNULL,
                                env={**os.environ, "PYTHONPATH": str(ROOT)})
     assert next_bytes(reader) == b"ready\n"
@@ -151,8 +149,8 @@ def test_an_interrupted_build_ends_its_processes_and_leaves_nothing(home):
 
 
 def test_what_a_killed_installation_left_is_removed_by_the_next(home):
-    (pythons_dir() / f"{compiled.STAGING}old").mkdir(parents=True)
-    build(Source.of(tarball(home)), PAIR, jobs=1, report=lambda _: None)
+    (pythons_dir() / f"{compile_python.STAGING}old").mkdir(parents=True)
+    build(SourceTarball.of(tarball(home)), PAIR, jobs=1, report=lambda _: None)
     assert left_behind() == []
 
 
@@ -165,7 +163,7 @@ def test_a_source_that_is_none_is_refused_by_name(home, content, complaint):
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(BuildError, match=rf"{complaint}.*Python\.tar\.xz"):
-        build(Source.of(path), PAIR, jobs=1, report=lambda _: None)
+        build(SourceTarball.of(path), PAIR, jobs=1, report=lambda _: None)
 
 
 def test_an_archive_without_cpython_is_refused(home):
@@ -173,55 +171,39 @@ def test_an_archive_without_cpython_is_refused(home):
     with tarfile.open(path, "w:gz") as archive:
         archive.add(__file__, arcname="other/readme")
     with pytest.raises(BuildError, match="does not hold a CPython source"):
-        build(Source.of(path), PAIR, jobs=1, report=lambda _: None)
+        build(SourceTarball.of(path), PAIR, jobs=1, report=lambda _: None)
     assert left_behind() == []
 
 
 def test_a_source_of_another_version_is_refused(home):
     with pytest.raises(BuildError, match=r"is CPython 3\.98\.0: 3\.99 cannot be built"):
-        build(Source.of(tarball(home, version="3.98.0")), PAIR, jobs=1, report=lambda _: None)
+        build(SourceTarball.of(tarball(home, version="3.98.0")), PAIR, jobs=1, report=lambda _: None)
 
 
 def test_a_full_disk_is_told_before_anything_is_unpacked(home, monkeypatch):
-    monkeypatch.setattr(compiled, "NEEDED_BYTES", 1 << 60)
+    monkeypatch.setattr(compile_python, "NEEDED_BYTES", 1 << 60)
     with pytest.raises(BuildError, match=r"MiB free; set GILSCOPE_DATA"):
-        build(Source.of(tarball(home)), PAIR, jobs=1, report=lambda _: None)
+        build(SourceTarball.of(tarball(home)), PAIR, jobs=1, report=lambda _: None)
 
 
 def test_a_folder_that_cannot_be_made_is_told(home):
     (home / "data").write_text("a file")
     with pytest.raises(BuildError, match="set GILSCOPE_DATA"):
-        build(Source.of(tarball(home)), PAIR, jobs=1, report=lambda _: None)
+        build(SourceTarball.of(tarball(home)), PAIR, jobs=1, report=lambda _: None)
 
 
 def test_a_damaged_manifest_counts_as_not_installed(home):
-    (entry, _) = build(Source.of(tarball(home)), PAIR, jobs=1, report=lambda _: None)
-    (Path(entry.executable).parents[1] / compiled.MANIFEST).write_text("{")
+    (entry, _) = build(SourceTarball.of(tarball(home)), PAIR, jobs=1, report=lambda _: None)
+    (Path(entry.executable).parents[1] / compile_python.MANIFEST).write_text("{")
     assert [each.label for each in installed()] == ["3.99t"]
-    build(Source.of(tarball(home / "again")), PAIR[:1], jobs=1, report=lambda _: None)
+    build(SourceTarball.of(tarball(home / "again")), PAIR[:1], jobs=1, report=lambda _: None)
 
 
 def test_the_folder_tells_source_and_flags_apart(home):
-    one, other = Source(Path("a"), "a", "aa"), Source(Path("b"), "b", "bb")
-    wanted = [*PAIR, Wanted("3.99", free_threaded=False, optimize=True)]
-    names = {compiled.prefix_name(source, each, "3.99.1") for source in (one, other) for each in wanted}
+    one, other = SourceTarball(Path("a"), "a", "aa"), SourceTarball(Path("b"), "b", "bb")
+    wanted = [*PAIR, PythonRequest("3.99", free_threaded=False, optimize=True)]
+    names = {compile_python.prefix_name(source, each, "3.99.1") for source in (one, other) for each in wanted}
     assert len(names) == 6
-
-
-def test_a_lock_is_waited_for(tmp_path):
-    waiting, entered = threading.Event(), []
-
-    def second():
-        with locked(tmp_path / "lock", waiting.set):
-            entered.append(True)
-
-    with locked(tmp_path / "lock", pytest.fail):
-        thread = threading.Thread(target=second)
-        thread.start()
-        assert waiting.wait(120)
-        assert not entered
-    thread.join(120)
-    assert entered
 
 
 def test_a_command_that_does_not_exist_is_told(tmp_path):
@@ -232,11 +214,11 @@ def test_a_command_that_does_not_exist_is_told(tmp_path):
 @pytest.mark.parametrize("name", ["3.11", "2.7", "latest", "3.12t", "3.14.1", "3.14td"])
 def test_versions_that_cannot_be_installed_are_refused(name):
     with pytest.raises(UnknownNameError, match="cannot be installed"):
-        install(Request(names=(name,)), lambda _: None)
+        install(PythonInstallRequest(names=(name,)), lambda _: None)
 
 
 def test_a_tarball_is_installed_once(home):
-    request = Request(names=("3.99", "3.99t"), tarball=tarball(home))
+    request = PythonInstallRequest(names=("3.99", "3.99t"), tarball=tarball(home))
     assert all("built in" in line for line in install(request, lambda _: None).lines)
     again = install(request, pytest.fail)
     assert [line.split(":")[0] for line in again.lines] == ["3.99 is installed already", "3.99t is installed already"]
@@ -244,26 +226,26 @@ def test_a_tarball_is_installed_once(home):
 
 def test_a_tarball_needs_versions(home):
     with pytest.raises(UnknownNameError, match="name the versions"):
-        install(Request(tarball=tarball(home)), lambda _: None)
+        install(PythonInstallRequest(tarball=tarball(home)), lambda _: None)
 
 
 def test_builds_of_two_sources_do_not_count_as_a_pair(home):
     for folder, version, wanted in (("a", "3.99.1", PAIR[0]), ("b", "3.99.2", PAIR[1])):
-        build(Source.of(tarball(home / folder, version=version)), [wanted], jobs=1, report=lambda _: None)
+        build(SourceTarball.of(tarball(home / folder, version=version)), [wanted], jobs=1, report=lambda _: None)
     assert installing._made_alike(PAIR[:1])
     assert not installing._made_alike(PAIR)
 
 
 def test_missing_libraries_are_named_with_their_packages(home):
     configure = CONFIGURE.replace("exit 0", "echo ssl; echo zlib")
-    outcome = install(Request(names=("3.99",), tarball=tarball(home, configure)), lambda _: None)
+    outcome = install(PythonInstallRequest(names=("3.99",), tarball=tarball(home, configure)), lambda _: None)
     assert "apt-get install libssl-dev zlib1g-dev" in outcome.notes[0].text
 
 
 def test_every_way_that_failed_is_told(monkeypatch):
-    monkeypatch.setattr(fetch_by_apt.shutil, "which", lambda *_, **_options: None)
+    monkeypatch.setattr(fetch_source.shutil, "which", lambda *_, **_options: None)
     with pytest.raises(BuildError, match=r"no apt-get(?s:.*)uv: not installed(?s:.*)--source"):
-        install(Request(names=("3.14", "3.14t")), lambda _: None)
+        install(PythonInstallRequest(names=("3.14", "3.14t")), lambda _: None)
 
 
 def test_uv_is_asked_first_and_its_reason_is_kept(home, monkeypatch):
@@ -304,41 +286,41 @@ def test_the_machines_mirrors_are_read_in_both_formats(tmp_path):
         "deb [arch=amd64 signed-by=/k.gpg] http://one.example/debian bookworm main contrib  # note\n")
     (tmp_path / "sources.list.d" / "debian.sources").write_text(DEB822)
     (tmp_path / "sources.list.d" / "other.sources.disabled").write_text(DEB822)
-    assert fetch_by_apt.machine_mirrors(tmp_path) == [
-        fetch_by_apt.Mirror("http://one.example/debian", ("bookworm",), "main contrib", "/k.gpg"),
-        fetch_by_apt.Mirror("http://mirror.example/debian", ("bookworm", "bookworm-updates"), "main",
-                   "/usr/share/keyrings/debian.gpg"),
-        fetch_by_apt.Mirror("http://mirror.example/security", ("bookworm-security",), "main", ""),
+    assert fetch_source.machine_mirrors(tmp_path) == [
+        fetch_source.Mirror("http://one.example/debian", ("bookworm",), "main contrib", "/k.gpg"),
+        fetch_source.Mirror("http://mirror.example/debian", ("bookworm", "bookworm-updates"), "main",
+                            "/usr/share/keyrings/debian.gpg"),
+        fetch_source.Mirror("http://mirror.example/security", ("bookworm-security",), "main", ""),
     ]
 
 
 def test_an_inline_key_is_carried_over():
     text = "URIs: http://a\nSuites: sid\nComponents: main\nSigned-By:\n -----BEGIN\n .\n abc\nEnabled: yes\n"
-    (mirror,) = fetch_by_apt._deb822_entries(text)
+    (mirror,) = fetch_source._deb822_entries(text)
     assert mirror.signed_by == "-----BEGIN\n .\n abc"
-    assert "Signed-By: -----BEGIN\n .\n abc\n" in fetch_by_apt.source_entries([mirror], "debian", "bookworm")
+    assert "Signed-By: -----BEGIN\n .\n abc\n" in fetch_source.source_entries([mirror], "debian", "bookworm")
 
 
 def test_newer_suites_are_added_to_the_distributions_own_mirror_only():
-    mirrors = [fetch_by_apt.Mirror("http://a", ("bookworm", "bookworm-updates"), "main", "/k"),
-               fetch_by_apt.Mirror("http://b", ("bookworm-security",), "main", ""),
-               fetch_by_apt.Mirror("http://c", ("nodistro",), "main", "")]
-    assert fetch_by_apt.source_entries(mirrors, "debian", "bookworm") == (
+    mirrors = [fetch_source.Mirror("http://a", ("bookworm", "bookworm-updates"), "main", "/k"),
+               fetch_source.Mirror("http://b", ("bookworm-security",), "main", ""),
+               fetch_source.Mirror("http://c", ("nodistro",), "main", "")]
+    assert fetch_source.source_entries(mirrors, "debian", "bookworm") == (
         "Types: deb-src\nURIs: http://a\nSuites: stable testing unstable bookworm bookworm-updates\n"
         "Components: main\nSigned-By: /k\n")
 
 
 def test_signatures_are_checked_whatever_the_machine_says():
     for line in ('Acquire::AllowInsecureRepositories "true";', 'Acquire::https::Verify-Peer "false";'):
-        kept = bool(fetch_by_apt.OPTIONS_KEPT.fullmatch(line))
+        kept = bool(fetch_source.OPTIONS_KEPT.fullmatch(line))
         assert kept == ("https" in line)  # transport options are the machine's; signatures are not
-    assert fetch_by_apt.OPTIONS_KEPT.fullmatch('Acquire::http::Proxy "http://proxy.example:3128";')
-    assert not fetch_by_apt.OPTIONS_KEPT.fullmatch('APT::Update::Post-Invoke:: "rm -f /var/cache/apt/*";')
+    assert fetch_source.OPTIONS_KEPT.fullmatch('Acquire::http::Proxy "http://proxy.example:3128";')
+    assert not fetch_source.OPTIONS_KEPT.fullmatch('APT::Update::Post-Invoke:: "rm -f /var/cache/apt/*";')
 
 
 def test_package_versions_are_ordered_as_debian_does():
     ordered = ["3.9.1-1", "3.15.0~b2-1", "3.15.0~rc1-1", "3.15.0-1", "3.15.0-2", "3.15.2-1"]
-    assert sorted(ordered[3:] + ordered[:3], key=fetch_by_apt._version_key) == ordered
+    assert sorted(ordered[3:] + ordered[:3], key=fetch_source._version_key) == ordered
 
 
 def test_an_older_release_is_taken_when_the_mirror_lacks_the_newest(tmp_path):
@@ -353,7 +335,7 @@ def test_an_older_release_is_taken_when_the_mirror_lacks_the_newest(tmp_path):
     for name, body in answers.items():
         (commands / name).write_text(f"#!/bin/sh\n{body}\n")
         (commands / name).chmod(0o755)
-    source = fetch_by_apt.DistributionSource(tmp_path, {"PATH": f"{commands}:{os.environ['PATH']}"})
+    source = fetch_source.DistributionSource(tmp_path, {"PATH": f"{commands}:{os.environ['PATH']}"})
     # subprocess looks a command up in the PATH of the environment it is given.
     downloads = tmp_path / "downloads"
     downloads.mkdir()
@@ -367,11 +349,11 @@ def test_an_older_release_is_taken_when_the_mirror_lacks_the_newest(tmp_path):
 @pytest.mark.slow
 @pytest.mark.network
 def test_the_distributions_source_leaves_the_machines_lists_alone():
-    if not (Path("/etc/debian_version").exists() and compiled.shutil.which("apt-get")):
+    if not (Path("/etc/debian_version").exists() and compile_python.shutil.which("apt-get")):
         pytest.skip("not a Debian")
     lists = Path("/var/lib/apt/lists")
     before = {path: path.stat().st_mtime_ns for path in lists.glob("*")}
-    with fetch_by_apt.distribution_source(lambda _: None) as source:
+    with fetch_source.distribution_source(lambda _: None) as source:
         assert source.versions("3.13")
         folder = source._folder
     assert not folder.exists()
@@ -379,6 +361,6 @@ def test_the_distributions_source_leaves_the_machines_lists_alone():
 
 
 def test_a_manifest_can_be_read_by_people(home):
-    (entry, _) = build(Source.of(tarball(home)), PAIR, jobs=1, report=lambda _: None)
-    manifest = json.loads((Path(entry.executable).parents[1] / compiled.MANIFEST).read_text())
+    (entry, _) = build(SourceTarball.of(tarball(home)), PAIR, jobs=1, report=lambda _: None)
+    manifest = json.loads((Path(entry.executable).parents[1] / compile_python.MANIFEST).read_text())
     assert manifest["source"] == "Python-3.99.1.tar.gz"

@@ -14,8 +14,9 @@ from gilscope.toolkit import make_venv
 from gilscope.toolkit.errors import BuildError
 
 ROOT = Path(__file__).parents[2]
-PYTHON39_FILES = ("make_venv.py", "errors.py", "builds/user_dirs.py", "builds/logged_command.py",
-                  "builds/source/compile.py", "builds/source/fetch_by_apt.py", "processes/supervised.py",
+PYTHON39_FILES = ("make_venv.py", "errors.py", "records.py", "file_locks.py", "user_dirs.py", "bounded_reading.py",
+                  "builds/uv.py", "builds/logged_command.py",
+                  "builds/compile_python.py", "builds/fetch_source.py", "processes/supervised.py",
                   "processes/lifeline.py")
 
 
@@ -24,7 +25,7 @@ def checkout(tmp_path, monkeypatch):
     folder = tmp_path / "checkout"
     for name in ("toolkit", "workloads", "runners", "gilscope", ".editable"):
         shutil.copytree(ROOT / name, folder / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__", "*.so"))
-    for name in ("pyproject.toml", "LICENSE"):
+    for name in ("pyproject.toml", "constraints.txt", "LICENSE"):
         shutil.copy(ROOT / name, folder / name)
     (folder / "README.md").write_text("# a copy\n")
     monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path / "cache"))
@@ -91,6 +92,21 @@ def test_an_unknown_group_is_named(checkout, monkeypatch):
     setup.python.symlink_to(sys.executable)
     with pytest.raises(BuildError, match="no such dependency group: KeyError: 'nonsense'"):
         setup._install()
+
+
+def test_versions_are_those_of_the_lock_and_a_new_lock_is_installed(checkout, monkeypatch):
+    commands = []
+    monkeypatch.setattr(make_venv, "run_logged", lambda command, **_: commands.append([str(word) for word in command]))
+    setup = make_venv.Setup(checkout, [])
+    (setup.venv / "bin").mkdir(parents=True)
+    setup.python.symlink_to(sys.executable)
+    setup._install()
+    [command] = commands
+    assert command[command.index("--constraint") + 1] == str(checkout / "constraints.txt")
+    assert make_venv.Setup(checkout, []).is_done()
+    with (checkout / "constraints.txt").open("a") as constraints:
+        constraints.write("another==1.0\n")
+    assert not make_venv.Setup(checkout, []).is_done()
 
 
 def test_the_newest_release_comes_first_and_old_or_free_threaded_pythons_never(tmp_path, monkeypatch):

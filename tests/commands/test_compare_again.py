@@ -10,12 +10,11 @@ import pytest
 from gilscope.toolkit.builds.find import inspect_new
 from gilscope.toolkit.commands import compare
 from gilscope.toolkit.commands.run import compare_again
-from gilscope.toolkit.commands.run.compare_again import Again, measure_again
+from gilscope.toolkit.commands.run.compare_again import RemeasureRequest, measure_again
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.measure.plan.cells import Selection
-from gilscope.toolkit.measure.plan.record import Request
-from gilscope.toolkit.measure.plan.settings import Settings
-from gilscope.toolkit.measure.process.spec import UserTarget
+from gilscope.toolkit.measure.cells import Selection
+from gilscope.toolkit.measure.child.spec import UserTarget
+from gilscope.toolkit.measure.settings import RunRequest, Settings
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
@@ -24,7 +23,7 @@ from tests.fakes import make_build, make_run
 SETTINGS = Settings(rounds=4, values=2, warmups=0, min_seconds=0.01, timeout=60.0)
 SELECTION = Selection(workloads=("primes",), user=None, models=("threads",), workers=(2,), phases=(Phase.STEADY,),
                       size="small")
-ASKED = Again(label=None, rounds=None, budget=None, path=None)
+ASKED = RemeasureRequest(label=None, rounds=None, budget=None, path=None)
 OWN = UserTarget(function="work:f", payload="1", tasks=2)
 
 
@@ -38,8 +37,8 @@ def host():
 
 
 def run(label, *builds, paths=(), packages=(), **selection):
-    request = Request(selection=replace(SELECTION, **selection), settings=SETTINGS, units={}, paths=paths,
-                      packages=packages)
+    request = RunRequest(selection=replace(SELECTION, **selection), settings=SETTINGS, units={}, paths=paths,
+                         packages=packages)
     return replace(make_run(), label=label, builds=builds, options=request.to_options())
 
 
@@ -82,7 +81,7 @@ def test_code_that_changed_in_place_is_taken_from_the_folder_that_is_named(host,
     monkeypatch.chdir(place)
     with pytest.raises(ToolkitError, match=r"both sides would be the same now.*git worktree add \.\./before COMMIT"):
         measure_again(*runs, ASKED, tmp_path)
-    with pytest.raises(ToolkitError, match=r"is where the other side's code is: name the folder that has that of A"):
+    with pytest.raises(ToolkitError, match=r"has the other side's code: name the folder with the code of A"):
         measure_again(*runs, replace(ASKED, path=tmp_path), tmp_path)
     (tmp_path / "before").mkdir()
     with pytest.raises(ToolkitError, match=r"git worktree add \.\./before2 COMMIT"):   # what is there may be now's

@@ -8,10 +8,10 @@ import pytest
 
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.commands.output.dry_run import earlier_processes, preview
-from gilscope.toolkit.measure.machine.described import this_machine
-from gilscope.toolkit.measure.plan.cells import Plan, Selection
-from gilscope.toolkit.measure.plan.estimate import PASS_SECONDS, START_SECONDS, Took, estimate
-from gilscope.toolkit.measure.plan.settings import Settings
+from gilscope.toolkit.measure.cells import Plan, Selection
+from gilscope.toolkit.measure.estimate import PASS_SECONDS, START_SECONDS, EarlierProcess, estimate
+from gilscope.toolkit.measure.machine import this_machine
+from gilscope.toolkit.measure.settings import Settings
 from gilscope.toolkit.model import Cell, Phase, Skip
 from gilscope.workloads.catalog import WORKLOADS
 from tests.fakes import make_build
@@ -63,8 +63,8 @@ def test_rounds_that_depend_on_what_is_found_are_told_as_a_range():
 
 
 def test_estimate_is_of_the_same_cell_else_of_its_workload_else_arithmetic():
-    known = [Took(cell=cell("threads"), size="small", passes=3, seconds=3.0),
-             Took(cell=cell("threads"), size="medium", passes=1, seconds=99.0)]
+    known = [EarlierProcess(cell=cell("threads"), size="small", passes=3, seconds=3.0),
+             EarlierProcess(cell=cell("threads"), size="medium", passes=1, seconds=99.0)]
     for asked, one_process, told in (
         (cell("threads", "3.15t"), 5.0, 1),     # a second a pass, five passes; the build does not matter
         (cell("asyncio"), 5.0, 1),
@@ -82,7 +82,7 @@ def test_estimate_is_of_the_same_cell_else_of_its_workload_else_arithmetic():
     ((cell("threads"),), 30.0, "about 60 s, cut to 30 s by the budget"),
 ])
 def test_what_the_time_rests_on_is_said(cells, budget, words):
-    known = [Took(cell=cell("threads"), size="small", passes=1, seconds=1.0)]
+    known = [EarlierProcess(cell=cell("threads"), size="small", passes=1, seconds=1.0)]
     settings = Settings(rounds=12, values=3, warmups=1, min_seconds=0.05, timeout=60.0, budget=budget)
     lines = preview(Plan(cells), [make_build("3.14")], selection(("primes",)), settings, known)
     assert words in " ".join(" ".join(lines).split())
@@ -90,14 +90,14 @@ def test_what_the_time_rests_on_is_said(cells, budget, words):
 
 @pytest.mark.parametrize(("seconds", "said"), [(1.0, False), (10.0, True)])
 def test_ways_to_shorten_are_told_of_what_is_long(seconds, said):
-    known = [Took(cell=cell("threads"), size="small", passes=1, seconds=seconds)]
+    known = [EarlierProcess(cell=cell("threads"), size="small", passes=1, seconds=seconds)]
     lines = preview(Plan((cell("threads"),)), [make_build("3.14")], selection(("primes",)), SETTINGS, known)
     assert ("shorter: --rounds 6 (about" in " ".join(lines)) == said
 
 
 @pytest.mark.parametrize(("budget", "said"), [(None, True), (100.0, True), (50.0, False)])
 def test_half_of_the_rounds_is_no_way_to_shorten_what_the_budget_cuts_below_them(budget, said):
-    known = [Took(cell=cell("threads"), size="small", passes=1, seconds=3.0)]   # 180 s, half of the rounds 90 s
+    known = [EarlierProcess(cell=cell("threads"), size="small", passes=1, seconds=3.0)]   # 180 s, half of them 90
     settings = dataclasses.replace(SETTINGS, budget=budget, where_open=budget is not None)
     lines = preview(Plan((cell("threads"),)), [make_build("3.14")], selection(("primes",)), settings, known)
     assert ("shorter: --rounds 6 (about" in " ".join(lines)) == said
@@ -126,7 +126,7 @@ def stored(tmp_path, monkeypatch):
 def test_what_processes_took_is_read_from_runs_of_this_machine(stored):
     stored("mine", this_machine().hostname)
     stored("others", "elsewhere")
-    assert earlier_processes() == [Took(cell=cell(), size="small", passes=3, seconds=2.0)]
+    assert earlier_processes() == [EarlierProcess(cell=cell(), size="small", passes=3, seconds=2.0)]
 
 
 def test_process_that_took_turns_says_itself_what_it_took(stored, tmp_path):
@@ -137,12 +137,12 @@ def test_process_that_took_turns_says_itself_what_it_took(stored, tmp_path):
     suite.write_text(json.dumps({"benchmarks": [{"metadata": shared, "runs": [
         {"values": [0.1] * 6}, {"metadata": {"gilscope_seconds": 2.5}, "values": [0.1] * 2}]}]}))
     assert earlier_processes() == [
-        Took(cell=cell(), size="small", passes=1 + 6 + 1, seconds=1.5),
-        Took(cell=cell(), size="small", passes=1 + 2 + 1, seconds=2.5)]
+        EarlierProcess(cell=cell(), size="small", passes=1 + 6 + 1, seconds=1.5),
+        EarlierProcess(cell=cell(), size="small", passes=1 + 2 + 1, seconds=2.5)]
 
 
 def test_long_values_are_fewer_in_the_estimate_too():
-    known = [Took(cell=cell("threads"), size="small", passes=1, seconds=2.0)]
+    known = [EarlierProcess(cell=cell("threads"), size="small", passes=1, seconds=2.0)]
     settings = dataclasses.replace(SETTINGS, values=6)
     found = estimate([cell("threads")], settings, "small", known)
     assert found.seconds == pytest.approx(12 * 2.0 * (1 + 1 + 2))   # checked, warm-up, and two values of two seconds

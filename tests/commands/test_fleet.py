@@ -10,7 +10,7 @@ import gilscope
 from gilscope.toolkit.cli import main
 from gilscope.toolkit.commands.fleet.cluster import meet_ours
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.fleet.dask_cluster import FleetLostError, Worker
+from gilscope.toolkit.fleet.dask_cluster import FleetLostError, FleetWorker
 from tests.fleet.test_host_differences import host
 
 
@@ -31,7 +31,7 @@ class Cluster:
         pass
 
     def workers(self):
-        return [Worker(name=name, address=f"tcp://{name}:1") for name in self.hosts]
+        return [FleetWorker(name=name, address=f"tcp://{name}:1") for name in self.hosts]
 
     def versions(self, workers):
         return {each.name: self.hosts[each.name]["gilscope"] for each in workers}
@@ -59,14 +59,14 @@ def test_hosts_that_match(shown):
     assert "Made-up CPU" in out
     assert "3.14, 3.14t" in out
     assert "1.5 cores (busy)" in out
-    assert "2 hosts, and nothing that would not match" in out
+    assert "2 hosts; all match" in out
 
 
 def test_hosts_that_do_not(shown):
     cluster = Cluster(rome=host(), oslo=host(pair=[]))
     code, out, _ = shown(cluster, "localhost:8786")
     assert code == 1
-    assert "would not match: hosts measure different builds unless --builds names them (rome: 3.14, 3.14t; " in out
+    assert "differs: hosts measure different builds unless --builds names them (rome: 3.14, 3.14t; " in out
     code, out, _ = shown(cluster, "localhost:8786", "--json")
     assert code == 1
     assert list(json.loads(out)["hosts"]) == ["rome", "oslo"]
@@ -75,7 +75,7 @@ def test_hosts_that_do_not(shown):
 
 def test_an_open_address_is_warned_about(shown):
     _, _, err = shown(Cluster(rome=host()), "tcp://10.0.0.5:8786")
-    assert "warning: tcp://10.0.0.5:8786 is not encrypted, and not for this machine alone" in err
+    assert "warning: tcp://10.0.0.5:8786 is not encrypted and can be reached from other machines" in err
     _, _, err = shown(Cluster(rome=host()), "tls://10.0.0.5:8786")
     assert err == ""
 
@@ -94,7 +94,7 @@ def test_other_version_is_a_row_of_the_table(shown):
     assert code == 1
     assert re.search(rf"^newer +not asked .* 9\.9 \(not {re.escape(gilscope.__version__)}\)$", out, re.MULTILINE), out
     assert re.search(r"^rome .*Made-up CPU", out, re.MULTILINE), out
-    assert f"would not match: this is gilscope {gilscope.__version__}, and newer has 9.9: hosts run" in out
+    assert f"differs: this is gilscope {gilscope.__version__}, and newer has 9.9: hosts run" in out
     code, out, _ = shown(cluster, "tcp://127.0.0.1:8786", "--json")
     assert (code, json.loads(out)["others"], [*json.loads(out)["hosts"]]) == (1, {"newer": "9.9"}, ["rome"])
 
@@ -108,13 +108,13 @@ def test_fleet_of_other_versions_alone_is_shown(shown):
 def test_who_is_no_host_or_does_not_answer_is_told(shown):
     _, out, _ = shown(Cluster(rome=host(), silent=host(pair=None)), "tcp://127.0.0.1:8786")
     assert "1 worker has no resources\n" in out
-    assert "silent did not tell what it is\n" in out
+    assert "no answer from silent\n" in out
 
 
 def test_hosts_that_are_one_machine_are_named(shown):
     elsewhere = host(machine=host()["machine"] | {"hostname": "another"})
     _, out, _ = shown(Cluster(rome=host(), oslo=host(), bonn=elsewhere), "tcp://127.0.0.1:8786")
-    assert "rome and oslo are one machine, and take turns\n" in out
+    assert "rome and oslo are on one machine, and measure in turn\n" in out
 
 
 def test_whom_a_command_goes_on_with(capfd):
@@ -135,7 +135,7 @@ def test_whom_a_command_goes_on_with(capfd):
 def test_what_run_starts_is_not_looked_for(where, shown):
     code, out, err = shown(Cluster(), where)
     assert (code, out) == (2, "")
-    assert f"{where} is started by what uses it: gilscope run --fleet {where}." in err
+    assert f"{where} is started by the command that uses it: gilscope run --fleet {where}." in err
 
 
 @pytest.mark.parametrize(("words", "said"), [
@@ -155,7 +155,7 @@ def test_options_that_do_not_go_together(words, said, shown):
 def test_what_is_no_port_is_refused(port, capfd):
     with pytest.raises(SystemExit, match="2"):
         main(["fleet", "start", f"--port={port}"])
-    assert f"'{port}' is no port: write 0, which is any, to 65535" in capfd.readouterr().err
+    assert f"'{port}' is no port: write a number from 0, for any free port, to 65535" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize("words", [

@@ -11,7 +11,7 @@ import pytest
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands.fleet import reports
 from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState, list_runs, load_run, read_fleet, transfer_rounds
-from gilscope.toolkit.store.transfer_rounds import WAITING, cut
+from gilscope.toolkit.store.transfer_rounds import PENDING, cut_block
 from tests.fakes import RunMaker
 from tests.report.hosts.made_up import LOST, cell, write_fleet
 from tests.test_store import write
@@ -126,18 +126,18 @@ def test_rounds_of_a_fleet_do_not_go_on_without_it(label, fleet, capsys):
     fleet(names=("host-1", "host-2"))
     code, _, err = ran(capsys, "run", "--resume", label, "--rounds", "99")
     assert code == 2
-    assert err == (f"gilscope: {label} was measured by a fleet and goes on there: "
+    assert err == (f"gilscope: {label} was measured by a fleet and has to be continued there: "
                    "gilscope run --resume night --fleet ADDRESS\n")
 
 
 def wait(*hosts):
     """Have all rounds of hosts wait to be put into files, as when their client was killed."""
     for path in hosts:
-        block = cut(path)
+        block = cut_block(path)
         shutil.rmtree(path)
-        (path / WAITING).mkdir(parents=True)
-        (path / WAITING / "000000").write_bytes(block)
-        (path / WAITING / ".part").write_bytes(block[:9])   # the next one
+        (path / PENDING).mkdir(parents=True)
+        (path / PENDING / "000000").write_bytes(block)
+        (path / PENDING / ".part").write_bytes(block[:9])   # the next one
 
 
 @pytest.mark.parametrize("words", [
@@ -156,7 +156,7 @@ def test_rounds_that_wait_are_shown_by_whoever_reads_them(words, fleet, capsys):
 def test_rounds_that_wait_and_cannot_be_read_cost_no_other_host(fleet, capsys):
     path = fleet()
     wait(path / "host-1")
-    (path / "host-1" / WAITING / "000000").write_bytes(b"no block")
+    (path / "host-1" / PENDING / "000000").write_bytes(b"no block")
     code, _, err = ran(capsys, "report", "night/host-1")
     assert code == 2
     assert re.search(r"night/host-1/\.blocks/000000 cannot be read", err), err
@@ -185,7 +185,7 @@ def test_rounds_that_the_disk_had_no_room_for_are_shown_when_it_has(fleet, here,
     code, out, _ = ran(capsys, "report", "night")
     assert code == 0
     assert "2 hosts" in out
-    assert not list(path.glob(f"*/{WAITING}"))
+    assert not list(path.glob(f"*/{PENDING}"))
 
 
 def test_runs_that_were_copied_together_are_hosts(plain, capsys):
@@ -202,7 +202,7 @@ def test_runs_that_were_copied_together_are_hosts(plain, capsys):
 @pytest.mark.parametrize(("asked", "said"), [
     (("first", "other"), "was made on the same machine as another of them"),
     (("first", "first"), "is named twice"),
-    (("first", "copies/first"), "have one name: give them names, as in `gilscope report laptop="),
+    (("first", "copies/first"), "have the same name: give them different ones, as in `gilscope report laptop="),
     (("first", "copies"), "copies holds several runs: name one for each host"),
     (("first", "nothing"), "no folder and no run 'nothing'"),
     (("first", "threads"), "compares with threads and others with serial"),
@@ -290,7 +290,7 @@ def test_other_machine_under_the_name_of_a_host_is_said(fleet, capsys):
 
 
 @pytest.mark.parametrize(("asked", "said"), [
-    (("night", "plain"), "night is of 2 hosts and plain of one machine: name the host that plain is to be compared"),
+    (("night", "plain"), "night has 2 hosts and plain is of one machine: name the host to compare plain with"),
     (("night", "plain"), "as in `gilscope compare night/host-1 plain`"),
     (("plain", "night"), "`gilscope compare plain night/host-1`"),
     (("night", "others"), "have no host in common: host-1, host-2; host-3, host-4"),

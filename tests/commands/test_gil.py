@@ -9,13 +9,14 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.commands.gil import command as gil
+from gilscope.toolkit import cli
 from gilscope.toolkit.commands.gil.report import document
+from gilscope.toolkit.commands.options.programs import cut_program
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.diagnosis import diagnose
 from gilscope.toolkit.gil.recorder import Recording, inflation
 from gilscope.toolkit.gil.rerun_without_gil import WithoutGil
-from gilscope.toolkit.measure.machine.alone import WAITING, Turns
+from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
 from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import ROOT, builds
 from tests.gil.recorded import make_process, make_thread
@@ -153,7 +154,7 @@ def test_who_measures_on_this_machine_is_waited_for(folder, tmp_path_factory):
     machine = str(tmp_path_factory.mktemp("machine"))
     (folder / "began.py").write_text("open('began', 'w').close()")
     command = [sys.executable, "-P", "-m", "gilscope", "gil", "--once", "began.py"]
-    with Turns(alone=True, waiting=lambda: None, folder=machine).turn():
+    with MachineLock(alone=True, waiting=lambda: None, folder=machine).turn():
         program = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True,
                                    env={**os.environ, "PYTHONPATH": str(ROOT), "GILSCOPE_MACHINE": machine})
         assert program.stderr.readline() == f"gilscope: {WAITING}\n"
@@ -202,7 +203,7 @@ def test_interpreter_that_does_not_load_the_shim_is_said(folder):
 @pytest.mark.skipif(not gil_on(), reason="this Python has no GIL")
 def test_inflation_on_a_build_with_a_gil_says_why_not(folder):
     done = run(folder, "--inflation", "spin.py")
-    assert "CPU inflation: not told, as this build has a GIL" in done.stderr
+    assert "CPU inflation: unknown, because this build has a GIL" in done.stderr
     assert done.stdout.count("typed") == 1
 
 
@@ -229,7 +230,8 @@ def test_without_a_compiler_nothing_is_run(folder):
     (["--build=3.14t", "--places", "3", "s.py"], ["--build=3.14t", "--places", "3"], ["s.py"]),
 ])
 def test_words_after_the_program_are_its_own(words, own, program):
-    assert gil.cut(words) == (own, program)
+    actions = cli.make_parser(("gil",))._subparsers._group_actions[0].choices["gil"]._option_string_actions
+    assert cut_program(actions, words) == (own, program)
 
 
 def made_up(*, ended=0, wall=1.0, cpu=1.9, **changes):
@@ -278,7 +280,7 @@ def test_waits_in_which_nobody_had_the_gil_are_told():
     process = make_process()
     recording = made_up(sites=tuple(site and replace(site, caused=site.caused / 2) for site in process.sites))
     text = render(document(diagnose(["program.py"], recording), places=5))
-    assert "For 50 % of that nobody had it: who was to have it next had no core." in text
+    assert "For 50 % of that nobody had it: the next thread had no core." in text
     whole = made_up()
     assert "nobody had it" not in render(document(diagnose(["program.py"], whole), places=5))
 
@@ -339,7 +341,7 @@ def elsewhere(**changes):
     (elsewhere(ratio=1.01, wall=0.99), "On 3.13t it took as long: 990 ms in place of 1.00 s"),
     (elsewhere(ratio=1.01, wall=0.99, busy=True), "The machine was busy, so that says little"),
     (elsewhere(ratio=None, refused="it was ended there after 20 s"),
-     "What 3.13t gives is not known: it was ended there after 20 s."),
+     "The gain on 3.13t is unknown: it was ended there after 20 s."),
 ])
 def test_what_the_free_threaded_build_gives_is_said_and_doubted(there, said):
     found = replace(diagnose(["program.py"], made_up()), elsewhere=there)

@@ -5,7 +5,7 @@ import pytest
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands import list_
 from gilscope.toolkit.commands.list_ import matrix
-from gilscope.toolkit.measure.abilities.probe import Abilities
+from gilscope.toolkit.measure.abilities import Abilities
 
 LABELS = ("3.15", "3.15t", "3.14", "3.14t", "3.13t", "3.13.0-pyenv", "3.12")
 GIL = "the GIL is enabled in this process"
@@ -60,4 +60,4 @@ def test_workloads_are_legible_at_80_columns(monkeypatch, capsys):
     assert max(map(len, shown)) <= 80
     (primes,) = [line for line in shown if line.startswith(" primes ")]
     assert " t  count primes" in primes
-    assert "a: asyncio has an async form of it; t: it takes --task-length" in " ".join(shown)
+    assert "a: has an async form for asyncio; t: takes --task-length" in " ".join(shown)

@@ -1,13 +1,16 @@
 """--json and --markdown: one meaning in every command, and no word of the command is taken for a FILE."""
 
 import argparse
+import importlib
 
 import pytest
 
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands.options.files import STDOUT, FileOption
-from gilscope.toolkit.commands.output.reports import Output
-from gilscope.toolkit.report.document import Document, Heading
+from gilscope.toolkit.commands.output import reports
+from gilscope.toolkit.commands.output.reports import ReportOutput
+from gilscope.toolkit.report import RENDERERS, Renderer
+from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Table
 
 HAVE_BOTH = [["run"], ["report"], ["compare", "A", "B"], ["experiment", "run"], ["experiment", "show", "X"],
              ["evaluate", "."], ["doctor"]]
@@ -72,7 +75,7 @@ def test_file_that_cannot_be_written_is_said(tmp_path, monkeypatch, capsys):
 @pytest.mark.parametrize("command", [["run"], ["experiment", "run", "countdown"]])
 def test_dry_run_has_no_report(command, capsys):
     assert cli.main([*command, "--dry-run", "--json"]) == 2
-    assert "leave --json and --markdown out" in capsys.readouterr().err
+    assert "leave --json out" in capsys.readouterr().err
 
 
 def test_earlier_spelling_of_markdown_is_hidden_and_works(tmp_path, monkeypatch, capsys):
@@ -89,8 +92,8 @@ def test_earlier_spelling_of_markdown_is_hidden_and_works(tmp_path, monkeypatch,
 def test_every_command_with_a_markdown_option_has_this_one():
     parsers = [cli.make_parser((name,)) for name in cli.COMMANDS]
     found = [action for parser in parsers for action in every_action(parser) if "--markdown" in action.option_strings]
-    assert len(found) == len(HAVE_BOTH)
-    assert all(isinstance(action, FileOption) for action in found)
+    assert sum(isinstance(action, FileOption) for action in found) == len(HAVE_BOTH)
+    assert len(found) == len(HAVE_BOTH) + 1   # `gil` leaves standard output to the program that it runs
 
 
 def every_action(parser):
@@ -106,9 +109,69 @@ def every_action(parser):
 ])
 def test_terminal_shows_the_overview_and_markdown_has_the_whole(words, printed, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
-    output = Output(parse("run", *words))
+    output = ReportOutput(parse("run", *words))
     output.show(Document((Heading("short", 3),)), Document((Heading("whole", 1),)))
     output.finish(dict)
     assert capsys.readouterr().out.strip() == printed
     if "out.md" in words:
         assert (tmp_path / "out.md").read_text().strip() == "# whole"
+
+
+CSV = """\
+import csv
+import io
+
+from gilscope.toolkit.report.document import Table
+from gilscope.toolkit.report.wording import entry_text
+
+
+def render(document):
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\\n")
+    for table in document.sections:
+        if isinstance(table, Table):
+            writer.writerow(column.title for column in table.columns)
+            writer.writerows(map(entry_text, row) for row in table.rows)
+    return out.getvalue().rstrip("\\n")
+"""
+
+
+@pytest.fixture
+def csv_renderer(tmp_path, monkeypatch):
+    """A form that is one file, in a package of its own, and one line in the list."""
+    package = tmp_path / "more_forms"
+    package.mkdir()
+    (package / "__init__.py").touch()
+    (package / "csv_.py").write_text(CSV)
+    monkeypatch.syspath_prepend(tmp_path)
+    module = importlib.import_module("more_forms.csv_")
+    form = Renderer(name="csv", suffix=".csv", title="CSV", purpose="For spreadsheets.", document=module.render)
+    monkeypatch.setattr(reports, "RENDERERS", (*RENDERERS, form))
+
+
+@pytest.mark.usefixtures("csv_renderer")
+@pytest.mark.parametrize("command", HAVE_BOTH, ids=lambda words: " ".join(words[:2]))
+def test_every_command_offers_a_new_renderer(command, capsys):
+    assert parse(*command, "--csv", "out.csv").csv == "out.csv"
+    assert parse(*command, "--csv").csv == STDOUT
+    with pytest.raises(SystemExit):
+        parse(*command, "--csv", "--json")
+    assert "--csv and --json cannot both be on standard output" in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("csv_renderer")
+def test_command_that_runs_a_program_offers_a_new_renderer(tmp_path):
+    assert parse("gil", "--csv", str(tmp_path / "out.csv"), "script.py").csv == str(tmp_path / "out.csv")
+
+
+@pytest.mark.usefixtures("csv_renderer")
+def test_a_new_renderer_writes_reports(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    document = Document((Table(title="", columns=(Column(title="build", key=True), Column(title="cells")),
+                               rows=((Entry("3.14"), Entry("4")),)),))
+    for words in (["--csv"], ["--csv", "out.csv"]):
+        output = ReportOutput(parse("run", *words))
+        output.show(document)
+        output.finish(dict)
+        written = (tmp_path / "out.csv").read_text() if "out.csv" in words else capsys.readouterr().out
+        assert written == "build,cells\n3.14,4\n"

@@ -65,7 +65,7 @@ def test_option_that_came_too_late_is_said_where_it_is_not_the_programs(folder, 
     (folder / "prog.py").write_text(text)
     done = gilscope(folder, command, "prog.py", "--verbose", "--json=out.json")
     assert done.returncode in {0, 1, 2}
-    assert ("--json=out.json was given to the program" in done.stderr) is is_said
+    assert ("--json=out.json was passed to the program" in done.stderr) is is_said
 
 
 @pytest.mark.parametrize("option", ["--sarif", "--json"])

@@ -1,5 +1,6 @@
 """`gilscope race`: which words are whose, which program is meant, and what is said when there is none."""
 
+import json
 import subprocess
 import sys
 import zipfile
@@ -7,11 +8,15 @@ import zipfile
 import pytest
 
 from gilscope.toolkit import cli
+from gilscope.toolkit.commands.options.programs import cut_program
 from gilscope.toolkit.commands.race import command as race
+from gilscope.toolkit.commands.race import report as race_report
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.race.program import target as spec_target
-from gilscope.toolkit.race.program.spec import COMMAND, SCRIPT, STDIN, Spec, read
+from gilscope.toolkit.race.program.spec import COMMAND, SCRIPT, STDIN, CheckedRunSpec, read
+from gilscope.toolkit.race.report import formats
 from tests.conformance.builds import ROOT
+from tests.report.test_as_json import SCHEMAS, closed
 
 
 @pytest.fixture(autouse=True)
@@ -50,22 +55,22 @@ def executable(path, text):
     (["--build"], ["--build"], []),
 ])
 def test_words_are_ours_or_the_programs(words, own, program):
-    assert race.cut(words) == (own, program)
+    actions = cli.make_parser(("race",))._subparsers._group_actions[0].choices["race"]._option_string_actions
+    assert cut_program(actions, words) == (own, program)
 
 
-@pytest.mark.parametrize("words", [
-    ["s.py"], ["--notes", "s.py", "-x"], ["--no-color", "--github", "-m", "p", "--json"]])
-def test_short_way_gives_what_argparse_gives(words):
+@pytest.mark.parametrize("words", [["s.py"], ["-m", "p", "--json"], ["-"], ["--", "pytest", "-q"]])
+def test_options_without_a_parser_are_those_of_argparse(words):
     parsed = vars(cli.make_parser(("race",)).parse_args(["race", *words]))
-    short = vars(race.plain_options(words))
+    short = vars(race.options_without_parser(words))
     assert {name: short[name] for name in parsed if name != "command"} == {
         name: value for name, value in parsed.items() if name != "command"}
 
 
 @pytest.mark.parametrize("words", [
-    ["--notes"], ["--json", "s.py"], ["--help"], ["--nonsense", "s.py"], ["--build", "x", "s.py"]])
+    [], ["--notes"], ["--notes", "s.py"], ["--json", "s.py"], ["--help"], ["--nonsense", "s.py"]])
 def test_what_needs_argparse_goes_there(words):
-    assert race.plain_options(words) is None
+    assert race.options_without_parser(words) is None
 
 
 def test_options_have_their_values():
@@ -83,13 +88,13 @@ def test_options_have_their_values():
     (["empty"], "'empty' is a folder without __main__.py"),
     (["binary"], "is not a Python script but a binary file"),
     (["shell"], "is a script of /bin/sh, not of Python"),
-    (["old.pyc"], "is compiled; name its source"),
+    (["old.pyc"], "is compiled and cannot be checked"),
     (["-m", "no such"], "write the name of a module"),
     (["-m"], "write the name of a module"),
     (["--", "./gone"], "no command './gone'"),
     (["--", "not-a-module"], "is not a Python program"),
     (["--", "python3"], "the interpreter itself"),
-    (["--", "stale"], "which is not there any more"),
+    (["--", "stale"], "which no longer exists"),
 ])
 def test_what_cannot_be_run_is_told(words, message, folder):
     executable(folder / "bin" / "tool", f"#!{sys.executable}\n")
@@ -166,7 +171,7 @@ def test_own_python_is_meant_where_no_other_is_active(active, monkeypatch):
 
 @pytest.mark.parametrize("argv", [
     (["race", "--build", "x=/nowhere/python", "s.py"], "no interpreter /nowhere/python"),
-    (["race", "--confirm", "-"], "standard input can be read but once"),
+    (["race", "--confirm", "-"], "standard input can be read only once"),
     (["race", "--core", "rust", "s.py"], "--core"),
     (["race", "--confirm-timeout", "soon", "s.py"], "'soon' is not a duration"),
     (["race", "--confirm=0", "s.py"], "'0' is not a whole number from 1 on"),
@@ -191,12 +196,12 @@ def test_broken_settings_are_told_before_anything_runs(folder, capsys):
 
 
 def test_spec_travels_in_its_file(folder):
-    spec = Spec(kind=STDIN, name="-", args=["a", "é"], python=["/p", "-O"], include=["x*"], core="c",
-                options={"root": "/r"}, pauses=[["id", "lost", []]], lifeline=7)
+    spec = CheckedRunSpec(kind=STDIN, name="-", args=["a", "é"], python=["/p", "-O"], include=["x*"], core="c",
+                          options={"root": "/r"}, pauses=[["id", "lost", []]], lifeline=7)
     spec.write(str(folder))
     found = read(str(folder))
-    assert {name: getattr(found, name) for name in Spec.__slots__} == {
-        name: getattr(spec, name) for name in Spec.__slots__}
+    assert {name: getattr(found, name) for name in CheckedRunSpec.__slots__} == {
+        name: getattr(spec, name) for name in CheckedRunSpec.__slots__}
     assert found.words() == ["/p", "-O", "-", "a", "é"]
 
 
@@ -211,3 +216,56 @@ print(sorted({heavy} & set(sys.modules)))
 """
     shown = subprocess.run([sys.executable, "-ISc", code], capture_output=True, text=True, check=True, timeout=300)
     assert shown.stdout.strip() == "[]"
+
+
+RACY = """\
+import threading
+
+total = 0
+
+def add():
+    global total
+    total += 1
+
+threads = [threading.Thread(target=add) for _ in range(2)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()
+"""
+
+
+def test_json_of_a_program_with_a_race_fits_the_schema(tmp_path):
+    (tmp_path / "racy.py").write_text(RACY)
+    assert cli.main(["race", "--core", "python", "--shared", "--json=out.json", "racy.py"]) == race.RACE_FOUND
+    found = json.loads((tmp_path / "out.json").read_text())
+    assert found["races"]
+    assert found["shared"]
+    jsonschema = pytest.importorskip("jsonschema")
+    jsonschema.validate(found, closed(json.loads((SCHEMAS / "race.json").read_text())))
+
+
+GITLAB = """\
+import json
+
+
+def render(report):
+    return json.dumps([{"description": f"{race.kind} on {race.variable}", "fingerprint": race.ident,
+                        "location": {"path": race.second.place.path}} for race in report.races])
+"""
+
+
+def test_a_ci_format_is_one_file_and_one_line(tmp_path, monkeypatch):
+    (tmp_path / "more_formats").mkdir()
+    (tmp_path / "more_formats" / "gitlab.py").write_text(GITLAB)
+    monkeypatch.syspath_prepend(tmp_path)
+    form = formats.RaceFormat("gitlab", formats.FILE, "Also write a code quality report for GitLab to FILE.",
+                              module="more_formats.gitlab")
+    for module in (race, race_report):
+        monkeypatch.setattr(module, "FORMATS", (*formats.FORMATS, form))
+    (tmp_path / "racy.py").write_text(RACY)
+    assert race.RaceOptions(["racy.py"]).gitlab is None
+    assert cli.main(["race", "--core", "python", "--gitlab", "races.json", "racy.py"]) == race.RACE_FOUND
+    (found,) = json.loads((tmp_path / "races.json").read_text())
+    assert found["description"] == "lost update on global total in racy.py"
+    assert found["location"] == {"path": str(tmp_path / "racy.py")}

@@ -196,4 +196,4 @@ def test_runs_that_lie_beside_each_other_are_not_one_report(here, capsys):
         write(small_run(label), here, label)
     code, out, err = shown(capsys, "results", "--json")
     assert (code, out) == (2, "")
-    assert "results holds several runs: name one of results/first, results/second" in err
+    assert "results contains several runs: name one of results/first, results/second" in err

@@ -6,7 +6,7 @@ import pytest
 
 from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.errors import UnknownNameError
-from gilscope.toolkit.evaluate.packages.install.installing import name_of
+from gilscope.toolkit.evaluate.packages.installing import name_of
 
 
 @pytest.mark.parametrize(("file", "name"), [

@@ -7,11 +7,10 @@ import pytest
 
 from gilscope.toolkit.commands.run import command
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.measure.plan.cells import Selection
-from gilscope.toolkit.measure.plan.record import Request
-from gilscope.toolkit.measure.plan.settings import Settings
-from gilscope.toolkit.measure.prepare.find_module import code_sum
-from gilscope.toolkit.measure.process.spec import UserTarget
+from gilscope.toolkit.measure.cells import Selection
+from gilscope.toolkit.measure.child.spec import UserTarget
+from gilscope.toolkit.measure.settings import RunRequest, Settings
+from gilscope.toolkit.measure.user_modules import code_sum
 from gilscope.toolkit.model import Cell, Phase
 from tests.fakes import RunMaker
 
@@ -25,7 +24,7 @@ def warnings(monkeypatch, *, others, rounds=5, workers=2, cores=2):
     return list(command._warnings(replace(SETTINGS, rounds=rounds), workers))
 
 
-@pytest.mark.parametrize(("rounds", "told"), [(1, "with 1 round nothing"), (2, "with 2 rounds nothing")])
+@pytest.mark.parametrize(("rounds", "told"), [(1, "1 round cannot show"), (2, "2 rounds cannot show")])
 def test_too_few_rounds_are_said_to_tell_nothing(monkeypatch, rounds, told):
     (said,) = warnings(monkeypatch, others=0.0, rounds=rounds)
     assert told in said
@@ -33,7 +32,7 @@ def test_too_few_rounds_are_said_to_tell_nothing(monkeypatch, rounds, told):
 
 def test_busy_machine_is_told_before_the_first_value(monkeypatch):
     (said,) = warnings(monkeypatch, others=1.2)
-    assert "other programs use 1.2 of 2 cores now: 2 workers will not get" in said
+    assert "other programs use 1.2 of 2 cores now, so 2 workers will not get" in said
 
 
 @pytest.mark.parametrize("seen", [
@@ -47,9 +46,9 @@ def test_run_does_not_go_on_with_another_function(tmp_path):
     (tmp_path / "work.py").write_text("def f(n): return n\n")
     user = UserTarget(function="work:f", payload="1")
     selection = Selection(workloads=(), user=user, models=(), workers=(1,), phases=(Phase.STEADY,), size="small")
-    request = Request(selection=selection, settings=SETTINGS, units={}, paths=(str(tmp_path),), packages=(),
-                      code=code_sum(user.modules(), [tmp_path]))
-    command._refuse_changed_code("before", Request.from_options(request.to_options()))
+    request = RunRequest(selection=selection, settings=SETTINGS, units={}, paths=(str(tmp_path),), packages=(),
+                         code=code_sum(user.modules(), [tmp_path]))
+    command._refuse_changed_code("before", RunRequest.from_options(request.to_options()))
     (tmp_path / "work.py").write_text("def f(n): return n + 1\n")
     with pytest.raises(ToolkitError, match="the code of work:f has changed since before began"):
         command._refuse_changed_code("before", request)
@@ -67,4 +66,4 @@ def test_failed_cells_are_counted_without_their_twins():
     maker.failures = []
     maker.fail(replace(serial, twin=True), "crash", "SIGSEGV")
     (line,) = command.failure_lines(maker.run(("b",)), Path("x"))
-    assert line.startswith("1 A/A arm failed: the noise floor goes by the spread of all others")
+    assert line.startswith("1 A/A arm failed: the noise floor is estimated from the spread of others")

@@ -7,11 +7,11 @@ import pytest
 
 from gilscope.toolkit.cli import main, make_parser
 from gilscope.toolkit.commands.run import on_fleet
-from gilscope.toolkit.commands.run.missing_rounds import has_enough
+from gilscope.toolkit.commands.run.earlier_run import has_enough
 from gilscope.toolkit.commands.run.on_fleet import words_for_hosts, words_to_go_on
 from gilscope.toolkit.commands.run.request import make_selection, make_settings
-from gilscope.toolkit.fleet.measuring import Asked
-from gilscope.toolkit.measure.plan.record import Request
+from gilscope.toolkit.fleet.measuring import FleetRequest
+from gilscope.toolkit.measure.settings import RunRequest
 from tests.commands.test_fleet import Cluster
 from tests.fakes import make_build, make_run
 from tests.fleet.test_host_differences import host
@@ -67,12 +67,12 @@ def test_builds_that_are_not_measured_are_not_complained_of(words, capfd):
     told = {"rome": host(), "oslo": host(builds=[*host()["builds"], dataclasses.asdict(make_build("3.12"))])}
     cluster = Cluster(**told)("tcp://x:1")
     args = parsed("primes", *words)
-    asked = Asked(label="x", command=words_for_hosts(args), again=())
+    asked = FleetRequest(label="x", command=words_for_hosts(args), again=())
     on_fleet._check_hosts(cluster, args, asked)
-    assert "would not match" not in capfd.readouterr().err
+    assert "differs" not in capfd.readouterr().err
     on_fleet._check_hosts(cluster, parsed("primes", "--builds", "3.12"), dataclasses.replace(
         asked, command=words_for_hosts(parsed("primes", "--builds", "3.12"))))
-    assert "would not match: oslo has the build 3.12, rome has not" in capfd.readouterr().err
+    assert "differs: oslo has the build 3.12, rome has not" in capfd.readouterr().err
 
 
 @pytest.mark.parametrize(("words", "said"), [
@@ -90,7 +90,7 @@ def test_mistakes_end_before_anything_is_started(words, said, tmp_path, monkeypa
 
 def test_a_host_has_enough_by_the_rule_of_resume(tmp_path):
     args = parsed("noop", "--rounds", "3")
-    asked = Request(selection=make_selection(args), settings=make_settings(args), units={}, paths=(), packages=())
+    asked = RunRequest(selection=make_selection(args), settings=make_settings(args), units={}, paths=(), packages=())
     run = dataclasses.replace(make_run(rounds=3), options=json.loads(json.dumps(asked.to_options())))
     path = write(dataclasses.replace(run, failures=()), tmp_path, "whole")
     assert has_enough(path, None, None)

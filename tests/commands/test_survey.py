@@ -8,7 +8,7 @@ import pytest
 from gilscope.toolkit.cli import main
 from gilscope.toolkit.commands.doctor import command, survey
 from gilscope.toolkit.errors import BuildError
-from gilscope.toolkit.evaluate.survey.answer import Answer, from_doctor
+from gilscope.toolkit.evaluate.survey.answer import PackageAnswer, from_doctor
 from tests.evaluate.survey.told import package, told
 from tests.fakes import make_build
 
@@ -28,7 +28,7 @@ class Asked:
         self.packages.append(name)
         self.questions.add(question)
         if name in self.failing:
-            return Answer(package=name, problem="the package index does not answer")
+            return PackageAnswer(package=name, problem="the package index does not answer")
         status = {"status": "turns the GIL on", "blocks": True} if name in self.blocking else {}
         return from_doctor(name, {"builds": [told(package(name, **status))]}, 1.0)
 
@@ -69,7 +69,7 @@ def test_asking_again_takes_what_was_answered_and_asks_for_the_rest(asked, tmp_p
     asked.packages, asked.failing = [], set()
     assert main(["doctor", "--list", "packages.txt", "--lines", "second.jsonl"]) == 0
     assert asked.packages == ["two"]
-    assert "2 answers of the last day kept" in capsys.readouterr().err
+    assert "using 2 answers from the last day" in capsys.readouterr().err
     lines = [json.loads(line) for line in (tmp_path / "second.jsonl").read_text().splitlines()]
     assert sorted((each["package"], each["blocked"]) for each in lines) == [
         ("one", False), ("three", False), ("two", False)]
@@ -110,7 +110,7 @@ def test_ctrl_c_keeps_what_was_answered(asked, monkeypatch, capsys):
     monkeypatch.setattr(survey, "usable_cores", lambda: 2)
     monkeypatch.setattr(survey, "ask", ask)
     assert main(["doctor", "--list", "packages.txt"]) == 130
-    assert "the same command goes on after it" in capsys.readouterr().err
+    assert "run the same command again to continue" in capsys.readouterr().err
     monkeypatch.setattr(survey, "ask", asked)
     asked.packages = []
     assert main(["doctor", "--list", "packages.txt"]) == 0
@@ -127,10 +127,10 @@ def test_ctrl_c_while_an_answer_is_told_keeps_it_and_ends_the_others(asked, monk
     monkeypatch.setattr(survey, "usable_cores", lambda: 2)
     monkeypatch.setattr(survey, "say", interrupted)
     assert main(["doctor", "--list", "packages.txt"]) == 130
-    assert "the same command goes on after it" in capsys.readouterr().err
+    assert "run the same command again to continue" in capsys.readouterr().err
     monkeypatch.setattr(survey, "say", say)
     assert main(["doctor", "--list", "packages.txt"]) == 0
-    assert "kept; --clear-cache" in capsys.readouterr().err
+    assert "from the last day; --clear-cache" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(("words", "told"), [

@@ -9,16 +9,16 @@ import pytest
 
 from gilscope.toolkit.cli import main, make_parser
 from gilscope.toolkit.commands.doctor import on_fleet
-from gilscope.toolkit.commands.fleet.cluster import Met
+from gilscope.toolkit.commands.fleet.cluster import FleetRoster
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.evaluate.survey import on_host
-from gilscope.toolkit.evaluate.survey.answer import Answer
-from gilscope.toolkit.evaluate.survey.asking import Question
+from gilscope.toolkit.evaluate.survey.answer import PackageAnswer
+from gilscope.toolkit.evaluate.survey.asking import SurveyQuestion
 from tests.fakes import make_build
 
 pytestmark = pytest.mark.newest
 
-QUESTION = Question(builds=("3.14t",))
+QUESTION = SurveyQuestion(builds=("3.14t",))
 
 
 def facts(**labels):
@@ -73,16 +73,16 @@ class Cluster:
 
 
 def test_answers_have_their_host_and_errors_are_answers():
-    cluster = Cluster({"one": ("rome", Answer(package="one")), "two": ("", RuntimeError("4 workers died"))})
+    cluster = Cluster({"one": ("rome", PackageAnswer(package="one")), "two": ("", RuntimeError("4 workers died"))})
     with closing(on_fleet._ask(cluster, QUESTION, ["rome"], ["one", "two"])) as coming:
         first, second = coming
-    assert first == Answer(package="one", host="rome")
-    assert second.problem == "no host came to an answer: RuntimeError: 4 workers died"
+    assert first == PackageAnswer(package="one", host="rome")
+    assert second.problem == "no host could answer: RuntimeError: 4 workers died"
     assert not cluster.told
 
 
 def test_what_is_being_asked_ends_on_every_host_when_nobody_wants_it_any_more():
-    cluster = Cluster({"one": ("rome", Answer(package="one")), "two": ("rome", Answer(package="two"))})
+    cluster = Cluster({"one": ("rome", PackageAnswer(package="one")), "two": ("rome", PackageAnswer(package="two"))})
     with closing(on_fleet._ask(cluster, QUESTION, ["rome"], ["one", "two"])) as coming:
         next(coming)
     assert cluster.told == [(on_host.end, (cluster.survey,))]
@@ -103,7 +103,7 @@ def test_hosts_that_are_left_out_are_asked_nothing(hosts, others, asked, monkeyp
     connection = SimpleNamespace(spread=spread)
     monkeypatch.setattr(on_fleet, "cluster", lambda *_: nullcontext("tcp://x:1"))
     monkeypatch.setattr(on_fleet, "Connection", lambda _: nullcontext(connection))
-    monkeypatch.setattr(on_fleet, "meet_ours", lambda _: Met(facts=facts(**hosts), others=others, notes=[]))
+    monkeypatch.setattr(on_fleet, "meet_ours", lambda _: FleetRoster(facts=facts(**hosts), others=others, notes=[]))
     args = make_parser(("doctor",)).parse_args(["doctor", "--list", "x", "--fleet", "tcp://x:1", "--builds", "3.14t"])
     with on_fleet.fleet_asked(args) as survey:
         assert [*survey.ask(["one"])] == []

@@ -5,9 +5,9 @@ import functools
 import pytest
 
 from gilscope.runners.catalog import PACKAGES
-from gilscope.toolkit.builds.packages.environment import build_environment
+from gilscope.toolkit.builds.environment import build_environment
 from gilscope.toolkit.errors import BuildError
-from gilscope.toolkit.measure.prepare.preparation import needed_packages
+from gilscope.toolkit.measure.preparation import needed_packages
 from tests.evaluate.places import build_called, one_of_each, version
 
 

@@ -123,7 +123,7 @@ SHOWN = [(page, run) for page in DOCS
 def test_report_on_a_page_is_that_of_the_run_it_names(page, run):
     kept = (ROOT / "results" / "example" / run / "report.txt").read_text()
     shown = blocks(page, "text")[0].strip()
-    if "\nIt goes on with such tables" in page.read_text():
+    if "\nThe report continues with such tables" in page.read_text():
         assert kept.strip().startswith(shown + "\n")
     else:
         assert shown == kept.strip()

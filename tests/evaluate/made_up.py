@@ -10,33 +10,44 @@ from gilscope.toolkit.evaluate.evaluation import (
     ProcessesEvaluation,
 )
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
-from gilscope.toolkit.evaluate.packages.facts import Distribution, Extension, ImportRun, Load, Seen, Step
-from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status, Verdict
+from gilscope.toolkit.evaluate.packages.evidence import (
+    Distribution,
+    Extension,
+    ExtensionLoad,
+    ImportRun,
+    ImportStep,
+    InterpreterReason,
+    InterpreterStatus,
+    PackageEvidence,
+    PackageVerdict,
+    Status,
+)
 from gilscope.toolkit.evaluate.project.discovery import Project
-from gilscope.toolkit.evaluate.requirements.wheel_for_build import Offered
+from gilscope.toolkit.evaluate.project.extensions.own_extensions import NO_EXTENSIONS
+from gilscope.toolkit.evaluate.requirements.wheel_for_build import WheelChoice
 from gilscope.toolkit.evaluate.sections import (
+    SUCCESS,
+    UNASKED,
+    CommandEnding,
     Contention,
     Cost,
     Gain,
-    Interval,
     MachineFacts,
     Memory,
     Missing,
+    NativePool,
     Place,
-    Pool,
     RaceFact,
     RaceLook,
     Races,
     Spread,
     TestRun,
-    Worker,
+    ValueRange,
+    WorkerPrice,
     Workers,
 )
-from gilscope.toolkit.evaluate.verdict.answer import answered
-from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
-from gilscope.toolkit.evaluate.verdict.next_steps import next_steps
-from gilscope.toolkit.evaluate.verdict.readiness import conclude
-from gilscope.toolkit.stats.words import Comparison
+from gilscope.toolkit.evaluate.verdict import judged
+from gilscope.toolkit.stats.verdict import Comparison
 from tests.fakes import make_build
 
 NOT_DONE = Missing(reason="not asked for")
@@ -55,9 +66,18 @@ def ratio(value, *, width=0.02, rounds=20, floor=0.01):
 def finding(status=Status.READY, interpreters=InterpreterStatus.OK, *reasons):
     distribution = Distribution(name="lxml", version="6.1", modules=("lxml",), inner=(), extensions=(), tags=(),
                                 pure=False)
-    return Finding(name="lxml", version="6.1", requested=True, seen=Seen(distribution=distribution),
-                   verdict=Verdict(status=status, reasons=reasons), interpreters=interpreters,
-                   interpreter_reasons=reasons)
+    return Finding(name="lxml", version="6.1", requested=True, seen=PackageEvidence(distribution=distribution),
+                   verdict=PackageVerdict(status=status, reasons=reasons), interpreters=interpreters,
+                   interpreter_reasons=tuple(map(InterpreterReason, reasons)))
+
+
+def ended(text):
+    """Return an ending by its words: "1", "crash: SIGSEGV", "unfinished: not done within 54 s, at 25 %"."""
+    kind, _, detail = text.partition(": ")
+    if not detail:
+        return CommandEnding(kind="exit", code=int(kind))
+    detail, at, percent = detail.removesuffix(" %").partition(", at ")
+    return CommandEnding(kind=kind, detail=detail, percent=int(percent) if at else None)
 
 
 def report(*findings, unowned=()):
@@ -67,8 +87,8 @@ def report(*findings, unowned=()):
 
 def suite(**changes):
     usual = TestRun(build="3.14t", command=("pytest",), passed=412, failed=0, errors=0, skipped=1, seconds=9.0,
-                    ending="0", gil_end=False, culprits=(), output="")
-    return replace(usual, **changes)
+                    ending=SUCCESS, gil_end=False, culprits=(), output="")
+    return replace(usual, **changes | ({"ending": ended(changes["ending"])} if "ending" in changes else {}))
 
 
 def gain(measured=NOT_DONE, predicted=NOT_DONE, wait=0.58):
@@ -96,9 +116,10 @@ def spread(median, lo=None, hi=None):
 def workers(**changes):
     usual = Workers(
         modules=("lxml", "protobuf", "orjson", "myapp"), missing=(), refused=(), run_queue=0.02,
-        thread=Worker(start=spread(1e-4), memory=20480), process=Worker(start=spread(0.23), memory=11 * 2**20),
-        interpreter=Worker(start=spread(0.18, 0.17, 0.2), memory=9 * 2**20),
-        bare=Worker(start=spread(0.009), memory=2.3 * 2**20), create=spread(0.009), imports=spread(0.171),
+        thread=WorkerPrice(start=spread(1e-4), memory=20480),
+        process=WorkerPrice(start=spread(0.23), memory=11 * 2**20),
+        interpreter=WorkerPrice(start=spread(0.18, 0.17, 0.2), memory=9 * 2**20),
+        bare=WorkerPrice(start=spread(0.009), memory=2.3 * 2**20), create=spread(0.009), imports=spread(0.171),
         destroy=spread(0.03), kept=0.0)
     return replace(usual, **changes)
 
@@ -106,7 +127,8 @@ def workers(**changes):
 PROJECT = Project(
     root=Path("/src/myapp"), name="myapp", requirements=("lxml", "protobuf", "orjson"), test_requirements=("pytest",),
     lock=Path("/src/myapp/uv.lock"), tests=("python", "-m", "pytest", "-q"), sources=(Path("/src/myapp/src"),),
-    modules=("myapp",), found=("requirements: [project] of pyproject.toml", "lock: uv.lock"), installable=True)
+    modules=("myapp",), about_requirements=("requirements: [project] of pyproject.toml",),
+    about_modules="modules: myapp (src/)", about_lock_and_tests=("lock: uv.lock",), installable=True)
 ETREE = "/env/lib/site-packages/lxml/etree.cpython-314t-x86_64-linux-gnu.so"
 REFUSED = "ImportError: module lxml.etree does not support loading in subinterpreters"
 
@@ -117,8 +139,9 @@ def imports(*loads, gil_on=True):
 
 
 def load(**changes):
-    usual = Load(name="lxml.etree", file=ETREE, gil="used", flipped=True, error=None, part="roots",
-                 chain=(Step(module="lxml.html", file="/env/lib/site-packages/lxml/html/__init__.py", line=41),))
+    usual = ExtensionLoad(name="lxml.etree", file=ETREE, gil="used", flipped=True, error=None, part="roots",
+                          chain=(ImportStep(module="lxml.html", file="/env/lib/site-packages/lxml/html/__init__.py",
+                                            line=41),))
     return replace(usual, **changes)
 
 
@@ -126,8 +149,8 @@ def lxml():
     """Return a package with one extension that needs the GIL and cannot be loaded in a subinterpreter."""
     needs = Extension(name="lxml.etree", file=ETREE, init="multi-phase", gil="used")
     owned = replace(finding().seen.distribution, extensions=(("lxml.etree", ETREE),))
-    seen = Seen(distribution=owned, extensions=(needs,), run=imports(load()),
-                interpreters=(imports(load(gil=None, flipped=False, error=REFUSED)),))
+    seen = PackageEvidence(distribution=owned, extensions=(needs,), run=imports(load()),
+                           interpreters=(imports(load(gil=None, flipped=False, error=REFUSED)),))
     return replace(finding(Status.GIL, InterpreterStatus.FAILS, "lxml.etree needs the GIL (seen by hook and import)"),
                    seen=seen)
 
@@ -137,15 +160,37 @@ def protobuf():
                    name="protobuf", version="7.36.2")
 
 
-def concluded(*builds, machine=QUIET, races=CLEAN, interpreters=(), processes=()):
-    """Return an evaluation of those builds with all that it comes to."""
-    conclusions = (
-        *(conclude(each, machine, races) for each in builds),
-        *(conclude_interpreters(each, machine, races) for each in interpreters),
-        *(conclude_processes(each, machine, races) for each in processes))
-    return answered(Evaluation(
-        project=PROJECT, machine=machine, builds=builds, interpreters=interpreters, processes=processes, races=races,
-        conclusions=conclusions, next_steps=next_steps(builds, races, conclusions, machine=machine), seconds=252.0))
+def concluded(*builds, machine=QUIET, races=CLEAN, project=PROJECT, seconds=252.0, **others):
+    """Return an evaluation of those builds with its facts and all that they come to."""
+    return judged(Evaluation(project=project, machine=machine, builds=builds, races=races, seconds=seconds,
+                             **{"interpreters": (), "processes": ()} | others))
+
+
+def changed(found, **changes):
+    """Return an evaluation with other findings, and all that they come to."""
+    return judged(replace(found, **changes))
+
+
+def conclude(build, machine=QUIET, races=CLEAN, extensions=NO_EXTENSIONS):
+    """Return the verdict on one build."""
+    return concluded(build, machine=machine, races=races, extensions=extensions).conclusions[0]
+
+
+def conclude_interpreters(build, machine=QUIET, races=UNASKED, extensions=NO_EXTENSIONS):
+    """Return the verdict on subinterpreters of one build."""
+    return concluded(machine=machine, races=races, extensions=extensions, interpreters=(build,)).conclusions[0]
+
+
+def conclude_processes(build, machine=QUIET, races=UNASKED, extensions=NO_EXTENSIONS):
+    """Return the verdict on processes of one build."""
+    return concluded(machine=machine, races=races, extensions=extensions, processes=(build,)).conclusions[0]
+
+
+def next_steps(*builds, races=CLEAN, measuring="", extensions=NO_EXTENSIONS, **others):
+    """Return the next steps of those builds, without the last one to try what is ready."""
+    found = concluded(*builds, races=races, extensions=extensions, project=replace(PROJECT, measuring=measuring),
+                      **others)
+    return tuple(step for step in found.next_steps if not step.startswith("try "))
 
 
 def evaluation(*, machine=QUIET):
@@ -157,11 +202,11 @@ def evaluation(*, machine=QUIET):
     first = found(
         readiness=blocked, tests=suite(gil_end=True, culprits=("lxml.etree",), imports=(asked,)),
         cost=Cost(against="3.14", cpu=ratio(0.8), rss=1.19, import_seconds=0.1, import_there=0.08, memory=MEMORY),
-        gain=gain({2: ratio(1.5), 4: ratio(1.6)}, predicted=Interval(value=1.6, lo=1.4, hi=1.8)),
+        gain=gain({2: ratio(1.5), 4: ratio(1.6)}, predicted=ValueRange(value=1.6, lo=1.4, hi=1.8)),
         contention=Contention(inflation=2.9, parked=0.06, places=(replace(CACHE, what="a dict"),), threads=2, cores=2,
-                              pools=(Pool(library="OpenBLAS", threads=2),)))
-    offered = (Offered(name="lxml", version="6.1", kind="binary", wheel="lxml.whl"),
-               Offered(name="orjson", version="3.13", kind="sdist", note="no wheel for 3.15t"))
+                              pools=(NativePool(library="OpenBLAS", threads=2),)))
+    offered = (WheelChoice(name="lxml", version="6.1", kind="binary", wheel="lxml.whl"),
+               WheelChoice(name="orjson", version="3.13", kind="sdist", note="no wheel for 3.15t"))
     second = BuildEvaluation(
         build=make_build("3.15t"), offered=offered, readiness=Missing(reason="offline"), tests=NOT_DONE,
         reference_tests=NOT_DONE, cost=NOT_DONE, gain=NOT_DONE, contention=NOT_DONE)

@@ -9,11 +9,12 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.builds.find import find_builds
+from gilscope.toolkit.builds.package_installer import InstallProblem
 from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.evaluate.packages.distributions import installed, site_folders
-from gilscope.toolkit.evaluate.packages.install.scratch import Scratch
+from gilscope.toolkit.evaluate.packages.scratch import ScratchEnvironment
 from gilscope.toolkit.evaluate.project.machine_calibration import Calibration
-from gilscope.toolkit.evaluate.verdict.costs_and_gains import may_tell_speed
+from gilscope.toolkit.evaluate.readings import is_quiet
 
 SOURCE = Path(__file__).with_name("variants.c")
 COMPILER = shutil.which("gcc") or shutil.which("cc")
@@ -46,7 +47,7 @@ def version(build):
 
 def skip_when_busy(missed):
     """Skip the test where the machine has no two cores to give now: then nobody can say that two threads meet."""
-    if not may_tell_speed(machine := Calibration().facts()):
+    if not is_quiet(machine := Calibration().facts()):
         pytest.skip(f"{missed}: {machine}")
 
 
@@ -91,4 +92,5 @@ class Site:
         (info / "RECORD").write_text("".join(f"{path},,\n" for path in files), encoding="utf-8")
 
     def scratch(self, **missing):
-        return Scratch(folder=self.folder, distributions=installed([self.site], self.build), missing=missing)
+        return ScratchEnvironment(folder=self.folder, distributions=installed([self.site], self.build),
+                                  missing={name: InstallProblem(reason) for name, reason in missing.items()})

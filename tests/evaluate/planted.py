@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
-from gilscope.toolkit.evaluate import evaluating
-from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
-from gilscope.toolkit.evaluate.project.cost_and_gain import Compared, OtherModel
+from gilscope.toolkit.evaluate import pipeline
+from gilscope.toolkit.evaluate.pipeline import Evaluator
+from gilscope.toolkit.evaluate.project.cost_and_gain import CostsAndGains, OtherModel
 from gilscope.toolkit.evaluate.project.workload.rounds import OTHER_MODELS
-from gilscope.toolkit.evaluate.report.json_ import plain
-from gilscope.toolkit.evaluate.report.screen import document
+from gilscope.toolkit.evaluate.request import EvaluationRequest
 from gilscope.toolkit.evaluate.sections import Sections
+from gilscope.toolkit.evaluate.views.json_document import plain
+from gilscope.toolkit.evaluate.views.screen import document
 from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import ROOT
 from tests.evaluate import made_up
@@ -35,7 +36,8 @@ if TYPE_CHECKING:
 FOLDER = ROOT / "tests" / "corpus" / "planted"
 GOOD = ("READY", "READY-WITH-COST")
 MOVES = ("Move", "You can move")
-ALARMS = ("data race", "does not watch", "it does other work there")   # in a reason
+# Codes of facts that say a clean project is not clean.
+ALARMS = {"race.confirmed", "race.unconfirmed", "code.not-watched", "workload.other-work-in-threads"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,6 +62,7 @@ class Verdict:
     word: str
     confidence: str
     reasons: tuple[str, ...]
+    alarms: tuple[str, ...] = ()   # texts of facts that say something is wrong with the project
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,8 +115,9 @@ def evaluated_as_if_fast(
     copy = folder / truth.name
     shutil.copytree(FOLDER / truth.name, copy, ignore=shutil.ignore_patterns("__pycache__"))
     at_hand = find_builds(builds)
-    asked = Asked(path=copy, workload=str(copy / truth.script) if truth.script else "load:work", budget=budget)
-    with patch.object(evaluating, "Comparing", _Fast):
+    workload = str(copy / truth.script) if truth.script else "load:work"
+    asked = EvaluationRequest(path=copy, workload=workload, budget=budget)
+    with patch.object(pipeline, "CostAndGainMeasurer", _Fast):
         done = Evaluator(asked, select_builds(at_hand, free), at_hand.builds, say).go()
     return told_by(plain(done), render(document(done)))
 
@@ -127,21 +131,23 @@ class _Fast:
         self._builds = builds
         self._twins = twins
 
-    def compare(self, *_places: object) -> Compared:
+    def compare(self, *_places: object) -> CostsAndGains:
         """Return that one thread costs nothing, and two are nearly twice as fast, in each model."""
         fine = made_up.found(gain=made_up.gain({2: made_up.ratio(1.8)}))
         sections = Sections(cost=fine.cost, gain=fine.gain, contention=fine.contention)
         others = {(model, build.label): OtherModel(measured=made_up.ratio(1.8), failure="") for build in self._builds
                   for model in OTHER_MODELS}
-        return Compared(machine=made_up.QUIET, others=others, several=True,
-                        sections=dict.fromkeys(self._twins, sections))
+        return CostsAndGains(machine=made_up.QUIET, others=others, several=True,
+                             sections=dict.fromkeys(self._twins, sections))
 
 
 def told_by(values: dict[str, Any], output: str) -> Told:
     """Return what a report in JSON says, with what the command printed."""
     answer = values.get("answer") or {}
+    facts = [fact for fact in values.get("facts", ()) if fact["code"] in ALARMS]
     verdicts = tuple(Verdict(model=_model(each["target"]), word=each["word"], confidence=each["confidence"],
-                             reasons=tuple(each["reasons"])) for each in values.get("conclusions", ()))
+                             reasons=tuple(each["reasons"]), alarms=tuple(fact["text"] for fact in facts))
+                     for each in values.get("conclusions", ()))
     return Told(decision=answer.get("decision", ""), because=answer.get("because", ""), verdicts=verdicts,
                 output=output)
 
@@ -165,6 +171,5 @@ def falsely_good(truth: Truth, told: Told) -> Iterator[str]:
 def falsely_bad(truth: Truth, told: Told) -> Iterator[str]:
     """Yield each word against a project with which nothing is wrong."""
     for each in told.verdicts if truth.clean else ():
-        alarms = [reason for reason in each.reasons if any(text in reason for text in ALARMS)]
-        if each.model == "threads" and (each.word == "BLOCKED" or alarms):
-            yield f"threads are {each.word}: {(alarms or each.reasons)[0]}"
+        if each.model == "threads" and (each.word == "BLOCKED" or each.alarms):
+            yield f"threads are {each.word}: {(each.alarms or each.reasons)[0]}"

@@ -7,11 +7,10 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.evaluate import cache as kept_module
-from gilscope.toolkit.evaluate import serialization
-from gilscope.toolkit.evaluate.cache import FRESH_SECONDS, Kept, left_open
-from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
+from gilscope.toolkit.evaluate.cache import FRESH_SECONDS, EvaluationCache, why_provisional
+from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild
 from gilscope.toolkit.evaluate.project.fingerprint import digest, made_by_the_run, sums
-from gilscope.toolkit.evaluate.sections import NO_TIME, Missing
+from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing
 from tests.evaluate.made_up import CLEAN, QUIET, evaluation, found, suite
 from tests.fakes import make_build
 
@@ -41,7 +40,7 @@ def build(tmp_path):
 @pytest.fixture
 def kept(root, build):
     """Return what opens the parts of the project anew, as the next call does."""
-    return lambda **options: Kept(root, options.pop("builds", (build,)), **options)
+    return lambda **options: EvaluationCache(root, options.pop("builds", (build,)), **options)
 
 
 def test_part_comes_back_as_it_was(kept):
@@ -160,7 +159,7 @@ def test_outputs_of_a_call_that_measured_nothing_are_no_part_of_the_project_eith
 @pytest.mark.parametrize("content", [
     b"", b"junk", b"\xff", b'{"tuple": 1}', b'{"list": []}', b'{"class": "gilscope.toolkit.model:Build", "fields": {}}',
     b'{"class": "subprocess:Popen", "fields": {"args": "false"}}', b'{"enum": "os:system", "member": "x"}',
-    b'{"class": "gilscope.toolkit.evaluate.cache:Kept", "fields": {"root": {"path": "/"}, "builds": []}}',
+    b'{"class": "gilscope.toolkit.evaluate.cache:EvaluationCache", "fields": {"root": {"path": "/"}, "builds": []}}',
     b'{"class": "gilscope.toolkit.evaluate.cache:Path", "fields": {}}', b"[" * 100_000])
 def test_damaged_and_foreign_parts_are_measured_again(kept, cache, content):
     kept().put("tests", 1)
@@ -195,21 +194,21 @@ def test_what_another_user_has_put_there_is_not_used(kept, cache, monkeypatch):
 
 
 def test_nouns_are_written_as_plain_data():
-    assert json.loads(serialization.dumps(NO_TIME))["fields"]["reason"] == NO_TIME.reason
+    assert json.loads(kept_module.dumps(NO_TIME))["fields"]["reason"] == NO_TIME.reason
 
 
-def test_what_is_no_noun_of_ours_is_refused_when_it_is_written():
-    with pytest.raises(AssertionError, match="no noun"):
-        serialization.dumps(object())
+def test_class_of_another_package_is_refused_when_it_is_written():
+    with pytest.raises(AssertionError, match="not a dataclass of gilscope"):
+        kept_module.dumps(object())
 
 
 def test_why_a_part_is_measured_again(kept, root):
     kept().put("speed", replace(QUIET, doubts=("busy",)))
     assert kept().get("speed") is None
-    assert kept().open("speed") == "busy"
-    assert kept(fresh=True).open("speed") == ""
+    assert kept().why_provisional("speed") == "busy"
+    assert kept(fresh=True).why_provisional("speed") == ""
     (root / "app.py").write_text("ANSWER = 41\n")
-    assert kept().open("speed") == "", "there is a better reason"
+    assert kept().why_provisional("speed") == "", "there is a better reason"
 
 
 @pytest.mark.parametrize("content", ["", "[]", '{"parts": 1}', '{"parts": {"a": {}}, "ignored": []}'])
@@ -236,14 +235,14 @@ def test_what_nobody_asked_for_in_a_week_goes(kept, cache):
 
 
 @pytest.mark.parametrize(("value", "lasts"), [
-    (found(), True), (Missing(reason="no tests"), True), (Missing(reason="no index", failed=True), False),
+    (found(), True), (Missing(reason="no tests"), True), (Missing(reason="no index", cause=Cause.FAILED), False),
     ({"3.14t": NO_TIME}, False), (found(gain=NO_TIME), False),
     ({"3.14t": suite(ending="unfinished: not done within 9 s")}, False), ((replace(QUIET, doubts=("busy",)),), False),
-    (replace(CLEAN, lacking=(("workload", NO_TIME.reason),)), False), (CLEAN, True),
+    (replace(CLEAN, lacking=(("workload", NO_TIME),)), False), (CLEAN, True),
     (replace(QUIET, cores=1, doubts=("one core",)), True),
     ({"3.14t": OwnBuild(build="3.14t")}, True), ({"3.14t": OwnBuild(build="3.14t", failure="--offline")}, False)])
 def test_only_what_another_call_would_find_again_is_kept(value, lasts):
-    assert (not left_open(value)) is lasts
+    assert (not why_provisional(value)) is lasts
 
 
 def test_digest_depends_on_names_contents_and_order_of_nothing(root):
@@ -281,3 +280,13 @@ def test_environment_in_the_project_is_not_looked_at(root):
 def test_made_by_the_run_is_no_source():
     assert made_by_the_run({"a.py": "1", "a.db": "1"}, {"a.py": "2", "a.db": "2", "b.xml": "1", "c.py": "1"}) == {
         "a.db", "b.xml"}
+
+
+@pytest.mark.parametrize(("name", "matters"), [
+    ("runners/threads.py", True), ("toolkit/core.c", True), ("a.pyc", False)])
+def test_own_sum_changes_with_every_source(tmp_path, monkeypatch, name, matters):
+    monkeypatch.setattr(kept_module, "OWN_FOLDERS", (tmp_path,))
+    before = kept_module._own_sum.__wrapped__()
+    (tmp_path / name).parent.mkdir(exist_ok=True)
+    (tmp_path / name).write_text("changed")
+    assert (kept_module._own_sum.__wrapped__() != before) is matters

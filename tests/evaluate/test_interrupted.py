@@ -11,9 +11,9 @@ def test_what_was_done_is_said_to_be_kept(monkeypatch, tmp_path, capsys):
 
     monkeypatch.setattr(evaluate.Evaluator, "go", stop)
     monkeypatch.setattr(evaluate, "_targets", lambda *_: (make_build("3.14t"),))
-    monkeypatch.setattr(evaluate, "Kept", lambda *_, **__: None)
+    monkeypatch.setattr(evaluate, "EvaluationCache", lambda *_, **__: None)
     (tmp_path / "requirements.txt").write_text("thing\n")
     assert main(["evaluate", str(tmp_path)]) == 130
     said = capsys.readouterr().err
-    assert "the parts that were done are kept: the same command goes on after them" in said
+    assert "the finished parts are saved: run the same command again to continue" in said
     assert "gilscope: interrupted" in said

@@ -17,9 +17,10 @@ PLAIN = sorted(name for name in truths() if not (FOLDER / name / "setup.py").exi
 CHOSEN = random.Random(f"{SEED} planted").sample(PLAIN, SOME)
 
 
-def said(word, decision="Not known yet", *, confidence="medium", target="3.14t", reason="why"):
-    conclusion = {"target": target, "word": word, "confidence": confidence, "reasons": [reason]}
-    return told_by({"answer": {"decision": decision, "because": ""}, "conclusions": [conclusion]}, "")
+def said(word, decision="Not known yet", *, confidence="medium", target="3.14t", code="cost.not-measured"):
+    conclusion = {"target": target, "word": word, "confidence": confidence, "reasons": ["why"]}
+    facts = [{"code": code, "text": "why"}]
+    return told_by({"answer": {"decision": decision, "because": ""}, "conclusions": [conclusion], "facts": facts}, "")
 
 
 @pytest.mark.newest
@@ -48,8 +49,8 @@ def test_word_is_falsely_good(truth, told, false):
 
 @pytest.mark.newest
 @pytest.mark.parametrize(("told", "false"), [
-    (said("INCONCLUSIVE", reason="data race on x (lost update, app.py:3)"), True), (said("BLOCKED"), True),
-    (said("INCONCLUSIVE", reason="what it costs one thread was not measured"), False), (said("READY"), False)])
+    (said("INCONCLUSIVE", code="race.unconfirmed"), True), (said("BLOCKED"), True),
+    (said("INCONCLUSIVE"), False), (said("READY"), False)])
 def test_word_is_falsely_bad(told, false):
     assert bool(list(falsely_bad(Truth(name="app", planted="it", clean=True), told))) is false
     assert not list(falsely_bad(Truth(name="app", planted="it"), told))

@@ -1,4 +1,4 @@
-"""Golden reports of experiments.  After a wanted change: GILSCOPE_GOLDEN=write pytest, then read the diff."""
+"""Golden reports of experiments.  After an intended change run GILSCOPE_GOLDEN=write pytest and read the diff."""
 
 import os
 from pathlib import Path

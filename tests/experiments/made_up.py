@@ -5,7 +5,7 @@ import functools
 import random
 
 from gilscope.toolkit.experiments import catalog
-from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.report import figures_of
 from gilscope.toolkit.gil.chrome import write_trace
 from gilscope.toolkit.model import Cell
@@ -26,7 +26,7 @@ def figures(name, kind, folder):
     if kind == "measured":
         stored = ROOT / "results" / "example" / "experiments" / name
         return tuple(figures_of(catalog.find(name), load_run(stored), stored))
-    return tuple(figures_of(catalog.find(name), made_up_run(name, Effort(kind), folder), folder))
+    return tuple(figures_of(catalog.find(name), made_up_run(name, EffortLevel(kind), folder), folder))
 
 
 def made_up_run(name, effort, folder, *, whole=False):

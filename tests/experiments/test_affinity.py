@@ -6,9 +6,16 @@ from textwrap import dedent
 
 import pytest
 
-from gilscope.toolkit.experiments.affinity.countdown_report import APART, FREE, PATCHED, PINNED, SEQUENTIAL, cell_of
-from gilscope.toolkit.experiments.affinity.experiment import Affinity
-from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.affinity.experiment import (
+    APART,
+    FREE,
+    PATCHED,
+    PINNED,
+    SEQUENTIAL,
+    AffinityExperiment,
+    countdown_cell,
+)
+from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.report import document
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.model import Cell
@@ -25,10 +32,11 @@ TRIAL = dedent("""
     from gilscope.toolkit.experiments.affinity import program as affinity
     from gilscope.toolkit.experiments.countdown import program as countdown
     from gilscope.toolkit.experiments.affinity import pinning
-    from gilscope.toolkit.measure.program.interface import Helper, Trial, TrialSpec
+    from gilscope.toolkit.measure.child.program import ProgramSpec, ProgramTrial
+    from gilscope.toolkit.processes.helper_process import HelperProcess
 
     def trial(model, workers, **parameters):
-        return Trial(TrialSpec(
+        return ProgramTrial(ProgramSpec(
             name="t", progress_timeout=60.0, folder=tempfile.gettempdir(), program="affinity", build="b", model=model,
             workers=workers, gil=None, parameters=parameters, host=sys.argv[1],
             scales={"count": 100_001, "seconds": 0.02, "least": 2, "bound": 20.0}))
@@ -66,7 +74,7 @@ PINNED_COUNTDOWN = dedent("""
 """)
 
 PLACES = dedent("""
-    asked, ask = {}, Helper.ask
+    asked, ask = {}, HelperProcess.ask
 
     def watched_ask(self, **fields):
         if fields["do"] == "closed":
@@ -76,7 +84,7 @@ PLACES = dedent("""
                          client=[os.sched_getaffinity(each) for each in others])
         return ask(self, **fields)
 
-    Helper.ask = watched_ask
+    HelperProcess.ask = watched_ask
     # Only the free one: two separate cores may not be had on every machine.
     places = ["same", "free"] + (["other"] if len(pinning.separate()) > 1 else [])
     for place in places:
@@ -102,11 +110,11 @@ GEVENT = dedent("""
 """)
 
 ONE_CORE = dedent("""
-    from gilscope.toolkit.measure.process.child_base import StoppedError
+    from gilscope.toolkit.measure.child.base import NoValueError
     with pinning.pinned(sorted(usual)[:1]):
         try:
             affinity.measure(trial(model, 1, work="echo", client="other"))
-        except StoppedError as stopped:
+        except NoValueError as stopped:
             assert stopped.answer["kind"] == "unavailable", stopped.answer
             assert stopped.answer["reason"] == "it needs 2 cores; this process may use 1", stopped.answer
         else:
@@ -114,7 +122,7 @@ ONE_CORE = dedent("""
     sys.platform = "darwin"
     try:
         affinity.measure(trial(model, 2, work="countdown", cpus="one"))
-    except StoppedError as stopped:
+    except NoValueError as stopped:
         assert stopped.answer["reason"] == "macOS has no way to pin a process to a CPU", stopped.answer
     else:
         raise AssertionError("measured")
@@ -181,44 +189,44 @@ def made_up(build="3.14", rounds=8, rates=None, **ways):
     named = {"free": FREE, "pinned": PINNED, "apart": APART}
     seconds = WAY_SECONDS | {named[key]: value for key, value in ways.items()}
     for way, each in seconds.items():
-        maker.measure(cell_of(build, way), each)
-    maker.twin(cell_of(build, SEQUENTIAL), 1.0)
+        maker.measure(countdown_cell(build, way), each)
+    maker.twin(countdown_cell(build, SEQUENTIAL), 1.0)
     for place, rate in (rates or {}).items():
         model = "free-threaded" if build.free_threaded else "threads"
         maker.measure(Cell(workload="affinity", runner=model, workers=1, build=label,
                            parameters=(("work", "echo"), ("client", place))), 1 / rate, p50=0.0051, p99=0.0102)
-    return maker.run((label,), options={"experiment": "affinity", "effort": Effort.QUICK})
+    return maker.run((label,), options={"experiment": "affinity", "effort": EffortLevel.QUICK})
 
 
 @pytest.mark.parametrize(("build", "ways", "words"), [
-    ("3.14", {}, "so the claim of 2012 no longer holds"),
+    ("3.14", {}, "the claim of 2012 no longer holds"),
     ("3.14", {"free": 1.5}, "the claim of 2012 holds"),
     ("3.14t", {"free": 0.52}, "pinning takes away the second core"),
-    ("3.14t", {}, "a gain beyond the noise is not shown"),
+    ("3.14t", {}, "no gain beyond the noise is shown"),
 ])
 def test_sentence_on_the_countdown_follows_the_numbers(build, ways, words):
-    sentence, processes = Affinity().findings(Results(made_up(build, **ways)))
+    sentence, processes = AffinityExperiment().findings(Results(made_up(build, **ways)))
     assert words in sentence
     assert processes == f"{build}: two processes do it 1.92x as fast."
 
 
 @pytest.mark.parametrize(("build", "rates", "words"), [
-    ("3.14", {"same": 12_000, "other": 230, "free": 230}, "A client elsewhere leaves the core to the CPU thread"),
-    ("3.14", {"same": 250, "other": 230}, "That pinning helps is not seen here"),
+    ("3.14", {"same": 12_000, "other": 230, "free": 230}, "A client on another core leaves this one to the CPU thread"),
+    ("3.14", {"same": 250, "other": 230}, "Pinning shows no benefit here"),
     ("3.14t", {"same": 12_000, "other": 11_000}, "Without a GIL"),
 ])
 def test_sentence_on_the_server_follows_the_numbers(build, rates, words):
-    *_, sentence = Affinity().findings(Results(made_up(build, rates=rates)))
+    *_, sentence = AffinityExperiment().findings(Results(made_up(build, rates=rates)))
     assert words in sentence
     assert ("nothing pinned" in sentence) is ("free" in rates)
 
 
 def test_too_few_rounds_give_no_sentence():
-    assert Affinity().findings(Results(made_up(rounds=2, rates={"same": 9000, "other": 200}))) == ()
+    assert AffinityExperiment().findings(Results(made_up(rounds=2, rates={"same": 9000, "other": 200}))) == ()
 
 
 def test_tables_have_the_old_numbers_beside():
-    text = render(document(Affinity(), made_up(rates={"same": 12_000, "other": 196}), None), width=120)
+    text = render(document(AffinityExperiment(), made_up(rates={"same": 12_000, "other": 196}), None), width=120)
     rows = {line.split("  ")[0].strip(): line for line in text.splitlines()}
     assert "10.45 s" in text
     assert rows["2 threads"].rstrip().endswith("0.79x")

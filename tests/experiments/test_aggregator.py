@@ -7,19 +7,17 @@ from functools import cache
 import pytest
 
 from gilscope.runners.catalog import RUNNERS
+from gilscope.toolkit.builds.environment import build_environment
 from gilscope.toolkit.builds.find import find_builds
-from gilscope.toolkit.builds.packages.environment import build_environment
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.experiments.aggregator import program
-from gilscope.toolkit.experiments.aggregator.claims import LOADS, POOL
-from gilscope.toolkit.experiments.aggregator.experiment import THEN, Aggregator
-from gilscope.toolkit.experiments.base import Effort, Setting
+from gilscope.toolkit.experiments.aggregator.experiment import HEAVY, LIGHT, POOL, THEN, AggregatorExperiment
+from gilscope.toolkit.experiments.base import SLOW_PARSER, EffortLevel, PlanningContext
 from gilscope.toolkit.experiments.helpers.http_programs import allow_open_files
-from gilscope.toolkit.experiments.libraries import SLOW_PARSER
-from gilscope.toolkit.experiments.load.http.backend_answers import merged
+from gilscope.toolkit.experiments.load.backend_answers import merged
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.measure.abilities.probe import Abilities
-from gilscope.toolkit.measure.process.child_base import StoppedError
+from gilscope.toolkit.measure.abilities import Abilities
+from gilscope.toolkit.measure.child.base import NoValueError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document
 from gilscope.toolkit.report.terminal import render
@@ -27,12 +25,13 @@ from tests.conformance.builds import builds, run_child
 from tests.experiments.golden import check_golden
 from tests.experiments.trials import make_trial
 from tests.fakes import RunMaker, make_build
+from tests.matplotlib_missing import matplotlib_missing
 
 # What a service is asked in a process of its own: gevent patches the one it is in, for good.
 SERVICE = """
 import asyncio, json, os, socket, sys, threading
-from gilscope.toolkit.experiments.load.http.backends import Backend, Counts
-from gilscope.toolkit.experiments.load.http.backend_answers import BACKENDS
+from gilscope.toolkit.experiments.load.backends import BackendServer, ServerCounts
+from gilscope.toolkit.experiments.load.backend_answers import BACKENDS
 from gilscope.toolkit.experiments.aggregator.program import SERVICES, service
 from gilscope.toolkit.experiments.helpers.http_programs import in_thread
 
@@ -45,8 +44,8 @@ except ImportError as error:
 
 async def back_ends(ready):
     loop, stopped = asyncio.get_running_loop(), asyncio.Event()
-    counts = Counts()
-    servers = {name: await loop.create_server(lambda name=name: Backend(name, 0.01, counts), "127.0.0.1", 0)
+    counts = ServerCounts()
+    servers = {name: await loop.create_server(lambda name=name: BackendServer(name, 0.01, counts), "127.0.0.1", 0)
                for name in BACKENDS}
     for name, server in servers.items():
         addresses[name] = "127.0.0.1:%d" % server.sockets[0].getsockname()[1]
@@ -101,7 +100,8 @@ def python_of(label):
     python = builds()[label]
     try:
         (build,) = (each for each in find_builds([f"{label}={python}"]).builds if each.label == label)
-        return str(build_environment(build, (), [package.requirement for package in Aggregator.packages]).python)
+        requirements = [package.requirement for package in AggregatorExperiment.packages]
+        return str(build_environment(build, (), requirements).python)
     except ToolkitError as error:
         pytest.skip(f"{label} has no environment: {error}")
 
@@ -154,15 +154,18 @@ def test_every_cell_has_a_number_or_a_reason(run_smoke):
 def test_greenlets_take_no_part_without_a_gil(run_smoke):
     smoke = run_smoke("aggregator")
     (cell,) = smoke.results.cells(build=smoke.free, runner="gevent")
-    assert "no wheels of it for free-threaded builds" in smoke.results.reason(cell)
+    assert "no wheels for free-threaded builds" in smoke.results.reason(cell)
 
 
 def test_report_and_figures_are_there(run_smoke):
     smoke = run_smoke("aggregator")
     for words in ("Answered right within 1 s", "Latency on", "CPU per answer", "nearly all"):
         assert words in smoke.out
-    if "no figures, as" not in smoke.err:   # without a network
-        assert {path.name for path in smoke.folder.glob("*.png")} == {"aggregator.png", "aggregator-latency.png"}
+    # On a busy machine every cell may be starved; then there is no figure.
+    measured = any(smoke.results.value(cell) for cell in smoke.results.cells())
+    if measured and not matplotlib_missing(smoke.err):
+        drawn = {path.name for path in smoke.folder.glob("*.png")}
+        assert drawn == {"aggregator.png", "aggregator-latency.png"}, smoke.err
 
 
 def test_service_that_is_wrong_ends_the_trial(tmp_path, monkeypatch):
@@ -173,7 +176,7 @@ def test_service_that_is_wrong_ends_the_trial(tmp_path, monkeypatch):
     blocking = sys.modules.get("gilscope.toolkit.experiments.aggregator.blocking") or _blocking()
     monkeypatch.setattr(blocking, "merge",
                         lambda number, parts: {"product": number, "parts": len(parts)})
-    with pytest.raises(StoppedError, match="wrong body"):
+    with pytest.raises(NoValueError, match="wrong body"):
         program.measure(trial)
 
 
@@ -187,7 +190,7 @@ def made_up(pool, loop, *, build="3.14", cost=0.004, rounds=8, starved=0, sync=0
     """Return a run in which a pool of threads and asyncio answer these shares of the requests of the heavy load."""
     maker = RunMaker(rounds=rounds)
     name = "free-threaded" if build.endswith("t") else "threads"
-    load = (("users", LOADS[-1].users), ("rate", LOADS[-1].rate))
+    load = (("users", HEAVY.users), ("rate", HEAVY.rate))
     cells = {model: Cell(workload="aggregator", runner=model, workers=workers, build=build, parameters=load)
              for model, workers in ((name, POOL), ("asyncio", 1), ("sync", 1), ("gevent", 1))}
     for model, success in ((name, pool), ("asyncio", loop), ("sync", sync)):
@@ -197,38 +200,38 @@ def made_up(pool, loop, *, build="3.14", cost=0.004, rounds=8, starved=0, sync=0
         maker.measure(cells[model], 0.2, starved=starved, **usual | (metrics if model == name else {}))
     maker.twin(cells[name], 0.2)
     maker.skip(cells["gevent"], "gevent cannot be installed: no wheel for this build")
-    return Results(maker.run((build,), options={"experiment": "aggregator", "effort": Effort.QUICK}))
+    return Results(maker.run((build,), options={"experiment": "aggregator", "effort": EffortLevel.QUICK}))
 
 
 @pytest.mark.parametrize(("pool", "loop", "words"), [
-    (1.0, 1.0, "threads answer none is not seen here"),
-    (0.0, 0.99, "none of the requests in time, asyncio 99.0 %; as the source says"),
-    (0.5, 1.0, "not as badly as the source says"),
-    (0.5, 0.5, "neither is up to it"),
-    (0.0, 0.0, "neither is up to it"),
-    (0.95, 0.95, "threads answer none is not seen here"), (0.94, 0.94, "neither is up to it"),
-    (0.05, 0.95, "as the source says"), (0.06, 0.95, "not as badly as the source says"),
+    (1.0, 1.0, "threads answer none is not reproduced here"),
+    (0.0, 0.99, "none of the requests in time, asyncio 99.0 %; as published"),
+    (0.5, 1.0, "not as badly as published"),
+    (0.5, 0.5, "neither keeps up"),
+    (0.0, 0.0, "neither keeps up"),
+    (0.95, 0.95, "threads answer none is not reproduced here"), (0.94, 0.94, "neither keeps up"),
+    (0.05, 0.95, "as published"), (0.06, 0.95, "not as badly as published"),
 ])
 def test_sentence_follows_the_numbers(pool, loop, words):
-    said = " ".join(Aggregator().findings(made_up(pool, loop)))
+    said = " ".join(AggregatorExperiment().findings(made_up(pool, loop)))
     assert words in said
     assert "one thread that asks one back end after the other answers none: it can serve 2.7 requests/s" in said
 
 
 def test_cores_that_the_load_takes_are_said():
-    _, cost, _ = Aggregator().findings(made_up(1.0, 1.0, cost=0.004))
+    _, cost, _ = AggregatorExperiment().findings(made_up(1.0, 1.0, cost=0.004))
     assert "192 a second take 0.77 and 0.77 cores" in cost   # 192 x 4 ms
     assert "the threads are near that" in cost
-    _, cost, _ = Aggregator().findings(made_up(1.0, 1.0, cost=0.0035))   # 0.67 cores
+    _, cost, _ = AggregatorExperiment().findings(made_up(1.0, 1.0, cost=0.0035))   # 0.67 cores
     assert "both stay below that" in cost
-    _, free, _ = Aggregator().findings(made_up(1.0, 1.0, build="3.14t"))
-    assert "wherever there are some" in free
+    _, free, _ = AggregatorExperiment().findings(made_up(1.0, 1.0, build="3.14t"))
+    assert "may use several cores" in free
 
 
 @pytest.mark.parametrize(("pool", "growth", "falls"), [(0.06, 2.1, 1), (0.05, 2.1, 0), (0.06, 2.0, 0)])
 def test_latency_that_grows_is_said_where_something_is_answered(pool, growth, falls):
     results = made_up(pool, 1.0, growth=growth)
-    assert " ".join(Aggregator().findings(results)).count("Their latency grew meanwhile") == falls
+    assert " ".join(AggregatorExperiment().findings(results)).count("Their latency grew meanwhile") == falls
     assert shown(results).count(f"latency grew {growth}x") == falls
 
 
@@ -238,8 +241,9 @@ def test_slow_parser_is_a_doubt():
 
 
 def test_nothing_is_said_of_what_has_no_number():
-    assert list(Aggregator().findings(made_up(1.0, 1.0, starved=8))) == []
-    said = " ".join(Aggregator().findings(made_up(1.0, 0.0, sync=0.06)))   # what answers nothing costs nothing
+    assert list(AggregatorExperiment().findings(made_up(1.0, 1.0, starved=8))) == []
+    # A service that answers no request has no cost per answer.
+    said = " ".join(AggregatorExperiment().findings(made_up(1.0, 0.0, sync=0.06)))
     assert "an answer takes" not in said
     assert "one back end after the other" not in said
 
@@ -248,9 +252,9 @@ def test_missing_library_is_skipped_with_a_way_to_get_it():
     builds_there = (make_build("3.14"), make_build("3.14t"))
     reasons = {"requests": None, "aiohttp": None, "gevent": None, "tornado": "tornado cannot be installed: no wheel"}
     able = Abilities(runners={runner.name: None for runner in RUNNERS}, modules=reasons, isolated={}, versions={})
-    plan = Aggregator().plan(Setting(
-        builds=builds_there, abilities={each.label: able for each in builds_there}, cores=2, effort=Effort.QUICK,
-        scales=Aggregator.levels[Effort.QUICK].scales))
+    plan = AggregatorExperiment().plan(PlanningContext(
+        builds=builds_there, abilities={each.label: able for each in builds_there}, cores=2, effort=EffortLevel.QUICK,
+        scales=AggregatorExperiment.levels[EffortLevel.QUICK].scales))
     found = {(skip.cell.build, skip.cell.runner): skip.reason for skip in plan.skips}
     assert set(found) == {("3.14", "tornado"), ("3.14t", "tornado"), ("3.14t", "gevent")}
     assert "install 'tornado>=6.5' into the environment" in found["3.14", "tornado"]
@@ -269,7 +273,7 @@ def test_limit_of_open_files_suffices_and_is_never_lowered(monkeypatch):
 
 
 def shown(results):
-    return render(Document(Aggregator().sections(results)), ascii_only=True)
+    return render(Document(AggregatorExperiment().sections(results)), ascii_only=True)
 
 
 def test_doubts_stand_below_the_table():
@@ -288,7 +292,7 @@ def test_claims_stand_beside_the_numbers():
 
 
 def test_latency_of_a_cell_that_failed_is_not_drawn_and_its_bar_is_a_cross():
-    bars, curves = Aggregator().figures(made_up(1.0, 1.0))
+    bars, curves = AggregatorExperiment().figures(made_up(1.0, 1.0))
     (heavy,) = bars.panels[0].series
     assert [value == value for value in heavy.y] == [True, True, True, False]   # noqa: PLR0124 - NaN
     assert [series.name for series in curves.panels[0].series] == ["threads, 32 at a time", "asyncio", "sync"]
@@ -299,12 +303,12 @@ def test_tables_and_sentences_of_a_whole_run():
     maker = RunMaker(rounds=6)
     costs = {"asyncio": 2.0, "threads": 5.8, "free-threaded": 6.5, "tornado": 4.2, "gevent": 4.7, "sync": 20.0}   # ms
     for build, pool in (("3.14", "threads"), ("3.14t", "free-threaded")):
-        for load, wanted in ((LOADS[0], 10), (LOADS[1], 192)):
+        for load, wanted in ((LIGHT, 10), (HEAVY, 192)):
             for model in ("asyncio", pool, "gevent", "tornado", "sync"):
                 cell = Cell(workload="aggregator", runner=model, workers=POOL if model == pool else 1, build=build,
                             parameters=(("users", load.users), ("rate", load.rate)))
                 if (build, model) == ("3.14t", "gevent"):
-                    maker.skip(cell, "gevent takes part on builds with a GIL")
+                    maker.skip(cell, "gevent runs only on builds with a GIL")
                     continue
                 needed = wanted * costs[model] / 1000
                 success = 2.7 / wanted if model == "sync" else 1.0 if needed < 1 or build == "3.14t" else 0.6
@@ -317,5 +321,5 @@ def test_tables_and_sentences_of_a_whole_run():
                     failures="" if success == 1 else f"{round(wanted * (1 - success))} x no answer within 1.00 s")
                 if (build, wanted, model) == ("3.14", 192, "asyncio"):
                     maker.twin(cell, late)
-    results = Results(maker.run(("3.14", "3.14t"), options={"experiment": "aggregator", "effort": Effort.QUICK}))
-    check_golden("aggregator.txt", Aggregator(), results)
+    results = Results(maker.run(("3.14", "3.14t"), options={"experiment": "aggregator", "effort": EffortLevel.QUICK}))
+    check_golden("aggregator.txt", AggregatorExperiment(), results)

@@ -10,18 +10,31 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.experiments.base import Effort, Setting
-from gilscope.toolkit.experiments.channels import cells, program, start_workers, worker_roles
-from gilscope.toolkit.experiments.channels.cells import CONTROLS, CROSSING, FAN_IN, PING_PONG, PIPE, SIMPLE, VIEW, Shape
-from gilscope.toolkit.experiments.channels.experiment import Channels
+from gilscope.toolkit.experiments.base import EffortLevel, PlanningContext
+from gilscope.toolkit.experiments.channels import program, start_workers, worker_roles
+from gilscope.toolkit.experiments.channels.experiment import (
+    CONTROLS,
+    CROSSING,
+    FAN_IN,
+    PING_PONG,
+    PIPE,
+    PROCESS_QUEUE,
+    SIMPLE,
+    VIEW,
+    ChannelsExperiment,
+    Topology,
+    find,
+    parameters_of,
+    runner_of,
+)
+from gilscope.toolkit.experiments.report import figures_of
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.measure.abilities.probe import Abilities
-from gilscope.toolkit.measure.process.child_base import StoppedError
-from gilscope.toolkit.measure.program.interface import Clock
+from gilscope.toolkit.measure.abilities import Abilities
+from gilscope.toolkit.measure.child.base import NoValueError
+from gilscope.toolkit.measure.child.program import BlockTime
 from gilscope.toolkit.model import Cell
-from gilscope.toolkit.report.document import Document, Lines
 from gilscope.toolkit.report.figures.figure import CategoryFigure, LineFigure
-from gilscope.toolkit.report.terminal import render
+from tests.experiments.golden import check_golden
 from tests.fakes import RunMaker, make_build
 
 MODELS = ("threads", "free-threaded", "subinterpreters", "processes-forkserver")
@@ -42,11 +55,11 @@ class TinyTrial:
         pass
 
     def stop(self, reason, kind="unavailable"):
-        raise StoppedError(kind, reason)
+        raise NoValueError(kind, reason)
 
     @contextlib.contextmanager
     def measuring(self):
-        yield Clock(wall=1.0, cpu=0.5)
+        yield BlockTime(wall=1.0, cpu=0.5)
 
 
 @contextlib.contextmanager
@@ -78,7 +91,7 @@ def test_every_cell_has_a_value_or_a_named_reason(run_smoke):
 def test_queue_between_interpreters_looks_every_ten_milliseconds(run_smoke):
     smoke = run_smoke("channels")
     for build in smoke.results.builds:
-        polled = cells.find(smoke.results, build, PING_PONG, 8, CROSSING)
+        polled = find(smoke.results, build, PING_PONG, 8, CROSSING)
         if smoke.results.absence(polled) is None:
             (sleep,) = smoke.results.metrics(polled, "poll").values()
             (longest,) = smoke.results.metrics(polled, "lap_max").values()
@@ -90,8 +103,8 @@ def test_queue_between_interpreters_looks_every_ten_milliseconds(run_smoke):
 def test_memoryview_needs_the_standard_librarys_queue(run_smoke):
     smoke = run_smoke("channels")
     for build in smoke.results.builds:
-        absent = smoke.results.absence(cells.find(smoke.results, build, Shape("ring", 3), 8, VIEW))
-        old = cells.version(build) < (3, 14)
+        absent = smoke.results.absence(find(smoke.results, build, Topology("ring", 3), 8, VIEW))
+        old = build.version.startswith(("3.12", "3.13"))
         assert (absent is not None and "pickles" in absent.reason) if old else absent is None
 
 
@@ -117,7 +130,7 @@ def test_ring_counts_every_hop():
 
 def test_large_messages_are_not_all_on_their_way_at_once(monkeypatch):
     ordered, taken, ahead = [], [], []
-    order, take = start_workers.Crew.order, program.Inbox._take
+    order, take = start_workers.WorkerCrew.order, program.Inbox._take
 
     def note_order(crew, number):
         ordered.append(number)
@@ -128,7 +141,7 @@ def test_large_messages_are_not_all_on_their_way_at_once(monkeypatch):
         take(inbox, number, turns)
         taken.append(number // 2)   # of each of the two senders
 
-    monkeypatch.setattr(start_workers.Crew, "order", note_order)
+    monkeypatch.setattr(start_workers.WorkerCrew, "order", note_order)
     monkeypatch.setattr(program.Inbox, "_take", note_take)
     monkeypatch.setattr(program, "MOST_BYTES", 8 * 2 * 1000)
     program.measure(TinyTrial("fan-in", 2, size=1000))
@@ -150,7 +163,7 @@ def test_ring_that_is_not_right_has_no_value(monkeypatch, broken, kind, reason, 
         return 0
 
     monkeypatch.setattr(worker_roles, "forward", forward)
-    with nothing_left(), pytest.raises(StoppedError) as stopped:
+    with nothing_left(), pytest.raises(NoValueError) as stopped:
         program.measure(TinyTrial("ring", members))
     assert stopped.value.answer["kind"] == kind
     assert reason in stopped.value.answer["reason"]
@@ -159,14 +172,14 @@ def test_ring_that_is_not_right_has_no_value(monkeypatch, broken, kind, reason, 
 def test_ring_in_another_order_has_no_value(monkeypatch):
     forward = worker_roles.forward
     monkeypatch.setattr(worker_roles, "forward", lambda receive, send, place: forward(receive, send, 4 - place))
-    with nothing_left(), pytest.raises(StoppedError, match=r"the token passed \[3, 2, 1\], not 1 to 3"):
+    with nothing_left(), pytest.raises(NoValueError, match=r"the token passed \[3, 2, 1\], not 1 to 3"):
         program.measure(TinyTrial("ring", 4))
 
 
 def test_messages_that_are_not_forwarded_are_missed(monkeypatch):
     forward = worker_roles.forward
     monkeypatch.setattr(worker_roles, "forward", lambda receive, send, place: forward(receive, send, place) - 1)
-    with nothing_left(), pytest.raises(StoppedError, match="the workers handled"):
+    with nothing_left(), pytest.raises(NoValueError, match="the workers handled"):
         program.measure(TinyTrial("ring", 3))
 
 
@@ -177,7 +190,7 @@ def test_sender_out_of_order_has_no_value(monkeypatch, order, kind, reason):
     produce = worker_roles.produce
     monkeypatch.setattr(worker_roles, "produce", lambda orders, send, messages: produce(
         orders, send, [messages[turn] for turn in order]))
-    with nothing_left(), pytest.raises(StoppedError) as stopped:
+    with nothing_left(), pytest.raises(NoValueError) as stopped:
         program.measure(TinyTrial("fan-in", 2))
     assert stopped.value.answer["kind"] == kind
     assert reason in stopped.value.answer["reason"]
@@ -188,7 +201,7 @@ def test_sender_that_fails_ends_the_trial_with_its_reason(monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(worker_roles, "produce", produce)
-    with nothing_left(), pytest.raises(StoppedError) as stopped:
+    with nothing_left(), pytest.raises(NoValueError) as stopped:
         program.measure(TinyTrial("fan-in", 2))
     assert stopped.value.answer == {"kind": "exception", "reason": "OSError: [Errno 28] No space left on device"}
 
@@ -197,9 +210,9 @@ def test_worker_that_does_not_start_is_named(monkeypatch):
     monkeypatch.setattr(start_workers, "START_SECONDS", 0.05)
     release = threading.Event()
     monkeypatch.setattr(worker_roles, "opened", lambda channel, address: release.wait() and address)
-    leave = start_workers.Crew.leave
-    monkeypatch.setattr(start_workers.Crew, "leave", lambda crew: (release.set(), leave(crew)))
-    with nothing_left(), pytest.raises(StoppedError, match=r"1 workers did not start within 0.05 s"):
+    leave = start_workers.WorkerCrew.leave
+    monkeypatch.setattr(start_workers.WorkerCrew, "leave", lambda crew: (release.set(), leave(crew)))
+    with nothing_left(), pytest.raises(NoValueError, match=r"1 workers did not start within 0.05 s"):
         program.measure(TinyTrial("ping-pong", 2))
 
 
@@ -239,15 +252,15 @@ def test_producer_follows_its_orders():
 # Its plan, tables, sentences, figures.
 
 
-def setting(effort, *labels, **reasons):
+def planning_context(effort, *labels, **reasons):
     runners = dict.fromkeys(MODELS) | reasons
-    return Setting(
-        builds=tuple(map(make_build, labels)), effort=effort, cores=2, scales=Channels.levels[effort].scales,
+    return PlanningContext(
+        builds=tuple(map(make_build, labels)), effort=effort, cores=2, scales=ChannelsExperiment.levels[effort].scales,
         abilities={label: Abilities(runners=runners, modules={}, isolated={}) for label in labels})
 
 
 def test_full_plan_has_every_pattern_size_and_channel():
-    plan = Channels().plan(setting(Effort.FULL, "3.14"))
+    plan = ChannelsExperiment().plan(planning_context(EffortLevel.FULL, "3.14"))
     found = [cell for cell in plan.cells if not cell.twin]
     assert {dict(cell.parameters)["bytes"] for cell in found} == {"8", "1024", "65536", "1048576"}
     assert {(dict(cell.parameters)["pattern"], cell.workers) for cell in found} == {
@@ -256,14 +269,14 @@ def test_full_plan_has_every_pattern_size_and_channel():
 
 
 def test_free_threaded_build_has_the_control_in_the_full_plan():
-    plan = Channels().plan(setting(Effort.FULL, "3.14t"))
+    plan = ChannelsExperiment().plan(planning_context(EffortLevel.FULL, "3.14t"))
     assert {cell.runner for cell in plan.cells} == {*MODELS}
-    quick = Channels().plan(setting(Effort.QUICK, "3.14t"))
+    quick = ChannelsExperiment().plan(planning_context(EffortLevel.QUICK, "3.14t"))
     assert "threads" not in {cell.runner for cell in quick.cells}
 
 
 def test_before_3_14_memoryviews_are_skipped():
-    plan = Channels().plan(setting(Effort.QUICK, "3.13"))
+    plan = ChannelsExperiment().plan(planning_context(EffortLevel.QUICK, "3.13"))
     (skip,) = plan.skips
     assert dict(skip.cell.parameters)["form"] == "memoryview"
     assert skip.reason == (
@@ -271,72 +284,74 @@ def test_before_3_14_memoryviews_are_skipped():
 
 
 def test_build_without_interpreters_has_their_reason():
-    plan = Channels().plan(setting(Effort.QUICK, "3.13", subinterpreters="needs the package backports-interpreters"))
+    context = planning_context(EffortLevel.QUICK, "3.13", subinterpreters="needs the package backports-interpreters")
+    plan = ChannelsExperiment().plan(context)
     assert {skip.reason for skip in plan.skips} == {"needs the package backports-interpreters"}
     assert "subinterpreters" not in {cell.runner for cell in plan.cells}
 
 
 def made_up(*known, build="3.14", rounds=8, starved=0):
-    """Return results of (shape, size, way, seconds); None: it crashed.  The first one's twin is there, too."""
+    """Return results of (topology, size, route, seconds), None for one that crashed; the first cell has a twin."""
     maker = RunMaker(rounds=rounds)
-    for number, (shape, size, way, seconds) in enumerate(known):
-        cell = Cell(workload="channels", runner=cells.runner_of(make_build(build), way), workers=shape.workers,
-                    build=build, parameters=tuple(cells.parameters(shape, size, way).items()))
-        metrics = {"poll": 0.01} if way.channel == "interpreters.Queue" else {}
+    for number, (topology, size, route, seconds) in enumerate(known):
+        cell = Cell(workload="channels", runner=runner_of(make_build(build), route), workers=topology.workers,
+                    build=build, parameters=tuple(parameters_of(topology, size, route).items()))
+        metrics = {"poll": 0.01} if route.channel == "interpreters.Queue" else {}
         if seconds is None:
             maker.fail(cell, "crash", "died of SIGSEGV")
             continue
         maker.measure(cell, seconds, starved=starved, lap_p50=seconds * 2, **metrics)
         if number == 0:
             maker.twin(cell, seconds)
-    return Results(maker.run((build,), options={"experiment": "channels", "effort": Effort.QUICK}))
+    return Results(maker.run((build,), options={"experiment": "channels", "effort": EffortLevel.QUICK}))
 
 
 @pytest.mark.parametrize(("queue_seconds", "pipe_seconds", "sentences"), [
-    (0.005, 20e-6, ("looks every 10 ms.", "what is slow is the polling, not the interpreters.")),
-    (0.005, 0.005, ("looks every 10 ms.",)),
-    (20e-6, 20e-6, ("less than the 10 ms that its get() sleeps between two looks.",)),
-    (20e-6, 10e-6, ("less than the 10 ms that its get() sleeps between two looks.",)),
+    (0.005, 20e-6, ("polls every 10 ms.", "the polling is slow, not the interpreters.")),
+    (0.005, 0.005, ("polls every 10 ms.",)),
+    (20e-6, 20e-6, ("less than the 10 ms that its get() sleeps between two polls.",)),
+    (20e-6, 10e-6, ("less than the 10 ms that its get() sleeps between two polls.",)),
 ])
 def test_sentences_on_polling_follow_the_numbers(queue_seconds, pipe_seconds, sentences):
     results = made_up((PING_PONG, 8, CROSSING, queue_seconds), (PING_PONG, 8, PIPE, pipe_seconds))
-    found = Channels().findings(results)
+    found = ChannelsExperiment().findings(results)
     assert len(found) == len(sentences)
     assert all(sentence.endswith(end) for sentence, end in zip(found, sentences, strict=True))
 
 
 def test_gain_of_a_pipe_is_the_measured_one():
-    _, sentence = Channels().findings(made_up((PING_PONG, 8, CROSSING, 0.005), (PING_PONG, 8, PIPE, 20e-6)))
+    _, sentence = ChannelsExperiment().findings(made_up((PING_PONG, 8, CROSSING, 0.005), (PING_PONG, 8, PIPE, 20e-6)))
     assert re.search(r"it is 2(4[5-9]|5[0-5]) \(3\.14\) times as fast", sentence)
 
 
 @pytest.mark.parametrize(("copied", "shared", "words"), [
-    (0.005, 0.005, "not seen to arrive sooner or later than bytes, which are copied: both wait for the next look"),
-    (0.0005, 0.0005, "not seen to arrive sooner or later than bytes, which are copied."),
+    (0.005, 0.005, "neither measurably sooner nor later than bytes, which are copied: both wait for the next poll"),
+    (0.0005, 0.0005, "neither measurably sooner nor later than bytes, which are copied."),
     (0.0005, 0.00025, "arrives 2.00 times as fast as bytes"),
     (0.0005, 0.001, "arrives 0.50 times as fast as bytes"),
 ])
 def test_sentence_on_shared_memory_follows_the_numbers(copied, shared, words):
     results = made_up((PING_PONG, 1 << 20, CROSSING, copied), (PING_PONG, 1 << 20, VIEW, shared))
-    (sentence,) = Channels().findings(results)
+    (sentence,) = ChannelsExperiment().findings(results)
     assert words in sentence.replace("1.99", "2.00").replace("2.01", "2.00")
 
 
 @pytest.mark.parametrize(("seconds", "finds"), [(1e-6, True), (0.005, False)])
 def test_sentence_on_many_senders_names_who_has_a_number(seconds, finds):
     results = made_up((FAN_IN, 1024, CROSSING, seconds), (FAN_IN, 1024, SIMPLE, 1e-6),
-                      (FAN_IN, 1024, cells.PROCESS_QUEUE, None))
-    (sentence,) = Channels().findings(results)
-    assert sentence.startswith("4 senders to one receiver get through, 1024 bytes each and by queues: between threads ")
+                      (FAN_IN, 1024, PROCESS_QUEUE, None))
+    (sentence,) = ChannelsExperiment().findings(results)
+    assert sentence.startswith(
+        "4 senders to one receiver deliver, in messages of 1024 bytes through queues: between threads ")
     assert "between processes" not in sentence
-    assert sentence.endswith("; a look at the interpreters' queue finds something then.") is finds
+    assert sentence.endswith("; each poll of the interpreters' queue then finds a message.") is finds
 
 
 @pytest.mark.parametrize("changes", [{"rounds": 2}, {"starved": 5}])
 def test_too_few_rounds_give_no_sentence_that_compares(changes):
     results = made_up((PING_PONG, 8, CROSSING, 0.005), (PING_PONG, 8, PIPE, 2e-5),
                       (PING_PONG, 1 << 20, CROSSING, 0.005), (PING_PONG, 1 << 20, VIEW, 2e-5), **changes)
-    assert not [sentence for sentence in Channels().findings(results) if "times as fast" in sentence]
+    assert not [sentence for sentence in ChannelsExperiment().findings(results) if "times as fast" in sentence]
 
 
 def shown(table):
@@ -345,9 +360,10 @@ def shown(table):
 
 
 def test_tables_have_seconds_for_rings_and_rates_for_many_senders():
-    results = made_up((PING_PONG, 8, SIMPLE, 1e-5), (PING_PONG, 8, CROSSING, None), (Shape("ring", 8), 8, PIPE, 1e-5),
+    results = made_up((PING_PONG, 8, SIMPLE, 1e-5), (PING_PONG, 8, CROSSING, None),
+                      (Topology("ring", 8), 8, PIPE, 1e-5),
                       (FAN_IN, 1 << 20, SIMPLE, 1e-3))
-    seconds, rates, bulk, trips = Channels().sections(results)
+    seconds, rates, bulk, trips = ChannelsExperiment().sections(results)
     assert shown(seconds) == [
         ("ping-pong of 2", "8 B", "threads", "SimpleQueue", "Duration"),
         ("ping-pong of 2", "8 B", "subinterpreters", "interpreters.Queue", "failed"),
@@ -362,42 +378,33 @@ def test_tables_have_seconds_for_rings_and_rates_for_many_senders():
 
 def test_control_has_rows_of_its_own():
     results = made_up((PING_PONG, 8, SIMPLE, 1e-5), (PING_PONG, 8, CONTROLS[0], 2e-5), build="3.14t")
-    assert [row[2] for row in shown(Channels().sections(results)[0])] == ["threads", "threads, GIL on"]
+    assert [row[2] for row in shown(ChannelsExperiment().sections(results)[0])] == ["threads", "threads, GIL on"]
 
 
 def test_one_size_is_drawn_as_dots_and_several_as_lines():
     one = made_up((FAN_IN, 8, SIMPLE, 1e-6), (FAN_IN, 8, CROSSING, None))
-    (dots,) = Channels().figures(one)
+    (dots,) = figures_of(ChannelsExperiment(), one.run, None)
     assert isinstance(dots, CategoryFigure)
     assert dots.panels[0].categories == ("SimpleQueue", "interpreters.Queue")
     assert [(each.name, each.x, str(each.y[0]) == "nan") for each in dots.panels[0].series] == [
         ("threads", (0.0,), False), ("subinterpreters", (1.0,), True)]
     several = made_up((FAN_IN, 8, SIMPLE, 1e-6), (FAN_IN, 1024, SIMPLE, 2e-6))
-    (lines,) = Channels().figures(several)
+    (lines,) = figures_of(ChannelsExperiment(), several.run, None)
     assert isinstance(lines, LineFigure)
     assert lines.panels[0].series[0].x == (8.0, 1024.0)
 
 
 def test_figure_has_a_rule_where_the_queue_looks_again():
-    over_sizes, over_members = Channels().figures(made_up(
-        (PING_PONG, 8, CROSSING, 0.005), (Shape("ring", 4), 8, CROSSING, 0.005)))
+    over_sizes, over_members = ChannelsExperiment().figures(made_up(
+        (PING_PONG, 8, CROSSING, 0.005), (Topology("ring", 4), 8, CROSSING, 0.005)))
     assert [rule.value for rule in over_sizes.panels[0].rules] == [0.01]
     assert over_members.panels[0].series[0].x == (2.0, 4.0)
-
-
-def check_golden(name, results):
-    path = Path(__file__).parents[1] / "golden" / name
-    parts = (*Channels().sections(results), Lines("Now", Channels().findings(results)))
-    text = render(Document(parts), width=120) + "\n"
-    if os.environ.get("GILSCOPE_GOLDEN") == "write":
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
 
 
 def test_report_of_a_quick_run():
     """Threads in 8 µs, pipes in 15 µs and 2 GB/s, the interpreters' queue at its next look; one cell crashed."""
     builds, maker = ("3.13", "3.14", "3.14t"), RunMaker()
-    plan = Channels().plan(setting(Effort.QUICK, *builds))
+    plan = ChannelsExperiment().plan(planning_context(EffortLevel.QUICK, *builds))
     for each in plan.cells:
         of = dict(each.parameters)
         seconds = 8e-6 if each.runner in {"threads", "free-threaded"} else 15e-6 + int(of["bytes"]) / 2e9
@@ -410,4 +417,5 @@ def test_report_of_a_quick_run():
             maker.measure(each, seconds, lap_p50=2 * seconds, lap_p99=3 * seconds, lap_max=4 * seconds, **metrics)
     for skip in plan.skips:
         maker.skip(skip.cell, skip.reason)
-    check_golden("channels.txt", Results(maker.run(builds, options={"effort": Effort.QUICK})))
+    results = Results(maker.run(builds, options={"effort": EffortLevel.QUICK}))
+    check_golden("channels.txt", ChannelsExperiment(), results)

@@ -1,25 +1,20 @@
 """`convoy` and `convoy-interval`: what is certain of the smallest runs; tables and figures of made-up ones."""
 
 import math
-import os
-from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.experiments.base import Effort
-from gilscope.toolkit.experiments.convoy import rates_and_latencies
-from gilscope.toolkit.experiments.convoy.experiment import Convoy
-from gilscope.toolkit.experiments.convoy.interval_experiment import GRID, THEN, ConvoyInterval
+from gilscope.toolkit.experiments.base import EffortLevel
+from gilscope.toolkit.experiments.convoy.experiment import ConvoyExperiment, merged_histogram, rate_doubt
+from gilscope.toolkit.experiments.convoy_interval import GRID, THEN, ConvoyIntervalExperiment
+from gilscope.toolkit.experiments.helpers.timers import DEFAULT_SECONDS
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.experiments.short_switch_intervals import SECONDS as SWITCH_INTERVAL
 from gilscope.toolkit.model import Cell
-from gilscope.toolkit.report.document import Document, Lines
-from gilscope.toolkit.report.terminal import render
-from gilscope.toolkit.stats.latency import LogHistogram
+from gilscope.toolkit.stats.latency import LogHistogram, modes
+from tests.experiments.golden import check_golden
 from tests.fakes import RunMaker
 
-GOLDEN = Path(__file__).parents[1] / "golden"
-EXPERIMENTS = {"convoy": Convoy, "convoy-interval": ConvoyInterval}
+EXPERIMENTS = {"convoy": ConvoyExperiment, "convoy-interval": ConvoyIntervalExperiment}
 
 
 def histogram(*groups):
@@ -28,13 +23,6 @@ def histogram(*groups):
     for seconds, count in groups:
         counted.add(seconds, count)
     return counted.encode()
-
-
-def check_golden(name, text):
-    path = GOLDEN / name
-    if os.environ.get("GILSCOPE_GOLDEN") == "write":
-        path.write_text(text + "\n", encoding="utf-8")
-    assert text + "\n" == path.read_text(encoding="utf-8")
 
 
 # --- for real, in the smallest size
@@ -71,9 +59,9 @@ def test_a_request_waits_for_the_switch_interval_with_a_gil(smoke_in_which):
 
     # How many do depends on when the CPU thread gets a core.  One that counts half as fast as a process beside has held
     # the GIL for half of the time, and does not give it away sooner.
-    smoke = smoke_in_which("convoy", lambda smoke: longest(smoke) >= SWITCH_INTERVAL or (
+    smoke = smoke_in_which("convoy", lambda smoke: longest(smoke) >= DEFAULT_SECONDS or (
         told(smoke)["burnt"] >= told(smoke, "processes")["burnt"] / 2))
-    assert longest(smoke) >= SWITCH_INTERVAL
+    assert longest(smoke) >= DEFAULT_SECONDS
 
 
 def test_models_are_where_the_cpu_work_is(run_smoke):
@@ -109,7 +97,7 @@ def convoy_run(*, bimodal=False, rounds=8):
     arm(maker, "convoy", "3.14t", "free-threaded", 1, rate=75_800, p50=13e-6, lag_p99=9e-6,
         saturated="the load generator itself was up to 9.00 µs late (99th percentile)")
     arm(maker, "convoy", "3.14t", "threads", 1, rate=205, p50=5.1e-3)
-    return Results(maker.run(("3.14", "3.14t"), options={"experiment": "convoy", "effort": Effort.QUICK}))
+    return Results(maker.run(("3.14", "3.14t"), options={"experiment": "convoy", "effort": EffortLevel.QUICK}))
 
 
 def interval_run():
@@ -122,43 +110,41 @@ def interval_run():
     arm(maker, "convoy-interval", "3.14", "threads", 0, rate=23_000, p50=50e-6, parameters=(("interval", "5ms"),))
     arm(maker, "convoy-interval", "3.14", "threads", 1, rate=14_000, p50=70e-6,
         parameters=(("interval", "10us"), ("slack", "1ns")))
-    return Results(maker.run(("3.14", "3.14t"), options={"experiment": "convoy-interval", "effort": Effort.QUICK}))
+    return Results(maker.run(("3.14", "3.14t"), options={"experiment": "convoy-interval", "effort": EffortLevel.QUICK}))
 
 
 @pytest.mark.parametrize(("name", "results"), [
     ("convoy", convoy_run()), ("convoy-bimodal", convoy_run(bimodal=True)), ("convoy-interval", interval_run())])
 def test_tables_and_sentences(name, results):
-    experiment = EXPERIMENTS[results.run.options["experiment"]]()
-    found = Document((*experiment.sections(results), Lines("Now", experiment.findings(results))))
-    check_golden(f"{name}.txt", render(found, width=120))
+    check_golden(f"{name}.txt", EXPERIMENTS[results.run.options["experiment"]](), results)
 
 
 def test_two_modes_are_named_and_the_mean_is_doubted():
     results = convoy_run(bimodal=True)
     cell = results.find(build="3.14", runner="threads", workers=1)
-    assert rates_and_latencies.rate_doubt(results, cell).startswith("two modes, ")
-    fast_mode, slow_mode = rates_and_latencies.latency_modes(results, cell)
+    assert rate_doubt(results, cell).startswith("two modes, ")
+    fast_mode, slow_mode = modes(merged_histogram(results, cell))
     assert (fast_mode.share, slow_mode.share) == (0.5, 0.5)
 
 
 def test_rounds_are_added_up():
     results = convoy_run(rounds=4)
     cell = results.find(build="3.14", runner="threads", workers=1)
-    assert rates_and_latencies.histogram(results, cell).count == 4 * 1000
+    assert merged_histogram(results, cell).count == 4 * 1000
 
 
 def test_bursts_too_few_for_a_mode_are_told():
     maker = RunMaker(rounds=1)
     cell = arm(maker, "convoy", "3.14", "threads", 1, rate=500, p50=5e-3)
-    assert rates_and_latencies.rate_doubt(Results(maker.run(("3.14",))), cell) is None
+    assert rate_doubt(Results(maker.run(("3.14",))), cell) is None
     maker = RunMaker(rounds=1)
     maker.measure(cell, 1 / 500, closed_typical=0.1, closed_histogram=histogram((13e-6, 700), (0.1, 4)))
-    assert "took 100 ms or longer" in rates_and_latencies.rate_doubt(Results(maker.run(("3.14",))), cell)
+    assert "took 100 ms or longer" in rate_doubt(Results(maker.run(("3.14",))), cell)
 
 
 @pytest.mark.parametrize(("build", "rates", "words"), [
     ("3.14", (23_000, 230), "is still here"),
-    ("3.14", (23_000, 12_000), "is not seen here"),
+    ("3.14", (23_000, 12_000), "is not reproduced here"),
     ("3.14t", (17_300, 75_800), "convoy of 2021 is gone"),
     ("3.14t", (17_300, 900), "did not get its core"),
 ])
@@ -166,43 +152,43 @@ def test_sentence_follows_the_numbers(build, rates, words):
     maker, model = RunMaker(rounds=8), "free-threaded" if build.endswith("t") else "threads"
     for workers, rate in enumerate(rates):
         arm(maker, "convoy", build, model, workers, rate=rate, p50=5e-3)
-    (sentence,) = Convoy().findings(Results(maker.run((build,))))
+    (sentence,) = ConvoyExperiment().findings(Results(maker.run((build,))))
     assert words in sentence
 
 
 @pytest.mark.parametrize(("build", "rates", "words"), [
-    ("3.14", (230, 5300), "still is what brings requests back"),
+    ("3.14", (230, 5300), "still brings requests back"),
     ("3.14", (230, 240), "does not bring requests back"),
     ("3.14t", (72_000, 71_000), "makes no difference"),
-    ("3.14t", (20_000, 72_000), "the machine's doing"),
+    ("3.14t", (20_000, 72_000), "so the machine is the cause"),
 ])
 def test_interval_sentence_follows_the_numbers(build, rates, words):
     maker, model = RunMaker(rounds=8), "free-threaded" if build.endswith("t") else "threads"
     for interval, rate in zip(("5ms", "100us"), rates, strict=True):
         arm(maker, "convoy-interval", build, model, 1, rate=rate, p50=5e-3, parameters=(("interval", interval),))
-    (sentence,) = ConvoyInterval().findings(Results(maker.run((build,))))
+    (sentence,) = ConvoyIntervalExperiment().findings(Results(maker.run((build,))))
     assert words in sentence
 
 
 def test_figures_show_what_is_there_and_what_is_not():
-    bars, latencies = Convoy().figures(convoy_run())
+    bars, latencies = ConvoyExperiment().figures(convoy_run())
     assert [panel.title for panel in bars.panels] == ["3.14", "3.14t"]
     missing = next(each for each in bars.panels[0].series if each.name == "subinterpreters")
     assert all(math.isnan(value) for value in missing.y)
     assert [panel.title for panel in latencies.panels] == ["3.14", "3.14t", "3.14t, GIL on"]
     for panel in latencies.panels:
         assert sum(panel.counts) == pytest.approx(100)
-        assert [rule.value for rule in panel.rules] == [SWITCH_INTERVAL]
+        assert [rule.value for rule in panel.rules] == [DEFAULT_SECONDS]
 
 
 def test_figures_name_the_cells_whose_mean_says_little():
-    assert "see the table" not in Convoy().figures(convoy_run())[0].note
-    note = Convoy().figures(convoy_run(bimodal=True))[0].note
+    assert "see the table" not in ConvoyExperiment().figures(convoy_run())[0].note
+    note = ConvoyExperiment().figures(convoy_run(bimodal=True))[0].note
     assert note.endswith("so that the mean says little (see the table): 3.14 (threads, GIL, 1).")
 
 
 def test_interval_figure_has_a_panel_per_build_and_2021_beside_the_gil():
-    (figure,) = ConvoyInterval().figures(interval_run())
+    (figure,) = ConvoyIntervalExperiment().figures(interval_run())
     then = [[each.name for each in panel.series if each.style == "history"] for panel in figure.panels]
     assert then == [["no CPU threads, 2021", "1 CPU thread, 2021"], []]
     assert [each.name for each in figure.panels[0].series][:3] == [
@@ -210,5 +196,5 @@ def test_interval_figure_has_a_panel_per_build_and_2021_beside_the_gil():
 
 
 def test_full_grid_is_that_of_the_article():
-    assert {interval: tuple(rates) for interval, rates in THEN.items()} == GRID[Effort.FULL]
+    assert {interval: tuple(rates) for interval, rates in THEN.items()} == GRID[EffortLevel.FULL]
     assert sum(map(len, THEN.values())) == 28

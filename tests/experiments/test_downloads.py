@@ -6,12 +6,11 @@ import threading
 
 import pytest
 
-from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.downloads import program
-from gilscope.toolkit.experiments.downloads.claims import knee, knee_text, rows_of
-from gilscope.toolkit.experiments.downloads.experiment import Downloads
+from gilscope.toolkit.experiments.downloads.experiment import DownloadsExperiment, knee, knee_text
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.measure.process.child_base import StoppedError
+from gilscope.toolkit.measure.child.base import NoValueError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document
 from gilscope.toolkit.report.terminal import render
@@ -19,6 +18,7 @@ from gilscope.workloads import server_pages
 from tests.experiments.golden import check_golden
 from tests.experiments.trials import make_trial
 from tests.fakes import RunMaker
+from tests.matplotlib_missing import matplotlib_missing
 
 PAGES = 20
 LATENCY = 0.02
@@ -57,8 +57,11 @@ def test_report_and_figures_are_there(run_smoke):
     smoke = run_smoke("downloads")
     for words in ("Time for all pages, each answered after 20 ms", "What it takes", "near 20", "about 2x"):
         assert words in smoke.out
-    if "no figures, as" not in smoke.err:   # without a network
-        assert {path.name for path in smoke.folder.glob("*.png")} == {"downloads.png", "downloads-memory.png"}
+    # On a busy machine every cell may be starved; then there is no figure.
+    measured = any(smoke.results.value(cell) for cell in smoke.results.cells())
+    if measured and not matplotlib_missing(smoke.err):
+        drawn = {path.name for path in smoke.folder.glob("*.png")}
+        assert drawn == {"downloads.png", "downloads-memory.png"}, smoke.err
 
 
 def needs(model):
@@ -91,7 +94,7 @@ def test_wrong_page_is_a_wrong_result(model, tmp_path, monkeypatch):
     needs(model)
     right = server_pages.page
     monkeypatch.setattr(program.server_pages, "page", lambda number, words: right(number + (number == 7), words))
-    with pytest.raises(StoppedError, match="not the right ones") as caught:
+    with pytest.raises(NoValueError, match="not the right ones") as caught:
         program.measure(trial_of(model, tmp_path))
     assert caught.value.answer["kind"] == "wrong-result"
 
@@ -110,7 +113,7 @@ def test_module_that_turns_the_gil_on_ends_the_trial(tmp_path, monkeypatch):
     needs("threads")
     states = iter([False])   # before; afterwards it is on
     monkeypatch.setattr(sys, "_is_gil_enabled", lambda: next(states, True), raising=False)
-    with pytest.raises(StoppedError, match="needs the GIL off") as caught:
+    with pytest.raises(NoValueError, match="needs the GIL off") as caught:
         program.measure(trial_of("threads", tmp_path))
     assert caught.value.answer["kind"] == "gil"
 
@@ -140,7 +143,7 @@ def made_up_of(builds, *, rounds=8, **others):
     maker = RunMaker(rounds=rounds)
     for build, (threads, asyncio) in builds.items():
         measure(maker, build, threads, asyncio, **others)
-    return Results(maker.run(tuple(builds), options={"experiment": "downloads", "effort": Effort.QUICK}))
+    return Results(maker.run(tuple(builds), options={"experiment": "downloads", "effort": EffortLevel.QUICK}))
 
 
 def measure(maker, build, threads, asyncio, *, cost=0.001, starved=0, latency="20ms"):
@@ -159,11 +162,11 @@ def measure(maker, build, threads, asyncio, *, cost=0.001, starved=0, latency="2
 
 
 @pytest.mark.parametrize(("asyncio", "words"), [
-    (0.05, "more than the source's 2x"), (0.1, "as the source says"), (0.17, "less than the source's 2x"),
-    (0.25, "that it is faster is not seen here"),
+    (0.05, "more than the published 2x"), (0.1, "as published"), (0.17, "less than the published 2x"),
+    (0.25, "it is not shown to be faster"),
 ])
 def test_sentences_follow_the_numbers(asyncio, words):
-    pool, loop = Downloads().findings(made_up((0.9, 0.21, 0.2), asyncio))
+    pool, loop = DownloadsExperiment().findings(made_up((0.9, 0.21, 0.2), asyncio))
     assert "stops gaining at 20 threads" in pool
     assert "20 requests in flight keep it busy" in pool   # 20 ms of latency over 1 ms of CPU time
     assert words in loop
@@ -171,36 +174,36 @@ def test_sentences_follow_the_numbers(asyncio, words):
 
 def test_each_build_has_sentences_of_its_own():
     results = made_up_of({"3.13": ((0.9, 0.3, 0.2), 0.1), "3.14": ((0.9, 0.21, 0.2), 0.25)})
-    first, first_loop, second, second_loop = Downloads().findings(results)
+    first, first_loop, second, second_loop = DownloadsExperiment().findings(results)
     assert first.startswith("3.13, pages of 20 ms: the pool still gains at 100 threads")
     assert second.startswith("3.14, pages of 20 ms: the pool stops gaining at 20 threads")
-    assert "as the source says" in first_loop
-    assert "not seen here" in second_loop
+    assert "as published" in first_loop
+    assert "not shown to be faster" in second_loop
 
 
 def test_nothing_is_said_of_what_has_no_number():
-    assert list(Downloads().findings(made_up((0.9, 0.21, 0.2), 0.1, starved=8))) == []
+    assert list(DownloadsExperiment().findings(made_up((0.9, 0.21, 0.2), 0.1, starved=8))) == []
 
 
 def test_rows_are_of_one_latency():
     maker = RunMaker(rounds=3)
     measure(maker, "3.14", (0.9, 0.3, 0.2), 0.1)
     measure(maker, "3.14t", (0.9, 0.3, 0.2), 0.1, latency="200ms")
-    results = Results(maker.run(("3.14", "3.14t"), options={"experiment": "downloads", "effort": Effort.QUICK}))
-    assert {model for model, _ in rows_of(results, "200ms")} == {"free-threaded", "asyncio", "loops"}
+    results = Results(maker.run(("3.14", "3.14t"), options={"experiment": "downloads", "effort": EffortLevel.QUICK}))
+    assert {model for model, _ in results.rows(latency="200ms")} == {"free-threaded", "asyncio", "loops"}
 
 
 def test_free_threads_have_no_lock_to_keep_busy():
-    pool, _ = Downloads().findings(made_up((0.9, 0.3, 0.2), 0.1, build="3.14t"))
+    pool, _ = DownloadsExperiment().findings(made_up((0.9, 0.3, 0.2), 0.1, build="3.14t"))
     assert "still gains at 100 threads" in pool
     assert "on every core at once" in pool
 
 
 def test_missing_library_is_named_in_the_tables_and_crossed_in_the_figures():
     results = made_up((0.9, 0.21, 0.2), 0.1)
-    text = render(Document(Downloads().sections(results)))
+    text = render(Document(DownloadsExperiment().sections(results)))
     assert "no wheel for this build" in text
-    figure, _ = Downloads().figures(results)
+    figure, _ = DownloadsExperiment().figures(results)
     (loops,) = (series for series in figure.panels[0].series if series.model == "loops")
     assert [value == value for value in loops.y] == [False]   # noqa: PLR0124 - NaN
 
@@ -224,5 +227,5 @@ def test_tables_and_sentences_of_a_whole_run():
                         parser="Python" if build == "3.14t" and model == "asyncio" else "C")
                     if (latency, model, workers) == (20, "threads", 2):
                         maker.twin(cell, seconds)
-    results = Results(maker.run(("3.14", "3.14t"), options={"experiment": "downloads", "effort": Effort.FULL}))
-    check_golden("downloads.txt", Downloads(), results)
+    results = Results(maker.run(("3.14", "3.14t"), options={"experiment": "downloads", "effort": EffortLevel.FULL}))
+    check_golden("downloads.txt", DownloadsExperiment(), results)

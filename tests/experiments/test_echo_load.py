@@ -12,7 +12,7 @@ import pytest
 from gilscope.toolkit.experiments.helpers.echo import EchoServer, serving
 from gilscope.toolkit.experiments.load import echo_client
 from gilscope.toolkit.experiments.load.echo_client import closed_loop, open_loop, typical
-from gilscope.toolkit.experiments.load.open_loop import Tally, schedule
+from gilscope.toolkit.experiments.load.open_loop import OpenLoopTally, schedule
 from gilscope.toolkit.stats.latency import LogHistogram
 from tests.conformance.builds import ROOT, builds, environment, run_child
 
@@ -96,7 +96,7 @@ def test_server_closed_twice_is_closed():
 BURN = """
 import os, sys, threading
 from gilscope.runners import _interpreters
-from gilscope.toolkit.experiments.helpers.burners.burning import burning
+from gilscope.toolkit.experiments.helpers.burners import burning
 kind = sys.argv[1]
 if kind == "subinterpreters" and (reason := _interpreters.unavailable()):
     sys.exit(f"skip: {reason}")
@@ -135,9 +135,9 @@ def test_burners_burn_and_are_gone(build, kind):
 
 
 REFUSE = """
-from gilscope.toolkit.experiments.helpers.burners import apart
-from gilscope.toolkit.experiments.helpers.burners.burning import burning
-apart.ELSEWHERE = "def burn(told, tell):\\n    raise ValueError('not today')\\n"
+from gilscope.toolkit.experiments.helpers import burners
+from gilscope.toolkit.experiments.helpers.burners import burning
+burners.REMOTE_CODE = "def burn(orders, reports):\\n    raise ValueError('not today')\\n"
 try:
     with burning("{kind}", 1):
         print("entered")
@@ -155,9 +155,10 @@ def test_what_cannot_start_to_burn_is_told(kind):
 
 DEAF = """
 import subprocess, sys
-from gilscope.toolkit.experiments.helpers.burners import apart
-from gilscope.toolkit.experiments.helpers.burners.burning import burning
-apart.ELSEWHERE = "import os, time\\ndef burn(told, tell):\\n    os.write(tell, b'r')\\n    time.sleep(1000)\\n"
+from gilscope.toolkit.experiments.helpers import burners
+from gilscope.toolkit.experiments.helpers.burners import burning
+burners.REMOTE_CODE = (
+    "import os, time\\ndef burn(orders, reports):\\n    os.write(reports, b'r')\\n    time.sleep(1000)\\n")
 with burning("processes", 1) as started:
     pass
 print("ended")
@@ -252,7 +253,7 @@ def _wait_for_end(connection):
 
 
 def test_slow_server_is_not_the_generators_fault():
-    tally = Tally(10.0)
+    tally = OpenLoopTally(10.0)
     for number in range(100):
         tally.sent(number / 10, number / 10 + 0.0001)
         tally.finished(number / 10, number / 10 + 0.005)
@@ -262,7 +263,7 @@ def test_slow_server_is_not_the_generators_fault():
 
 
 def test_late_generator_is_told_with_its_lag():
-    tally = Tally(10.0)
+    tally = OpenLoopTally(10.0)
     for number in range(100):
         tally.sent(float(number), number + 0.001)
         tally.finished(float(number), number + 0.005)
@@ -271,7 +272,7 @@ def test_late_generator_is_told_with_its_lag():
 
 
 def test_loop_without_requests_has_counts_alone():
-    assert Tally(5.0).report() == {
+    assert OpenLoopTally(5.0).report() == {
         "rate": 5.0, "sent": 0, "requests": 0, "unanswered": 0, "saturated": "no request was sent"}
 
 

@@ -6,8 +6,9 @@ from itertools import pairwise
 
 import pytest
 
+from gilscope.toolkit.concurrency_models import APPEARANCES, MODELS, family
 from gilscope.toolkit.experiments import catalog
-from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.report import figures_of
 from gilscope.toolkit.report.figures.figure import (
     Axis,
@@ -18,7 +19,7 @@ from gilscope.toolkit.report.figures.figure import (
     TimelineFigure,
 )
 from gilscope.toolkit.report.figures.plots.legend_entries import entries
-from gilscope.toolkit.report.figures.plots.look.palette import MODELS, family, looks
+from gilscope.toolkit.report.figures.plots.palette import series_styles
 from tests.conformance.builds import ROOT
 from tests.experiments.made_up import KINDS, figures, made_up_run
 from tests.experiments.test_results import planned
@@ -56,7 +57,7 @@ def test_there_are_figures_unless_what_they_show_is_not_stored(name, kind, folde
 
 @pytest.mark.parametrize("nothing", ["skipped", "unmeasured"])
 def test_no_figure_is_drawn_of_what_has_no_value(name, nothing):
-    _, plan = planned(name, Effort.QUICK)
+    _, plan = planned(name, EffortLevel.QUICK)
     maker = RunMaker()
     for cell in plan.cells if nothing == "skipped" else ():
         maker.skip(cell, "nothing works here")
@@ -65,8 +66,8 @@ def test_no_figure_is_drawn_of_what_has_no_value(name, nothing):
 
 
 def test_a_cross_stands_for_a_cell_that_was_planned(name, folder):
-    _, plan = planned(name, Effort.QUICK)
-    run = made_up_run(name, Effort.QUICK, folder, whole=True)
+    _, plan = planned(name, EffortLevel.QUICK)
+    run = made_up_run(name, EffortLevel.QUICK, folder, whole=True)
     for figure in figures_of(catalog.find(name), run, folder):
         if isinstance(figure, LineFigure | CategoryFigure):
             crosses = [value for each in series_of(figure) for value in each.y if not drawn(value, figure.y)]
@@ -105,13 +106,13 @@ def test_a_model_has_its_colour_and_mark(name, kind, folder):
     for figure in figures(name, kind, folder):
         measured = [each for each in series_of(figure) if each.style == "measured"]
         assert len({bool(each.model) for each in measured}) <= 1, "all series are models or none is"
-        known = looks(series_of(figure))
+        known = series_styles(series_of(figure))
         for each in measured:
             if each.model:
-                look, wanted = known[each.name], MODELS[family(each.model)]
+                look, wanted = known[each.name], APPEARANCES[family(each.model)]
                 assert (look.colour, look.marker) == (wanted.colour, wanted.marker)
             else:
-                assert known[each.name].colour not in {look.colour for look in MODELS.values()}
+                assert known[each.name].colour not in {look.colour for look in APPEARANCES.values()}
         models = {}
         for each in measured:
             assert models.setdefault(each.name, each.model) == each.model, "a name stands for one model"
@@ -122,7 +123,7 @@ def test_a_model_has_its_colour_and_mark(name, kind, folder):
 def test_a_series_named_after_a_model_is_one(name, kind, folder):
     for figure in figures(name, kind, folder):
         for each in series_of(figure):
-            if each.style == "measured" and (each.name in MODELS or each.name.partition(":")[0] in MODELS):
+            if each.style == "measured" and {each.name, each.name.partition(":")[0]} & {*MODELS, *APPEARANCES}:
                 assert each.model, each.name
 
 
@@ -130,7 +131,7 @@ def test_a_series_named_after_a_model_is_one(name, kind, folder):
 def test_models_stand_in_the_legend_in_the_order_of_their_table(name, kind, folder):
     for figure in figures(name, kind, folder):
         models = {each.name: family(each.model) for each in series_of(figure) if each.model}
-        places = [list(MODELS).index(models[entry.name]) for entry in entries(figure) if entry.name in models]
+        places = [list(APPEARANCES).index(models[entry.name]) for entry in entries(figure) if entry.name in models]
         assert places == sorted(places)
 
 

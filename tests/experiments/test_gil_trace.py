@@ -6,14 +6,15 @@ import sys
 
 import pytest
 
-from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.gil_trace import program
-from gilscope.toolkit.experiments.gil_trace.experiment import GilTrace
+from gilscope.toolkit.experiments.gil_trace.experiment import GilTraceExperiment
+from gilscope.toolkit.experiments.report import figures_of
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.chrome import write_trace
 from gilscope.toolkit.gil.summary import summarize
-from gilscope.toolkit.measure.process.child_base import StoppedError
+from gilscope.toolkit.measure.child.base import NoValueError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.store import file_path
 from tests.experiments.trials import make_trial
@@ -73,7 +74,7 @@ def test_requests_are_answered_beside_a_cpu_thread(run_smoke):
 def test_without_the_shim_the_cell_says_why(tmp_path, monkeypatch):
     monkeypatch.delenv("LD_PRELOAD", raising=False)
     trial = make_trial(tmp_path, scales={"cpu": 1000}, work="cpu")
-    with pytest.raises(StoppedError, match="could not be preloaded"):
+    with pytest.raises(NoValueError, match="could not be preloaded"):
         program.measure(trial)
 
 
@@ -81,7 +82,7 @@ def test_systems_without_the_shim_skip_every_cell_with_the_reason(monkeypatch):
     from tests.experiments.test_results import planned
 
     monkeypatch.setattr(sys, "platform", "darwin")
-    _, plan = planned("gil-trace", Effort.QUICK)
+    _, plan = planned("gil-trace", EffortLevel.QUICK)
     assert not plan.cells
     assert {skip.reason for skip in plan.skips} == {
         "GIL waits are measured on Linux alone: what it takes, LD_PRELOAD, is not there on darwin"}
@@ -96,34 +97,34 @@ def made_up(build, **works):
     maker = RunMaker(rounds=4)
     for work, metrics in works.items():
         maker.measure(cell(build, work), 0.005, **metrics)
-    return maker.run((build,), options={"experiment": "gil-trace", "effort": Effort.QUICK})
+    return maker.run((build,), options={"experiment": "gil-trace", "effort": EffortLevel.QUICK})
 
 
 @pytest.mark.parametrize(("changes", "words"), [
     ({}, "48 % of their time waiting for the GIL, at most 5.20 ms at once; it changes hands 200 times a second"),
-    ({"failed": 105}, "a wait has 1.1 tries in vain. In 2009 it was hundreds"),
-    ({"failed": 20000}, "a wait has 200.0 tries in vain: the hundreds of 2009 are seen here"),
+    ({"failed": 105}, "a wait has 1.1 failed tries. In 2009 there were hundreds"),
+    ({"failed": 20000}, "a wait has 200.0 failed tries: in 2009 there were hundreds, as here"),
 ])
 def test_sentence_on_cpu_threads_follows_the_numbers(changes, words):
-    (sentence,) = GilTrace().findings(Results(made_up("3.14", cpu={**GIL, **changes})))
+    (sentence,) = GilTraceExperiment().findings(Results(made_up("3.14", cpu={**GIL, **changes})))
     assert words in sentence
 
 
 @pytest.mark.parametrize(("wait", "waits", "words"), [
-    (0.0051, 1.5, "waits for the GIL 1.5 times, 5.10 ms at a time: it gives the GIL away with each system call"),
-    (0.0051, 0.01, "waits for the GIL 0.01 times, 5.10 ms at a time: mostly it has the GIL back"),
+    (0.0051, 1.5, "waits for the GIL 1.5 times, 5.10 ms at a time: it releases the GIL with each system call"),
+    (0.0051, 0.01, "waits for the GIL 0.01 times, 5.10 ms at a time: mostly it has the GIL again"),
     (0.00002, 1.5, "waits for the GIL 1.5 times, 20.0 µs at a time."),
 ])
 def test_convoy_is_said_where_most_requests_wait_for_the_interval(wait, waits, words):
     run = made_up("3.14", io={**GIL, "io-wait": wait, "io-waits": waits})
-    (sentence,) = GilTrace().findings(Results(run))
+    (sentence,) = GilTraceExperiment().findings(Results(run))
     assert words in sentence
     assert ("convoy effect" in sentence) is (wait > 0.001 and waits > 1)
 
 
 def test_sentence_on_a_free_threaded_build_tells_what_threads_share():
     run = made_up("3.14t", cpu=FREE, list={**FREE, "blocked": 0.3}, lock={**FREE, "blocked": 0.4})
-    (sentence,) = GilTrace().findings(Results(run))
+    (sentence,) = GilTraceExperiment().findings(Results(run))
     assert "there is no GIL to wait for" in sentence
     assert "append to one list wait 30 % of their time, two that take one Lock 40 %" in sentence
 
@@ -132,7 +133,7 @@ def test_starved_cells_give_no_sentence():
     run = made_up("3.14", cpu=GIL)
     starved = tuple(dataclasses.replace(o, starved=True) for o in run.measurements[0].observations)
     measurement = dataclasses.replace(run.measurements[0], observations=starved)
-    assert GilTrace().findings(Results(dataclasses.replace(run, measurements=(measurement,)))) == ()
+    assert GilTraceExperiment().findings(Results(dataclasses.replace(run, measurements=(measurement,)))) == ()
 
 
 def named(process, threads=()):
@@ -147,7 +148,7 @@ def test_picture_is_the_middle_of_the_kept_trace(tmp_path):
     path = file_path(tmp_path, each, "trace.json")
     path.parent.mkdir(parents=True)
     write_trace([named(make_process())], path)
-    (figure,) = GilTrace().figures(Results(made_up("3.14", cpu=GIL), tmp_path))
+    (figure,) = figures_of(GilTraceExperiment(), made_up("3.14", cpu=GIL), tmp_path)
     (panel,) = figure.panels
     assert panel.title == "2 CPU threads, 3.14"
     assert [lane.name for lane in panel.lanes] == ["CPU 1", "CPU 2"]
@@ -162,7 +163,7 @@ def test_threads_without_a_gil_run_where_they_are_not_parked(tmp_path):
     process = make_process()
     (main, first, _) = process.threads
     write_trace([named(process, (dataclasses.replace(main, main=False), first))], path)
-    (figure,) = GilTrace().figures(Results(made_up("3.14t", list=FREE), tmp_path))
+    (figure,) = figures_of(GilTraceExperiment(), made_up("3.14t", list=FREE), tmp_path)
     (panel,) = figure.panels
     assert [[(round(end - start, 6), state) for start, end, state in lane.spans] for lane in panel.lanes] == [
         [(0.001, "parked")], [(0.001, "runs, or could run")]]

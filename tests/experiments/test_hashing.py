@@ -1,23 +1,20 @@
 """`hashing`: what is certain of a tiny run, its program's refusals, and its tables and sentences from made-up runs."""
 
 import contextlib
-import os
 import sys
-from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.experiments.base import Effort, Setting
+from gilscope.toolkit.experiments.base import EffortLevel, PlanningContext
 from gilscope.toolkit.experiments.hashing import program
-from gilscope.toolkit.experiments.hashing.cells import size_text
-from gilscope.toolkit.experiments.hashing.experiment import Hashing
+from gilscope.toolkit.experiments.hashing.experiment import HashingExperiment, size_text
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.measure.abilities.probe import Abilities
-from gilscope.toolkit.measure.process.child_base import StoppedError
-from gilscope.toolkit.measure.program.interface import Clock
+from gilscope.toolkit.measure.abilities import Abilities
+from gilscope.toolkit.measure.child.base import NoValueError
+from gilscope.toolkit.measure.child.program import BlockTime
 from gilscope.toolkit.model import Cell
-from gilscope.toolkit.report.document import Banner, Document, Lines
-from gilscope.toolkit.report.terminal import render
+from gilscope.toolkit.report.document import Banner
+from tests.experiments.golden import check_golden
 from tests.fakes import RunMaker, make_build
 
 KIB, MIB = 1024, 1024 * 1024
@@ -37,11 +34,11 @@ class TinyTrial:
         pass
 
     def stop(self, reason, kind="unavailable"):
-        raise StoppedError(kind, reason)
+        raise NoValueError(kind, reason)
 
     @contextlib.contextmanager
     def measuring(self):
-        yield Clock(wall=0.5, cpu=0.25)
+        yield BlockTime(wall=0.5, cpu=0.25)
 
 
 def test_every_cell_has_a_value(run_smoke):
@@ -57,7 +54,7 @@ def test_gil_build_lets_go_of_the_gil_from_2048_bytes_on_but_not_below(run_smoke
     sizes = [dict(each.observations[0].metrics)["gil_let_go_from"] for each in smoke.results.run.measurements
              if each.cell == cell]
     # It is seen when the system lets another thread run meanwhile: at the first attempt, unless it is very busy.
-    sizes += [program.smallest_that_lets_go(program.PROBED) for _ in range(0 if sizes[0] else 20)]
+    sizes += [program.smallest_releasing_size(program.PROBED) for _ in range(0 if sizes[0] else 20)]
     assert {2048, 2049} & set(sizes)   # 3.15 has the latter
     assert 2047 not in sizes
 
@@ -71,8 +68,8 @@ def test_build_without_the_gil_has_none_to_let_go_of(run_smoke):
 @pytest.mark.skipif(not program._gil_is_on(), reason="this Python has no GIL to keep")
 def test_probe_knows_what_keeps_the_gil():
     interval = sys.getswitchinterval()
-    assert program.smallest_that_lets_go((64, 1 * MIB)) == 1 * MIB
-    assert program.smallest_that_lets_go((64, 2047)) == 0
+    assert program.smallest_releasing_size((64, 1 * MIB)) == 1 * MIB
+    assert program.smallest_releasing_size((64, 2047)) == 0
     assert sys.getswitchinterval() == interval
 
 
@@ -104,7 +101,7 @@ def test_cores_are_wanted_where_threads_can_use_them(size, model, cores):
 @pytest.mark.parametrize("wrong", [b"another digest", None])
 def test_digest_that_differs_from_the_serial_one_is_a_wrong_result(monkeypatch, wrong):
     monkeypatch.setattr(program, "hash_times", lambda message, times: wrong)
-    with pytest.raises(StoppedError) as stopped:
+    with pytest.raises(NoValueError) as stopped:
         program.measure(TinyTrial("threads", 2, bytes="64", object="shared"))
     assert stopped.value.answer == {
         "kind": "wrong-result", "reason": "8 of 8 digests differ from the serial one, of 8 messages"}
@@ -116,27 +113,27 @@ def test_thread_that_dies_before_it_hashes_ends_the_trial(monkeypatch):
 
     monkeypatch.setattr(program, "hash_times", fail)
     monkeypatch.setattr("threading.excepthook", lambda args: None)
-    with pytest.raises(StoppedError, match="a thread ended before it hashed"):
+    with pytest.raises(NoValueError, match="a thread ended before it hashed"):
         program.measure(TinyTrial("threads", 2, bytes="64", object="shared"))
 
 
 def test_missing_memory_skips_the_cell_with_the_numbers(monkeypatch):
     monkeypatch.setattr(program, "available_memory", lambda: 1000 * MIB)
-    with pytest.raises(StoppedError) as stopped:
+    with pytest.raises(NoValueError) as stopped:
         program.measure(TinyTrial("threads", 8, bytes=str(128 * MIB), object="copy"))
     assert stopped.value.answer == {
         "kind": "unavailable", "reason": "needs 1152 MiB of memory, 1000 MiB are available"}
 
 
-def setting(effort, *labels):
+def planning_context(effort, *labels):
     yes = dict.fromkeys(("serial", "threads", "free-threaded"))
-    return Setting(
-        builds=tuple(map(make_build, labels)), effort=effort, cores=2, scales=Hashing.levels[effort].scales,
+    return PlanningContext(
+        builds=tuple(map(make_build, labels)), effort=effort, cores=2, scales=HashingExperiment.levels[effort].scales,
         abilities={label: Abilities(runners=yes, modules={}, isolated={}) for label in labels})
 
 
 def test_full_plan_is_the_issues_grid():
-    plan = Hashing().plan(setting(Effort.FULL, "3.14"))
+    plan = HashingExperiment().plan(planning_context(EffortLevel.FULL, "3.14"))
     cells = [cell for cell in plan.cells if not cell.twin]
     sizes = {64, 2047, 2048, 2049, 64 * KIB, 4 * MIB, 128 * MIB}
     assert {int(dict(cell.parameters)["bytes"]) for cell in cells} == sizes
@@ -146,13 +143,13 @@ def test_full_plan_is_the_issues_grid():
 
 
 def test_control_is_in_the_full_plan_alone():
-    for effort, models in ((Effort.FULL, {"serial", "free-threaded", "threads"}),
-                           (Effort.QUICK, {"serial", "free-threaded"})):
-        assert {cell.runner for cell in Hashing().plan(setting(effort, "3.14t")).cells} == models
+    for effort, models in ((EffortLevel.FULL, {"serial", "free-threaded", "threads"}),
+                           (EffortLevel.QUICK, {"serial", "free-threaded"})):
+        assert {cell.runner for cell in HashingExperiment().plan(planning_context(effort, "3.14t")).cells} == models
 
 
 def test_quick_plan_leaves_the_large_messages_out():
-    cells = Hashing().plan(setting(Effort.QUICK, "3.14")).cells
+    cells = HashingExperiment().plan(planning_context(EffortLevel.QUICK, "3.14")).cells
     assert max(int(dict(cell.parameters)["bytes"]) for cell in cells) == 64 * KIB
 
 
@@ -177,58 +174,58 @@ def made_up(build="3.14", *, gains, rounds=8, gone=0, passes=1e6, let_go_from=No
             maker.fail(two, "wrong-result", "a digest differs")
         else:
             maker.measure(two, 1e-6 / gain, passes=passes, starved=gone)
-    return Results(maker.run((build,), options={"experiment": "hashing", "effort": Effort.QUICK}))
+    return Results(maker.run((build,), options={"experiment": "hashing", "effort": EffortLevel.QUICK}))
 
 
 @pytest.mark.parametrize(("size", "build", "words"), [
-    (2048, "3.14", "3.14: hashlib lets other threads have the GIL from messages of 2048 bytes on."),
-    (2049, "3.15", "what was `>= 2048` in its source is now `> 2048`."),
-    (2049, "3.14", "from messages of 2049 bytes on."),   # seen, but not what its source says: no cause is given
+    (2048, "3.14", "3.14: hashlib releases the GIL for messages of 2048 bytes or more."),
+    (2049, "3.15", "its source now has `> 2048` instead of `>= 2048`."),
+    (2049, "3.14", "for messages of 2049 bytes or more."),   # seen, but not what its source says: no cause is given
 ])
 def test_threshold_is_what_was_seen(size, build, words):
-    (sentence,) = Hashing().findings(made_up(build, gains={(2048, "shared"): 1.0}, let_go_from=size))
+    (sentence,) = HashingExperiment().findings(made_up(build, gains={(2048, "shared"): 1.0}, let_go_from=size))
     assert sentence.endswith(words)
 
 
 def test_nothing_seen_is_nothing_said():
-    assert Hashing().findings(made_up(gains={(2048, "shared"): 1.0}, let_go_from=0)) == ()
+    assert HashingExperiment().findings(made_up(gains={(2048, "shared"): 1.0}, let_go_from=0)) == ()
 
 
 @pytest.mark.parametrize(("gain", "words"), [
-    (1.95, "(3.14) as fast as none: the claim of 2021 holds."), (1.0, "the gain of 2021 was not seen here."),
-    (0.5, "the gain of 2021 was not seen here."),
+    (1.95, "(3.14) as fast as none: the claim of 2021 holds."), (1.0, "the gain of 2021 is not reproduced here."),
+    (0.5, "the gain of 2021 is not reproduced here."),
 ])
 def test_sentence_on_large_messages_follows_the_numbers(gain, words):
-    (sentence,) = Hashing().findings(made_up(gains={(64 * KIB, "shared"): gain}))
+    (sentence,) = HashingExperiment().findings(made_up(gains={(64 * KIB, "shared"): gain}))
     assert sentence.startswith("Two threads hash messages of 64 KiB ")
     assert sentence.endswith(words)
 
 
 def test_gil_build_names_what_keeps_the_gil():
     gains = {(64 * KIB, "shared"): 1.9, (2047, "shared"): 0.95}
-    _, sentence = Hashing().findings(made_up(gains=gains))
-    assert sentence.startswith("With messages of 2047 B, for which hashlib keeps the GIL, it is 0.951x [")
+    _, sentence = HashingExperiment().findings(made_up(gains=gains))
+    assert sentence.startswith("With messages of 2047 B, for which hashlib keeps the GIL, they are 0.951x [")
 
 
 def test_build_without_the_gil_keeps_none():
     gains = {(64 * KIB, "shared"): 1.9, (2047, "shared"): 1.9}
-    (sentence,) = Hashing().findings(made_up("3.14t", gains=gains))
+    (sentence,) = HashingExperiment().findings(made_up("3.14t", gains=gains))
     assert "2047" not in sentence
 
 
 @pytest.mark.parametrize(("shared", "own", "words"), [
-    (0.9, 1.8, "both count the references to the one object"), (1.8, 1.8, "a copy was not shown to be faster"),
-    (1.8, 0.9, "a copy was not shown to be faster"),
+    (0.9, 1.8, "contend for its reference count"), (1.8, 1.8, "no gain of the copies is shown"),
+    (1.8, 0.9, "no gain of the copies is shown"),
 ])
 def test_sentence_on_the_shared_object_follows_the_numbers(shared, own, words):
-    (sentence,) = Hashing().findings(made_up("3.14t", gains={(64, "shared"): shared, (64, "copy"): own}))
+    (sentence,) = HashingExperiment().findings(made_up("3.14t", gains={(64, "shared"): shared, (64, "copy"): own}))
     assert words in sentence
 
 
 @pytest.mark.parametrize("changes", [{"rounds": 2}, {"gone": 5}])
 def test_too_few_rounds_give_no_sentence(changes):
     gains = {(64, "shared"): 0.9, (64, "copy"): 1.8, (64 * KIB, "shared"): 1.9}
-    assert Hashing().findings(made_up("3.14t", gains=gains, **changes)) == ()
+    assert HashingExperiment().findings(made_up("3.14t", gains=gains, **changes)) == ()
 
 
 def texts(table):
@@ -237,7 +234,7 @@ def texts(table):
 
 
 def test_sizes_of_the_source_stand_in_the_tables_even_when_they_were_not_measured():
-    seconds, gains = Hashing().sections(made_up(gains={(64, "shared"): 1.0, (64, "copy"): 1.0}))
+    seconds, gains = HashingExperiment().sections(made_up(gains={(64, "shared"): 1.0, (64, "copy"): 1.0}))
     assert texts(seconds) == [
         ["64 B", "", "serial", "Duration", ""],
         ["64 B", "one object", "2", "Duration", ""], ["64 B", "a copy each", "2", "Duration", ""],
@@ -248,46 +245,47 @@ def test_sizes_of_the_source_stand_in_the_tables_even_when_they_were_not_measure
         ["128 MiB", "one object", "2", "-", "1.96x"], ["128 MiB", "one object", "4", "-", "2.20x"],
         ["128 MiB", "one object", "8", "-", "2.06x"],
     ]
-    assert seconds.footnotes == ("the source's size; only the full experiment has it",)
+    assert seconds.footnotes == ("the published size, which only the full experiment measures",)
 
 
 def test_source_stands_beside_its_own_size():
-    seconds, gains = Hashing().sections(made_up(gains={(128 * MIB, "shared"): 1.9, (128 * MIB, "copy"): 1.9}))
+    seconds, gains = HashingExperiment().sections(made_up(gains={(128 * MIB, "shared"): 1.9, (128 * MIB, "copy"): 1.9}))
     assert [row[-1] for row in texts(seconds)] == ["", "1.68 s", ""]
     assert [row[-1] for row in texts(gains)] == ["1.96x", ""]
 
 
 @pytest.mark.parametrize(("libraries", "words"), [
-    (("OpenSSL 3.0.20", "OpenSSL 3.5.1", "OpenSSL 3.5.1"), "too: 3.13: OpenSSL 3.0.20; 3.14, 3.14t: OpenSSL 3.5.1"),
+    (("OpenSSL 3.0.20", "OpenSSL 3.5.1", "OpenSSL 3.5.1"), "times: 3.13: OpenSSL 3.0.20; 3.14, 3.14t: OpenSSL 3.5.1"),
     (("_sha2", "_sha2", "_sha2"), None),
 ])
 def test_builds_that_hash_with_other_code_are_named(libraries, words):
     maker, builds = RunMaker(), ("3.13", "3.14", "3.14t")
     for build, library in zip(builds, libraries, strict=True):
         maker.measure(cell(build, "serial", 1, bytes="64"), 1e-6, passes=1e6, library=library)
-    banners = [each.text for each in Hashing().sections(Results(maker.run(builds))) if isinstance(each, Banner)]
+    sections = HashingExperiment().sections(Results(maker.run(builds)))
+    banners = [each.text for each in sections if isinstance(each, Banner)]
     assert [text.endswith(words) for text in banners] == ([] if words is None else [True])
 
 
 def test_short_tasks_are_marked():
     # 20 ms for each of two threads: 1 µs a pass, 40,000 passes.
-    _, gains = Hashing().sections(made_up(gains={(64, "shared"): 1.0}, passes=40_000))
+    _, gains = HashingExperiment().sections(made_up(gains={(64, "shared"): 1.0}, passes=40_000))
     assert gains.footnotes[0].startswith("less than 25.0 ms of work per thread")
-    _, gains = Hashing().sections(made_up(gains={(64, "shared"): 1.0}, passes=60_000))
+    _, gains = HashingExperiment().sections(made_up(gains={(64, "shared"): 1.0}, passes=60_000))
     assert not any("per thread" in note for note in gains.footnotes)
 
 
 def test_failed_cell_has_its_reason_and_a_cross():
     results = made_up(gains={(64, "shared"): None, (64, "copy"): 1.0})
-    _, gains = Hashing().sections(results)
+    _, gains = HashingExperiment().sections(results)
     assert texts(gains)[0][3] == "failed"
     assert "round 0: wrong-result: a digest differs" in gains.footnotes
-    (figure,) = Hashing().figures(results)
+    (figure,) = HashingExperiment().figures(results)
     assert [str(value) for series in figure.panels[0].series[:1] for value in series.y] == ["nan"]
 
 
 def test_figure_has_the_source_where_its_size_is():
-    (figure,) = Hashing().figures(made_up(gains={(64, "shared"): 1.0, (64, "copy"): 1.0}))
+    (figure,) = HashingExperiment().figures(made_up(gains={(64, "shared"): 1.0, (64, "copy"): 1.0}))
     history = figure.panels[0].series[-1]
     assert (history.x, history.y) == ((1.0,), (3.30 / 1.68,))
     assert [text for _, text in figure.x.ticks] == ["64", "128 Mi"]
@@ -299,7 +297,7 @@ def test_control_is_compared_with_its_own_single_thread():
                                     ("threads", 2, 1e-6)):
         parameters = {"bytes": "64"} | ({} if model == "serial" else {"object": "shared"})
         maker.measure(cell("3.14t", model, workers, **parameters), seconds, passes=1e6)
-    _, gains = Hashing().sections(Results(maker.run(("3.14t",))))
+    _, gains = HashingExperiment().sections(Results(maker.run(("3.14t",))))
     two = next(row for row in gains.rows if row[2].value == "2")
     assert [round(entry.value.comparison.ratio, 1) for entry in two[3:5]] == [2.0, 3.0]
 
@@ -309,20 +307,13 @@ def test_sizes_at_the_threshold_are_not_rounded(size, text):
     assert size_text(size) == text
 
 
-def check_golden(name, results):
-    path = Path(__file__).parents[1] / "golden" / name
-    parts = (*Hashing().sections(results), Lines("Now", Hashing().findings(results)))
-    text = render(Document(parts), width=120) + "\n"
-    if os.environ.get("GILSCOPE_GOLDEN") == "write":
-        path.write_text(text, encoding="utf-8")
-    assert text == path.read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize("effort", [Effort.QUICK, Effort.FULL])
+@pytest.mark.parametrize("effort", [EffortLevel.QUICK, EffortLevel.FULL])
 def test_report_of_a_run(effort):
     """Two cores at 1.5 GB/s; 3.14t's threads wait for each other at one small object, and 3.15 lets go a byte later."""
     builds, maker = ("3.14", "3.14t", "3.15"), RunMaker()
-    for each in Hashing().plan(setting(effort, *builds)).cells:
+    for each in HashingExperiment().plan(planning_context(effort, *builds)).cells:
         size, how = int(dict(each.parameters)["bytes"]), dict(each.parameters).get("object")
         together = each.runner == "free-threaded" or size >= (2049 if each.build == "3.15" else 2048)
         gain = min(2, each.workers) * 0.95 if together and each.workers > 1 else 1.0
@@ -335,4 +326,4 @@ def test_report_of_a_run(effort):
             maker.skip(each, "needs 1152 MiB of memory, 1000 MiB are available")
         else:
             maker.measure(each, 8 * (0.25e-6 + size / 1.5e9) / gain, **metrics)
-    check_golden(f"hashing-{effort}.txt", Results(maker.run(builds, options={"effort": effort})))
+    check_golden(f"hashing-{effort}.txt", HashingExperiment(), Results(maker.run(builds, options={"effort": effort})))

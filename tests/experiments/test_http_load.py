@@ -12,10 +12,10 @@ from contextlib import contextmanager
 
 import pytest
 
-from gilscope.toolkit.experiments.load.http import generator
-from gilscope.toolkit.experiments.load.http.backend_answers import BACKENDS, merge, merged, part
-from gilscope.toolkit.experiments.load.http.generator import Generator, Load, growth, judge, parse
-from gilscope.toolkit.experiments.load.open_loop import Tally
+from gilscope.toolkit.experiments.load import http_generator
+from gilscope.toolkit.experiments.load.backend_answers import BACKENDS, merge, merged, part
+from gilscope.toolkit.experiments.load.http_generator import LoadGenerator, LoadRequest, growth, judge, parse
+from gilscope.toolkit.experiments.load.open_loop import OpenLoopTally
 from gilscope.toolkit.stats.latency import LogHistogram
 from gilscope.toolkit.units import format_seconds
 from gilscope.workloads import server_pages
@@ -68,11 +68,11 @@ def right(_number, head):
 
 def load(address, **changes):
     fields = {"users": 4, "rate": 20, "seconds": 0.5, "timeout": WAIT, "address": address}
-    return asyncio.run(Generator(Load(**fields | changes)).run())
+    return asyncio.run(LoadGenerator(LoadRequest(**fields | changes)).run())
 
 
 def test_requests_of_all_users_are_spread_evenly():
-    times = Load(address="", users=4, rate=2, seconds=3, timeout=1).times()
+    times = LoadRequest(address="", users=4, rate=2, seconds=3, timeout=1).times()
     assert times == [index / 8 for index in range(24)]   # 4 users x 2/s: one each 1/8 s, for 3 s
 
 
@@ -157,8 +157,8 @@ def test_generator_that_cannot_keep_the_rate_says_so():
 
 def test_generator_that_uses_a_whole_core_says_so(monkeypatch):
     # As if it had used four times the CPU time that passed, and had been punctual all the same.
-    monkeypatch.setattr(generator.time, "process_time", lambda: 4 * time.perf_counter())
-    monkeypatch.setattr(Tally, "_saturated", lambda *_: "")
+    monkeypatch.setattr(http_generator.time, "process_time", lambda: 4 * time.perf_counter())
+    monkeypatch.setattr(OpenLoopTally, "_saturated", lambda *_: "")
     with serving(right) as address:
         report = load(address, seconds=0.1)
     assert "of a core" in report["saturated"]
@@ -219,7 +219,7 @@ def helper(module, *words):
 
 
 def test_helper_loads_warms_and_outlives_its_errors():
-    with helper("http.generator") as (ready, ask), serving(right) as address:
+    with helper("http_generator") as (ready, ask), serving(right) as address:
         assert ready == {"ready": True}
         assert ask(do="warm", address=address, requests=2, each=WAIT) == {"requests": 2}
         assert "KeyError" in ask(rate=1)["error"]
@@ -228,7 +228,7 @@ def test_helper_loads_warms_and_outlives_its_errors():
 
 
 def test_warming_a_service_that_is_wrong_is_an_error():
-    with helper("http.generator") as (_, ask), serving(lambda *_: response(b"{}")) as address:
+    with helper("http_generator") as (_, ask), serving(lambda *_: response(b"{}")) as address:
         assert "wrong body" in ask(do="warm", address=address, requests=1, each=WAIT)["error"]
 
 
@@ -240,17 +240,17 @@ def get(address, target):
 
 
 def test_pages_come_after_their_latency_and_are_counted():
-    with helper("http.backends", "pages", "0.2") as (ready, ask):
+    with helper("backends", "pages", "0.2") as (ready, ask):
         began = time.perf_counter()
         assert get(ready["addresses"]["pages"], server_pages.path(3, 20)) == server_pages.page(3, 20)
         assert time.perf_counter() - began >= 0.2
-        told = ask(do="forget")
+        told = ask(do="reset")
         assert (told["requests"], told["connections"]) == (1, 1)
-        assert ask(do="tell")["requests"] == 0
+        assert ask(do="report")["requests"] == 0
 
 
 def test_each_back_end_knows_its_part_and_nothing_else():
-    with helper("http.backends", "backends", "0") as (ready, _):
+    with helper("backends", "backends", "0") as (ready, _):
         assert list(ready["addresses"]) == list(BACKENDS)
         for name, address in ready["addresses"].items():
             assert json.loads(get(address, "/part/12")) == part(name, 12)

@@ -4,12 +4,11 @@ import sys
 
 import pytest
 
-from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.lost_updates import program, updates
-from gilscope.toolkit.experiments.lost_updates.experiment import LostUpdates
-from gilscope.toolkit.experiments.lost_updates.shares import WORDS, share_text
+from gilscope.toolkit.experiments.lost_updates.experiment import VARIANTS, LostUpdatesExperiment, share_text
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.measure.process.child_base import StoppedError
+from gilscope.toolkit.measure.child.base import NoValueError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document
 from gilscope.toolkit.report.terminal import render
@@ -90,7 +89,7 @@ def test_lost_is_what_is_missing(tmp_path, monkeypatch):
 
 def test_more_than_was_added_is_a_wrong_result(tmp_path, monkeypatch):
     monkeypatch.setitem(updates.VARIANTS, "twice", lambda count: updates.locked(2 * count))
-    with pytest.raises(StoppedError, match="2,000 additions made 4,000") as stopped:
+    with pytest.raises(NoValueError, match="2,000 additions made 4,000") as stopped:
         program.measure(trial(tmp_path, "twice"))
     assert stopped.value.answer["kind"] == "wrong-result"
 
@@ -133,7 +132,7 @@ def made_up_of(builds, *, starved=0, rounds=3):
     maker = RunMaker(rounds=rounds)
     for build, shares in builds.items():
         measure(maker, build, shares, starved)
-    return Results(maker.run(tuple(builds), options={"experiment": "lost-updates", "effort": Effort.QUICK}))
+    return Results(maker.run(tuple(builds), options={"experiment": "lost-updates", "effort": EffortLevel.QUICK}))
 
 
 def measure(maker, build, shares, starved):
@@ -151,20 +150,21 @@ def measure(maker, build, shares, starved):
 
 
 def sentences(results):
-    return "\n".join(LostUpdates().findings(results))
+    return "\n".join(LostUpdatesExperiment().findings(results))
 
 
 @pytest.mark.parametrize(("build", "shares", "words"), [
     ("3.14", {"bare": (0.0, 0.0, "race"), "called": (0.3, 0.3, "race"), "locked": (0.0, None, "clean")},
-     ["lose none of 3,000 updates at 5 ms; with total += one() they lose 30 % [30, 30]", "No difference is seen",
-      "a bare += in a loop no longer loses anything",
-      "in all 2 programs without a lock, also in the 1 where nothing was lost, and none in the 1 with one"]),
+     ["lose none of 3,000 updates at 5 ms; with total += one() they lose 30 % [30, 30]",
+      "The intervals show no difference",
+      "a bare += in a loop no longer loses updates",
+      "in all 2 programs without a lock, including the 1 where nothing was lost, and none in the 1 with one"]),
     ("3.14", {"bare": (0.1, 0.1, "race"), "called": (0.3, 0.5, "race")},
      ["as it did in 2021", "they lose 30 % [30, 30], at 1 µs 50 % [50, 50]."]),
     ("3.14t", {"bare": (0.4, 0.4, "race"), "called": (0.3, 0.3, "race")},
      ["lose 40 % [40, 40] of", "Without the GIL the threads run at the same time"]),
     ("3.14", {"bare": (0.0, 0.0, "clean"), "called": (0.1, 0.1, "race"), "locked": (0.0, None, "clean")},
-     ["of total += 1 the race checker said clean, not race"]),
+     ["the race checker reported clean, not race, for total += 1"]),
     ("3.14", {"bare": (0.0, 0.0, "race"), "called": (0.1, 0.1, "race"), "bare_short": (None, 0.0, "")},
      ["in each of 2 threads at 1 µs, loses nothing on 3.14"]),
     ("3.14", {"bare_short": (None, 0.2, "")}, ["loses 20 % [20, 20] on 3.14."]),
@@ -176,7 +176,7 @@ def test_sentences_follow_the_numbers(build, shares, words):
 
 
 @pytest.mark.parametrize(("build", "shares", "absent"), [
-    ("3.14", {"bare": (0.0, 0.0, "race"), "called": (0.0, 0.0, "race")}, "no longer loses anything"),
+    ("3.14", {"bare": (0.0, 0.0, "race"), "called": (0.0, 0.0, "race")}, "no longer loses updates"),
     ("3.14", {"bare": (0.0, 0.0, "race"), "called": (0.3, 0.5, "race")}, "No difference"),
     ("3.14t", {"bare": (0.0, 0.0, "race"), "called": (0.3, 0.3, "race")}, "at the same time"),
     ("3.14t", {"bare": (0.0, 0.0, "race"), "called": (0.3, 0.3, "race")}, "No difference"),
@@ -193,7 +193,7 @@ USUAL = {"bare": NONE, "called": SOME}
     ({"3.13": {"bare": SOME, "called": SOME}, "3.14": USUAL}, "as it did in 2021", "no longer"),
     ({"3.13": {"bare": NONE, "called": NONE}, "3.14": USUAL}, "3.14:", "no longer loses"),
     ({"3.13": USUAL, "3.14t": {"bare": SOME, "called": SOME}},
-     "no longer loses anything", "as it did"),
+     "no longer loses updates", "as it did"),
     ({"3.13": USUAL, "3.14t": {"bare": SOME, "called": SOME}}, "run at the same time", ";;"),
     ({"3.14t": {"bare": SOME, "called": SOME}, "3.15t": USUAL}, "3.15t:", "at the same time"),
     ({"3.13": {"bare": NONE, "called": (0.3, 0.5, "race")}, "3.14": USUAL}, "3.14:", "No difference"),
@@ -226,7 +226,7 @@ def test_starved_runs_tell_no_share_but_the_checkers_word():
 
 def test_checker_is_not_praised_when_it_was_wrong():
     text = sentences(made_up(bare=(0.0, 0.0, "race"), called=(0.1, 0.1, "clean"), locked=(0.0, None, "clean")))
-    assert "said clean, not race" in text
+    assert "reported clean, not race" in text
     assert "reports the race in all" not in text
 
 
@@ -236,7 +236,7 @@ def test_nothing_is_said_of_what_was_not_measured():
 
 def test_verdict_counts_although_the_run_was_starved():
     results = made_up("3.14t", bare=(0.2, 0.2, "race"), locked=(0.0, None, "clean"), starved=3)
-    text = render(Document(LostUpdates().sections(results)), width=140)
+    text = render(Document(LostUpdatesExperiment().sections(results)), width=140)
     rows = [line.split() for line in text.splitlines() if line.startswith(("total += 1 ", "with lock"))]
     assert [row[-1] for row in rows if row[-1] in {"race", "clean"}] == ["race", "clean"]
     assert "starved" in text
@@ -244,6 +244,6 @@ def test_verdict_counts_although_the_run_was_starved():
 
 def test_pictures_show_variants_and_intervals():
     shares = {"bare": (0.0, 0.0, "race"), "called": (0.3, 0.3, "race"), "locked": (0.0, None, "clean")}
-    bars, lines = LostUpdates().figures(made_up(**shares))
-    assert bars.panels[0].categories == tuple(WORDS[name] for name in shares)
-    assert [panel.title for panel in lines.panels] == [WORDS["bare"], WORDS["called"]]
+    bars, lines = LostUpdatesExperiment().figures(made_up(**shares))
+    assert bars.panels[0].categories == tuple(VARIANTS[name] for name in shares)
+    assert [panel.title for panel in lines.panels] == [VARIANTS["bare"], VARIANTS["called"]]

@@ -8,13 +8,13 @@ import pytest
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.experiments import catalog
-from gilscope.toolkit.experiments.base import Effort, Setting, sorted_out
+from gilscope.toolkit.experiments.base import EffortLevel, PlanningContext, make_plan
 from gilscope.toolkit.experiments.report import document, experiment_of
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.experiments.running import Asked, wanted_gil
-from gilscope.toolkit.measure.abilities.probe import Abilities
-from gilscope.toolkit.measure.process.child_base import StoppedError
-from gilscope.toolkit.measure.program.interface import Trial, TrialSpec
+from gilscope.toolkit.experiments.running import ExperimentRequest, required_gil
+from gilscope.toolkit.measure.abilities import Abilities
+from gilscope.toolkit.measure.child.base import NoValueError
+from gilscope.toolkit.measure.child.program import ProgramSpec, ProgramTrial
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Duration, Quantity
 from gilscope.toolkit.report.footnotes import Footnotes
@@ -135,14 +135,14 @@ def test_quantities_have_three_digits(value, text):
 
 
 def test_first_measured_cell_gets_the_twin():
-    plan = sorted_out([(cell(1), "cannot"), (cell(2), None), (cell(4), None)])
+    plan = make_plan([(cell(1), "cannot"), (cell(2), None), (cell(4), None)])
     assert plan.cells == (cell(2), cell(4), dataclasses.replace(cell(2), twin=True))
     assert [skip.reason for skip in plan.skips] == ["cannot"]
 
 
 def test_request_survives_json():
-    asked = Asked(experiment="countdown", effort="quick", rounds=3, budget=30.0, timeout=60.0, seed=1)
-    assert Asked.from_options(asked.to_options()) == asked
+    asked = ExperimentRequest(experiment="countdown", effort="quick", rounds=3, budget=30.0, timeout=60.0, seed=1)
+    assert ExperimentRequest.from_options(asked.to_options()) == asked
 
 
 def test_main_jobs_run_is_no_experiment(maker):
@@ -152,7 +152,7 @@ def test_main_jobs_run_is_no_experiment(maker):
 
 @pytest.mark.parametrize(("model", "state"), [("threads", True), ("free-threaded", False), ("serial", None)])
 def test_models_say_what_the_gil_must_be(model, state):
-    assert wanted_gil(model) is state
+    assert required_gil(model) is state
 
 
 def planned(name, effort, **reasons):
@@ -161,16 +161,16 @@ def planned(name, effort, **reasons):
     builds = (make_build("3.14"), make_build("3.14t"))
     modules = {package.module: reasons.get(package.module) for package in experiment.packages}
     able = Abilities(runners=dict.fromkeys(runner.name for runner in RUNNERS), modules=modules, isolated=modules)
-    setting = Setting(builds=builds, abilities={build.label: able for build in builds}, cores=2, effort=effort,
-                      scales=experiment.levels[effort].scales)
-    return experiment, experiment.plan(setting)
+    context = PlanningContext(builds=builds, abilities={build.label: able for build in builds}, cores=2, effort=effort,
+                              scales=experiment.levels[effort].scales)
+    return experiment, experiment.plan(context)
 
 
 ALL = pytest.mark.parametrize("name", catalog.EXPERIMENTS)
 
 
 @ALL
-@pytest.mark.parametrize("effort", Effort)
+@pytest.mark.parametrize("effort", EffortLevel)
 def test_plans_have_each_cell_once_an_arm_measured_twice_and_names_that_survive(name, effort):
     _, plan = planned(name, effort)
     everything = [*plan.cells, *(skip.cell for skip in plan.skips)]
@@ -182,7 +182,7 @@ def test_plans_have_each_cell_once_an_arm_measured_twice_and_names_that_survive(
 
 @ALL
 def test_each_can_be_reported_when_nothing_was_measured(name, maker):
-    experiment, plan = planned(name, Effort.QUICK)
+    experiment, plan = planned(name, EffortLevel.QUICK)
     for each in plan.cells:
         maker.skip(each, "nothing works here")
     run = maker.run(("3.14", "3.14t"), options={"experiment": name, "effort": "quick"})
@@ -193,7 +193,7 @@ def test_each_can_be_reported_when_nothing_was_measured(name, maker):
 
 @ALL
 def test_each_can_be_reported_when_every_cell_has_a_value_and_nothing_else(name, maker):
-    experiment, plan = planned(name, Effort.QUICK)
+    experiment, plan = planned(name, EffortLevel.QUICK)
     for number, each in enumerate(plan.cells, 1):
         maker.measure(each, number / 100)
     run = maker.run(("3.14", "3.14t"), options={"experiment": name, "effort": "quick"})
@@ -206,7 +206,7 @@ def test_missing_packages_cost_their_cells_alone(name):
     experiment = catalog.find(name)
     if not experiment.packages:
         pytest.skip(f"{name} needs no package")
-    _, plan = planned(name, Effort.QUICK, **{each.module: f"no {each.module}" for each in experiment.packages})
+    _, plan = planned(name, EffortLevel.QUICK, **{each.module: f"no {each.module}" for each in experiment.packages})
     # Some are done without, as psutil is on Linux.
     assert any(f"no {each.module}" in skip.reason for each in experiment.packages for skip in plan.skips)
     assert all(Cell.parse(cell.name, cell.build) == cell for cell in plan.cells)
@@ -218,7 +218,7 @@ def test_unknown_experiment_is_named():
 
 
 def make_trial(folder):
-    return Trial(TrialSpec(
+    return ProgramTrial(ProgramSpec(
         name="t", progress_timeout=60.0, folder=str(folder), program="gilscope.toolkit.experiments.countdown.program",
         build="current", model="serial",
         workers=1, gil=None, parameters={"interval": "5ms", "depth": "3"}, scales={"count": 7}, host=sys.executable))
@@ -236,7 +236,7 @@ def test_numbers_come_from_parameters_and_scales(tmp_path):
     ("this", "said 'The Zen of Python"),
 ])
 def test_helper_that_does_not_get_ready_is_an_error_with_its_words(module, said, tmp_path):
-    with pytest.raises(StoppedError, match=said), make_trial(tmp_path).helper(module):
+    with pytest.raises(NoValueError, match=said), make_trial(tmp_path).helper(module):
         pytest.fail("it is ready")
 
 

@@ -11,12 +11,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.base import EffortLevel
+from gilscope.toolkit.experiments.report import figures_of
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.experiments.signals import interrupted_process, program
-from gilscope.toolkit.experiments.signals.experiment import Signals
-from gilscope.toolkit.experiments.signals.findings import _why_late
-from gilscope.toolkit.measure.process.child_base import StoppedError
+from gilscope.toolkit.experiments.signals.experiment import SignalsExperiment, why_late
+from gilscope.toolkit.measure.child.base import NoValueError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document
 from gilscope.toolkit.report.terminal import render
@@ -110,7 +110,7 @@ def test_second_signal_is_sent_for_one_that_was_missed(tmp_path):
 
 
 def test_target_that_ends_by_itself_is_said(tmp_path):
-    with pytest.raises(StoppedError, match=r"ended by itself \(1\)"):
+    with pytest.raises(NoValueError, match=r"ended by itself \(1\)"):
         program.measure(trial(tmp_path, "no such thing"))
 
 
@@ -166,11 +166,11 @@ def made_up(**cells):
                             parameters=(("main", main.replace("_", "-")), ("cpu", cpu)))
                 maker.measure(cell, seconds, best=seconds / 2, worst=2.0 if late else seconds * 2, signals=4,
                               late=late, limit=2.0, call=0.1)
-    return Results(maker.run(("3.14", "3.14t"), options={"experiment": "signals", "effort": Effort.QUICK}))
+    return Results(maker.run(("3.14", "3.14t"), options={"experiment": "signals", "effort": EffortLevel.QUICK}))
 
 
 def shown(results):
-    return render(Document(Signals().sections(results)), width=140)
+    return render(Document(SignalsExperiment().sections(results)), width=140)
 
 
 def test_table_says_never_only_where_it_was_so():
@@ -189,11 +189,11 @@ def test_table_counts_signals_that_were_not_handled():
 @pytest.mark.parametrize(("cells", "words", "absent"), [
     ({"join_0": (1e-4, 1e-4, 0), "join_2": (6e-3, 1e-4, 0)},
      ["3.14: Ctrl-C reaches", "gets it within the switch interval", "3.14t: Ctrl-C reaches", "Without the GIL it"],
-     "seen here"),
-    ({"join_0": (1e-4, 1e-4, 0), "join_2": (2.0, None, 4)}, ["3.14: beside 2 CPU threads, 12 of 12", "seen here"],
+     "2009 holds here"),
+    ({"join_0": (1e-4, 1e-4, 0), "join_2": (2.0, None, 4)}, ["3.14: beside 2 CPU threads, 12 of 12", "2009 holds here"],
      "reaches"),
     ({"join_0": (1e-4, None, 0)}, [], "Ctrl-C"),
-    ({"lock_at_once_2": (5e-3, 2.0, 2)}, ["3.14: 6 of 12 signals", "Without the GIL that time is long"], "reaches"),
+    ({"lock_at_once_2": (5e-3, 2.0, 2)}, ["3.14: 6 of 12 signals", "Without the GIL that window is long"], "reaches"),
     ({"lock_at_once_2": (5e-3, 1e-4, 0)}, [], "2009"),
     ({"join_0": (1e-4, None, 0), "join_2": (6e-3, None, 0)}, ["gets it within"], "Without the GIL"),
     ({"join_0": (None, 1e-4, 0), "join_2": (None, 1e-4, 0), "sleep_4": (1e-3, 1e-3, 0)},
@@ -206,26 +206,27 @@ def test_table_counts_signals_that_were_not_handled():
     ({"calls_0": (0.05, 0.05, 0), "beside_calls_0": (0.05, 0.05, 2)}, [], "in a C call"),
     ({"calls_0": (None, 0.05, 0), "beside_calls_0": (0.05, 0.05, 0)}, ["3.14t: in a C call"], "3.14: in"),
     ({"calls_0": (0.05, 0.05, 0), "beside_calls_0": (None, 0.05, 0)}, ["3.14t: in a C call"], "sorts"),
-    ({"calls_0": (0.05, 0.05, 0), "beside_calls_0": (0.011, 0.009, 0)}, ["as it holds the GIL", "does not matter."],
+    ({"calls_0": (0.05, 0.05, 0), "beside_calls_0": (0.011, 0.009, 0)}, ["since it holds the GIL", "does not matter."],
      "unless"),
-    ({"calls_0": (0.05, 0.05, 0), "beside_calls_0": (0.009, 0.011, 0)}, ["3.14: in a C call of about"], "does"),
+    ({"calls_0": (0.05, 0.05, 0), "beside_calls_0": (0.009, 0.011, 0)}, ["3.14: in a C call of about"],
+     "call in another thread also"),
     ({"calls_0": (0.05, 0.05, 0), "beside_calls_0": (0.05, 1e-4, 0), "same_list_0": (0.05, 0.05, 0)},
-     ["as it holds the GIL", "one in another thread does not matter, unless it holds a lock"], "2009"),
+     ["since it holds the GIL", "a call in another thread does not matter, unless it holds a lock"], "2009"),
     ({"calls_0": (None, 0.05, 0), "beside_calls_0": (None, 1e-4, 0), "same_list_0": (None, 1e-4, 0)},
-     ["one in another thread does not matter."], "unless"),
+     ["a call in another thread does not matter."], "unless"),
     ({"calls_0": (0.05, 0.05, 0), "beside_calls_0": (1e-4, 0.05, 0)},
-     ["beside such a call in another thread"], "in another thread does"),
+     ["beside such a call in another thread"], "call in another thread also"),
 ])
 def test_sentences_follow_the_numbers(cells, words, absent):
-    text = "\n".join(Signals().findings(made_up(**cells)))
+    text = "\n".join(SignalsExperiment().findings(made_up(**cells)))
     for each in words:
         assert each in text
     assert absent not in text
 
 
-def why_late(*told):
+def reasons(*told):
     """`told`: is the GIL off, what a call in another thread delays, and one that holds a list; one's own delays 1.0."""
-    return _why_late([
+    return why_late([
         (SimpleNamespace(free_threaded=free), *(each and SimpleNamespace(typical=each) for each in (1.0, beside, same)))
         for free, beside, same in told])
 
@@ -236,13 +237,16 @@ def why_late(*told):
     ([(True, 0.5, None)], "holds the GIL"),
 ])
 def test_reason_is_given_only_where_all_builds_bear_it_out(told, absent):
-    assert absent not in why_late(*told)
-    assert "unless it holds a lock" in why_late((False, 0.5, 0.1), (True, 0.1, 0.5), (True, 0.1, None))
+    assert absent not in reasons(*told)
+    assert "unless it holds a lock" in reasons((False, 0.5, 0.1), (True, 0.1, 0.5), (True, 0.1, None))
+
+
+def drawn(results):
+    return [figure.name for figure in figures_of(SignalsExperiment(), results.run, None)]
 
 
 def test_pictures_show_what_was_measured():
-    names = [each.name for each in Signals().figures(made_up(join_0=(1e-4, 1e-4, 0), join_2=(6e-3, 1e-4, 0)))]
-    assert names == ["signals"]
+    assert drawn(made_up(join_0=(1e-4, 1e-4, 0), join_2=(6e-3, 1e-4, 0))) == ["signals"]
     cells = {f"join_{count}": (1e-4, 1e-4, 0) for count in (0, 1, 2, 4)}
-    names = [each.name for each in Signals().figures(made_up(**cells, calls_0=(0.05, 0.05, 0)))]
+    names = drawn(made_up(**cells, calls_0=(0.05, 0.05, 0)))
     assert names == ["signals", "signals-c-calls", "signals-threads"]

@@ -2,11 +2,11 @@
 
 import sys
 
-from gilscope.toolkit.measure.program.interface import Trial, TrialSpec
+from gilscope.toolkit.measure.child.program import ProgramSpec, ProgramTrial
 
 
 def make_trial(folder, *, workers=2, scales=None, host=sys.executable, **parameters):
     """Return a trial with these parameters, in `folder`."""
-    return Trial(TrialSpec(
+    return ProgramTrial(ProgramSpec(
         name="test", progress_timeout=120.0, folder=str(folder), program="none", build="test", model="threads",
         workers=workers, gil=None, parameters=parameters, scales=dict(scales or {}), host=host))

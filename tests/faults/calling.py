@@ -64,7 +64,7 @@ def faults_of(called):
     """Yield what is wrong with a call, whatever was asked for."""
     if "Traceback (most recent call last)" in called.out + called.errors:
         yield "a traceback"
-    if "which is a mistake in it" in called.errors:
+    if "which is a bug" in called.errors:
         yield f"the last resort: {called.errors[-700:]}"
     if raw := RAW.search(called.out + called.errors):
         yield f"{raw[0]!r} reaches the terminal"

@@ -8,7 +8,7 @@ from types import NoneType, UnionType
 from typing import Literal, Union, get_args, get_origin, get_type_hints
 
 from gilscope.toolkit.model import Build, Note
-from gilscope.toolkit.stats.words import Comparison
+from gilscope.toolkit.stats.verdict import Comparison
 
 NAMES = {each.__name__: each for each in (Build, Comparison, Note)}   # what annotations say to type checkers alone
 

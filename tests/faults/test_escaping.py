@@ -14,23 +14,24 @@ from gilscope.toolkit import cli, escaping
 from gilscope.toolkit.builds.find import FoundBuilds
 from gilscope.toolkit.commands import builds, list_, streams
 from gilscope.toolkit.commands.output.printing import say
-from gilscope.toolkit.measure.abilities.probe import Abilities
-from gilscope.toolkit.measure.process.child_base import describe_error, shown
+from gilscope.toolkit.measure.abilities import Abilities
+from gilscope.toolkit.measure.child.base import describe_error, shown
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.race.report import github, json_, sarif, text
 from gilscope.toolkit.race.report.model import Race, RaceReport
-from gilscope.toolkit.race.verdicts import LOST
+from gilscope.toolkit.race.site import RaceKind
+from gilscope.toolkit.records import from_plain
 from gilscope.toolkit.report import markdown, terminal
-from gilscope.toolkit.report.document import Document, Verdict
+from gilscope.toolkit.report.document import Document, VerdictWord
 from gilscope.toolkit.report.figures import plots
-from gilscope.toolkit.report.figures.as_json import dump, load
+from gilscope.toolkit.report.figures.figure import dump, load
 from gilscope.toolkit.report.progress import ProgressReporter
 from tests.faults.hostile_texts import TEXTS, UNSEEN, filled, is_safe
 from tests.report.figures import FIGURES
 
 pytestmark = [pytest.mark.newest, pytest.mark.sample(12)]
 
-CLOSED = {(Verdict, "word"): "faster", (Race, "kind"): LOST}   # one of a few words, which are ours
+CLOSED = {(VerdictWord, "word"): "faster", (Race, "kind"): RaceKind.LOST_UPDATE}   # one of a few words, which are ours
 WIDE = 300_000   # characters: nothing is wrapped
 ALL = pytest.mark.parametrize("hostile", TEXTS.values(), ids=TEXTS)
 SGR = r"\x1b\[[0-9;]*m"
@@ -169,7 +170,9 @@ def messages(value):
 def test_races_as_json_are_whole_and_come_back(hostile):
     rendered = json_.render(report_of(hostile))
     assert not is_safe(rendered)
-    assert json_.parse(rendered) == report_of(hostile)
+    document = json.loads(rendered)
+    del document["schema"], document["tool"]
+    assert from_plain(RaceReport, document) == report_of(hostile)
 
 
 def test_a_path_of_sarif_leads_to_the_file():
@@ -199,10 +202,10 @@ def test_progress(hostile, terminal, capsys, monkeypatch):
         monkeypatch.setenv("TERM", "xterm-256color")
     cell = Cell(build=hostile, workload=hostile, runner=hostile, workers=1, phase="steady")
     with ProgressReporter(say) as reporter:
-        reporter.round_begins(0, 1, 1)
-        reporter.arm_begins(cell)
+        reporter.on_round_start(0, 1, 1)
+        reporter.on_arm_start(cell)
         reporter.note(hostile)
-        reporter.arm_ends(cell, None)
+        reporter.on_arm_end(cell, None)
     told = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\r", "", capsys.readouterr().err)   # what rich moves its bar with
     assert not is_safe(told)
     if terminal:
@@ -251,7 +254,7 @@ def test_figures(hostile):
     assert all(each in str(load(dump(figures[:1]))) for each in ("$x^2$",) if each in hostile)
 
 
-OURS = {"name", "model", "style"}   # names of files, of models, of styles
+OURS = {"name", "model", "style", "axis"}   # names of files, of models, of styles; the axis of a rule is checked
 
 
 def with_texts(value, text):

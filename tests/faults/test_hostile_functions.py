@@ -33,7 +33,7 @@ def test_hostile_function_costs_no_other_cell_its_values(name, tmp_path):
     code = disturbed.process.wait(LIMIT)
     said = disturbed.said()
     assert code in hostile.codes, said
-    assert "which is a mistake in it" not in said
+    assert "which is a bug" not in said
     assert "gilscope/toolkit/commands" not in said   # a traceback of ours, not of the function
     assert not RAW.search(said)
     run = load_run(tmp_path / "results" / "one")

@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.builds.user_dirs import uv_command
-from gilscope.toolkit.evaluate.packages.ask.imports import Wanted, import_run
-from gilscope.toolkit.evaluate.packages.install.fetch_wheels import pip_of
+from gilscope.toolkit.builds.uv import uv_command
+from gilscope.toolkit.evaluate.packages.fetch_wheels import pip_of
+from gilscope.toolkit.evaluate.packages.imports import ImportRequest, import_run
 from tests.conformance.builds import ROOT
 from tests.conftest import SEED
 from tests.evaluate.places import at_hand, build_called, one_of_each
@@ -50,12 +50,12 @@ def test_import_is_judged_by_what_it_did(home, tmp_path, name):
     (tmp_path / f"{name}.py").write_text(source(name, tmp_path / "told"))
     (tmp_path / "good.py").write_text("x = 1\n")
     limit = 8.0 if name in SLOW else 60.0
-    run = import_run(Path(sys.executable), Wanted(roots=(name,)), path=[str(tmp_path)], limit=limit)
+    run = import_run(Path(sys.executable), ImportRequest(roots=(name,)), path=[str(tmp_path)], limit=limit)
     assert run.kind in kinds, (run.reason, run.output)
     assert run.imported == (name,) if name in IMPORTED else run.imported in {(), (name,)}, run.failed
     if "tell(" in text:
         assert gone(int((tmp_path / "told").read_text()))
-    assert import_run(Path(sys.executable), Wanted(roots=("good",)), path=[str(tmp_path)]).kind == "done"
+    assert import_run(Path(sys.executable), ImportRequest(roots=("good",)), path=[str(tmp_path)]).kind == "done"
 
 
 def add_wheel(index, name, files):

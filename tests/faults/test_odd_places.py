@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.bounded_reading import parse_json, read_bytes, read_text
-from gilscope.toolkit.builds.logged_command import last_lines
+from gilscope.toolkit.builds.logged_command import log_end
 from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.errors import BadFileError, UnknownNameError
-from gilscope.toolkit.evaluate.packages.damaged_library import damage
-from gilscope.toolkit.evaluate.project.racing import tests_in_threads, workload
+from gilscope.toolkit.evaluate.packages.distributions import damage
+from gilscope.toolkit.evaluate.project.racing import races, tests
 from gilscope.toolkit.evaluate.requirements.declared import find_extras
-from gilscope.toolkit.evaluate.requirements.file import requirement_lines
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
-from gilscope.toolkit.experiments.gil_trace.lanes import traced
+from gilscope.toolkit.evaluate.requirements.requirements_file import requirement_lines
+from gilscope.toolkit.experiments.gil_trace.experiment import read_trace
 from gilscope.toolkit.gil.records import BadRecordError, read_folder
 from gilscope.toolkit.race.report.settings import settings
 from gilscope.toolkit.site.figure_files import is_drawing
@@ -113,10 +113,10 @@ def test_wheel_that_is_no_file_is_refused(kind, tmp_path):
 
 @pytest.mark.parametrize("text", ["[]", "{}", "3", '{"together": "x", "failing": 1, "alone": 2}', '{"calls": null}'])
 def test_what_a_test_has_written_over_is_as_if_it_were_not_there(text, tmp_path):
-    (tmp_path / tests_in_threads.TOLD).write_text(text)
-    assert tests_in_threads.told(tmp_path) == tests_in_threads.AtOnce()
-    (tmp_path / workload.TOLD).write_text(text)
-    assert workload._calls(workload._told(tmp_path)) == 0
+    (tmp_path / tests.TOLD).write_text(text)
+    assert tests.read_record(tmp_path) == tests.ThreadedTests()
+    (tmp_path / races.TOLD).write_text(text)
+    assert races._calls(races._told(tmp_path)) == 0
 
 
 @pytest.mark.sample(12)
@@ -220,10 +220,10 @@ def test_end_of_a_log_is_read_without_the_rest(tmp_path):
     with log.open("ab") as file:
         file.write(b"\none\ntwo\xff\n")
     with limited(30):
-        assert last_lines(log, 2) == "  one\n  two\ufffd"
+        assert log_end(log, 2) == "  one\n  two\ufffd"
     for kind in set(KINDS) - {"huge"}:
         with limited(30):
-            assert "cannot be read" in last_lines(odd(kind, tmp_path / kind))
+            assert "cannot be read" in log_end(odd(kind, tmp_path / kind))
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -250,7 +250,7 @@ def test_trace_of_a_cell_that_is_none_is_named(content, tmp_path):
     else:
         path.write_text(content)
     with limited(30), pytest.raises(BadFileError, match=r"trace\.json"):
-        traced(path, ("x",))
+        read_trace(path, ("x",))
 
 
 READER_GONE = """

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.builds.user_dirs import uv_command
+from gilscope.toolkit.builds.uv import uv_command
 from tests.conformance.builds import ROOT
 from tests.evaluate.places import at_hand, one_of_each
 from tests.processes.test_supervised import gone, told

@@ -7,9 +7,9 @@ from collections import deque
 from pathlib import Path
 
 import gilscope
-from gilscope.toolkit.fleet.dask_cluster import FleetLostError, Worker
+from gilscope.toolkit.fleet.dask_cluster import FleetLostError, FleetWorker
 from gilscope.toolkit.model import Cell
-from gilscope.toolkit.store.transfer_rounds import cut
+from gilscope.toolkit.store.transfer_rounds import cut_block
 from tests.fakes import RunMaker
 from tests.test_store import write
 
@@ -27,7 +27,7 @@ def block(rounds, since, stopped="running", planned=4):
     run = dataclasses.replace(run, measurements=tuple(
         dataclasses.replace(each, observations=each.observations[:rounds]) for each in run.measurements))
     with tempfile.TemporaryDirectory() as folder:
-        return cut(write(run, Path(folder), label="fleet", results=Path(folder)), since)
+        return cut_block(write(run, Path(folder), label="fleet", results=Path(folder)), since)
 
 
 class FakeHost:
@@ -87,7 +87,7 @@ class FakeCluster:
     def workers(self):
         if self.lost:
             raise FleetLostError("the dask scheduler is gone")
-        return [Worker(name=each.name, address=each.address) for each in self.hosts.values()]
+        return [FleetWorker(name=each.name, address=each.address) for each in self.hosts.values()]
 
     def versions(self, workers):
         return {each.name: self.hosts[each.name].version for each in workers}

@@ -6,9 +6,9 @@ from types import SimpleNamespace
 import pytest
 
 from gilscope.toolkit.fleet import dask_cluster
-from gilscope.toolkit.fleet.dask_cluster import Connection, FleetLostError, Worker
+from gilscope.toolkit.fleet.dask_cluster import Connection, FleetLostError, FleetWorker
 
-A = Worker(name="a", address="tcp://10.0.0.1:1")
+A = FleetWorker(name="a", address="tcp://10.0.0.1:1")
 
 
 class Future:

@@ -15,7 +15,7 @@ import pytest
 
 from gilscope.toolkit.fleet.on_host import LEASE
 from gilscope.toolkit.fleet.start_dask import quiet_variables, worker_command
-from gilscope.toolkit.measure.machine.alone import Turns
+from gilscope.toolkit.measure.machine_lock import MachineLock
 from gilscope.toolkit.processes.supervised import Supervised
 from gilscope.toolkit.store import load_run, read_fleet
 from tests.conformance.builds import ROOT
@@ -217,7 +217,7 @@ def test_a_host_ends_its_run_when_the_client_that_waits_for_it_is_killed(fleets)
 
 
 def test_host_that_is_added_in_the_middle_measures_too(fleets):
-    alone = Turns(alone=True, waiting=lambda: None, folder=str(fleets.temporary))
+    alone = MachineLock(alone=True, waiting=lambda: None, folder=str(fleets.temporary))
     with (fleets.cluster(hosts=1) as (address, _),
           fleets.running("--rounds", "3", address=address, label="more") as running):
         fleets.wait_for_rounds("more", "host-1", 1, running)
@@ -261,7 +261,7 @@ def test_what_is_no_scheduler_is_refused_in_one_line(fleets):
     with listening(b"SSH-2.0-OpenSSH_9.2p1\r\n") as address:
         code, out, err = fleets.call("fleet", address)
     assert (code, out) == (3, "")
-    assert re.fullmatch(r"gilscope: what answers at \S+ is no dask scheduler, .*\n", err), err
+    assert re.fullmatch(r"gilscope: the server at \S+ is no dask scheduler, .*\n", err), err
 
 
 def test_port_that_is_taken_is_the_reason(fleets):

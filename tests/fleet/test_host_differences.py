@@ -3,7 +3,7 @@
 import copy
 import dataclasses
 
-from gilscope.toolkit.fleet.host_differences import common_pair, differences
+from gilscope.toolkit.fleet.host_differences import common_pair, differences, pair_differences
 from tests.fakes import MACHINE, make_build
 
 
@@ -62,3 +62,10 @@ def test_builds_that_are_not_measured_may_differ():
 def test_a_label_that_means_another_gil_is_said():
     facts = {"a": host(), "b": host(builds=builds(make_build("3.14", free_threaded=True), make_build("3.14t")))}
     assert "build 3.14 has the GIL on one of a and b only" in differences(facts)
+
+
+def test_default_builds_that_differ_are_a_difference_of_their_own():
+    without_pair = host(builds=builds(make_build("3.14")), pair=[])
+    assert [*pair_differences({"a": host(), "b": host()})] == []
+    assert [*pair_differences({"a": host(), "b": without_pair})] == [
+        "hosts measure different builds unless --builds names them (a: 3.14, 3.14t; b: none)"]

@@ -5,7 +5,7 @@ import pytest
 from gilscope.toolkit.errors import SaveError
 from gilscope.toolkit.fleet import measuring
 from gilscope.toolkit.fleet.dask_cluster import FleetLostError
-from gilscope.toolkit.fleet.measuring import PATIENCE, TRIES, Asked, FleetRun
+from gilscope.toolkit.fleet.measuring import PATIENCE, TRIES, FleetRequest, FleetRun
 from gilscope.toolkit.store import Fleet, FleetStore, HostState, load_run, read_fleet
 from tests.fleet.fakes import FakeCluster, FakeHost, block
 
@@ -28,7 +28,7 @@ class Fleets:
             store, before = FleetStore.reopen(self.path)
         else:
             store, before = FleetStore.create("label", self.results), Fleet(hosts=())
-        asked = Asked(label="label", command=BEGIN, again=again, enough=enough)
+        asked = FleetRequest(label="label", command=BEGIN, again=again, enough=enough)
         return FleetRun(cluster, store, before, asked, self.said.append, cluster.clock).go()
 
     def rounds(self, host):
@@ -109,7 +109,7 @@ def test_hosts_that_go_and_come_together_are_told_together(fleets):
             each.restart()
 
     fleets.go(FakeCluster(*hosts, events={12: restart}))
-    assert "h0, h1, h2, h3 and 2 more went away; 12 rounds of them are kept, and they go on when they come back" in (
+    assert "h0, h1, h2, h3 and 2 more went away; 12 rounds of them are stored, and they go on when they come back" in (
         fleets.said)
     assert "h0, h1, h2, h3 and 2 more go on after 12 rounds" in fleets.said
     told = [line for line in fleets.said if "finished" in line]
@@ -201,17 +201,17 @@ def test_a_host_that_never_had_a_round_and_is_not_there_is_not_missed(fleets):
     fleets.said.clear()
     cluster = FakeCluster(FakeHost("a"), FakeHost("new"))
     fleets.go(cluster, again=AGAIN)
-    assert "b is not there; wrong is left out: not there, and no round; new is new" in fleets.said
+    assert "b is not connected; wrong is left out: not connected, and without a round; new is new" in fleets.said
     assert fleets.states() == {"a": HostState.FINISHED, "b": HostState.LOST, "new": HostState.FINISHED}
     fleets.said.clear()
     fleets.go(FakeCluster(FakeHost("a"), FakeHost("b"), FakeHost("new")), again=AGAIN)
-    assert not [line for line in fleets.said if "not there" in line or "new is new" in line]
+    assert not [line for line in fleets.said if "not connected" in line or "new is new" in line]
 
 
 @pytest.fixture
 def told(fleets, monkeypatch):
     """Return what gives the lines that tell how far a host is, each once; they are said all the time."""
-    monkeypatch.setattr(measuring, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(measuring, "REPORT_SECONDS", 0.0)
     return lambda name: [*dict.fromkeys(line for line in fleets.said if line.startswith(f"{name}: "))]
 
 

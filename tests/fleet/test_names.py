@@ -3,13 +3,13 @@
 import pytest
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.fleet.dask_cluster import Worker, is_open, named, named_otherwise, same_version
+from gilscope.toolkit.fleet.dask_cluster import FleetWorker, is_open, named, naming_notes, same_version
 
 
 def workers(*names, resources=("gilscope",)):
     """Return workers as dask tells of them; None has no name of its own, which is its address then."""
     return {f"tcp://10.0.0.{number}:1": {"name": f"tcp://10.0.0.{number}:1" if name is None else name,
-                                        "resources": dict.fromkeys(resources, 1.0)}
+                                         "resources": dict.fromkeys(resources, 1.0)}
             for number, name in enumerate(names, start=1)}
 
 
@@ -43,9 +43,9 @@ def test_a_host_keeps_its_name_when_others_go_and_come():
 
 def test_a_named_host_that_comes_back_elsewhere_is_the_same():
     known = {}
-    assert named(workers("rome"), known) == [Worker(name="rome", address="tcp://10.0.0.1:1")]
+    assert named(workers("rome"), known) == [FleetWorker(name="rome", address="tcp://10.0.0.1:1")]
     back = {"tcp://10.0.0.1:99": {"name": "rome", "resources": {"gilscope": 1}}}
-    assert named(back, known) == [Worker(name="rome", address="tcp://10.0.0.1:99")]
+    assert named(back, known) == [FleetWorker(name="rome", address="tcp://10.0.0.1:99")]
 
 
 def test_workers_that_do_not_offer_to_measure_are_no_hosts():
@@ -61,15 +61,15 @@ def test_workers_that_do_not_offer_to_measure_are_no_hosts():
 def test_host_that_is_not_called_as_its_worker_is_told(names, said):
     told, known = workers(*names), {}
     named(told, known)
-    assert named_otherwise(told, known) == said
+    assert naming_notes(told, known) == said
 
 
 def test_workers_that_are_no_hosts_are_told():
     told = {f"tcp://10.0.0.{number}:1": {"name": "a"} for number in range(1, 7)}
-    (said,) = named_otherwise(told, {})
+    (said,) = naming_notes(told, {})
     assert said.startswith("6 workers have no `--resources gilscope=1` and measure nothing: tcp://10.0.0.1:1, ")
     assert said.endswith(", tcp://10.0.0.4:1 and 2 more")
-    assert named_otherwise({"tcp://10.0.0.1:1": {"name": "a"}}, {}) == [
+    assert naming_notes({"tcp://10.0.0.1:1": {"name": "a"}}, {}) == [
         "1 worker has no `--resources gilscope=1` and measures nothing: tcp://10.0.0.1:1"]
 
 

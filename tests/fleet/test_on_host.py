@@ -10,7 +10,7 @@ import pytest
 from gilscope.toolkit.fleet import on_host
 from gilscope.toolkit.processes.supervised import Supervised
 from gilscope.toolkit.store import load_run
-from gilscope.toolkit.store.transfer_rounds import Arriving, cut
+from gilscope.toolkit.store.transfer_rounds import RoundReceiver, cut_block
 from tests.fakes import MACHINE
 from tests.fleet.fakes import block
 
@@ -25,8 +25,8 @@ class Child:
         stdout.write(b"first\n\nsecond\nthird\nlast words\n")
 
     def do(self, rounds, **changes):
-        with Arriving(self.folder / "results" / on_host.LABEL, on_host.LABEL) as arriving:
-            arriving.keep(block(rounds, rounds - 1, **changes))
+        with RoundReceiver(self.folder / "results" / on_host.LABEL, on_host.LABEL) as arriving:
+            arriving.receive(block(rounds, rounds - 1, **changes))
 
 
 @pytest.fixture
@@ -43,9 +43,9 @@ def children(monkeypatch, tmp_path):
 
 def rounds_of(sent, tmp_path_factory):
     folder = tmp_path_factory.mktemp("sent") / "run"
-    with Arriving(folder, "run") as arriving:
-        arriving.keep(sent)
-        arriving.put()
+    with RoundReceiver(folder, "run") as arriving:
+        arriving.receive(sent)
+        arriving.merge()
     return [one.round for one in load_run(folder).measurements[0].observations]
 
 
@@ -75,7 +75,7 @@ def test_a_run_goes_on_after_what_was_sent(children, monkeypatch):
     (child,) = children
     assert child.words[3:] == ["run", "--resume", "fleet", "--rounds=4", "--take-turns"]
     assert load_run(child.folder / "results" / "fleet").rounds_done == 3
-    assert cut(child.folder / "results" / "fleet")
+    assert cut_block(child.folder / "results" / "fleet")
 
 
 def test_a_child_that_refuses_to_go_on_says_nothing_of_the_rounds_that_were_sent(children, monkeypatch):

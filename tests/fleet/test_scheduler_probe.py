@@ -47,7 +47,7 @@ def test_service_of_another_kind_is_no_scheduler(banner, monkeypatch):
     monkeypatch.setattr(scheduler_probe, "ASK_SECONDS", 1.0)
     with listening(banner) as address:
         assert scheduler_probe.problem_of(address) == (
-            f"what answers at {address} is no dask scheduler, or it is one that wants tls://")
+            f"the server at {address} is no dask scheduler, or it requires tls://")
 
 
 def test_nobody_answers(monkeypatch):

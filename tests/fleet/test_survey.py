@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.builds.user_dirs import uv_command
+from gilscope.toolkit.builds.uv import uv_command
 from tests.evaluate.places import build_called, one_of_each
 from tests.faults.test_stopped_installs import PROJECT, add_source
 from tests.fleet.test_end_to_end import children, fleets  # noqa: F401  a fixture

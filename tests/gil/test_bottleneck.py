@@ -6,24 +6,24 @@ import pytest
 
 from gilscope.toolkit.gil.bottleneck import Limiter, find_limit, held_share
 from gilscope.toolkit.gil.holders import find_holders
-from gilscope.toolkit.gil.records import Kind, Line, Reason, Span, Total
+from gilscope.toolkit.gil.records import CodeLine, SpanKind, SpanTotal, ThreadSpan, WaitReason
 from gilscope.toolkit.gil.summary import summarize
 from tests.gil.recorded import make_process, make_site, make_thread
 
-OWN = Line("/home/me/bank.py", 14, "deposit")
+OWN = CodeLine("/home/me/bank.py", 14, "deposit")
 
 
 def limit_of(process, *, free_threaded=False):
     return find_limit(summarize([process]), find_holders([process]), free_threaded=free_threaded)
 
 
-def contended(reason, seconds=0.5, *, kind=Kind.PARK, on=""):
+def contended(reason, seconds=0.5, *, kind=SpanKind.PARK, on=""):
     """Return a process of which a thread waits `seconds` of its second; the main one waits for its end."""
-    total = Total(3, seconds, seconds, 0.0)
+    total = SpanTotal(3, seconds, seconds, 0.0)
     site = make_site(171, reason, file="/usr/lib/python3.14/queue.py", function="Queue.get", on=on, caller=OWN,
                      parked=total)
-    threads = (make_thread(0, [Span(Kind.IDLE, 0.0, 0.99, 0, 0, 0, None, 0)], main=True, cpu=0.01),
-               make_thread(1, [Span(kind, 0.0, seconds, 1, 0, 0, None, 0)], cpu=1 - seconds, run_queue=0.0))
+    threads = (make_thread(0, [ThreadSpan(SpanKind.IDLE, 0.0, 0.99, 0, 0, 0, None, 0)], main=True, cpu=0.01),
+               make_thread(1, [ThreadSpan(kind, 0.0, seconds, 1, 0, 0, None, 0)], cpu=1 - seconds, run_queue=0.0))
     return make_process(threads=threads, sites=(None, site))
 
 
@@ -36,10 +36,10 @@ def test_gil_limits_and_its_holder_is_named():
 
 
 @pytest.mark.parametrize(("reason", "on", "what", "begin"), [
-    (Reason.LOCK, "", Limiter.LOCK, "A lock limits it: "),
-    (Reason.OBJECT, "list", Limiter.OBJECT, "A list that threads share limits it: "),
-    (Reason.OBJECT, "BlockStore", Limiter.OBJECT, "A BlockStore that threads share limits it: "),
-    (Reason.WORLD, "", Limiter.PAUSES, "Pauses in which all threads are stopped limit it: "),
+    (WaitReason.LOCK, "", Limiter.LOCK, "A lock limits it: "),
+    (WaitReason.OBJECT, "list", Limiter.OBJECT, "A list that threads share limits it: "),
+    (WaitReason.OBJECT, "BlockStore", Limiter.OBJECT, "A BlockStore that threads share limits it: "),
+    (WaitReason.WORLD, "", Limiter.PAUSES, "Pauses in which all threads are stopped limit it: "),
 ])
 def test_lock_objects_and_pauses_are_three_things(reason, on, what, begin):
     found = limit_of(contended(reason, on=on), free_threaded=True)
@@ -48,7 +48,7 @@ def test_lock_objects_and_pauses_are_three_things(reason, on, what, begin):
 
 
 def test_whether_threads_spun_for_a_lock_or_for_an_object_is_not_known():
-    found = limit_of(contended(Reason.SPIN, kind=Kind.SPIN), free_threaded=True)
+    found = limit_of(contended(WaitReason.SPIN, kind=SpanKind.SPIN), free_threaded=True)
     assert (found.what, found.place) == (Limiter.LOCK, OWN)
     assert found.sentence.startswith("A lock or an object that threads share limits it: ")
 
@@ -63,10 +63,10 @@ def test_program_that_neither_runs_nor_waits_for_others_waits_for_io():
 
 
 def test_nothing_limits_threads_that_run():
-    found = limit_of(contended(Reason.LOCK, 0.02))
+    found = limit_of(contended(WaitReason.LOCK, 0.02))
     assert (found.what, found.place) == (Limiter.NOTHING, None)
     assert found.sentence == "Nothing limits it: its threads waited 2.0 % of their time for locks and objects."
-    assert "--inflation" in limit_of(contended(Reason.LOCK, 0.02), free_threaded=True).sentence
+    assert "--inflation" in limit_of(contended(WaitReason.LOCK, 0.02), free_threaded=True).sentence
 
 
 def test_program_without_threads_is_said_to_have_one():
@@ -82,10 +82,10 @@ def test_killed_program_whose_cpu_time_is_not_known_does_not_wait_for_io():
 
 def test_what_killed_threads_may_have_done_counts_as_their_work():
     # A thread that waits for work until the end is not the only one that wanted to run: the others were killed.
-    total = Total(1, 0.5, 0.5, 0.0)
-    waiting = make_thread(0, [], main=True, cpu=0.01, totals={**make_thread(0, []).totals, Kind.PARK: total})
+    total = SpanTotal(1, 0.5, 0.5, 0.0)
+    waiting = make_thread(0, [], main=True, cpu=0.01, totals={**make_thread(0, []).totals, SpanKind.PARK: total})
     killed = (make_thread(number, [], cpu=None, run_queue=None, end=10.0) for number in (1, 2))
-    site = make_site(7, Reason.LOCK, thread=0, parked=total)
+    site = make_site(7, WaitReason.LOCK, thread=0, parked=total)
     assert limit_of(make_process(threads=(waiting, *killed), sites=(None, site))).what is Limiter.NOTHING
 
 
@@ -100,7 +100,7 @@ def test_a_wait_in_which_nobody_had_the_gil_is_none_for_it():
 
 
 def test_where_threads_idle_or_wait_for_the_gil_is_not_the_place_of_a_lock():
-    summary = summarize([contended(Reason.LOCK)])
+    summary = summarize([contended(WaitReason.LOCK)])
     (place,) = (each for each in summary.places if each.what == "a lock")
     others = (replace(place, idle=True, line=1), replace(place, what="the GIL", line=2))
     found = find_limit(replace(summary, places=(*others, place)), (), free_threaded=True)
@@ -109,6 +109,6 @@ def test_where_threads_idle_or_wait_for_the_gil_is_not_the_place_of_a_lock():
 
 @pytest.mark.parametrize(("seconds", "what"), [(0.1, Limiter.LOCK), (0.099, Limiter.NOTHING)])
 def test_a_tenth_of_their_time_is_what_limits(seconds, what):
-    summary = summarize([contended(Reason.LOCK, seconds)])
+    summary = summarize([contended(WaitReason.LOCK, seconds)])
     worker = replace(next(row for row in summary.threads if row.parked), seconds=1.0, idle=0.0)
     assert find_limit(replace(summary, threads=[worker]), (), free_threaded=True).what is what

@@ -5,19 +5,19 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.gil.holders import find_convoys, find_holders, longest_holds
-from gilscope.toolkit.gil.records import Kind, Line, Span, Total
+from gilscope.toolkit.gil.records import CodeLine, SpanKind, SpanTotal, ThreadSpan
 from gilscope.toolkit.gil.unfinished_waits import last_seen, with_unfinished
 from tests.gil.recorded import make_process, make_site, make_thread
 
-OWN = Line("/home/me/program.py", 12, "work")
+OWN = CodeLine("/home/me/program.py", 12, "work")
 
 
 def hold(begin, end, site, gil=0):
-    return Span(Kind.HOLD, begin, end, site, 0, 0, None, gil)
+    return ThreadSpan(SpanKind.HOLD, begin, end, site, 0, 0, None, gil)
 
 
 def wait(begin, end, site=0, gil=0):
-    return Span(Kind.WAIT, begin, end, site, 1, 1, None, gil)
+    return ThreadSpan(SpanKind.WAIT, begin, end, site, 1, 1, None, gil)
 
 
 def test_holders_are_ranked_by_what_they_made_others_wait():
@@ -31,17 +31,17 @@ def test_holders_are_ranked_by_what_they_made_others_wait():
 
 def test_lines_of_a_library_belong_to_the_line_of_the_program_that_called_it():
     sites = (None, *(make_site(line, file="/usr/lib/python3.13/json/decoder.py", function="scan", caller=OWN,
-                               held=Total(1, seconds, seconds, 0.0), caused=caused)
+                               held=SpanTotal(1, seconds, seconds, 0.0), caused=caused)
                      for line, seconds, caused in ((361, 0.25, 0.5), (338, 0.5, 0.25))))
     (holder,) = find_holders([make_process(sites=sites, threads=(make_thread(1, []),))])
     assert (holder.file, holder.line, holder.function, holder.share) == ("/home/me/program.py", 12, "work", 1.0)
     assert (holder.holds, holder.seconds, holder.longest) == (2, 0.75, 0.5)
-    assert holder.inside == Line("/usr/lib/python3.13/json/decoder.py", 361, "scan")   # where it made others wait most
+    assert holder.inside == CodeLine("/usr/lib/python3.13/json/decoder.py", 361, "scan")   # where others waited most
 
 
 def test_a_wait_is_shared_out_among_the_holds_that_it_lasted_through():
-    sites = (None, make_site(3, held=Total(1, 0.3, 0.3, 0.0), caused=0.3),
-             make_site(4, thread=2, held=Total(1, 0.2, 0.2, 0.0), caused=0.2))
+    sites = (None, make_site(3, held=SpanTotal(1, 0.3, 0.3, 0.0), caused=0.3),
+             make_site(4, thread=2, held=SpanTotal(1, 0.2, 0.2, 0.0), caused=0.2))
     threads = (make_thread(0, [wait(0.1, 0.5), wait(0.0, 1.0, gil=1)], main=True),
                make_thread(1, [hold(0.0, 0.3, 1)]), make_thread(2, [hold(0.3, 0.5, 2)]))
     first, second = find_holders([make_process(sites=sites, threads=threads)])
@@ -53,7 +53,7 @@ def test_a_wait_is_shared_out_among_the_holds_that_it_lasted_through():
 
 
 def test_others_wait_for_a_hold_since_the_first_of_them_does():
-    sites = (None, make_site(3, held=Total(1, 0.5, 0.5, 0.0), caused=0.7))
+    sites = (None, make_site(3, held=SpanTotal(1, 0.5, 0.5, 0.0), caused=0.7))
     threads = (make_thread(0, [wait(0.1, 0.5)], main=True), make_thread(1, [hold(0.0, 0.5, 1)]),
                make_thread(2, [wait(0.2, 0.5)]))
     (found,) = longest_holds([make_process(sites=sites, threads=threads)])
@@ -73,9 +73,9 @@ def convoy(waits=20, made_to=0, held=0.0001, lasted=0.005):
     begins = [number * turn for number in range(waits)]
     spans = [span for begin in begins
              for span in (wait(begin, begin + lasted), hold(begin + lasted, begin + turn, 2))]
-    spans += [Span(Kind.SWITCH, 0.9, 0.91, 0, 0, 0, None, 0)] * made_to
+    spans += [ThreadSpan(SpanKind.SWITCH, 0.9, 0.91, 0, 0, 0, None, 0)] * made_to
     holds = [hold(begin, begin + lasted, 1) for begin in begins]
-    sites = (None, make_site(6, held=Total(waits, waits * lasted, lasted, 0.0), caused=waits * lasted),
+    sites = (None, make_site(6, held=SpanTotal(waits, waits * lasted, lasted, 0.0), caused=waits * lasted),
              make_site(9, thread=2))
     return make_process(sites=sites, threads=(make_thread(0, [], main=True), make_thread(1, holds),
                                               make_thread(2, spans, entry="io", end=waits * turn)))
@@ -109,8 +109,8 @@ def test_no_convoy_where_the_switch_interval_is_not_known_or_waits_are_few_besid
 
 def killed():
     """Return a process that was killed while its thread 1 had the GIL, for which its main thread waited."""
-    threads = (make_thread(0, [], main=True, ended=False, unfinished=(Kind.WAIT, 0.25), unfinished_at=1),
-               make_thread(1, [], ended=False, unfinished=(Kind.HOLD, 0.0), unfinished_at=2))
+    threads = (make_thread(0, [], main=True, ended=False, unfinished=(SpanKind.WAIT, 0.25), unfinished_at=1),
+               make_thread(1, [], ended=False, unfinished=(SpanKind.HOLD, 0.0), unfinished_at=2))
     sites = (None, make_site(3, thread=0), make_site(6))
     return make_process(ended=False, threads=threads, sites=sites)
 
@@ -123,7 +123,7 @@ def test_hold_that_a_kill_cut_off_counts_up_to_the_last_that_was_seen():
 
 def test_last_that_was_seen_of_killed_threads():
     assert [(each.thread, each.kind, each.place.line, each.seconds) for each in last_seen([killed()])] == [
-        ("main", Kind.WAIT, 3, 0.75), ("thread 1: spin", Kind.HOLD, 6, 0.75)]
+        ("main", SpanKind.WAIT, 3, 0.75), ("thread 1: spin", SpanKind.HOLD, 6, 0.75)]
     alone = replace(killed(), threads=killed().threads[1:])
     assert last_seen([alone]) == ()     # nobody waited for it
     ended = make_process()

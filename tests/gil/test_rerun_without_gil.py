@@ -46,7 +46,7 @@ def run_on(tmp_path, monkeypatch):
     def run(python, source):
         (tmp_path / "program.py").write_text(source)
         return rerun_without_gil.run_there(make_build("3.14t", executable=python, version="3.14.1"), ["program.py"],
-                                   {**os.environ, "PYTHON_GIL": "1"}, FIRST)
+                                           {**os.environ, "PYTHON_GIL": "1"}, FIRST)
 
     return run
 

@@ -10,14 +10,14 @@ import pytest
 
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.chrome import trace
-from gilscope.toolkit.gil.records import Kind, Reason
+from gilscope.toolkit.gil.records import SpanKind, WaitReason
 from tests.gil import programs
 from tests.gil.conftest import BUILDS, is_free_threaded
 from tests.gil.traces import checked
 
 FREE = [label for label, python in BUILDS.items() if is_free_threaded(python)]
 WITH_GIL = [label for label in BUILDS if label not in FREE]
-RUNNING = {Kind.WAIT, Kind.HOLD, Kind.SWITCH}
+RUNNING = {SpanKind.WAIT, SpanKind.HOLD, SpanKind.SWITCH}
 
 
 def all_seconds(thread):
@@ -38,14 +38,14 @@ def spans_between(recorded, thread, begin, end, *kinds):
 
 def was_parked(spans):
     """Return whether the thread was parked in the end: on a busy machine its few yields may take until its turn."""
-    return any(span.kind is Kind.PARK for span in spans)
+    return any(span.kind is SpanKind.PARK for span in spans)
 
 
 def wait_at(recorded, nanosecond):
     """Return the one wait of the asker at that time of the program's clock, or None."""
     moment = (nanosecond - recorded.begun) / 1e9
     waits = [span for span in recorded.thread("asker").spans
-             if span.kind is Kind.WAIT and span.begin <= moment <= span.end]
+             if span.kind is SpanKind.WAIT and span.begin <= moment <= span.end]
     assert len(waits) < 2
     return waits[0] if waits else None
 
@@ -65,7 +65,7 @@ def test_wait_is_as_long_as_the_call_that_keeps_the_gil(label, record_until):
     # It has the GIL back after the call, before it reads the clock again; and has wanted it since it read the first.
     assert asked <= recorded.begun + 1e9 * wait.begin
     assert recorded.begun + 1e9 * wait.end <= got
-    assert recorded.thread("asker").totals[Kind.WAIT].longest > 0.99 * wait.seconds
+    assert recorded.thread("asker").totals[SpanKind.WAIT].longest > 0.99 * wait.seconds
 
 
 @pytest.mark.parametrize("label", WITH_GIL)
@@ -84,17 +84,17 @@ def test_all_time_of_cpu_threads_is_accounted_for(label, count, record_until):
     assert all(outside(each) >= 0 for each in threads)
     # One runs, so of N threads N - 1 wait, for the GIL, for it to be handed over, or for all to have begun.
     both = min(each.end for each in threads) - max(each.start for each in threads)
-    waited = sum(all_seconds(each) - each.totals[Kind.HOLD].seconds for each in threads)
+    waited = sum(all_seconds(each) - each.totals[SpanKind.HOLD].seconds for each in threads)
     assert waited >= (count - 1) * both - sum(map(outside, threads))
     # And one of them for the switch interval at least, before each of the 40 turns.
-    assert sum(each.totals[Kind.WAIT].seconds for each in threads) > 0.1
+    assert sum(each.totals[SpanKind.WAIT].seconds for each in threads) > 0.1
 
 
 @pytest.mark.parametrize("label", WITH_GIL)
 def test_one_thread_at_a_time_holds_the_gil(label, record):
     process = record(label, programs.SPIN, "3").process
     holds = sorted((span.begin, span.end) for thread in process.threads for span in thread.spans
-                   if span.kind is Kind.HOLD)
+                   if span.kind is SpanKind.HOLD)
     assert len(holds) > 10    # of 40 turns
     assert all(earlier[1] <= later[0] for earlier, later in itertools.pairwise(holds))
 
@@ -106,7 +106,7 @@ def test_spans_of_a_thread_do_not_cross_and_sum_up_to_its_totals(label, record):
     assert ("holds the GIL" in {event["name"] for event in events}) is (label in WITH_GIL)
     for thread in process.threads:
         assert len(thread.spans) + thread.spans_lost == sum(total.count for total in thread.totals.values())
-        for kind in Kind if not thread.spans_lost else ():   # 3.15t: the two may yield ten thousands of times
+        for kind in SpanKind if not thread.spans_lost else ():   # 3.15t: the two may yield ten thousands of times
             spans = [span for span in thread.spans if span.kind is kind]
             assert len(spans) == thread.totals[kind].count
             assert sum(span.seconds for span in spans) == pytest.approx(thread.totals[kind].seconds)
@@ -124,7 +124,7 @@ def test_sleeping_threads_do_not_wait(label, record):
     sleepers = [each for each in process.threads if not each.main]
     assert len(sleepers) == 4
     for thread in sleepers:
-        contended = sum(thread.totals[kind].seconds for kind in (Kind.WAIT, Kind.PARK, Kind.SPIN))
+        contended = sum(thread.totals[kind].seconds for kind in (SpanKind.WAIT, SpanKind.PARK, SpanKind.SPIN))
         assert contended <= thread.seconds - 0.3
 
 
@@ -137,12 +137,12 @@ def test_waits_know_their_place_and_who_made_them_wait(label, record):
     assert {site.line for site in spinning} <= programs.SPIN_LINES
     assert {Path(site.file).name for site in spinning} == {"program.py"}
     first, second = (each for each in process.threads if each.entry == "spin")
-    holders = [span.holder for span in first.spans if span.kind is Kind.WAIT]
+    holders = [span.holder for span in first.spans if span.kind is SpanKind.WAIT]
     assert second.number in holders
     assert first.number not in holders
     sums = sum(site.waited.seconds for site in process.sites if site)
     known = sum(span.seconds for thread in process.threads for span in thread.spans
-                if span.kind is Kind.WAIT and span.site)
+                if span.kind is SpanKind.WAIT and span.site)
     assert sums == pytest.approx(known)
 
 
@@ -163,7 +163,7 @@ def test_waiting_for_a_threads_start_is_idle_also_where_it_only_spins(label, rec
     assert waits or not process.sites_known
     assert all(site.idle for site in waits)
     spans = [span for thread in process.threads for span in thread.spans if span.site]
-    assert {span.kind for span in spans if process.sites[span.site] in waits} <= {Kind.IDLE}
+    assert {span.kind for span in spans if process.sites[span.site] in waits} <= {SpanKind.IDLE}
 
 
 @pytest.mark.parametrize("label", FREE)
@@ -173,7 +173,7 @@ def test_to_spin_inside_a_wait_for_an_event_is_idle(label, record):
         pytest.skip("frames of this version are not read")
     waits = [site for site in process.sites if site and site.own.line == programs.EVENTS_LINE]
     assert {site.function for site in waits} >= {"Condition.wait"}
-    assert [site for site in waits if site.reason is Reason.SPIN and not site.idle] == []
+    assert [site for site in waits if site.reason is WaitReason.SPIN and not site.idle] == []
 
 
 @pytest.mark.parametrize("label", BUILDS)
@@ -182,7 +182,7 @@ def test_to_wait_for_an_item_of_a_queue_is_idle(label, record):
     if recorded.process.version.startswith("3.12") and recorded.out == "True\n":
         pytest.skip("this queue cannot be told from a lock")
     waits = [site for site in recorded.process.sites if site and site.function == "consume" and site.parked.count]
-    assert [site for site in waits if site.reason is Reason.LOCK and not site.idle] == []
+    assert [site for site in waits if site.reason is WaitReason.LOCK and not site.idle] == []
 
 
 @pytest.mark.parametrize("label", WITH_GIL)
@@ -215,7 +215,7 @@ def test_place_is_of_the_thread_that_waited_there(label, record):
         pytest.skip("this version's frames cannot be read")
     for thread in process.threads:
         there = [site for site in process.sites if site and site.thread == thread.number]
-        waited = [span for span in thread.spans if span.kind is Kind.WAIT]
+        waited = [span for span in thread.spans if span.kind is SpanKind.WAIT]
         assert not process.sites_lost
         assert sum(site.waited.count for site in there) == sum(1 for span in waited if span.site)
         assert all(process.sites[span.site] in there for span in thread.spans if span.site)
@@ -226,7 +226,8 @@ def test_parked_time_on_a_lock_is_as_long_as_it_was_held(label, record_until):
     def parked_all_along(recorded):    # but for what a main thread that sleeps briefly takes of it
         begin, released, end = recorded.numbers
         spans = spans_between(
-            recorded, recorded.thread("asker"), begin, end, Kind.PARK, Kind.SPIN, Kind.WAIT, Kind.SWITCH)
+            recorded, recorded.thread("asker"), begin, end,
+            SpanKind.PARK, SpanKind.SPIN, SpanKind.WAIT, SpanKind.SWITCH)
         return was_parked(spans) and 1e9 * sum(span.seconds for span in spans) > 0.9 * (released - begin)
 
     recorded = record_until(label, programs.LOCK, parked_all_along)
@@ -234,8 +235,8 @@ def test_parked_time_on_a_lock_is_as_long_as_it_was_held(label, record_until):
     begin, released, _ = recorded.numbers
     assert released - begin >= 0.3e9
     (site,) = (each for each in recorded.process.sites
-               if each and each.function == "asker" and each.parked.count and each.reason is not Reason.SPIN)
-    assert (site.reason, site.idle, site.line) == (Reason.LOCK, False, programs.LOCK_LINE)
+               if each and each.function == "asker" and each.parked.count and each.reason is not WaitReason.SPIN)
+    assert (site.reason, site.idle, site.line) == (WaitReason.LOCK, False, programs.LOCK_LINE)
 
 
 @pytest.mark.parametrize("label", BUILDS)
@@ -243,7 +244,7 @@ def test_join_is_idle_not_contention(label, record_until):
     def idle(recorded):
         (main,) = (each for each in recorded.process.threads if each.main)
         begin, end = recorded.numbers
-        joining = spans_between(recorded, main, begin, end, Kind.IDLE)
+        joining = spans_between(recorded, main, begin, end, SpanKind.IDLE)
         return max((span.seconds for span in joining), default=0.0)
 
     def joins_for_long(recorded):    # the main thread may get its core only when the others have slept
@@ -261,7 +262,7 @@ def test_critical_section_names_the_type_of_its_object(label, record_until):
         return end - begin
 
     def blocked_all_along(recorded):    # the appender may get its core only after the sort
-        spans = spans_between(recorded, recorded.thread("appender"), *recorded.numbers, Kind.PARK, Kind.SPIN)
+        spans = spans_between(recorded, recorded.thread("appender"), *recorded.numbers, SpanKind.PARK, SpanKind.SPIN)
         blocked = 1e9 * sum(span.seconds for span in spans)
         return was_parked(spans) and asked(recorded) > 1e7 and blocked > 0.9 * asked(recorded)
 
@@ -270,20 +271,20 @@ def test_critical_section_names_the_type_of_its_object(label, record_until):
         pytest.skip("the threads never ran at the same time")
     assert blocked_all_along(recorded)
     (site,) = (each for each in recorded.process.sites
-               if each and each.function == "appender" and each.reason is Reason.OBJECT)
-    assert (site.reason, site.on, site.idle) == (Reason.OBJECT, "list", False)
+               if each and each.function == "appender" and each.reason is WaitReason.OBJECT)
+    assert (site.reason, site.on, site.idle) == (WaitReason.OBJECT, "list", False)
 
 
 @pytest.mark.parametrize("label", FREE)
 def test_free_threaded_build_with_its_gil_on_waits_for_it(label, record):
     process = record(label, programs.SPIN, "2", PYTHON_GIL="1").process
     assert process.free_threaded
-    waited = [each.totals[Kind.WAIT].seconds for each in process.threads if each.entry == "spin"]
+    waited = [each.totals[SpanKind.WAIT].seconds for each in process.threads if each.entry == "spin"]
     assert min(waited) > 0.02
     assert process.gil_used
     off = record_off(label, record)
     assert not off.gil_used
-    assert all(not each.totals[Kind.WAIT].count for each in off.threads)
+    assert all(not each.totals[SpanKind.WAIT].count for each in off.threads)
 
 
 @pytest.mark.parametrize("label", FREE)
@@ -309,7 +310,7 @@ def test_killed_process_leaves_what_it_has(label, record):
     assert len(spinning) == 2
     if not process.free_threaded:
         assert turns_took < process.seconds < recorded.lasted
-        assert min(each.totals[Kind.WAIT].count for each in spinning) > 2
+        assert min(each.totals[SpanKind.WAIT].count for each in spinning) > 2
         assert {each.unfinished[0] for each in spinning if each.unfinished} <= RUNNING
     assert all(each.cpu is None and not each.ended for each in spinning)
 
@@ -334,8 +335,8 @@ def test_interpreter_with_its_own_gil_is_covered(label, record):
     process = record(label, programs.OWN_GIL).process
     spinning = [each for each in process.threads if not each.main]
     assert len(spinning) == 2
-    assert all(each.totals[Kind.WAIT].seconds > 0.05 for each in spinning)
-    assert {span.gil for each in spinning for span in each.spans if span.kind is Kind.WAIT} == {1}
+    assert all(each.totals[SpanKind.WAIT].seconds > 0.05 for each in spinning)
+    assert {span.gil for each in spinning for span in each.spans if span.kind is SpanKind.WAIT} == {1}
     assert not process.gils_lost
 
 
@@ -343,13 +344,13 @@ def test_interpreter_with_its_own_gil_is_covered(label, record):
 def test_memory_is_bounded_and_totals_stay_exact(label, record):
     recorded = record(label, programs.MANY, GILSCOPE_GIL_CHUNKS="2")
     (main,), (last,) = recorded.process.threads, recorded.numbers
-    assert main.totals[Kind.PARK].count >= programs.MANY_TIMES
+    assert main.totals[SpanKind.PARK].count >= programs.MANY_TIMES
     assert len(main.spans) <= 2 * 255
     assert len(main.spans) + main.spans_lost == sum(total.count for total in main.totals.values())
     ends = [span.end for span in main.spans]
     assert ends == sorted(ends)
     latest = [span for span in main.spans if recorded.begun + 1e9 * span.begin >= last]    # the latest are kept
-    assert Kind.PARK in {span.kind for span in latest}
+    assert SpanKind.PARK in {span.kind for span in latest}
 
 
 @pytest.mark.parametrize("label", WITH_GIL)
@@ -358,7 +359,7 @@ def test_holds_that_nobody_waits_for_are_counted_not_timed(label, record):
     assert main.acquired == main.acquired_free > 5000
     assert not main.spans
     everything = record(label, programs.ALONE, into="all", GILSCOPE_GIL_ALL="1").process.threads[0]
-    assert everything.totals[Kind.HOLD].count in {everything.acquired - 1, everything.acquired}
+    assert everything.totals[SpanKind.HOLD].count in {everything.acquired - 1, everything.acquired}
 
 
 @pytest.mark.parametrize("label", BUILDS)

@@ -6,7 +6,16 @@ import pytest
 
 from gilscope.toolkit.gil.chrome import trace, write_trace
 from gilscope.toolkit.gil.recorder import Recording, queued_share
-from gilscope.toolkit.gil.records import BadRecordError, Kind, Line, Reason, Span, Total, read, read_folder
+from gilscope.toolkit.gil.records import (
+    BadRecordError,
+    CodeLine,
+    SpanKind,
+    SpanTotal,
+    ThreadSpan,
+    WaitReason,
+    read,
+    read_folder,
+)
 from gilscope.toolkit.gil.summary import summarize, thread_names
 from tests.gil.recorded import make_process, make_site, make_thread
 from tests.gil.traces import checked
@@ -24,7 +33,7 @@ def test_shares_are_of_thread_time_and_of_the_time_threads_wanted_to_run():
 
 
 def test_spinning_is_contention():
-    spins = [Span(Kind.SPIN, 0.1, 0.4, 0, 0, 0, None, 0)]
+    spins = [ThreadSpan(SpanKind.SPIN, 0.1, 0.4, 0, 0, 0, None, 0)]
     summary = summarize([make_process(threads=(make_thread(0, spins),))])
     assert (summary.spun, summary.spins) == (pytest.approx(0.3), 1)
     assert summary.blocked_share == pytest.approx(0.3)
@@ -61,9 +70,9 @@ def test_killed_processes_have_no_cpu_time():
     assert (summary.cpu, summary.overhead_share, summary.context_switches, summary.killed) == (None, None, None, 1)
 
 
-BUSY = {Kind.WAIT: Total(5, 0.5, 0.3, 0.0), Kind.HOLD: Total(7, 0.25, 0.1, 0.0),
-        Kind.SWITCH: Total(2, 0.25, 0.2, 0.0), Kind.PARK: Total(11, 0.6, 0.2, 0.0),
-        Kind.IDLE: Total(13, 0.05, 0.01, 0.0), Kind.SPIN: Total(17, 0.4, 0.1, 0.0)}
+BUSY = {SpanKind.WAIT: SpanTotal(5, 0.5, 0.3, 0.0), SpanKind.HOLD: SpanTotal(7, 0.25, 0.1, 0.0),
+        SpanKind.SWITCH: SpanTotal(2, 0.25, 0.2, 0.0), SpanKind.PARK: SpanTotal(11, 0.6, 0.2, 0.0),
+        SpanKind.IDLE: SpanTotal(13, 0.05, 0.01, 0.0), SpanKind.SPIN: SpanTotal(17, 0.4, 0.1, 0.0)}
 
 
 def test_every_number_of_a_thread_is_its_own():
@@ -93,7 +102,7 @@ def test_one_process_whose_frames_cannot_be_read_leaves_places_out():
 
 
 def test_places_of_objects_of_unknown_type_and_the_longest_wait_of_several():
-    sites = [(make_site(5, Reason.OBJECT, parked=Total(1, seconds, seconds, 0.0)),) for seconds in (0.1, 0.3)]
+    sites = [(make_site(5, WaitReason.OBJECT, parked=SpanTotal(1, seconds, seconds, 0.0)),) for seconds in (0.1, 0.3)]
     (place,) = summarize([make_process(sites=each) for each in sites]).places
     assert (place.what, place.count, place.longest) == ("an object", 2, 0.3)
 
@@ -136,9 +145,9 @@ def test_trace_has_every_span_under_its_threads_name():
 
 
 def test_trace_has_the_programs_line_and_where_in_a_library_it_led():
-    caller = Line("/home/me/program.py", 9, "work")
+    caller = CodeLine("/home/me/program.py", 9, "work")
     site = make_site(361, file="/usr/lib/python3.13/json/decoder.py", function="scan", caller=caller)
-    threads = (make_thread(0, [Span(Kind.WAIT, 0.0, 1.0, 1, 0, 0, None, 0)], main=True),)
+    threads = (make_thread(0, [ThreadSpan(SpanKind.WAIT, 0.0, 1.0, 1, 0, 0, None, 0)], main=True),)
     (wait,) = (event for event in checked(trace([make_process(threads=threads, sites=(None, site))]))
                if event["ph"] == "X")
     assert (wait["args"]["at"], wait["args"]["inside"]) == (
@@ -146,11 +155,11 @@ def test_trace_has_the_programs_line_and_where_in_a_library_it_led():
 
 
 def test_contention_is_told_apart_by_what_threads_waited_for():
-    reasons = (Reason.LOCK, Reason.RAW, Reason.OBJECT, Reason.WORLD)
-    sites = (None, *(make_site(5, reason, parked=Total(1, 0.1 * place, 0.1, 0.0))
+    reasons = (WaitReason.LOCK, WaitReason.RAW, WaitReason.OBJECT, WaitReason.WORLD)
+    sites = (None, *(make_site(5, reason, parked=SpanTotal(1, 0.1 * place, 0.1, 0.0))
                      for place, reason in enumerate(reasons, 1)),
-             make_site(9, Reason.OBJECT, idle=True, parked=Total(1, 9.0, 9.0, 0.0)))
-    totals = {**make_thread(1, []).totals, Kind.PARK: Total(4, 1.0, 0.4, 0.0)}
+             make_site(9, WaitReason.OBJECT, idle=True, parked=SpanTotal(1, 9.0, 9.0, 0.0)))
+    totals = {**make_thread(1, []).totals, SpanKind.PARK: SpanTotal(4, 1.0, 0.4, 0.0)}
     threads = (make_thread(0, [], main=True), make_thread(1, [], totals=totals))
     summary = summarize([make_process(threads=threads, sites=sites)])
     assert (summary.parked, summary.on_locks, summary.on_objects, summary.paused) == pytest.approx((1.0, 0.3, 0.3, 0.4))
@@ -158,7 +167,8 @@ def test_contention_is_told_apart_by_what_threads_waited_for():
 
 
 def test_trace_without_a_gil_draws_none_and_what_runs():
-    importing = [Span(Kind.HOLD, 0.1, 0.2, 0, 0, 0, None, 0), Span(Kind.PARK, 0.5, 0.6, 0, 0, 0, None, 0)]
+    importing = [ThreadSpan(SpanKind.HOLD, 0.1, 0.2, 0, 0, 0, None, 0),
+                 ThreadSpan(SpanKind.PARK, 0.5, 0.6, 0, 0, 0, None, 0)]
     threads = (make_thread(0, importing, main=True, acquired=9), make_thread(1, [], acquired=0))
     process = make_process(threads=threads, free_threaded=True, gil_used=False)
     spans = [event for event in checked(trace([process])) if event["ph"] == "X"]
@@ -169,7 +179,7 @@ def test_trace_without_a_gil_draws_none_and_what_runs():
 
 
 def test_trace_says_nothing_of_a_time_whose_spans_are_lost():
-    kept = [Span(Kind.WAIT, 0.5, 0.75, 0, 1, 0, None, 0)]
+    kept = [ThreadSpan(SpanKind.WAIT, 0.5, 0.75, 0, 1, 0, None, 0)]
     process = make_process(threads=(make_thread(1, kept, spans_lost=9),), all_holds=False)
     spans = [event for event in checked(trace([process])) if event["ph"] == "X"]
     assert [(event["name"], event["ts"]) for event in spans] == [("waits for the GIL", 5e5), ("does not wait", 7.5e5)]
@@ -195,7 +205,7 @@ def test_window_is_on_the_clock_of_all_processes():
 
 
 def test_trace_names_processes_and_other_gils_and_nobody_as_holder_of_what_a_thread_held_itself():
-    waits = [Span(Kind.WAIT, turn, turn + 0.1, 0, 1, 0, holder, turn) for turn, holder in enumerate((1, 9))]
+    waits = [ThreadSpan(SpanKind.WAIT, turn, turn + 0.1, 0, 1, 0, holder, turn) for turn, holder in enumerate((1, 9))]
     process = make_process(threads=(make_thread(1, waits),), free_threaded=True, version="3.14.0")
     events = checked(trace([process]))
     assert next(event["args"]["name"] for event in events if event["name"] == "process_name") == (

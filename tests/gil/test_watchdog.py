@@ -2,7 +2,7 @@
 
 import pytest
 
-from gilscope.toolkit.gil.records import Kind
+from gilscope.toolkit.gil.records import SpanKind
 from tests.gil.conftest import BUILDS
 
 PROGRAM = """
@@ -17,5 +17,5 @@ os.read(reading, 1)
 def test_watchdog_is_idle(record, label):
     process = record(label, PROGRAM).process
     (watchdog,) = (thread for thread in process.threads if not thread.main)
-    assert watchdog.totals[Kind.PARK].count == 0
-    assert watchdog.totals[Kind.IDLE].count >= 1
+    assert watchdog.totals[SpanKind.PARK].count == 0
+    assert watchdog.totals[SpanKind.IDLE].count >= 1

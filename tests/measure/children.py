@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.builds.environment import build_environment
 from gilscope.toolkit.builds.find import find_builds
-from gilscope.toolkit.builds.packages.environment import build_environment
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.measure.prepare.preparation import child_environment, needed_packages
-from gilscope.toolkit.measure.process.running import run_child
-from gilscope.toolkit.measure.process.spec import ChildSpec, UserTarget
+from gilscope.toolkit.measure.child.spec import CellSpec, UserTarget
+from gilscope.toolkit.measure.measured_process import run_child
+from gilscope.toolkit.measure.preparation import child_environment, needed_packages
 from tests.conformance.builds import builds
 
 USERCODE = Path(__file__).with_name("usercode")
@@ -60,7 +60,7 @@ def make_spec(folder, user, *, runner="serial", workers=1, **changes):
         "values": 1, "warmups": 0, "loops": 1, "min_seconds": 0.0, "progress_timeout": 120.0, "services": (),
         "folder": str(folder),
     }
-    return ChildSpec(**fields | changes)
+    return CellSpec(**fields | changes)
 
 
 def measure(spec, python=sys.executable, *, paths=(), function="main", **environment):

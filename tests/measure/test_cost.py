@@ -14,19 +14,19 @@ from types import SimpleNamespace
 import pytest
 
 from gilscope.toolkit.cores import usable_cores
-from gilscope.toolkit.measure.cell import child
-from gilscope.toolkit.measure.cell.turns import Alone
-from gilscope.toolkit.measure.machine import other_load as noise
-from gilscope.toolkit.measure.machine.other_load import (
-    Window,
+from gilscope.toolkit.measure.child import cell as child
+from gilscope.toolkit.measure.child import other_load as noise
+from gilscope.toolkit.measure.child import trial
+from gilscope.toolkit.measure.child.other_load import (
+    LoadWindow,
     core_demand,
     is_starved,
     others_now,
     wanted_cores,
 )
-from gilscope.toolkit.measure.machine.tree import cpu_seconds, descendants, memory
-from gilscope.toolkit.measure.plan.core_demand import Demands
-from gilscope.toolkit.measure.prepare import trial
+from gilscope.toolkit.measure.child.process_tree import cpu_seconds, descendants, memory
+from gilscope.toolkit.measure.child.turns import NoTurns
+from gilscope.toolkit.measure.settings import CoreDemands
 from gilscope.toolkit.model import Cell
 from tests.fakes import RunMaker
 from tests.measure.children import BUILDS, THREADS, make_spec, measure, python_of, target
@@ -37,15 +37,15 @@ TICK = 0.01   # the clock of /proc counts in 10 ms
 # In the measured process: what its windows saw together.
 TELLING = """
 import json, os
-from gilscope.toolkit.measure.machine import other_load as noise
-usual = noise.Span.evidence
+from gilscope.toolkit.measure.child import other_load as noise
+usual = noise.WindowLoad.evidence
 
 def evidence(self, load):
     with open(os.environ["TRUTH"], "w") as file:
         json.dump({"own": self.own}, file)
     return usual(self, load)
 
-noise.Span.evidence = evidence
+noise.WindowLoad.evidence = evidence
 """
 
 
@@ -74,9 +74,9 @@ def test_memory_is_that_of_all_processes(runner, tmp_path, truth, monkeypatch, p
     # What other processes share with these changes meanwhile, by far less than a worker holds.  Nor is the peak exact:
     # the kernel counts pages per core and adds them up roughly (percpu_counter, since Linux 6.2).
     resident, proportional = (sum(row[name] for row in rows.values()) for name in ("rss", "pss"))
-    assert answer.fields["rss_bytes"] == pytest.approx(resident, abs=HOARD / 2)
-    assert answer.fields["pss_bytes"] == pytest.approx(proportional, abs=HOARD / 2)
-    assert answer.fields["pss_bytes"] > 2 * HOARD
+    assert answer.fields["metrics"]["rss_bytes"] == pytest.approx(resident, abs=HOARD / 2)
+    assert answer.fields["metrics"]["pss_bytes"] == pytest.approx(proportional, abs=HOARD / 2)
+    assert answer.fields["metrics"]["pss_bytes"] > 2 * HOARD
 
 
 @pytest.mark.sample(3)
@@ -118,7 +118,7 @@ def test_others_have_what_is_busy_and_not_ours(monkeypatch):
     monkeypatch.setattr(noise, "_cpu_ticks", lambda: next(busy))
     monkeypatch.setattr(noise.time, "perf_counter", lambda: next(clock))
     monkeypatch.setattr(noise.os, "sysconf", lambda _name: 100)
-    found = Window([1]).close()
+    found = LoadWindow([1]).close()
     # 2.5 s of busy ticks in 2 s, of which 1.5 s were ours; 30 of 400 ticks were stolen.
     assert (found["own_cores"], found["others_cores"], found["steal"]) == (0.75, 0.5, 0.075)
 
@@ -155,7 +155,7 @@ def looked(pids):
 def test_busy_process_beside_counts_as_others_unless_it_is_ours(spinner, ours):
     pids = [os.getpid(), *([spinner.pid] if ours else [])]
     before = looked(pids)      # the window lies between what we saw outside of it and what we saw inside
-    window = Window(pids)
+    window = LoadWindow(pids)
     inside = looked(pids)
     use_cpu(spinner.pid, 0.5)
     still_inside = looked(pids)
@@ -171,7 +171,7 @@ def test_busy_process_beside_counts_as_others_unless_it_is_ours(spinner, ours):
 
 
 def test_window_tells_all_that_the_system_tells():
-    found = Window([os.getpid()]).close()
+    found = LoadWindow([os.getpid()]).close()
     assert set(found) >= {"others_cores", "steal", "pressure", "load", "involuntary_switches"}
     assert found["steal"] is None or 0 <= found["steal"] <= 1
     assert found["pressure"] is None or 0 <= found["pressure"] <= 1
@@ -271,10 +271,10 @@ def test_demand_is_the_baselines_as_soon_as_that_was_measured_and_else_the_trial
     seen = [replace(each, demand=share) for each, share in zip(
         maker.measurements[0].observations, (0.1, 0.9, 0.2), strict=True)]
     known = {serial: seen}
-    assert Demands(observations=lambda each: known.get(each, []), tried={"3.14t": 0.7}).of(cell) == 0.2
-    assert Demands(observations=lambda _each: [], tried={"3.14t": 0.7}).of(cell) == 0.7
-    assert Demands(observations=lambda _each: []).of(cell) is None
-    assert Demands(observations=lambda each: known.get(each, []), kind="io").of(cell) == 0.0
+    assert CoreDemands(observations=lambda each: known.get(each, []), tried={"3.14t": 0.7}).of(cell) == 0.2
+    assert CoreDemands(observations=lambda _each: [], tried={"3.14t": 0.7}).of(cell) == 0.7
+    assert CoreDemands(observations=lambda _each: []).of(cell) is None
+    assert CoreDemands(observations=lambda each: known.get(each, []), kind="io").of(cell) == 0.0
 
 
 @pytest.mark.parametrize(("function", "least", "most"), [("waiting:compute", 0.9, 1.1), ("waiting:sleep", 0.0, 0.5)])
@@ -309,7 +309,7 @@ def test_queue_beside_a_pass_is_not_taken_from_it(tmp_path, monkeypatch):
     queue = Queue()
     queue.install(monkeypatch, child)
     spec = make_spec(tmp_path, target("waiting:compute"), values=2)
-    clock = child.Clock(spec, Alone(spec), SimpleNamespace(starved=lambda *_: False), queue.compute)
+    clock = child.ValueTimer(spec, NoTurns(spec.values), SimpleNamespace(starved=lambda *_: False), queue.compute)
     clock(2)
     assert [(value.demand, value.cpu) for value in clock.values] == [(1.0, 0.25)]
 

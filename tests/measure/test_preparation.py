@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 
 from gilscope.runners.catalog import PACKAGES, RUNNERS
-from gilscope.toolkit.builds.packages.environment import Environment
-from gilscope.toolkit.measure.abilities.probe import Abilities
-from gilscope.toolkit.measure.plan.cells import Selection
-from gilscope.toolkit.measure.prepare import preparation
+from gilscope.toolkit.builds.environment import Environment
+from gilscope.toolkit.measure import preparation
+from gilscope.toolkit.measure.abilities import Abilities
+from gilscope.toolkit.measure.cells import Selection
 from gilscope.toolkit.model import Phase
 from tests.fakes import make_build
 

@@ -6,8 +6,8 @@ import threading
 import pytest
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.measure.cell.subject import RefusedError, load, pickle_reason
-from gilscope.toolkit.measure.prepare.preparation import check_shadowing, look_at
+from gilscope.toolkit.measure.child.subject import RefusedError, load, pickle_reason
+from gilscope.toolkit.measure.preparation import check_shadowing, inspect_function
 from tests.measure.children import THREADS, USERCODE, make_spec, measure, target
 
 
@@ -116,13 +116,14 @@ def test_coroutine_function_runs_in_asyncio_alone(tmp_path):
 
 
 def environment():
-    from gilscope.toolkit.measure.prepare.preparation import child_environment
+    from gilscope.toolkit.measure.preparation import child_environment
 
     return child_environment([USERCODE])
 
 
 def test_user_function_is_described(tmp_path):
-    found = look_at(target("awkward:plain", async_function="awkward:fetch"), sys.executable, environment(), tmp_path)
+    user = target("awkward:plain", async_function="awkward:fetch")
+    found = inspect_function(user, sys.executable, environment(), tmp_path)
     assert (found.name, found.has_sync, found.has_async, found.requires) == ("awkward:plain", True, True, ("awkward",))
 
 
@@ -133,7 +134,7 @@ def test_user_function_is_described(tmp_path):
 ])
 def test_refusal_reaches_the_user(user, words, tmp_path):
     with pytest.raises(ToolkitError) as refused:
-        look_at(user, sys.executable, environment(), tmp_path)
+        inspect_function(user, sys.executable, environment(), tmp_path)
     for word in words:
         assert word in str(refused.value)
 

@@ -5,13 +5,16 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.measure.plan.settings import Settings
-from gilscope.toolkit.measure.prepare.preparation import child_environment, question_spec
-from gilscope.toolkit.measure.prepare.trial import Problem, Trial, cut_repr, try_out
-from gilscope.toolkit.measure.prepare.trial_outcome import (
+from gilscope.toolkit.measure.child.trial import cut_repr
+from gilscope.toolkit.measure.preparation import child_environment, question_spec
+from gilscope.toolkit.measure.settings import Settings
+from gilscope.toolkit.measure.trial import (
+    TrialOutcome,
+    TrialProblem,
     allow_time,
     failed_cells,
     group_problems,
+    try_out,
     warn_of_length,
     warnings,
 )
@@ -60,7 +63,7 @@ def test_async_form_is_tried_where_a_model_awaits_it(tmp_path):
 
 
 def test_call_that_does_not_return_is_announced_and_ended(tmp_path, monkeypatch):
-    monkeypatch.setattr("gilscope.toolkit.measure.prepare.trial.PATIENCE", 0.05)
+    monkeypatch.setattr("gilscope.toolkit.measure.trial.PATIENCE", 0.05)
     told = []
     problem = tried(tmp_path, "trying:never_returns", timeout=2.0, told=told).problem
     assert told[0].startswith("host: waiting for call 1 of trying:never_returns")
@@ -94,8 +97,8 @@ def test_repr_is_cut_in_its_middle():
     assert cut_repr(Loud()) == "a Loud whose repr raises RuntimeError"
 
 
-BROKEN = Trial(problem=Problem(kind="exception", reason="ValueError: x", text="f raises", awaits=False))
-FINE = Trial(tasks=4, pass_seconds=1.0)
+BROKEN = TrialOutcome(problem=TrialProblem(kind="exception", reason="ValueError: x", text="f raises", awaits=False))
+FINE = TrialOutcome(tasks=4, pass_seconds=1.0)
 
 
 def cell(runner, build):
@@ -122,7 +125,7 @@ def test_same_problem_is_said_once():
 ])
 def test_time_limit_follows_a_long_pass_unless_the_user_set_one(seconds, asked, timeout, words):
     told = []
-    found = allow_time(SETTINGS, {"3.14": replace(FINE, pass_seconds=seconds)}, asked=asked, say=told.append)
+    found = allow_time(SETTINGS, {"3.14": replace(FINE, pass_seconds=seconds)}, by_user=asked, say=told.append)
     assert found.timeout == timeout
     assert words in "".join(told)
     assert bool(words) == bool(told)

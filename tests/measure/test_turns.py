@@ -13,14 +13,13 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.measure.machine.tree import running_cpu_seconds
-from gilscope.toolkit.measure.plan.settings import Settings
-from gilscope.toolkit.measure.prepare.preparation import child_environment
-from gilscope.toolkit.measure.process.running import Child
-from gilscope.toolkit.measure.schedule.measure_round import Round
-from gilscope.toolkit.measure.schedule.scheduler import Scheduler
-from gilscope.toolkit.measure.schedule.start_child import Arms
-from gilscope.toolkit.measure.schedule.turns import InTurn
+from gilscope.toolkit.measure.child.process_tree import running_cpu_seconds
+from gilscope.toolkit.measure.measured_process import MeasuredProcess
+from gilscope.toolkit.measure.preparation import child_environment
+from gilscope.toolkit.measure.rounds import CellStarter, Round
+from gilscope.toolkit.measure.scheduler import Scheduler
+from gilscope.toolkit.measure.settings import Settings
+from gilscope.toolkit.measure.turns import RoundRobin
 from gilscope.toolkit.model import OUT_OF_BUDGET, Cell, Run
 from gilscope.toolkit.store import Store, load_run
 from tests.fakes import MACHINE, make_build
@@ -38,16 +37,16 @@ class Listener:
         self.after = after
         self.notes = []
 
-    def round_begins(self, index, rounds, arms):
+    def on_round_start(self, index, rounds, arms):
         pass
 
-    def arm_begins(self, cell):
+    def on_arm_start(self, cell):
         pass
 
-    def pass_ends(self, done, passes):
+    def on_pass_end(self, done, passes):
         self.after(done)
 
-    def arm_ends(self, cell, seconds_left):
+    def on_arm_end(self, cell, seconds_left):
         pass
 
     def note(self, text):
@@ -67,7 +66,7 @@ class Bench:
         environment = {**child_environment([USERCODE, *paths]), MARK: self.mark}
         work = folder / "arms"
         work.mkdir(exist_ok=True)
-        self.arms = Arms(
+        self.arms = CellStarter(
             pythons=dict.fromkeys(labels, python), environments={each: {**environment, "ARM": each} for each in labels},
             free_threaded=frozenset(), size="small", units={}, services=(), folder=work,
             user=target(function, payload=repr(str(folder)) if payload is None else payload, tasks=workers, kind=kind))
@@ -97,15 +96,15 @@ class Bench:
             index=index, settings=self.settings, baseline="serial", keep_loops=lambda cell, loops: None,
             start=lambda cell: self.arms.start(cell, self.settings, 1), reporter=Listener(after), seconds_left=left)
 
-    def take(self, after=lambda done: None, way=None, **changes):
+    def take(self, after=lambda done: None, method=None, **changes):
         """Measure all in turn and return the answers and what the scheduler adds to them, by build; nobody is left."""
         try:
-            taken = (way or InTurn()).measure(self.cells, self.around(after, **changes))
+            taken = (method or RoundRobin()).measure(self.cells, self.around(after, **changes))
         finally:
             assert not still_alive(self.mark)
         return {each.cell.build: (each.answer, each.details) for each in taken}
 
-    def scheduler(self, *, reporter=None, way=None, clock=time.monotonic):
+    def scheduler(self, *, reporter=None, method=None, clock=time.monotonic):
         """Return a scheduler of a new run, or of the one that was begun."""
         if (self.folder / "results").exists():
             store, run = Store.reopen(self.folder / "results" / "label")
@@ -116,7 +115,8 @@ class Bench:
                       rounds_planned=self.settings.rounds, rounds_done=0, stopped="running", baseline="serial",
                       measurements=(), cells=tuple(self.cells))
             store.save(run)
-        return store, Scheduler(run, store, self.arms, self.settings, reporter or Listener(), way or InTurn(), clock)
+        method = method or RoundRobin()
+        return store, Scheduler(run, store, self.arms, self.settings, reporter or Listener(), method, clock)
 
     def go(self, **options):
         store, scheduler = self.scheduler(**options)
@@ -175,30 +175,30 @@ def test_order_of_another_round_is_another(tmp_path):
 def test_processes_end_side_by_side(tmp_path):
     heard = []
 
-    class Told(Child):
-        def tell(self, **fields):
+    class Told(MeasuredProcess):
+        def send(self, **fields):
             heard.append(fields["order"])
-            super().tell(**fields)
+            super().send(**fields)
 
         def answer(self):
             heard.append("gone")
             return super().answer()
 
-    Bench(tmp_path, "abc", values=1).take(way=InTurn(Told))
+    Bench(tmp_path, "abc", values=1).take(method=RoundRobin(Told))
     assert heard == ["take"] * 3 + ["end"] * 3 + ["gone"] * 3
 
 
 def test_process_tells_how_long_each_stage_before_its_first_turn_took(tmp_path):
     reached = []
 
-    class Heard(Child):
-        def hear(self):
-            said = super().hear()
+    class Heard(MeasuredProcess):
+        def receive(self):
+            said = super().receive()
             reached.append(said.get("reached"))
             return said
 
     began = time.monotonic()
-    Bench(tmp_path, "a", values=1).take(way=InTurn(Heard))
+    Bench(tmp_path, "a", values=1).take(method=RoundRobin(Heard))
     assert list(reached[0]) == ["started", "loaded", "opened", "checked", "ready"]
     moments = [began, *reached[0].values(), time.monotonic()]
     assert moments == sorted(moments)
@@ -242,14 +242,14 @@ def test_arm_that_is_killed_while_it_waits_loses_its_own_cell_alone(runner, tmp_
     children = {}
 
     def begin(python, spec, environment, **options):
-        child = children[environment["ARM"]] = Child(python, spec, environment, **options)
+        child = children[environment["ARM"]] = MeasuredProcess(python, spec, environment, **options)
         return child
 
     def kill(done):
         if done == 2:
             os.kill(children["b"].pid, signal.SIGKILL)
 
-    answers = bench.take(kill, InTurn(begin))
+    answers = bench.take(kill, RoundRobin(begin))
     assert {arm: answer.kind for arm, (answer, _) in answers.items()} == {
         "a": "measured", "b": "killed", "c": "measured"}
     assert answers["b"][0].reason.startswith("killed by SIGKILL")
@@ -335,15 +335,15 @@ def turns_so_far(bench):
 
 STARVED = """
 import dataclasses, os
-from gilscope.toolkit.measure.machine import other_load as noise
-usual, seen = noise.Window.span, []
+from gilscope.toolkit.measure.child import other_load as noise
+usual, seen = noise.LoadWindow.span, []
 
 def span(self):
     seen.append(self)
     starved = len(seen) <= int(os.environ["STARVED"])
     return dataclasses.replace(usual(self), elapsed=1.0, own=0.2 if starved else 2.0, ours=0.0, busy=2.0, total=2.0)
 
-noise.Window.span = span
+noise.LoadWindow.span = span
 """
 
 
@@ -436,7 +436,7 @@ def test_long_values_are_fewer(tmp_path):
 def test_without_room_for_all_the_baseline_takes_part_in_every_batch(tmp_path):
     bench = Bench(tmp_path, "ab", values=2)
     bench.cells += [Bench.cell(label, runner, 1) for runner in (THREADS, "asyncio") for label in "ab"]
-    taken = InTurn(room=lambda: 0).measure(bench.cells, bench.around())
+    taken = RoundRobin(room=lambda: 0).measure(bench.cells, bench.around())
     assert not still_alive(bench.mark)
     passes = {(each.cell.runner, each.cell.build): each.details["passes"] for each in taken}
     assert passes["serial", "a"] == passes["serial", "b"] == [0, 1, 2, 3]
@@ -459,21 +459,21 @@ def test_waiting_arms_use_no_cpu(build, tmp_path):
     bench.cells = [Bench.cell(build, runner, workers) for runner, workers in MODELS]
     watched = []
 
-    class Watched(Child):
+    class Watched(MeasuredProcess):
         """Knows the CPU time that its processes use between two turns."""
 
-        def hear(self):
-            said = super().hear()
+        def receive(self):
+            said = super().receive()
             self.pids = said.get("pids") or self.pids if said else ()
             self.spent = running_cpu_seconds(self.pids)
             return said
 
-        def tell(self, **fields):
+        def send(self, **fields):
             if fields["order"] != "end" or fields["ours"]:
                 watched.append((self.spec.name, running_cpu_seconds(self.pids) - self.spent))
-            super().tell(**fields)
+            super().send(**fields)
 
-    taken = InTurn(Watched).measure(bench.cells, bench.around())
+    taken = RoundRobin(Watched).measure(bench.cells, bench.around())
     assert not still_alive(bench.mark)
     kinds = Counter(each.answer.kind for each in taken)
     assert kinds["measured"] >= len(MODELS) - 2
@@ -497,7 +497,7 @@ def test_memory_of_an_arm_is_the_same_whoever_waits(runner, tmp_path):
         bench = Bench(place, labels, values=1, runner=runner[0], workers=runner[1], function="turning:map_file",
                       payload=repr(str(tmp_path / "file")))
         bench.cells = bench.cells[:1] + [Bench.cell(label) for label in labels[1:]]
-        found.append(bench.take()["a"][0].fields["pss_bytes"])
+        found.append(bench.take()["a"][0].fields["metrics"]["pss_bytes"])
     assert found[0] > mapped
     assert found[1] == pytest.approx(found[0], rel=0.03)
 

@@ -56,7 +56,7 @@ def test_model_that_shares_no_round_with_the_baseline_was_measured():
     made.measurements = [replace(serial, observations=serial.observations[:2]),
                          replace(threads, observations=threads.observations[2:])]
     (line,) = [each for each in made.lines() if each.startswith("w ")]
-    assert "nothing has a round in common with serial" in line
+    assert "no model has a round in common with serial" in line
 
 
 def test_models_that_cannot_be_told_apart_are_a_set_and_the_lightest_comes_first():
@@ -118,8 +118,8 @@ def test_cost_of_free_threading_for_one_thread_is_said(cost, words):
         for runner in ("threads", "processes-fork"):
             made.measure(cell(runner, 2, build), seconds / 2)
     made.twin(cell(), 1.0)
-    (line,) = [each for each in in_short(made.run(BUILDS)) if each.startswith("Free-threading")]
-    assert re.fullmatch(f"Free-threading costs one thread, in CPU time on 3.14t against 3.14: {words}.", line)
+    (line,) = [each for each in in_short(made.run(BUILDS)) if each.startswith("Cost of free-threading")]
+    assert re.fullmatch(rf"Cost of free-threading \(CPU time of one thread, 3.14t against 3.14\): {words}.", line)
 
 
 def test_costs_of_several_workloads_are_a_range_with_what_could_not_be_told():
@@ -129,8 +129,8 @@ def test_costs_of_several_workloads_are_a_range_with_what_could_not_be_told():
         for build, seconds in (("3.14", 1.0), ("3.14t", cost)):
             for runner, workers in (("serial", 1), ("threads", 2), ("processes-fork", 2)):
                 made.measure(replace(cell(runner, workers, build), workload=workload), seconds / workers)
-    (line,) = [each for each in in_short(made.run(BUILDS)) if each.startswith("Free-threading")]
-    assert re.search(r"3\.14: 5\.\d % \(a\) to (19\.\d|20\.\d) % \(b\); none beyond 3 % \(c\); "
+    (line,) = [each for each in in_short(made.run(BUILDS)) if each.startswith("Cost of free-threading")]
+    assert re.search(r"3\.14\): 5\.\d % \(a\) to (19\.\d|20\.\d) % \(b\); none beyond 3 % \(c\); "
                      r"cannot tell for d \(-\d+ to \+\d+ %\)\.$", line)
     run = made.run(BUILDS)
     line = next(closing_lines(build_tables(run), run, intervals=True))
@@ -145,14 +145,14 @@ def test_cost_that_cannot_be_told_says_what_is_possible_and_what_would_tell():
             made.measure(cell(runner, workers, build), 1.0 / workers)
     made.twin(cell(), 1.0)
     lines = in_short(made.run(BUILDS))
-    assert any(re.search(r"against 3\.14: cannot tell \(-\d+ to \+\d+ %\)\.$", line) for line in lines)
-    assert lines[-1].startswith("What would tell more: ")
+    assert any(re.search(r"against 3\.14\): cannot tell \(-\d+ to \+\d+ %\)\.$", line) for line in lines)
+    assert lines[-1].startswith("Clearer answers need ")
 
 
 def test_nothing_is_faster_means_serial():
     (line,) = Made(noise=0.01).add("threads", 2, 0.95).lines()
     assert re.fullmatch(
-        r"w \(CPU work\) on 3\.14: stay with serial: nothing measured here is faster by more than \d %\.", line)
+        r"w \(CPU work\) on 3\.14: stay with serial: no measured model is faster by more than \d %\.", line)
 
 
 def test_one_worker_alone_says_little():
@@ -165,22 +165,22 @@ def test_one_task_cannot_show_what_workers_gain():
     for runner, workers, twin in (("serial", 1, False), ("serial", 1, True), ("threads", 2, False)):
         made.measure(cell(runner, workers, twin=twin), 1.0, tasks=1)
     (line,) = in_short(made.run(("3.14",)))
-    assert line.endswith("There is work for 1 worker only: more payloads would give others something to do.")
+    assert line.endswith("The payloads keep only 1 worker busy: pass more payloads to use more workers.")
 
 
 def test_starved_cells_are_not_known_and_nothing_is_called_slow():
     line, remedy = Made().add("threads", 2, 1.0).add("processes-fork", 2, 1.0, starved=8).lines()
-    assert line == ("w (CPU work) on 3.14: not known whether anything is faster than serial. Not known: processes-fork "
-                    "(starved).")
-    assert remedy == "What would tell more: a quieter machine."
+    assert line == ("w (CPU work) on 3.14: it is unknown whether any model is faster than serial. "
+                    "Unknown: processes-fork (starved).")
+    assert remedy == "Clearer answers need a quieter machine."
     *_, remedy = Made().add("threads", 4, 1.0).add("processes-fork", 4, 1.0, starved=8).lines()
-    assert remedy == "What would tell more: a quieter machine; fewer workers, for what is starved."
+    assert remedy == "Clearer answers need a quieter machine; fewer workers for the starved cells."
 
 
 def test_wide_floor_settles_nothing_and_names_the_rounds_that_would():
     line, remedy = Made(floor=1.5).add("threads", 2, 1.3).lines()
-    assert re.search(r"Not known: threads \(cannot tell: between 0\.\d+x and \d\.\d+x\)\.$", line)
-    assert re.fullmatch(r"What would tell more: more rounds: `gilscope run --resume example --rounds \d+`\.", remedy)
+    assert re.search(r"Unknown: threads \(cannot tell: between 0\.\d+x and \d\.\d+x\)\.$", line)
+    assert re.fullmatch(r"Clearer answers need more rounds: `gilscope run --resume example --rounds \d+`\.", remedy)
 
 
 def test_model_that_may_be_as_fast_as_the_fastest_is_not_known():
@@ -188,7 +188,7 @@ def test_model_that_may_be_as_fast_as_the_fastest_is_not_known():
     made.noise = 1.0
     line, _ = made.add("processes-fork", 4, 1.4).lines()
     assert re.search(r"3\.14: threads, \d\.\d\dx", line)
-    assert "Not known: processes-fork (cannot tell: between " in line
+    assert "Unknown: processes-fork (cannot tell: between " in line
     assert "Not known" not in Made(floor=1.5).add("threads", 4, 4.0).add("processes-fork", 4, 1.4).lines()[0]
 
 
@@ -197,7 +197,7 @@ def test_failed_model_does_not_keep_the_others_from_a_verdict():
     made.fail(cell("processes-fork", 2), "crash", "killed by SIGSEGV")
     line, _ = made.lines()
     assert "stay with serial" in line
-    assert line.endswith("Not known: processes-fork (failed).")
+    assert line.endswith("Unknown: processes-fork (failed).")
 
 
 def test_cell_that_the_budget_left_out_is_not_known_but_a_skipped_one_is():
@@ -205,17 +205,17 @@ def test_cell_that_the_budget_left_out_is_not_known_but_a_skipped_one_is():
     made.skip(cell("processes-fork", 2), OUT_OF_BUDGET)
     made.skip(cell("free-threaded", 2), "the GIL is enabled in this build")
     line, remedy = made.lines()
-    assert line.endswith("Not known: processes-fork (not measured).")
+    assert line.endswith("Unknown: processes-fork (not measured).")
     assert "`gilscope run --resume example`" in remedy
 
 
 @pytest.mark.parametrize(("changes", "why", "remedy"), [
-    ({"rounds": 2}, "as there are fewer than 3 rounds.", "more rounds: `gilscope run --resume example --rounds 5`"),
+    ({"rounds": 2}, "since there are fewer than 3 rounds.", "more rounds: `gilscope run --resume example --rounds 5`"),
 ])
 def test_what_leaves_all_cells_open_is_said_once(changes, why, remedy):
     line, last = Made(**changes).add("threads", 2, 2.0).add("threads", 4, 4.0).lines()
-    assert line == f"w (CPU work) on 3.14: not known whether anything is faster than serial, {why}"
-    assert last.startswith(f"What would tell more: {remedy}")
+    assert line == f"w (CPU work) on 3.14: it is unknown whether any model is faster than serial, {why}"
+    assert last.startswith(f"Clearer answers need {remedy}")
 
 
 def test_baseline_without_a_number_leaves_nothing_to_say():
@@ -223,11 +223,11 @@ def test_baseline_without_a_number_leaves_nothing_to_say():
     made.measure(cell("threads", 2), 1.0)
     made.fail(cell(), "crash", "killed by SIGSEGV")
     assert in_short(made.run(("3.14",)))[0] == (
-        "w on 3.14: no verdict, as the baseline serial has no number (failed: round 0: crash: killed by SIGSEGV).")
+        "w on 3.14: no verdict, since the baseline serial has no number (failed: round 0: crash: killed by SIGSEGV).")
 
 
 def test_baseline_alone():
-    assert Made().lines() == ("w (CPU work) on 3.14: nothing was measured beside serial.",)
+    assert Made().lines() == ("w (CPU work) on 3.14: only serial was measured.",)
 
 
 def test_length_of_a_task_from_which_a_model_pays():
@@ -256,14 +256,14 @@ def test_lengths_of_which_the_same_is_to_be_said_are_named_together():
     for length in (0.001, 0.1):
         made.add("threads", 2, 1.9, task_seconds=length)
     assert made.lines()[0].startswith(
-        "w (CPU work) on 3.14: tasks of 1.00 ms and 100 ms: not known whether anything is faster")
+        "w (CPU work) on 3.14: tasks of 1.00 ms and 100 ms: it is unknown whether any model is faster")
 
 
 def test_startup_is_no_matter_of_use():
     made = Made(phase=Phase.STARTUP).add("threads", 2, 0.9, phase=Phase.STARTUP)
     (line,) = made.lines()
     assert line.startswith(
-        "w, startup (CPU work) on 3.14: nothing starts, runs and ends faster than serial by more than ")
+        "w, startup (CPU work) on 3.14: no measured model starts, runs and ends faster than serial by more than ")
     assert "threads with 2 workers comes closest, 0.90" in line
 
 
@@ -306,7 +306,7 @@ def test_what_is_to_be_said_alike_is_said_once():
             made.measure(replace(cell(build=build), workload=workload), 1.0)
             made.measure(replace(cell("threads", 2, build), workload=workload), 0.5)
     first, *_ = in_short(made.run(BUILDS))
-    assert first.startswith("v (CPU work) on 3.14 and 3.14t; w (CPU work) on 3.14 and 3.14t: not known whether")
+    assert first.startswith("v (CPU work) on 3.14 and 3.14t; w (CPU work) on 3.14 and 3.14t: it is unknown whether")
 
 
 def test_free_threaded_builds_alone_say_nothing_of_what_free_threading_costs():
@@ -314,4 +314,4 @@ def test_free_threaded_builds_alone_say_nothing_of_what_free_threading_costs():
     for build in ("3.14t", "3.15t"):
         made.measure(cell(build=build), 1.0)
         made.measure(cell("free-threaded", 2, build), 0.5)
-    assert not any("Free-threading" in line for line in in_short(made.run(("3.14t", "3.15t"))))
+    assert not any("Cost of free-threading" in line for line in in_short(made.run(("3.14t", "3.15t"))))

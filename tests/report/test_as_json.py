@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit import cli, report
-from gilscope.toolkit.experiments.as_json import experiments_values
+from gilscope.toolkit.experiments.report import experiments_values
 from gilscope.toolkit.report import as_json
 from gilscope.toolkit.report.document import Document, Heading, Lines
 from gilscope.toolkit.report.run_document import run_document

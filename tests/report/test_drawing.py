@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.builds.environment import Environment
 from gilscope.toolkit.builds.find import FoundBuilds
-from gilscope.toolkit.builds.packages.environment import Environment
-from gilscope.toolkit.builds.packages.installer import NO_WHEEL, UNREACHED
+from gilscope.toolkit.builds.package_installer import INDEX_UNREACHED, WITHOUT_WHEEL, InstallProblem
 from gilscope.toolkit.commands.output import figures as commands_figures
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.model import Build
-from gilscope.toolkit.report.figures import as_json as figure_json
 from gilscope.toolkit.report.figures import drawing
 from gilscope.toolkit.report.figures.drawing import CannotDrawError, draw_figures, drawing_python
+from gilscope.toolkit.report.figures.figure import dump, load
 from tests.report.figures import FIGURES
 
 BUILD = Build(
@@ -57,7 +57,7 @@ def test_our_own_interpreter_draws_where_it_can(lacking):
     assert asked == ["/p/3.15"]
 
 
-@pytest.mark.parametrize("reason", [NO_WHEEL, BuildError("cannot make an environment")])
+@pytest.mark.parametrize("reason", [WITHOUT_WHEEL, BuildError("cannot make an environment")])
 def test_another_build_draws_where_ours_cannot_and_one_with_a_gil_first(lacking, reason):
     asked = lacking({"3.15.0": reason})
     assert drawing_python(print) == Path("/p/3.13")
@@ -65,14 +65,14 @@ def test_another_build_draws_where_ours_cannot_and_one_with_a_gil_first(lacking,
 
 
 def test_where_none_can_each_is_named_with_its_reason(lacking):
-    lacking(dict.fromkeys(("3.15.0", "3.14.2", "3.13.1"), NO_WHEEL))
+    lacking(dict.fromkeys(("3.15.0", "3.14.2", "3.13.1"), WITHOUT_WHEEL))
     reasons = r"3\.15\.0: no wheel.*3\.13\.1: no wheel.*3\.14\.2t: no wheel.*"
     with pytest.raises(CannotDrawError, match=f"{reasons}with a CPython"):
         drawing_python(print)
 
 
 def test_without_a_network_no_other_build_is_tried_and_it_is_said_how_to_draw_later(lacking, capsys):
-    asked = lacking({"3.15.0": UNREACHED})
+    asked = lacking({"3.15.0": InstallProblem(INDEX_UNREACHED, unreached=True)})
     assert python_that_draws("gilscope experiment show today") is None
     said = capsys.readouterr().err
     assert "the package index cannot be reached to install matplotlib from" in said
@@ -84,13 +84,13 @@ def test_without_a_network_no_other_build_is_tried_and_it_is_said_how_to_draw_la
 @pytest.mark.parametrize("name", FIGURES)
 def test_figure_comes_out_of_json_as_it_went_in(name):
     figure = FIGURES[name]()
-    (again,) = figure_json.load(figure_json.dump([figure]))
+    (again,) = load(dump([figure]))
     assert type(again) is type(figure)
     assert repr(again) == repr(figure)   # not ==: NaN is no NaN
 
 
 def test_json_keeps_what_is_not_finite():
-    kind = json.loads(figure_json.dump([FIGURES["lines"]()]))[0]["panels"][0]["series"][2]["y"]
+    kind = json.loads(dump([FIGURES["lines"]()]))[0]["panels"][0]["series"][2]["y"]
     assert math.isnan(kind[2])
 
 

@@ -8,7 +8,7 @@ from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.comparison import in_short
 from gilscope.toolkit.report.table import Contrast, gate, judge, rounds_to_tell
 from gilscope.toolkit.stats.sample import summarize
-from gilscope.toolkit.stats.words import Comparison
+from gilscope.toolkit.stats.verdict import Comparison
 
 CELL = Cell(workload="w", runner="threads", workers=2, build="3.14")
 TIME = summarize([1.0] * 8)
@@ -55,13 +55,13 @@ def test_rounds_that_would_tell_follow_from_the_width(comparison, rounds):
 
 @pytest.mark.parametrize(("comparison", "place"), [
     (compared(0.8, 0.78, 0.82), "past"),
-    (compared(0.94, 0.90, 0.98), "untold"),               # slower, by 2 to 11 %: nobody knows whether by 5
+    (compared(0.94, 0.90, 0.98), "undecided"),            # slower, by 2 to 11 %: nobody knows whether by 5
     (compared(0.98, 0.97, 0.99, floor=0.001), "within"),  # slower, by 3 % at most
     (compared(1.0, 0.99, 1.01), "within"),
-    (compared(1.0, 0.9, 1.1), "untold"),
-    (compared(1.0, 0.99, 1.01, floor=0.06), "untold"),
+    (compared(1.0, 0.9, 1.1), "undecided"),
+    (compared(1.0, 0.99, 1.01, floor=0.06), "undecided"),
     (compared(2.0, 1.9, 2.1, floor=0.06), "within"),      # twice as fast is not slower, whatever the floor
-    (compared(1.0, 1.0, 1.0, floor=None), "untold"),
+    (compared(1.0, 1.0, 1.0, floor=None), "undecided"),
 ])
 def test_gate_sorts_by_what_is_excluded(comparison, place):
     found = gate([contrast(comparison)], 0.05)
@@ -80,5 +80,5 @@ def test_sum_of_it_has_every_cell_once():
     contrasts = [contrast(compared(*each)) for each in (
         (2.0, 1.9, 2.1), (0.8, 0.78, 0.82), (1.0, 0.99, 1.01), (1.0, 0.9, 1.1))]
     assert in_short([*contrasts, contrast(None)]) == (
-        "4 cells compared: 1 faster, 1 slower, 1 same (within 3 %), of 1 it cannot be told. 1 not compared.")
+        "4 cells compared: 1 faster, 1 slower, 1 same (within 3 %), 1 cannot tell. 1 not compared.")
     assert in_short([contrast(None)]) == "No cell could be compared."

@@ -123,12 +123,12 @@ def test_what_failed_processes_printed_last_is_in_the_report():
     made.failures[-1:] = [replace(made.failures[-1], output="")]
     run = made.run(BUILDS)
     text = terminal.render(run_document(run))
-    assert text.count("Printed last by w, processes-fork, on 3.14 in round 0") == text.count("and why") == 1
+    assert text.count("Last output of w, processes-fork, on 3.14 in round 0") == text.count("and why") == 1
     assert "    File 'x.py'" in text
     assert "on 3.14t in round" not in text
     short = terminal.render(overview_document(run))
     assert "and why" not in short
-    assert "and what failed processes printed last" in " ".join(short.split())
+    assert "and the last output of failed processes" in " ".join(short.split())
 
 
 def test_what_failed_is_said_with_its_reason_and_many_reasons_are_counted():
@@ -152,7 +152,7 @@ def test_model_that_was_measured_nowhere_has_no_row():
 
 def test_signs_are_explained_where_they_are_used():
     text = terminal.render(overview_document(look().run(BUILDS)))
-    assert "*: nothing measured here is shown to be faster; none: no gain beyond 3 %" in text
+    assert "*: no measured model is significantly faster; none: no gain above 3 %" in text
     assert "starved" not in text
     made = look()
     made.measure(cell("processes-fork", 2), 0.8, starved=8)

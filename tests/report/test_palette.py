@@ -4,8 +4,9 @@ from itertools import combinations, pairwise
 
 import pytest
 
+from gilscope.toolkit.concurrency_models import APPEARANCES
 from gilscope.toolkit.report.figures.figure import Series
-from gilscope.toolkit.report.figures.plots.look import palette
+from gilscope.toolkit.report.figures.plots import palette
 
 # What is left of colours, of linear RGB: Machado, Oliveira & Fernandes (2009), "A Physiologically-based Model for
 # Simulation of Color Vision Deficiency", IEEE TVCG 15(6), the table of severity 1.0.
@@ -18,7 +19,7 @@ VISIONS = {
 # The edge of what one notices is 2.3 (Mahy 1994).  Closest come the green and the grey of history, 15.7 to a
 # deuteranope, who has the hollow markers to go by.
 DIFFERENT = 15
-OF_MODELS = list(dict.fromkeys(look.colour for look in palette.MODELS.values()))
+OF_MODELS = list(dict.fromkeys(look.colour for look in APPEARANCES.values()))
 PAIRS = [*combinations((*OF_MODELS, palette.HISTORY, "#FFFFFF"), 2), *combinations((*palette.SHADES, "#FFFFFF"), 2)]
 
 
@@ -50,7 +51,7 @@ def test_distances_are_those_of_the_literature():
 
 
 @pytest.mark.parametrize("colour", [
-    *(palette.MODELS[model].colour for model in ("threads", "free-threaded", "subinterpreters", "processes")),
+    *(APPEARANCES[model].colour for model in ("threads", "free-threaded", "subinterpreters", "processes")),
     *palette.SHADES, palette.HISTORY, palette.TEXT, palette.FAINT])
 def test_lines_and_texts_stand_out_from_white(colour):
     # WCAG 2.2, 1.4.11: 3 to 1 for what is drawn; these are what most figures need.
@@ -59,28 +60,35 @@ def test_lines_and_texts_stand_out_from_white(colour):
 
 
 def test_each_model_has_a_mark_of_its_own_and_lines_and_bars_that_grey_print_keeps_apart():
-    found = list(palette.MODELS.values())
+    found = [palette.model_style(model) for model in APPEARANCES]
     assert len({look.marker for look in found}) == len(found)
     assert len({look.hatch for look in found}) == len(found)
     assert len({(look.marker, str(look.dash)) for look in found}) == len(found)
 
 
 def test_a_model_looks_the_same_whatever_stands_beside_it():
-    alone = palette.looks([Series("x", (), (), model="processes")])["x"]
-    beside = palette.looks([Series(model, (), (), model=model) for model in ("asyncio", "processes-spawn", "threads")])
-    assert beside["processes-spawn"] == alone == palette.MODELS["processes"]
+    alone = palette.series_styles([Series("x", (), (), model="processes")])["x"]
+    models = ("asyncio", "processes-spawn", "threads")
+    beside = palette.series_styles([Series(model, (), (), model=model) for model in models])
+    assert beside["processes-spawn"] == alone == palette.model_style("processes")
     assert list(beside) == ["threads", "processes-spawn", "asyncio"], "the order of the table, not that of the plan"
 
 
+def test_a_model_without_a_colour_is_drawn_as_other_things_are():
+    found = palette.series_styles([Series(model, (), (), model=model) for model in ("of tomorrow", "threads")])
+    assert list(found) == ["threads", "of tomorrow"]
+    assert found["of tomorrow"] == palette.nth_style(0)
+
+
 def test_series_of_one_model_keep_its_colour_and_mark_and_differ_in_form():
-    found = [palette.model_look("threads", nth) for nth in range(6)]
-    assert {(look.colour, look.marker) for look in found} == {(palette.MODELS["threads"].colour, "o")}
+    found = [palette.model_style("threads", nth) for nth in range(6)]
+    assert {(look.colour, look.marker) for look in found} == {(APPEARANCES["threads"].colour, "o")}
     for form in ("fill", "dash", "hatch"):
         assert len({str(getattr(look, form)) for look in found}) == 6
 
 
 def test_what_is_no_model_has_no_models_colour():
-    found = [palette.nth_look(i) for i in range(24)]
+    found = [palette.nth_style(i) for i in range(24)]
     assert not {look.colour for look in found} & {*OF_MODELS}
     assert len({(look.colour, look.marker) for look in found}) == 24
     # As grey print shows them: each darker than the next, by what one sees at a glance.
@@ -91,7 +99,7 @@ def test_what_is_no_model_has_no_models_colour():
 def test_names_keep_their_looks_and_history_takes_no_colour():
     series = [Series(name, (), (), style=style) for name, style in
               (("then", "history"), ("a", "measured"), ("b", "measured"), ("earlier", "history"), ("a", "measured"))]
-    found = palette.looks(series)
+    found = palette.series_styles(series)
     assert [found[name].colour for name in ("a", "b")] == list(palette.SHADES[:2])
     assert [found[name].hollow for name in ("then", "earlier", "a")] == [True, True, False]
     assert found["then"].marker != found["earlier"].marker

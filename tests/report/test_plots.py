@@ -17,6 +17,7 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.concurrency_models import APPEARANCES
 from gilscope.toolkit.report.figures import plots
 from gilscope.toolkit.report.figures.figure import (
     Axis,
@@ -28,8 +29,8 @@ from gilscope.toolkit.report.figures.figure import (
     Series,
     TimelinePanel,
 )
+from gilscope.toolkit.report.figures.plots import palette
 from gilscope.toolkit.report.figures.plots.legend_entries import entries
-from gilscope.toolkit.report.figures.plots.look import palette
 from tests.report.figures import FIGURES
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -58,7 +59,7 @@ def sheets():
 
     def sheet(name):
         if name not in found:
-            from gilscope.toolkit.report.figures.plots.look import style
+            from gilscope.toolkit.report.figures.plots import style
             with style.settings(name):
                 composed = plots.compose(FIGURES[name]())
                 found[name] = composed, texts_of(composed)
@@ -193,7 +194,7 @@ def test_a_value_that_is_missing_is_marked_and_explained(drawn, sheets):
 
 @NEEDS
 def test_values_missing_at_one_place_stand_side_by_side():
-    from gilscope.toolkit.report.figures.plots.look import style
+    from gilscope.toolkit.report.figures.plots import style
     gone = tuple(Series(name, (1.0, 2.0), (1.0, math.nan)) for name in "abc")
     figure = FIGURES["lines"]()
     with style.settings("missing"):
@@ -206,7 +207,7 @@ def test_values_missing_at_one_place_stand_side_by_side():
 
 def boxes_of(figure):
     """Return the figure laid out, and its texts with their boxes."""
-    from gilscope.toolkit.report.figures.plots.look import style
+    from gilscope.toolkit.report.figures.plots import style
     with style.settings("boxes"):
         sheet = plots.compose(figure)
         return sheet, [(text.get_text(), text.get_window_extent(sheet.renderer())) for text in texts_of(sheet)]
@@ -235,7 +236,7 @@ def test_a_bar_of_no_height_is_seen():
     panel = CategoryPanel("", ("none", "all"), (Series("3.14", (0.0, 1.0), (0.0, 100.0)),))
     sheet, _ = boxes_of(replace(figure, panels=(panel,)))
     assert [list(line.get_ydata()) for line in sheet.axes[0].get_lines()
-            if line.get_color() == palette.nth_look(0).colour] == [[0.0, 0.0]]
+            if line.get_color() == palette.nth_style(0).colour] == [[0.0, 0.0]]
 
 
 @NEEDS
@@ -245,19 +246,19 @@ def test_what_was_published_looks_different(sheets):
     history, now = lines["Beazley 2009, Python 2.6"], lines["3.14 threads"]
     assert (history.get_color(), history.get_markerfacecolor()) == (palette.HISTORY, "white")
     assert (now.get_linestyle(), history.get_linestyle()) == ("-", "--")
-    assert now.get_markerfacecolor() == now.get_color() == palette.MODELS["threads"].colour
+    assert now.get_markerfacecolor() == now.get_color() == APPEARANCES["threads"].colour
 
 
 @NEEDS
 def test_a_series_looks_the_same_in_every_panel(sheets):
-    fourth = palette.nth_look(3)
+    fourth = palette.nth_style(3)
     for axes in sheets("log_lines")[0].axes:
         assert [line.get_color() for line in axes.get_lines() if line.get_marker() == fourth.marker] == [fourth.colour]
 
 
 @NEEDS
 def test_what_lies_beyond_the_ends_asked_for_is_shown_all_the_same():
-    from gilscope.toolkit.report.figures.plots.look import style
+    from gilscope.toolkit.report.figures.plots import style
     figure = FIGURES["lines"]()
     with style.settings("ends"):
         axes = plots.compose(replace(figure, y=replace(figure.y, lo=1.0, hi=2.0))).axes[0]
@@ -288,7 +289,7 @@ def test_dots_have_the_marks_and_whiskers_of_their_series(sheets):
     axes = sheets("log_bars")[0].axes[0]
     dots = [line for line in axes.get_lines() if line.get_linestyle() == "None" and len(line.get_xdata()) == 1]
     assert len(dots) == 7 * 3
-    assert {line.get_marker() for line in dots} == {palette.nth_look(nth).marker for nth in range(7)}
+    assert {line.get_marker() for line in dots} == {palette.nth_style(nth).marker for nth in range(7)}
     assert len({round(float(line.get_xdata()[0]), 6) for line in dots}) == 7 * 3, "side by side"
 
 

@@ -19,10 +19,10 @@ def test_bar_fits_and_keeps_its_numbers(monkeypatch, width):
     screen = StringIO()
     monkeypatch.setattr(progress, "Console", lambda stderr: Console(file=screen, force_terminal=stderr, width=width))
     with progress.ProgressReporter(print) as reporter:
-        reporter.round_begins(0, 5, 44)
-        reporter.arm_begins(CELL)
-        reporter.arm_ends(CELL, 125.0)
-        reporter.arm_begins(CELL)
+        reporter.on_round_start(0, 5, 44)
+        reporter.on_arm_start(CELL)
+        reporter.on_arm_end(CELL, 125.0)
+        reporter.on_arm_start(CELL)
         shown = Console(width=width).render_lines(reporter._bar.get_renderable())
     (line,) = ("".join(segment.text for segment in each) for each in shown)
     assert len(line) == width
@@ -48,8 +48,8 @@ def test_terminal_that_is_closed_ends_no_measuring(monkeypatch):
     monkeypatch.setattr(progress, "Console", lambda stderr: Console(file=Gone(), force_terminal=stderr, width=80))
     said = []
     with progress.ProgressReporter(said.append) as reporter:
-        reporter.round_begins(0, 5, 44)
-        reporter.arm_begins(CELL)
+        reporter.on_round_start(0, 5, 44)
+        reporter.on_arm_start(CELL)
         reporter.note("a note")
-        reporter.arm_ends(CELL, 125.0)
+        reporter.on_arm_end(CELL, 125.0)
     assert said == ["a note"]

@@ -253,11 +253,12 @@ def test_proportional_memory_is_preferred_to_resident():
     maker = RunMaker(rounds=2)
     maker.measure(cell(), 1.0, pss=60)
     memory = result_of(maker.run(("3.14",)), cell()).memory
-    assert (memory.count, memory.kind) == (60 * 1024 * 1024, "PSS")
+    assert (memory.number, memory.metric.kind) == (60 * 1024 * 1024, "PSS")
     (measured,) = maker.measurements
-    resident = replace(measured, observations=tuple(replace(o, pss_bytes=None) for o in measured.observations))
+    resident = replace(measured, observations=tuple(
+        replace(o, metrics=tuple(each for each in o.metrics if each[0] == "rss_bytes")) for o in measured.observations))
     memory = result_of(maker.run(("3.14",), measurements=(resident,)), cell()).memory
-    assert (memory.count, memory.kind) == (69 * 1024 * 1024, "RSS")
+    assert (memory.number, memory.metric.kind) == (69 * 1024 * 1024, "RSS")
 
 
 @pytest.mark.parametrize(("runner", "gil", "culprit", "note"), [

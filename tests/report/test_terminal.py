@@ -4,13 +4,13 @@ import re
 import pytest
 
 from gilscope.toolkit.model import Cell, Note
-from gilscope.toolkit.report import RENDERERS, terminal
+from gilscope.toolkit.report import terminal
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
-from gilscope.toolkit.report.layout import split_columns
 from gilscope.toolkit.report.markdown import render as render_markdown
 from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.table import ScalingFit
 from gilscope.toolkit.report.table_sentences import fit_lines
+from gilscope.toolkit.report.terminal import split_columns
 from gilscope.toolkit.report.wording import entry_text
 from gilscope.toolkit.stats.scaling import fit_scaling
 from tests.fakes import RunMaker, make_run
@@ -88,16 +88,16 @@ def test_terminal_gets_colours_and_a_pipe_none(monkeypatch):
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr("sys.stdout", Tty())
-    assert "\x1b[" in RENDERERS["terminal"](document)
-    assert "±" in RENDERERS["terminal"](document)
+    assert "\x1b[" in terminal.render_for_stdout(document)
+    assert "±" in terminal.render_for_stdout(document)
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding="utf-8"))
-    assert "\x1b[" not in RENDERERS["terminal"](document)
+    assert "\x1b[" not in terminal.render_for_stdout(document)
 
 
 @pytest.mark.parametrize(("encoding", "spread"), [("utf-8", "±3 %"), ("ascii", "+-3 %"), ("latin-1", "±3 %")])
 def test_pipe_gets_what_its_encoding_has(encoding, spread, monkeypatch):
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))
-    text = RENDERERS["terminal"](run_document(make_run()))
+    text = terminal.render_for_stdout(run_document(make_run()))
     assert spread in text
     text.encode(encoding)
 
@@ -143,7 +143,7 @@ def test_starved_cell_is_grey_on_a_terminal(monkeypatch):
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setattr("sys.stdout", Tty())
-    assert re.search(r"\x1b\[2m *\[4\.00x\]", RENDERERS["terminal"](starved_run()))
+    assert re.search(r"\x1b\[2m *\[4\.00x\]", terminal.render_for_stdout(starved_run()))
 
 
 def test_details_that_no_row_has_are_no_table():
@@ -175,7 +175,7 @@ def fit_of(times):
 
 @pytest.mark.parametrize(("times", "line"), [
     ({1: 1.0, 2: 0.5, 4: 0.25, 8: 0.125},
-     "threads on 3.14: nothing in the way of more workers is shown up to N = 8"),
+     "threads on 3.14: no limit to scaling is visible up to N = 8"),
     ({1: 1.0, 2: 1.0, 4: 1.0, 8: 1.0}, "threads on 3.14: more workers gain nothing up to N = 8"),
 ])
 def test_estimates_without_an_interval_are_not_printed(times, line):

@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from gilscope.toolkit.report.document import Duration, Entry, Gain
+from gilscope.toolkit.report.document import Duration, Entry, GainValue
 from gilscope.toolkit.report.wording import (
     ascii_text,
     between_text,
@@ -17,8 +17,8 @@ from gilscope.toolkit.report.wording import (
     ratio_text,
     spelling,
 )
-from gilscope.toolkit.stats.scaling import Estimate
-from gilscope.toolkit.stats.words import Comparison
+from gilscope.toolkit.stats.scaling import FittedValue
+from gilscope.toolkit.stats.verdict import Comparison
 
 
 def comparison(ratio, lo, hi, floor=0.013, words=None):
@@ -59,17 +59,17 @@ def test_inflation_is_short(compared, text):
 
 
 @pytest.mark.parametrize(("gain", "text"), [
-    (Gain(comparison(1.88, 1.86, 1.9), best=True), "1.88x*"),
-    (Gain(comparison(1.31, 1.19, 1.43), workers=4), "1.31x ±9 % N=4"),
-    (Gain(comparison(0.5, 0.49, 0.51)), "0.50x"),
-    (Gain(comparison(1.0, 0.99, 1.01)), "none"),
-    (Gain(comparison(0.98, 0.975, 0.985)), "none"),           # slower by less than anybody moves code for
-    (Gain(comparison(0.9, 0.8, 1.01)), "none"),               # may lose, does not gain
-    (Gain(comparison(1.4, 0.9, 2.2)), "0.9-2.2x?"),
-    (Gain(comparison(1.02, 0.96, 1.08), best=True), "0.96-1.08x?*"),
-    (Gain(comparison(1.4, 0.0, math.inf, floor=None)), "?"),  # one process tells nothing
-    (Gain(comparison(1.4, 0.01, 1e9, floor=None)), "?"),      # nor do two that differ
-    (Gain(comparison(1.3, 1.25, 1.35, floor=None)), "1.25-1.35x?"),
+    (GainValue(comparison(1.88, 1.86, 1.9), best=True), "1.88x*"),
+    (GainValue(comparison(1.31, 1.19, 1.43), workers=4), "1.31x ±9 % N=4"),
+    (GainValue(comparison(0.5, 0.49, 0.51)), "0.50x"),
+    (GainValue(comparison(1.0, 0.99, 1.01)), "none"),
+    (GainValue(comparison(0.98, 0.975, 0.985)), "none"),           # slower by less than anybody moves code for
+    (GainValue(comparison(0.9, 0.8, 1.01)), "none"),               # may lose, does not gain
+    (GainValue(comparison(1.4, 0.9, 2.2)), "0.9-2.2x?"),
+    (GainValue(comparison(1.02, 0.96, 1.08), best=True), "0.96-1.08x?*"),
+    (GainValue(comparison(1.4, 0.0, math.inf, floor=None)), "?"),  # one process tells nothing
+    (GainValue(comparison(1.4, 0.01, 1e9, floor=None)), "?"),      # nor do two that differ
+    (GainValue(comparison(1.3, 1.25, 1.35, floor=None)), "1.25-1.35x?"),
 ])
 def test_gain_is_short_and_claims_what_is_shown(gain, text):
     assert gain_text(gain) == text
@@ -95,11 +95,11 @@ def test_share_that_rounds_to_nothing_is_not_nothing(share, text):
 
 
 def test_estimate_has_two_digits():
-    assert estimate_text(Estimate(value=0.0304, lo=0.00199, hi=0.997)) == "3 % [0.2, 100]"
+    assert estimate_text(FittedValue(value=0.0304, lo=0.00199, hi=0.997)) == "3 % [0.2, 100]"
 
 
 def test_interval_is_written_in_as_many_digits_as_show_that_it_has_two_ends():
-    assert estimate_text(Estimate(value=0.998, lo=0.9961, hi=1.0)) == "99.8 % [99.6, 100]"
+    assert estimate_text(FittedValue(value=0.998, lo=0.9961, hi=1.0)) == "99.8 % [99.6, 100]"
 
 
 def test_duration_without_a_spread_has_none():

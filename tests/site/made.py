@@ -5,8 +5,8 @@ import shutil
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
-from gilscope.toolkit.site.look import load_look
-from gilscope.toolkit.site.page import Pages
+from gilscope.toolkit.site.page import TemplatePages
+from gilscope.toolkit.site.style import load_assets
 from tests.conformance.builds import ROOT
 
 EXAMPLE = ROOT / "results" / "example"
@@ -48,8 +48,8 @@ class Tags(HTMLParser):
 
 def rendered(template, values):
     """Return a page that stands alone."""
-    look = load_look()
-    return Pages(look.style, look.script).render(template, json.loads(json.dumps(values)))
+    look = load_assets()
+    return TemplatePages(look.style, look.script).render(template, json.loads(json.dumps(values)))
 
 
 def pages_of(folder):

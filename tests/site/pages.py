@@ -3,13 +3,13 @@
 from dataclasses import replace
 
 from gilscope.toolkit.commands.gil.report import document as gil_document
-from gilscope.toolkit.evaluate.report import doctor, screen
-from gilscope.toolkit.evaluate.report.json_ import plain as evaluation_values
+from gilscope.toolkit.evaluate.views import doctor, screen
+from gilscope.toolkit.evaluate.views.json_document import plain as evaluation_values
 from gilscope.toolkit.gil.diagnosis import diagnose, values
 from gilscope.toolkit.gil.recorder import Recording
 from gilscope.toolkit.race.report import json_
-from gilscope.toolkit.site.page import Pages
-from gilscope.toolkit.site.single.page import public, single_look
+from gilscope.toolkit.site.page import TemplatePages
+from gilscope.toolkit.site.single.page import public, single_assets
 from gilscope.toolkit.site.single.races import race_values
 from gilscope.toolkit.site.single.verdicts import build_cards, conclusion_cards, verdict_values
 from gilscope.toolkit.site.single.waits import wait_values
@@ -34,8 +34,8 @@ class Account:
         self.balance += amount
         return self.balance
 """
-LOOK = single_look()
-RENDERED = Pages(LOOK.style, LOOK.script)
+LOOK = single_assets()
+RENDERED = TemplatePages(LOOK.style, LOOK.script)
 
 
 def render(template, values, root=ROOT):

@@ -5,7 +5,7 @@ import argparse
 import pytest
 
 from gilscope.toolkit.cli import main
-from gilscope.toolkit.commands.options.addresses import web_address
+from gilscope.toolkit.commands.site import web_address
 
 pytestmark = pytest.mark.newest
 
@@ -25,7 +25,7 @@ def test_address_holds_in_markdown(text, address):
     ("javascript:alert(1)", "does not begin with http"), ("example.org/x", "does not begin with http"),
     ("", "does not begin with http"), ("https://", "names no host"), ("https:///x", "names no host"),
     ("https://me@host/x", "names no host"), ("https://a)b/", "names no host"),
-    ("https://me.github.io/a b/?x=1)", "after a '\\?'"), ("https://me.github.io/#x", "after a '\\?'"),
+    ("https://me.github.io/a b/?x=1)", "has a '\\?' or '#'"), ("https://me.github.io/#x", "has a '\\?' or '#'"),
     ("https://[x/", "is no address"),
 ])
 def test_what_is_no_address_is_said(text, said):

@@ -9,15 +9,14 @@ from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.report.table.recommendation import Open
-from gilscope.toolkit.site.badge import badge_values
-from gilscope.toolkit.site.link_preview import site_figure
+from gilscope.toolkit.report.table.recommendation import OpenCell
+from gilscope.toolkit.site.link_preview import badge_values, site_figure
 from gilscope.toolkit.site.page_values import page_values
 from gilscope.toolkit.site.pages.compare import compare_run, compare_values, source_of
 from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values
 from gilscope.toolkit.site.pages.home import home_values
 from gilscope.toolkit.site.pages.machines import machines_values
-from gilscope.toolkit.site.sources import Known, Planned
+from gilscope.toolkit.site.sources import LoadedRun, PlannedRun
 from tests.fakes import make_run
 from tests.site.made import KINDS, Tags, rendered
 from tests.site.test_run_page import ATTACKS, attacked
@@ -30,8 +29,8 @@ CITATION = {"text": "", "bibtex": ""}
 def known(run, host, number):
     public = without_traces(dataclasses.replace(run, started=f"2026-11-1{number}T12:00:00+00:00"))
     ratios = Ratios(Index(public))
-    return Known(planned=Planned(id=f"run{number}", host=host, path=None, is_experiment=False),
-                 run=dataclasses.replace(public, measurements=()), tables=build_tables(public, ratios)), ratios
+    return LoadedRun(planned=PlannedRun(id=f"run{number}", host=host, path=None, is_experiment=False),
+                     run=dataclasses.replace(public, measurements=()), tables=build_tables(public, ratios)), ratios
 
 
 def all_pages(text):
@@ -101,12 +100,13 @@ def test_older_runs_that_disagree_are_told_first(runs):
         dataclasses.replace(row, results=tuple(map(turned, row.results))) for row in table.rows))
         for table in second.tables))
     said = {each.id: [] for each in runs}
-    assert not any("disagree" in each["text"] for each in home_values(runs, said, KINDS, 0, follow(runs))["warnings"])
+    warnings = home_values(runs, said, KINDS, 0, follow(runs))["warnings"]
+    assert not any("differ significantly" in each["text"] for each in warnings)
     several = [first, slower]
     (found,) = [each for each in home_values(several, said, KINDS, 0, follow(several))["warnings"]
-                if "disagree" in each["text"]]
+                if "differ significantly" in each["text"]]
     # On 3.14 that is 2 and 4 workers of primes (8 are starved, 1 is equal) and 1 and 2 of sleep, if they are clear.
-    assert found["text"].startswith("here: runs disagree in ")
+    assert found["text"].startswith("here: runs differ significantly in ")
     assert "subinterpreters, N = " in found["text"]
     assert "since 2026-11-12" in found["text"]
     assert found["link"] == "history.html"
@@ -145,7 +145,7 @@ def advised(of, **changes):
     (["failed"], "not known (failed)"), ([], "nothing was compared")])
 def test_first_page_says_of_what_is_open_that_it_is_not_known(runs, whys, said):
     cell = runs[1].tables[0].rows[0].results[0].cell
-    only = advised(runs[1], closest=None, shown=(), open=tuple(Open(cell=cell, why=why) for why in whys))
+    only = advised(runs[1], closest=None, shown=(), open=tuple(OpenCell(cell=cell, why=why) for why in whys))
     (host,) = home_values([only], {only.id: []}, KINDS)["hosts"]
     assert {place["answer"] for row in host["rows"] for place in row["places"]
             if "baseline" not in place["answer"] and ":" not in place["answer"]} == {said}
@@ -154,7 +154,7 @@ def test_first_page_says_of_what_is_open_that_it_is_not_known(runs, whys, said):
 def test_first_page_of_a_run_says_the_kinds_that_are_missing(runs):
     missing = home_values(runs, {each.id: [] for each in runs}, {**KINDS, "shared_list": "contention"})["missing"]
     assert "Work of the kind native, mixed and contention: " in " ".join(missing)
-    assert "How 3.12, 3.13t, 3.15 and 3.15t do" in " ".join(missing)
+    assert "The results of 3.12, 3.13t, 3.15 and 3.15t: " in " ".join(missing)
 
 
 def test_first_page_tells_a_stranger_how_to_ask_about_other_work_and_his_own(runs):
@@ -165,14 +165,14 @@ def test_first_page_tells_a_stranger_how_to_ask_about_other_work_and_his_own(run
 
 
 @pytest.mark.parametrize(("cores", "said"), [
-    (8, "the machines here have at most 8 cores. `gilscope run --workers 1,2,4,8,16` on a larger one says it."),
-    (64, "`gilscope run --workers 1,2,4,8,16` says it."),
+    (8, "the machines here have at most 8 cores. `gilscope run --workers 1,2,4,8,16` on a larger one measures it."),
+    (64, "`gilscope run --workers 1,2,4,8,16` measures it."),
 ])
 def test_first_page_says_which_numbers_of_workers_are_missing_however_many_were_measured(runs, cores, said):
     several = [dataclasses.replace(each, run=dataclasses.replace(each.run, machine=dataclasses.replace(
         each.run.machine, cores=cores))) for each in runs]
     first, *_ = home_values(several, {each.id: [] for each in runs}, KINDS)["missing"]
-    assert first == f"What more than 8 workers bring: {said}"
+    assert first == f"The gain of more than 8 workers: {said}"
 
 
 def test_first_page_counts_ones_own_function_as_work_of_its_kind(runs):

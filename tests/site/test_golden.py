@@ -15,7 +15,7 @@ from gilscope.toolkit.site.pages.history import follow, history_values, workload
 from gilscope.toolkit.site.pages.home import home_values
 from gilscope.toolkit.site.pages.machines import machines_values
 from gilscope.toolkit.site.pages.run import run_page
-from gilscope.toolkit.site.sources import Known, Planned
+from gilscope.toolkit.site.sources import LoadedRun, PlannedRun
 from tests.fakes import RunMaker
 from tests.report.test_golden import check
 from tests.site.made import KINDS
@@ -42,8 +42,8 @@ def small(number, gain):
     run = without_traces(maker.run(("3.14", "3.14t"), label=f"run{number}",
                                    started=f"2026-11-1{number}T12:00:00+00:00"))
     ratios = Ratios(Index(run))
-    known = Known(planned=Planned(id=f"run{number}", host="here", path=None, is_experiment=False),
-                  run=dataclasses.replace(run, measurements=()), tables=build_tables(run, ratios))
+    known = LoadedRun(planned=PlannedRun(id=f"run{number}", host="here", path=None, is_experiment=False),
+                      run=dataclasses.replace(run, measurements=()), tables=build_tables(run, ratios))
     return run, known, ratios
 
 

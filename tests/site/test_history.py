@@ -9,8 +9,8 @@ from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.site.page_values import page_values
 from gilscope.toolkit.site.pages.history import COST, clear_of, follow, history_values, marked, workload_values
 from gilscope.toolkit.site.pages.machines import machines_values
-from gilscope.toolkit.site.sources import Known, Planned
-from gilscope.toolkit.stats.words import Comparison
+from gilscope.toolkit.site.sources import LoadedRun, PlannedRun
+from gilscope.toolkit.stats.verdict import Comparison
 from tests.fakes import make_run
 from tests.site.made import KINDS, Tags, rendered
 
@@ -69,8 +69,8 @@ def test_result_that_allows_no_word_changes_nothing():
 def known(number, host="here", **changed):
     run = dataclasses.replace(without_traces(make_run(seed=number)), started=f"2026-11-{10 + number}T12:00:00+00:00",
                               label=f"run{number}", **changed)
-    return Known(planned=Planned(id=f"{host}-{number}", host=host, path=None, is_experiment=False),
-                 run=dataclasses.replace(run, measurements=()), tables=build_tables(run))
+    return LoadedRun(planned=PlannedRun(id=f"{host}-{number}", host=host, path=None, is_experiment=False),
+                     run=dataclasses.replace(run, measurements=()), tables=build_tables(run))
 
 
 @pytest.fixture(scope="module")
@@ -82,7 +82,7 @@ def test_ratios_of_each_machine_are_followed_by_themselves(runs):
     series = follow(runs)
     of = [each for each in series if (each.model, each.workers, each.build) == ("subinterpreters", 2, "3.14")
           and each.group[0] == "primes"]
-    assert [(each.host, [result.known.run.label for result in each.results]) for each in of] == [
+    assert [(each.host, [result.loaded.run.label for result in each.results]) for each in of] == [
         ("here", ["run1", "run2"]), ("there", ["run3"])]
 
 
@@ -163,8 +163,8 @@ def test_verdict_is_counted_over_machines(runs):
     assert rows["primes, steady", "3.14t", "free-threaded", 8]["said"] == "faster on 2 of 2"
     assert set(rows["primes, steady", "3.14t", "free-threaded", 8]["places"]) == {"here", "there"}
     told = [row for row in rows.values() if row["told"]]
-    assert values["sentence"] == (f"{len(told)} verdicts are told on more than one of 2 machines: {len(told)} hold on "
-                                  "each that tells, 0 change between them.")
+    assert values["sentence"] == (f"{len(told)} cells are decided on more than one of 2 machines: {len(told)} agree on "
+                                  "all of them, 0 change between them.")
 
 
 def test_machine_without_a_number_says_why(runs):
@@ -197,4 +197,4 @@ def test_verdict_that_changes_comes_first(runs):
 
 
 def test_one_machine_shows_nothing_of_others(runs):
-    assert machines_values(runs[:1], KINDS)["sentence"].startswith("Everything here is of one machine")
+    assert machines_values(runs[:1], KINDS)["sentence"].startswith("All results are from one machine")

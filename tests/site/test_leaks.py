@@ -6,8 +6,8 @@ import shutil
 import pytest
 
 from gilscope.toolkit.cli import main
-from gilscope.toolkit.redaction import PUBLIC, Private
-from gilscope.toolkit.site.leaks import site_leaks
+from gilscope.toolkit.redaction import PUBLIC, PrivateNames
+from gilscope.toolkit.site.making import site_leaks
 from tests.site.made import EXAMPLE
 
 pytestmark = pytest.mark.newest
@@ -60,7 +60,7 @@ def test_check_lists_what_would_go_out_and_keeps_nothing(results, tmp_path, caps
     assert any(line.startswith("the name of the user, 'Annabel'") and "run.json: " in line for line in lines)
     assert [each.name for each in tmp_path.iterdir()] == ["results"]
     assert main(["site", str(EXAMPLE / "second-worker"), "--check"]) == 0
-    assert capsys.readouterr().out == "nothing private would go out\n"
+    assert capsys.readouterr().out == "nothing private would be published\n"
 
 
 def test_check_names_a_damaged_run_as_out_does(tmp_path, capsys):
@@ -72,7 +72,7 @@ def test_check_names_a_damaged_run_as_out_does(tmp_path, capsys):
         assert main(["site", str(tmp_path / "in"), *asked]) == 2
         told = capsys.readouterr()
         said.append(next(line for line in told.err.splitlines() if "bad" in line))
-        assert "nothing private would go out\n" not in told.out
+        assert "nothing private would be published\n" not in told.out
     assert said[0] == said[1]
 
 
@@ -80,5 +80,5 @@ def test_every_kind_of_file_is_looked_through(tmp_path):
     for name in ("a.html", "b.svg", "data/c.json", "data/d.js", "assets/ours.js"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
         (tmp_path / name).write_text('"/home/ann/x"')
-    assert [leak.where.partition(":")[0] for leak in site_leaks(tmp_path, Private())] == [
+    assert [leak.where.partition(":")[0] for leak in site_leaks(tmp_path, PrivateNames())] == [
         "a.html", "b.svg", "data/c.json", "data/d.js"]

@@ -9,7 +9,7 @@ import pytest
 from gilscope.toolkit.cli import main
 from gilscope.toolkit.commands.site import _about
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.site.making import MARKER, Asked, make_site
+from gilscope.toolkit.site.making import MARKER, SiteRequest, make_site
 from gilscope.toolkit.site.sources import find_sources
 from tests.site.made import EXAMPLE, KINDS, broken_links, copied_run, pages_of
 
@@ -17,8 +17,8 @@ pytestmark = pytest.mark.newest
 
 
 def made(out, *results, **changes):
-    return make_site(Asked(sources=find_sources([str(each) for each in results]), title="Results", kinds=KINDS,
-                           tell=_about, python=sys.executable, **changes), out)
+    return make_site(SiteRequest(sources=find_sources([str(each) for each in results]), title="Results", kinds=KINDS,
+                                 describe=_about, python=sys.executable, **changes), out)
 
 
 @pytest.fixture(scope="module")
@@ -88,8 +88,8 @@ def test_badge_says_what_free_threads_gain(site):
 
 def test_home_says_what_was_not_measured(site):
     text = pages_of(site)["index.html"].text
-    assert "What more than 2 workers bring: the machines here have at most 2 cores." in text
-    assert "How 3.12, 3.13, 3.13t, 3.15 and 3.15t do" in text
+    assert "The gain of more than 2 workers: the machines here have at most 2 cores." in text
+    assert "The results of 3.12, 3.13, 3.13t, 3.15 and 3.15t: " in text
 
 
 def test_site_is_made_again_in_its_place_and_what_others_put_there_stays(tmp_path):
@@ -111,7 +111,7 @@ def test_first_page_is_opened_or_it_is_said_that_there_is_no_browser(tmp_path, m
     home = tmp_path / "site" / "index.html"
     assert main(["site", str(EXAMPLE / "own-function"), "--out", str(home.parent), "--open"]) == 0
     assert asked == [home.as_uri()]
-    assert ("no browser is found here" in capsys.readouterr().err) is not there
+    assert ("found no browser" in capsys.readouterr().err) is not there
 
 
 @pytest.mark.parametrize("content", [None, "{}", "[", '{"schema": "other/1", "files": []}'])

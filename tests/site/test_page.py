@@ -7,19 +7,19 @@ import sys
 
 import pytest
 
+from gilscope.toolkit.concurrency_models import APPEARANCES
 from gilscope.toolkit.report.document import Banner, Column, Document, Entry, Heading, Lines, Table
-from gilscope.toolkit.report.figures.plots.look.palette import MODELS
-from gilscope.toolkit.site.look import CONTRAST, NIGHT, by_night, contrast, load_look, model_class
-from gilscope.toolkit.site.page import PAUSE, Pages, kept, policy
+from gilscope.toolkit.site.page import PAUSE, TemplatePages, kept, policy
 from gilscope.toolkit.site.page_values import document_values, page_values
 from gilscope.toolkit.site.pages.run import run_page
-from gilscope.toolkit.site.renderer_process import CannotRenderError, Renderer
+from gilscope.toolkit.site.renderer_process import CannotRenderError, PageRenderer
+from gilscope.toolkit.site.style import CONTRAST, NIGHT, by_night, contrast, load_assets, model_class
 from tests.fakes import make_run
 from tests.site.made import KINDS, Tags
 
 pytestmark = pytest.mark.newest
 HOSTILE = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
-LOOK = load_look()
+LOOK = load_assets()
 
 
 def values(document, title="t"):
@@ -33,7 +33,7 @@ def document(text):
 
 
 def test_every_text_of_a_document_is_escaped():
-    page = Pages(LOOK.style, LOOK.script).render("document.html", values(document(HOSTILE), title=HOSTILE))
+    page = TemplatePages(LOOK.style, LOOK.script).render("document.html", values(document(HOSTILE), title=HOSTILE))
     found = Tags(page)
     assert len(found.named("script")) == 1, "our own"
     assert not found.named("img")
@@ -42,7 +42,7 @@ def test_every_text_of_a_document_is_escaped():
 
 
 def test_page_allows_its_own_style_and_script_alone():
-    page = Pages(LOOK.style, LOOK.script).render("document.html", values(document("x")))
+    page = TemplatePages(LOOK.style, LOOK.script).render("document.html", values(document("x")))
     allowed = next(each["content"] for each in Tags(page).named("meta") if "http-equiv" in each)
     for name in ("style", "script"):
         text = re.search(f"<{name}>(.*?)</{name}>", page, re.DOTALL)[1]
@@ -55,7 +55,7 @@ def test_page_allows_its_own_style_and_script_alone():
 def test_long_page_has_scripts_that_let_the_browser_look_up(linked):
     values = run_page(make_run(), KINDS)
     values["workloads"] = [each | {"id": f"w{i}"} for i, each in enumerate(values["workloads"] * 6)]
-    page = Pages(LOOK.style, LOOK.script, linked).render("run.html", values)
+    page = TemplatePages(LOOK.style, LOOK.script, linked).render("run.html", values)
     assert page.count(f"<script>{PAUSE}</script>") == 3, "after each fourth of twelve workloads"
     allowed = next(each["content"] for each in Tags(page).named("meta") if "http-equiv" in each)
     digest = base64.b64encode(hashlib.sha256(PAUSE.encode()).digest()).decode()
@@ -63,7 +63,7 @@ def test_long_page_has_scripts_that_let_the_browser_look_up(linked):
 
 
 def test_linked_page_finds_style_and_script_beside_it():
-    page = Pages(LOOK.style, LOOK.script, LOOK.files).render("document.html", values(document("x")))
+    page = TemplatePages(LOOK.style, LOOK.script, LOOK.files).render("document.html", values(document("x")))
     found = Tags(page)
     assert [each["href"] for each in found.named("link")] == ["assets/site.css"]
     assert [each["src"] for each in found.named("script")] == ["assets/site.js"]
@@ -71,39 +71,39 @@ def test_linked_page_finds_style_and_script_beside_it():
 
 
 def test_process_renders_what_the_templates_do():
-    with Renderer(sys.executable, LOOK) as renderer:
+    with PageRenderer(sys.executable, LOOK) as renderer:
         pages = [renderer.page("document.html", values(document(text))) for text in ("one", "two")]
-    ours = Pages(LOOK.style, LOOK.script)
+    ours = TemplatePages(LOOK.style, LOOK.script)
     assert pages == [ours.render("document.html", values(document(text))) for text in ("one", "two")]
 
 
 def test_template_that_fails_is_an_error():
-    with Renderer(sys.executable, LOOK) as renderer, pytest.raises(CannotRenderError, match="nosuch"):
+    with PageRenderer(sys.executable, LOOK) as renderer, pytest.raises(CannotRenderError, match="nosuch"):
         renderer.page("nosuch.html", {})
 
 
 def test_missing_value_is_an_error():
-    with Renderer(sys.executable, LOOK) as renderer, pytest.raises(CannotRenderError, match="document"):
+    with PageRenderer(sys.executable, LOOK) as renderer, pytest.raises(CannotRenderError, match="document"):
         renderer.page("document.html", {key: value for key, value in values(document("")).items() if key != "document"})
 
 
 def test_models_have_the_colours_of_the_figures():
-    for name, look in MODELS.items():
+    for name, look in APPEARANCES.items():
         assert f".{model_class(name)}{{--m:{look.colour}}}" in LOOK.style
     assert model_class("processes-spawn") == model_class("processes")
     assert model_class("a model of tomorrow") == "m-other"
 
 
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("model", APPEARANCES)
 def test_each_colour_is_seen_by_night(model):
-    assert contrast(by_night(MODELS[model].colour), NIGHT) >= CONTRAST
+    assert contrast(by_night(APPEARANCES[model].colour), NIGHT) >= CONTRAST
 
 
 def test_no_line_ends_within_a_day_or_a_share():
     assert str(kept("on 2026-11-22 10:31, <b>6.5 % off")) == (
         'on <span class="kept">2026-11-22 10:31</span>, &lt;b&gt;<span class="kept">6.5 %</span> off')
     assert ".kept{white-space:nowrap}" in LOOK.style
-    page = Pages(LOOK.style, LOOK.script).render("document.html", values(document("2026-11-22")))
+    page = TemplatePages(LOOK.style, LOOK.script).render("document.html", values(document("2026-11-22")))
     assert page.count('<span class="kept">2026-11-22</span>') == 5   # the banner, the list, two cells, the footnote
 
 

@@ -9,10 +9,10 @@ from gilscope.toolkit import cli
 from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.race.report import json_
-from gilscope.toolkit.race.report.model import Race, RaceReport, Shared
-from gilscope.toolkit.race.verdicts import LOST
-from gilscope.toolkit.redaction import PUBLIC, Private
-from gilscope.toolkit.report.document import Document, Heading, Picture, Verdict
+from gilscope.toolkit.race.report.model import Race, RaceReport, SharedVariable
+from gilscope.toolkit.race.site import RaceKind
+from gilscope.toolkit.redaction import PUBLIC, PrivateNames
+from gilscope.toolkit.report.document import Document, Heading, Picture, VerdictWord
 from gilscope.toolkit.site.single.page import SinglePage
 from gilscope.toolkit.site.single.races import race_values
 from gilscope.toolkit.site.single.verdicts import verdict_values
@@ -25,7 +25,7 @@ from tests.site.pages import PAGES, doctor_page, evaluate_page, gil_page, race_p
 
 pytestmark = [pytest.mark.newest]
 
-CLOSED = {(Verdict, "word"): "faster", (Race, "kind"): LOST}   # one of a few words, which are ours
+CLOSED = {(VerdictWord, "word"): "faster", (Race, "kind"): RaceKind.LOST_UPDATE}   # one of a few words, which are ours
 IN_HTML = {
     "an attribute's end": '" onmouseover=alert(1) x="', "another end": "' autofocus onfocus='alert(1)",
     "ends of all": "</title></style></script></textarea></svg><script>alert(1)</script>",
@@ -84,7 +84,7 @@ def test_page_is_complete_and_small(name):
     assert not re.search(r"""\s(?:src|href)="(?!#|data:)""", page), "all of it is within"
     assert not re.search(r"""\s(?:style|on\w+)=""", page), "the policy forbids them"
     assert len(page) <= 500_000
-    assert not list(Private().page_leaks(page))
+    assert not list(PrivateNames().page_leaks(page))
 
 
 def test_race_shows_both_accesses_in_their_source():
@@ -112,7 +112,8 @@ def test_race_shows_code_as_code():
 
 def test_race_shows_what_threads_share():
     place = make_access().place
-    share = Shared(base="Pool.jobs", write=place, verb="append", other=replace(place, line=9), other_verb="read")
+    share = SharedVariable(
+        base="Pool.jobs", write=place, verb="append", other=replace(place, line=9), other_verb="read")
     text = Structure(race_page(make_report(shared=(share,)))).text
     assert "Pool.jobs: append at bank.py:14 in Account.deposit, read at bank.py:9" in text
 

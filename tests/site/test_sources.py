@@ -40,10 +40,11 @@ def test_hosts_of_a_fleet_are_machines_of_their_own_however_alike_they_are(tmp_p
 
 @pytest.mark.parametrize(("text", "said"), [
     ("nowhere", "there is no folder and no run 'nowhere'"), ("=results", "has no name before '='"),
-    ("laptop=nowhere", "there is no folder and no run 'nowhere'"),
+    ("laptop=nowhere", "there is no folder and no run 'nowhere'"), ("fleet.json", "fleet.json is a file: name"),
 ])
 def test_what_is_not_there_is_said(text, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "fleet.json").write_text("{}")
     with pytest.raises(ToolkitError, match=said):
         find_sources([text])
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gilscope.toolkit.stats.estimators import hodges_lehmann, huber, settle, trimmed_mean
+from gilscope.toolkit.stats.estimators import hodges_lehmann, huber, huber_fit, trimmed_mean
 
 NUMBERS = st.lists(st.floats(-10, 10), min_size=1, max_size=12)
 
@@ -65,7 +65,7 @@ def test_pulls_at_the_estimate_cancel(values, cutoff):
 @given(values=NUMBERS, cutoff=st.floats(0.01, 5))
 def test_settled_estimate_says_which_values_are_within_the_cut_off(values, cutoff):
     ordered = sorted(values)
-    center, first, last = settle(ordered, cutoff)
+    center, first, last = huber_fit(ordered, cutoff)
     assert center == huber(values, cutoff)
     assert ordered[first:last] == [value for value in ordered if center - cutoff <= value <= center + cutoff]
 

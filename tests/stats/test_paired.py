@@ -3,7 +3,7 @@ from math import exp
 
 import pytest
 
-from gilscope.toolkit.stats.paired import FEW, UNCHECKED, Together
+from gilscope.toolkit.stats.paired import FEW, UNCHECKED, PairedArms
 from tests.stats.matrix import KINDS, group
 from tests.stats.synthetic import pairs
 
@@ -14,19 +14,19 @@ def seconds(logs):
 
 def test_only_rounds_that_both_have_count():
     # round 4 only in the one, round 9 only in the other
-    together = Together({"a": {0: 2.0, 1: 4.0, 2: 3.0, 4: 9.0}, "b": {0: 1.0, 1: 2.0, 2: 1.5, 9: 1.0}})
+    together = PairedArms({"a": {0: 2.0, 1: 4.0, 2: 3.0, 4: 9.0}, "b": {0: 1.0, 1: 2.0, 2: 1.5, 9: 1.0}})
     result = together.compare("a", "b")
     assert (result.ratio, result.rounds) == (pytest.approx(2.0), 3)
 
 
 def test_arms_that_share_too_few_rounds_are_not_compared():
-    together = Together({"a": {0: 2.0, 1: 4.0}, "b": {0: 1.0, 1: 2.0}, "c": {5: 1.0}})
+    together = PairedArms({"a": {0: 2.0, 1: 4.0}, "b": {0: 1.0, 1: 2.0}, "c": {5: 1.0}})
     assert together.compare("a", "b") is None
     assert together.compare("a", "c") is None
 
 
 def test_what_takes_no_time_has_no_ratio():
-    assert Together({"a": dict.fromkeys(range(6), 1.0), "b": dict.fromkeys(range(6), 0.0)}).compare("a", "b") is None
+    assert PairedArms({"a": dict.fromkeys(range(6), 1.0), "b": dict.fromkeys(range(6), 0.0)}).compare("a", "b") is None
 
 
 @pytest.mark.newest
@@ -34,12 +34,12 @@ def test_what_takes_no_time_has_no_ratio():
 @pytest.mark.parametrize("rounds", [6, 12])
 @pytest.mark.sample(2)
 def test_two_arms_alone_have_intervals_that_hold(kind, rounds):
-    found = [Together({"a": a, "b": b}).compare("a", "b") for a, b in pairs(1, kind, rounds, 1.03, 80)]
+    found = [PairedArms({"a": a, "b": b}).compare("a", "b") for a, b in pairs(1, kind, rounds, 1.03, 80)]
     assert sum(each.lo <= 1.03 <= each.hi for each in found) / 80 >= 0.88   # the deviation of 80 is 0.024
 
 
 def test_true_three_percent_is_found():
-    found = [Together({"a": a, "b": b}).compare("a", "b").verdict() for a, b in pairs(4, "gauss", 20, 1.03, 30)]
+    found = [PairedArms({"a": a, "b": b}).compare("a", "b").verdict() for a, b in pairs(4, "gauss", 20, 1.03, 30)]
     assert found.count("faster") >= 28   # 19 of 20, the project's promise
     assert "slower" not in found
 
@@ -48,7 +48,8 @@ def test_true_three_percent_is_found():
 def test_blocks_instead_of_rounds_would_be_called_different():
     # The same arms, paired with another minute of the machine: what the pairing is for.
     arms = [a for a, _ in pairs(3, "gauss", 20, 1.0, 200)]
-    wrong = [Together({"a": a, "b": b}).compare("a", "b").verdict() for a, b in zip(arms[::2], arms[1::2], strict=True)]
+    wrong = [PairedArms({"a": a, "b": b}).compare("a", "b").verdict()
+             for a, b in zip(arms[::2], arms[1::2], strict=True)]
     assert len(wrong) - wrong.count("same") > 8
 
 
@@ -58,7 +59,7 @@ def test_few_arms_of_few_rounds_are_hardly_ever_called_different(kind):
     draw = random.Random(kind)
     false = 0
     for _ in range(15):
-        together = Together(seconds(group(draw, kind, 5, [0.0] * 5)))
+        together = PairedArms(seconds(group(draw, kind, 5, [0.0] * 5)))
         false += any(together.compare(0, arm).verdict() != "same" for arm in range(1, 5))
     assert false <= 4   # of 15 tables, 5 % of which would be 0.75
 
@@ -67,7 +68,7 @@ def test_twin_that_is_off_is_the_floor():
     machine = {r: 1 + r / 10 for r in range(6)}
     arms = {"base": machine, "twin": {r: 1.3 * each for r, each in machine.items()},
             "other": {r: each / 1.2 for r, each in machine.items()}}
-    checked, unchecked = Together(arms, [("base", "twin")]), Together(arms)
+    checked, unchecked = PairedArms(arms, [("base", "twin")]), PairedArms(arms)
     assert checked.compare("base", "other").floor >= 0.3
     assert checked.compare("base", "other").verdict() == "same"
     assert unchecked.compare("base", "other").verdict() == "faster"

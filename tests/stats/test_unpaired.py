@@ -5,14 +5,14 @@ import pytest
 
 from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import pool_noise
-from gilscope.toolkit.stats.unpaired import Apart, level
+from gilscope.toolkit.stats.unpaired import UnpairedRatio, run_level
 from tests.stats.matrix import KINDS, two_runs
 
 
 def apart(runs, arm=0):
     noises = [pool_noise({0: logs}, draws=0)[0] for logs in runs]
-    before, after = (level(logs, noise, arm) for logs, noise in zip(runs, noises, strict=True))
-    return Apart(before=before, after=after)
+    before, after = (run_level(logs, noise, arm) for logs, noise in zip(runs, noises, strict=True))
+    return UnpairedRatio(before=before, after=after)
 
 
 def logs(*arms):

@@ -59,13 +59,13 @@ def test_a_host_has_a_run_of_its_own_in_the_folder_of_the_fleet(folder):
     ({"format": "gilscope run"}, "not a gilscope fleet: its format is 'gilscope run'"),
     ({"version": 2}, "has version 2, this gilscope reads 1"),
     ({"hosts": []}, "hosts has 0 entries"),
-    ({"hosts": {"host-1": "finished"}}, "the fleet.hosts is {'host-1': 'finished'}, not a list"),
-    ({"hosts": [{"name": "host-1", "state": "asleep"}]}, "entry of hosts.state is 'asleep', not running or finished"),
-    ({"hosts": [{"name": "host-1"}]}, "an entry of hosts lacks state"),
+    ({"hosts": {"host-1": "finished"}}, "hosts is {'host-1': 'finished'}, not a list"),
+    ({"hosts": [{"name": "host-1", "state": "asleep"}]}, "hosts[0].state is 'asleep', not running or finished"),
+    ({"hosts": [{"name": "host-1"}]}, "hosts[0] lacks state"),
     ({"hosts": [{"name": "host-1", "state": "lost", "address": "10.0.0.1"}]}, "has an unknown field 'address'"),
     ({"hosts": [{"name": "../up", "state": "lost"}]}, "the name '../up', which cannot be a folder's"),
     ({"hosts": [{"name": "a", "state": "lost"}, {"name": "a", "state": "lost"}]}, "hosts has 'a' 2 times"),
-    ({"command": "run primes"}, "the fleet.command is 'run primes', not a list"),
+    ({"command": "run primes"}, "command is 'run primes', not a list"),
 ])
 def test_damage_is_named(folder, fields, said):
     change(folder, **fields)
@@ -85,7 +85,7 @@ def test_half_a_file_is_refused(folder):
 def test_a_disk_that_cannot_be_written_leaves_what_was_there(folder):
     store, _ = FleetStore.reopen(folder)
     (folder / ".fleet.json.part").mkdir()   # what the new file would be written to
-    with pytest.raises(SaveError, match="what was saved before is whole"):
+    with pytest.raises(SaveError, match="everything saved before is intact"):
         store.save(dataclasses.replace(FLEET, hosts=HOSTS[:1]))
     store.close()
     assert read_fleet(folder) == FLEET

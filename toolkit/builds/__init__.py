@@ -1,5 +1,5 @@
-"""Which Pythons there are, how fair a pair of them is, how to get more, and the packages each needs.
+"""The Pythons of this machine: finding, comparing and installing them, and the packages that each needs.
 
-`user_dirs`, `logged_command` and `source` also run under Python 3.9: `toolkit/make_venv.py` uses them where nothing
-newer exists.
+`uv`, `logged_command`, `compile_python` and `fetch_source` also run under Python 3.9: `toolkit/make_venv.py` uses them
+on machines that have nothing newer.
 """

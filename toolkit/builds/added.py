@@ -7,8 +7,9 @@ import tempfile
 from pathlib import Path
 
 from gilscope.toolkit.bounded_reading import parse_json, read_text
-from gilscope.toolkit.builds.user_dirs import data_dir, locked
 from gilscope.toolkit.errors import BadFileError, BuildError
+from gilscope.toolkit.file_locks import locked
+from gilscope.toolkit.user_dirs import data_dir
 
 
 def added_builds() -> dict[str, Path]:
@@ -28,13 +29,13 @@ def added_builds() -> dict[str, Path]:
 
 def remember(label: str, path: Path) -> None:
     """Remember a build; one that has the label already is forgotten."""
-    with locked(_lock(), lambda: None):
+    with locked(_lock()):
         _write({**added_builds(), label: path})
 
 
 def forget(label: str) -> bool:
     """Forget a build; return whether there was one of this label."""
-    with locked(_lock(), lambda: None):
+    with locked(_lock()):
         known = added_builds()
         if label not in known:
             return False

@@ -9,7 +9,7 @@ import subprocess
 import sysconfig
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.user_dirs import locked
+from gilscope.toolkit.file_locks import locked
 from gilscope.toolkit.processes.supervised import run
 
 if TYPE_CHECKING:
@@ -30,12 +30,12 @@ def c_compiler() -> list[str]:
     Raises:
         CompileError: there is none.
     """
-    wanted = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
-    command = shlex.split(wanted)
+    compiler = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
+    command = shlex.split(compiler)
     if shutil.which(command[0]) is None:
         command = ["cc"]
     if shutil.which(command[0]) is None:
-        raise CompileError(f"there is no C compiler ({wanted} is not on PATH)")
+        raise CompileError(f"there is no C compiler ({compiler} is not on PATH)")
     return command
 
 
@@ -54,7 +54,7 @@ def compile_library(
         CompileError: the compiler failed or took too long.
         OSError: the library cannot be written.
     """
-    with locked(target.with_name("lock"), lambda: None):
+    with locked(target.with_name("lock")):
         if target.exists():
             return
         if on_compile is not None:

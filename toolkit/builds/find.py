@@ -13,9 +13,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.builds import compile_python
 from gilscope.toolkit.builds.added import added_builds
 from gilscope.toolkit.builds.inspection import (
-    Facts,
+    BuildFacts,
     has_lto,
     has_pgo,
     inspect_all,
@@ -24,7 +25,6 @@ from gilscope.toolkit.builds.inspection import (
     version_key,
 )
 from gilscope.toolkit.builds.pairing import best_pair, minor_of
-from gilscope.toolkit.builds.source import compile as compiled
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.model import Build, Note
 
@@ -73,15 +73,15 @@ def find_builds(explicit: Sequence[str] = (), *, project_dir: Path | None = None
     facts = inspect_all(candidate.path for candidate in candidates)
     builds: dict[tuple[int, int] | str, tuple[Candidate, Build]] = {}
     for candidate in candidates:
-        told = facts[candidate.path]
-        reason = told if isinstance(told, str) else _unsuitable(told)
-        if not isinstance(told, str) and not reason:
-            builds.setdefault(_identity(candidate, told), (candidate, _build(candidate, told)))
+        answer = facts[candidate.path]
+        reason = answer if isinstance(answer, str) else _unsuitable(answer)
+        if not isinstance(answer, str) and not reason:
+            builds.setdefault(_identity(candidate, answer), (candidate, _build(candidate, answer)))
         elif candidate.source == "explicit":
             raise UnknownNameError(f"--build {candidate.label}={candidate.path}: {reason}")
         elif candidate.source == "added":
             problems.append(_lost(candidate.label, candidate.path, reason))
-        elif isinstance(told, str):
+        elif isinstance(answer, str):
             problems.append(Note(text=f"{candidate.path} ({candidate.source}) {reason}"))
     return FoundBuilds(builds=_labelled(list(builds.values())), problems=tuple(problems))
 
@@ -128,11 +128,11 @@ def inspect_new(text: str) -> tuple[str, Path, Build]:
         UnknownNameError: It is not a CPython that can be used.
     """
     candidate = _explicit_candidate(text, option="")
-    told = inspect_all([candidate.path])[candidate.path]
-    if reason := told if isinstance(told, str) else _unsuitable(told):
+    answer = inspect_all([candidate.path])[candidate.path]
+    if reason := answer if isinstance(answer, str) else _unsuitable(answer):
         raise UnknownNameError(f"{candidate.path} {reason}")
-    assert not isinstance(told, str)
-    return candidate.label, candidate.path, replace(_build(candidate, told), label=candidate.label)
+    assert not isinstance(answer, str)
+    return candidate.label, candidate.path, replace(_build(candidate, answer), label=candidate.label)
 
 
 def _added(hidden: set[str]) -> tuple[list[Candidate], list[Note]]:
@@ -150,11 +150,11 @@ def _lost(label: str, path: Path, reason: str) -> Note:
     return Note(text=f"{label}, added as {path}, {reason}; `gilscope builds remove {label}` forgets it")
 
 
-def _identity(candidate: Candidate, facts: Facts) -> tuple[int, int] | str:
-    """Return what is one for all finds of a build; an environment that was named is not its interpreter."""
+def _identity(candidate: Candidate, facts: BuildFacts) -> tuple[int, int] | str:
+    """Return a key that is equal for two finds of one build; a named environment is not its interpreter."""
     if candidate.source in {"explicit", "added"} and is_environment(candidate.path):
         return str(candidate.path)
-    return _file(facts["base_executable"])
+    return _file(facts.base_executable)
 
 
 def _unknown_labels(labels: list[str], known: list[str]) -> str:
@@ -163,8 +163,8 @@ def _unknown_labels(labels: list[str], known: list[str]) -> str:
     at_hand = f"at hand: {', '.join(known)}" if known else "none is at hand"
     lacking = f"no build {' and no build '.join(map(repr, labels))}"
     if all(re.fullmatch(r"3\.\d+t?", label) for label in labels):   # well spelled, just not there: a neighbour is not
-        wanted = "it" if len(labels) == 1 else "them"                # what was meant
-        return f"{lacking}; {at_hand}. `gilscope builds install {' '.join(labels)}` gets {wanted}"
+        them = "it" if len(labels) == 1 else "them"
+        return f"{lacking}; {at_hand}. `gilscope builds install {' '.join(labels)}` gets {them}"
     near = [close for label in labels for close in difflib.get_close_matches(label, known, 1)]
     hint = f"did you mean {near[0]!r}? " if near else ""
     return f"{lacking}; {hint}{at_hand}. `gilscope builds install 3.14 3.14t` gets more"
@@ -197,7 +197,7 @@ def _candidates(project_dir: Path) -> Iterator[Candidate]:
     found = project_dir.glob(".tox/[!.]*/bin/python")
     for path in sorted(found, key=lambda path: (not path.parts[-3].startswith("py3"), path)):
         yield Candidate(path.absolute(), "tox")
-    for entry in compiled.installed():
+    for entry in compile_python.installed():
         yield Candidate(Path(entry.executable), "gilscope", revision=f"sha256:{entry.sha256[:16]}")
     for path in _interpreters(_uv_folder().glob("*/bin")):
         yield Candidate(path, "uv")
@@ -232,7 +232,7 @@ def _interpreters(folders: Iterable[Path]) -> Iterator[Path]:
 
 
 def _file(path: str) -> tuple[int, int] | str:
-    """Return what is one for all names of a file: `make install` gives python3.14t a second one, python3.14."""
+    """Return a key that is equal for all names of a file: `make install` gives python3.14t a second one, python3.14."""
     try:
         status = Path(path).stat()
     except OSError:   # what an interpreter says of itself may be nowhere
@@ -240,27 +240,27 @@ def _file(path: str) -> tuple[int, int] | str:
     return status.st_dev, status.st_ino
 
 
-def _unsuitable(facts: Facts) -> str:
-    if facts["implementation"] != "cpython":
-        return f"is {facts['implementation']}, not CPython"
-    if version_key(facts["version"])[:2] < OLDEST:
-        return f"is CPython {facts['version']}; 3.12 is the oldest that can be measured"
+def _unsuitable(facts: BuildFacts) -> str:
+    if facts.implementation != "cpython":
+        return f"is {facts.implementation}, not CPython"
+    if version_key(facts.version)[:2] < OLDEST:
+        return f"is CPython {facts.version}; 3.12 is the oldest that can be measured"
     return ""
 
 
-def _build(candidate: Candidate, facts: Facts) -> Build:
+def _build(candidate: Candidate, facts: BuildFacts) -> Build:
     keeps = candidate.source in KEEPS_ENVIRONMENT
     # What a script started (a pyenv shim) is measured, not the script.
     with candidate.path.open("rb") as handle:
-        own = facts["executable"] if handle.read(2) == b"#!" else str(candidate.path)
+        own = facts.executable if handle.read(2) == b"#!" else str(candidate.path)
     return Build(
-        label=candidate.label, version=facts["version"],
-        executable=own if keeps else facts["base_executable"], base_executable=facts["base_executable"],
-        free_threaded=facts["free_threaded"], source=candidate.source, debug=facts["debug"], jit=facts["jit"],
-        compiler=" ".join(facts["compiler"].split()), opt_level=opt_level(facts["flags"]),
+        label=candidate.label, version=facts.version,
+        executable=own if keeps else facts.base_executable, base_executable=facts.base_executable,
+        free_threaded=facts.free_threaded, source=candidate.source, debug=facts.debug, jit=facts.jit,
+        compiler=" ".join(facts.compiler.split()), opt_level=opt_level(facts.flags),
         pgo=has_pgo(facts), lto=has_lto(facts),
-        allocator="mimalloc" if facts["free_threaded"] else "pymalloc" if facts["pymalloc"] else "malloc",
-        revision=facts["revision"] or candidate.revision, config_args=facts["config_args"],
+        allocator="mimalloc" if facts.free_threaded else "pymalloc" if facts.pymalloc else "malloc",
+        revision=facts.revision or candidate.revision, config_args=facts.config_args,
     )
 
 

@@ -1,4 +1,4 @@
-"""What an interpreter tells about itself, as one JSON object on standard output.
+"""Print an interpreter's description of itself, one JSON object, to standard output.
 
 Run by `find` as `python -I -S inspect_child.py` inside every candidate, whatever its version: plain old syntax only.
 """

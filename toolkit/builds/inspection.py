@@ -9,12 +9,14 @@ import shlex
 import subprocess
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, TypedDict
+from typing import TYPE_CHECKING
 
 from gilscope.toolkit.bounded_reading import parse_json, read_text
-from gilscope.toolkit.builds.user_dirs import cache_dir
 from gilscope.toolkit.processes.supervised import run
+from gilscope.toolkit.records import from_plain, to_plain
+from gilscope.toolkit.user_dirs import cache_dir
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -27,8 +29,9 @@ CACHE_FORMAT = 1       # to be raised when inspect_child's answer changes
 PARALLEL = 8
 
 
-class Facts(TypedDict):
-    """What `inspect_child` prints."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildFacts:
+    """An interpreter's description of itself, as `inspect_child` prints it."""
 
     implementation: str
     version: str
@@ -44,7 +47,7 @@ class Facts(TypedDict):
     revision: str
 
 
-def inspect_all(candidates: Iterable[Path]) -> dict[Path, Facts | str]:
+def inspect_all(candidates: Iterable[Path]) -> dict[Path, BuildFacts | str]:
     """Return every candidate's facts, or the reason why it gave none, in the order of the candidates."""
     paths = list(dict.fromkeys(candidates))
     remembered = _read_cache()
@@ -60,13 +63,13 @@ def inspect_all(candidates: Iterable[Path]) -> dict[Path, Facts | str]:
 
 
 def is_environment(python: Path) -> bool:
-    """Return whether a python is that of an environment with packages of its own: a venv, or one of conda."""
+    """Return True if a Python belongs to an environment with packages of its own, by venv or conda."""
     root = python.parent.parent
     return (root / "pyvenv.cfg").exists() or (root / "conda-meta").is_dir()
 
 
 def keeps_environment(build: Build) -> bool:
-    """Return whether a build is an environment of the user's: measured with what it has, never installed into."""
+    """Return True if a build is an environment of the user, into which gilscope never installs."""
     return build.source == "tox" or (
         build.source in {"explicit", "added"} and is_environment(Path(build.executable)))
 
@@ -86,14 +89,14 @@ def opt_level(flags: str) -> str:
     return levels[-1] if levels else "-O0"
 
 
-def has_pgo(facts: Facts) -> bool:
-    """Return whether the build was optimized with a profile."""
-    return "-fprofile-use" in facts["flags"] or _configured(facts["config_args"], "optimizations")
+def has_pgo(facts: BuildFacts) -> bool:
+    """Return True if the build was optimized with a profile."""
+    return "-fprofile-use" in facts.flags or _configured(facts.config_args, "optimizations")
 
 
-def has_lto(facts: Facts) -> bool:
-    """Return whether the build was optimized while linking."""
-    return "-flto" in facts["flags"] or _configured(facts["config_args"], "lto")
+def has_lto(facts: BuildFacts) -> bool:
+    """Return True if the build was optimized while linking."""
+    return "-flto" in facts.flags or _configured(facts.config_args, "lto")
 
 
 def _configured(config_args: str, feature: str) -> bool:
@@ -104,7 +107,7 @@ def _configured(config_args: str, feature: str) -> bool:
     return answer
 
 
-def _ask(path: Path) -> Facts | str:
+def _ask(path: Path) -> BuildFacts | str:
     try:
         done = run([path, "-I", "-S", CHILD], timeout=LIMIT_SECONDS)  # a shim may start more than itself
     except OSError as error:
@@ -117,23 +120,15 @@ def _ask(path: Path) -> Facts | str:
     return _parse(done.stdout) or "is not a Python: it printed something else than its description"
 
 
-def _parse(text: str) -> Facts | None:
+def _parse(text: str) -> BuildFacts | None:
     try:
-        facts = json.loads(text)
+        return from_plain(BuildFacts, json.loads(text))
     except ValueError:
         return None
-    return facts if _is_facts(facts) else None
-
-
-def _is_facts(value: object) -> bool:
-    if not isinstance(value, dict):
-        return False
-    types = {name: bool if name in {"free_threaded", "debug", "pymalloc"} else str for name in Facts.__annotations__}
-    return all(isinstance(value.get(name), kind) for name, kind in types.items())
 
 
 def _stamp(path: Path) -> str:
-    """Return what changes with the interpreter behind `path`, "" when that cannot be told from its files."""
+    """Return a key that changes with the interpreter behind `path`, or "" if its files do not show that."""
     try:
         status = path.stat()
         with path.open("rb") as handle:
@@ -146,23 +141,24 @@ def _stamp(path: Path) -> str:
     return f"{path}|{path.resolve()}|{status.st_mtime_ns}|{status.st_size}|{changed}"
 
 
-def _read_cache() -> dict[str, Facts]:
+def _read_cache() -> dict[str, BuildFacts]:
     try:
         cache = parse_json(read_text(_cache_file()))
         if cache["format"] != CACHE_FORMAT:
             return {}
-        return {stamp: facts for stamp, facts in cache["facts"].items() if _is_facts(facts)}
+        return {stamp: from_plain(BuildFacts, facts) for stamp, facts in cache["facts"].items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return {}  # none yet, damaged or from another version: everything is asked again
 
 
-def _write_cache(facts: Mapping[str, Facts]) -> None:
+def _write_cache(facts: Mapping[str, BuildFacts]) -> None:
     target = _cache_file()
     # A cache that cannot be written costs the next start some time and nothing else.
     with contextlib.suppress(OSError):
         target.parent.mkdir(parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile("w", dir=target.parent, delete=False) as handle:
-            json.dump({"format": CACHE_FORMAT, "facts": facts}, handle)
+            plain = {stamp: to_plain(each) for stamp, each in facts.items()}
+            json.dump({"format": CACHE_FORMAT, "facts": plain}, handle)
         Path(handle.name).replace(target)
 
 

@@ -1,6 +1,6 @@
 """Get interpreters: from uv where it can download them, else built as a pair from one source with the same flags.
 
-Downloading and compiling are `fetch_by_apt`'s and `compile`'s; this decides what is needed and from where.
+`fetch_source` downloads and `compile_python` compiles; this module decides what is needed and from where.
 """
 
 from __future__ import annotations
@@ -15,23 +15,24 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit import temporary
+from gilscope.toolkit.builds import compile_python
+from gilscope.toolkit.builds.compile_python import OPTIONAL_MODULES, InstallStep, PythonRequest, SourceTarball
+from gilscope.toolkit.builds.fetch_source import distribution_source
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.builds.pairing import minor_of
-from gilscope.toolkit.builds.source import compile as compiled
-from gilscope.toolkit.builds.source.compile import OPTIONAL_MODULES, Source, Step, Wanted
-from gilscope.toolkit.builds.source.fetch_by_apt import distribution_source
-from gilscope.toolkit.builds.user_dirs import data_dir, uv_command
+from gilscope.toolkit.builds.uv import uv_command
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.escaping import uncoloured
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.processes.supervised import run
+from gilscope.toolkit.user_dirs import data_dir
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.builds.source.compile import Installed, Report
-    from gilscope.toolkit.builds.source.fetch_by_apt import DistributionSource
+    from gilscope.toolkit.builds.compile_python import InstalledPython, Report
+    from gilscope.toolkit.builds.fetch_source import DistributionSource
 
 # What "the newest pair" tries when no version is named.  3.12 has no free-threaded build.
 NEWEST_FIRST = ("3.15", "3.14", "3.13")
@@ -39,8 +40,8 @@ UV_SECONDS = 600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Request:
-    """What `gilscope builds install` was asked for."""
+class PythonInstallRequest:
+    """The options of `gilscope builds install`."""
 
     names: tuple[str, ...] = ()      # "3.14", "3.14t"; none: the newest pair that can be had
     tarball: Path | None = None
@@ -50,75 +51,75 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
-    """What is there now: one line for each build, and what a user should know about it."""
+class InstallOutcome:
+    """The result of an installation: one line for each build, and notes for the user."""
 
     lines: tuple[str, ...]
     notes: tuple[Note, ...] = ()
 
 
-def install(request: Request, report: Report) -> Outcome:
+def install(request: PythonInstallRequest, report: Report) -> InstallOutcome:
     """Make sure that the interpreters are there.
 
     Raises:
         UnknownNameError: A name is not a version that can be installed.
         BuildError: They can be had neither from uv nor from a source; says why for each way.
     """
-    wanted = [_wanted(name, optimize=request.optimize) for name in request.names]
+    pythons = [_request_of(name, optimize=request.optimize) for name in request.names]
     if request.tarball is not None:
-        return _from_tarball(Source.of(request.tarball), wanted, request, report)
-    if lines := _there_already(wanted, optimize=request.optimize):
-        return Outcome(lines=lines)
-    reason = _try_uv([each.label for each in wanted] or _pair(NEWEST_FIRST[0]), report)
+        return _from_tarball(SourceTarball.of(request.tarball), pythons, request, report)
+    if lines := _there_already(pythons, optimize=request.optimize):
+        return InstallOutcome(lines=lines)
+    reason = _try_uv([each.label for each in pythons] or _pair(NEWEST_FIRST[0]), report)
     if not reason:
-        return Outcome(lines=_there_already(wanted, optimize=request.optimize) or ("installed by uv",))
+        return InstallOutcome(lines=_there_already(pythons, optimize=request.optimize) or ("installed by uv",))
     try:
-        return _from_distribution(wanted, request, report)
+        return _from_distribution(pythons, request, report)
     except BuildError as error:
         raise BuildError(f"{error}\n  (uv: {reason})\n  A CPython tarball can be given with --source.") from error
 
 
-def _wanted(name: str, *, optimize: bool) -> Wanted:
+def _request_of(name: str, *, optimize: bool) -> PythonRequest:
     match = re.fullmatch(r"(3\.(\d+))(t?)", name)
     if not match or int(match[2]) < 12:  # noqa: PLR2004 - the oldest version that can be measured
         raise UnknownNameError(f"{name!r} cannot be installed; name versions from 3.12 on, like 3.14 and 3.14t")
     if match[3] and int(match[2]) < 13:  # noqa: PLR2004 - PEP 703 came with 3.13
         raise UnknownNameError(f"{name!r} cannot be installed: CPython has free-threaded builds from 3.13t on")
-    return Wanted(match[1], bool(match[3]), optimize)
+    return PythonRequest(match[1], bool(match[3]), optimize)
 
 
 def _pair(minor: str) -> list[str]:
     return [minor, f"{minor}t"]
 
 
-def _there_already(wanted: Sequence[Wanted], *, optimize: bool) -> tuple[str, ...]:
+def _there_already(pythons: Sequence[PythonRequest], *, optimize: bool) -> tuple[str, ...]:
     """Return a line for every wanted build when one source or one vendor made them all, else nothing."""
-    minors = list(dict.fromkeys(each.minor for each in wanted))
+    minors = list(dict.fromkeys(each.minor for each in pythons))
     if not minors:
-        pairs = (_made_alike([_wanted(name, optimize=optimize) for name in _pair(minor)]) for minor in NEWEST_FIRST)
+        pairs = (_made_alike([_request_of(name, optimize=optimize) for name in _pair(minor)]) for minor in NEWEST_FIRST)
         return next((lines for lines in pairs if lines), ())
     lines: tuple[str, ...] = ()
     for minor in minors:
-        alike = _made_alike([each for each in wanted if each.minor == minor])
+        alike = _made_alike([each for each in pythons if each.minor == minor])
         if not alike:
             return ()
         lines += alike
     return lines
 
 
-def _made_alike(wanted: Sequence[Wanted]) -> tuple[str, ...]:
-    ours = compiled.installed()
+def _made_alike(pythons: Sequence[PythonRequest]) -> tuple[str, ...]:
+    ours = compile_python.installed()
     for digest in dict.fromkeys(entry.sha256 for entry in ours):
         found = {entry.label: entry for entry in ours if entry.sha256 == digest}
-        entries = [found.get(each.label) for each in wanted]
-        if all(entry and (entry.optimized or not each.optimize) for entry, each in zip(entries, wanted, strict=True)):
+        entries = [found.get(each.label) for each in pythons]
+        if all(entry and (entry.optimized or not each.optimize) for entry, each in zip(entries, pythons, strict=True)):
             return tuple(f"{entry.label} is installed already: {entry.executable}" for entry in entries if entry)
     from_uv = {(minor_of(build), build.free_threaded): build
                for build in reversed(find_builds().builds) if build.source == "uv" and not build.debug}
-    builds = [from_uv.get((each.minor, each.free_threaded)) for each in wanted]
+    builds = [from_uv.get((each.minor, each.free_threaded)) for each in pythons]
     if len({build.version if build else None for build in builds} - {None}) == 1 and all(builds):
         return tuple(f"{each.label} is installed already: {build.executable}"
-                     for each, build in zip(wanted, builds, strict=True) if build)
+                     for each, build in zip(pythons, builds, strict=True) if build)
     return ()
 
 
@@ -127,7 +128,7 @@ def _try_uv(labels: Sequence[str], report: Report) -> str:
     uv = uv_command()
     if uv is None:
         return "not installed"
-    report(Step(f"ask uv for {' '.join(labels)}"))
+    report(InstallStep(f"ask uv for {' '.join(labels)}"))
     # One retry: where nothing can be downloaded, the source is waiting.
     environment = {"UV_HTTP_RETRIES": "1", **os.environ}
     try:
@@ -140,30 +141,34 @@ def _try_uv(labels: Sequence[str], report: Report) -> str:
     return lines[-1].removeprefix("cause: ") if lines else "failed without a reason"
 
 
-def _from_tarball(source: Source, wanted: Sequence[Wanted], request: Request, report: Report) -> Outcome:
-    if not wanted:
+def _from_tarball(
+    source: SourceTarball, pythons: Sequence[PythonRequest], request: PythonInstallRequest, report: Report,
+) -> InstallOutcome:
+    if not pythons:
         raise UnknownNameError("name the versions to build from the source, like 3.14 3.14t")
-    labels = {each.label for each in wanted}
-    known = {entry.label: entry for entry in compiled.installed()
+    labels = {each.label for each in pythons}
+    known = {entry.label: entry for entry in compile_python.installed()
              if entry.sha256 == source.sha256 and entry.optimized == request.optimize}
     if labels <= known.keys():
-        return Outcome(lines=tuple(
+        return InstallOutcome(lines=tuple(
             f"{label} is installed already: {known[label].executable}" for label in sorted(labels)))
-    return _built(compiled.build(source, wanted, jobs=request.jobs, report=report))
+    return _built(compile_python.build(source, pythons, jobs=request.jobs, report=report))
 
 
-def _from_distribution(wanted: Sequence[Wanted], request: Request, report: Report) -> Outcome:
-    minors = list(dict.fromkeys(each.minor for each in wanted))
+def _from_distribution(
+    pythons: Sequence[PythonRequest], request: PythonInstallRequest, report: Report,
+) -> InstallOutcome:
+    minors = list(dict.fromkeys(each.minor for each in pythons))
     folder = Path(tempfile.mkdtemp(prefix=temporary.prefix("source")))
     try:
         with distribution_source(report) as distribution:
             sources = ([_source(distribution, minor, folder, report) for minor in minors]
                        or [_newest_source(distribution, folder, report)])
-        made: list[Installed] = []
+        made: list[InstalledPython] = []
         for source, minor in sources:
-            each = [one for one in wanted if one.minor == minor] or [
-                _wanted(name, optimize=request.optimize) for name in _pair(minor)]
-            made += compiled.build(source, each, jobs=request.jobs, report=report)
+            each = [one for one in pythons if one.minor == minor] or [
+                _request_of(name, optimize=request.optimize) for name in _pair(minor)]
+            made += compile_python.build(source, each, jobs=request.jobs, report=report)
             if request.keep_source:
                 _keep(source)
         return _built(made)
@@ -171,14 +176,14 @@ def _from_distribution(wanted: Sequence[Wanted], request: Request, report: Repor
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _source(distribution: DistributionSource, minor: str, folder: Path, report: Report) -> tuple[Source, str]:
-    report(Step(f"download the source of CPython {minor}"))
+def _source(distribution: DistributionSource, minor: str, folder: Path, report: Report) -> tuple[SourceTarball, str]:
+    report(InstallStep(f"download the source of CPython {minor}"))
     source = distribution.download(minor, folder)
-    report(Step(f"{source.name}: SHA-256 {source.sha256}"))
+    report(InstallStep(f"{source.name}: SHA-256 {source.sha256}"))
     return source, minor
 
 
-def _newest_source(distribution: DistributionSource, folder: Path, report: Report) -> tuple[Source, str]:
+def _newest_source(distribution: DistributionSource, folder: Path, report: Report) -> tuple[SourceTarball, str]:
     reasons = []
     for minor in NEWEST_FIRST:
         try:
@@ -188,20 +193,20 @@ def _newest_source(distribution: DistributionSource, folder: Path, report: Repor
     raise BuildError("no CPython source can be had:\n  " + "\n  ".join(reasons))
 
 
-def _keep(source: Source) -> None:
+def _keep(source: SourceTarball) -> None:
     folder = data_dir() / "sources"
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy2(source.tarball, folder / f"{source.sha256[:12]}-{source.tarball.name}")
 
 
-def _built(entries: Sequence[Installed]) -> Outcome:
+def _built(entries: Sequence[InstalledPython]) -> InstallOutcome:
     lines = tuple(f"{entry.label} is CPython {entry.version} from {entry.source}, SHA-256 {entry.sha256[:16]}..., "
                   f"built in {entry.seconds:.0f} s: {entry.executable}"
                   for entry in sorted(entries, key=lambda entry: version_key(entry.version)))
     missing = sorted({name for entry in entries for name in entry.missing})
     if not missing:
-        return Outcome(lines=lines)
+        return InstallOutcome(lines=lines)
     packages = " ".join(OPTIONAL_MODULES[name] for name in missing)
-    return Outcome(lines=lines, notes=(Note(
+    return InstallOutcome(lines=lines, notes=(Note(
         text=f"built without {', '.join(missing)}: on Debian `apt-get install {packages}` gives what they need; "
              "then remove the folder of the build and install it again"),))

@@ -61,10 +61,10 @@ def run_logged(
     if process.returncode:
         raise CommandFailedError(
             f"`{shlex.join(words[:4])}` ended with status {process.returncode}; the whole output is in {log}, "
-            f"its last lines are:\n{last_lines(log)}")
+            f"its last lines are:\n{log_end(log)}")
 
 
-def last_lines(log: Path, count: int = TAIL_LINES) -> str:
+def log_end(log: Path, count: int = TAIL_LINES) -> str:
     """Return the last `count` lines of a log file, each indented by two spaces; why there are none."""
     try:
         lines = last_text(log, TAIL_BYTES).rstrip().splitlines()

@@ -33,7 +33,7 @@ SPEED_OPTIONS = {
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pair:
+class BuildPair:
     """A build with the GIL and one without, and what else differs between them."""
 
     gil: Build
@@ -42,7 +42,7 @@ class Pair:
 
 
 def compare_builds(a: Build, b: Build) -> tuple[Note, ...]:
-    """Return what differs between two builds beside the GIL; nothing when they are fair to compare.
+    """Return the differences between two builds beside the GIL; none if they are fair to compare.
 
     What a build does not tell (its revision, mostly) is not held against it.
     """
@@ -62,7 +62,7 @@ def compare_builds(a: Build, b: Build) -> tuple[Note, ...]:
     return tuple(Note(text=text) for text in differences if text)
 
 
-def best_pair(builds: Sequence[Build]) -> Pair | None:
+def best_pair(builds: Sequence[Build]) -> BuildPair | None:
     """Return the newest fair pair of one minor version; where there is none, the one with the fewest mismatches.
 
     None when there is no build with the GIL or none without.  What lies in an environment that the user named is
@@ -70,7 +70,7 @@ def best_pair(builds: Sequence[Build]) -> Pair | None:
     """
     builds = [build for build in builds if build.source == "tox" or not keeps_environment(build)]
     pairs = [
-        Pair(gil=gil, free_threaded=free, mismatches=compare_builds(gil, free))
+        BuildPair(gil=gil, free_threaded=free, mismatches=compare_builds(gil, free))
         for gil in builds if not gil.free_threaded for free in builds if free.free_threaded
     ]
     return max(pairs, key=_preference, default=None)
@@ -81,7 +81,7 @@ def minor_of(build: Build) -> str:
     return ".".join(build.version.split(".")[:2])
 
 
-def _preference(pair: Pair) -> tuple[object, ...]:
+def _preference(pair: BuildPair) -> tuple[object, ...]:
     same_minor = minor_of(pair.gil) == minor_of(pair.free_threaded)
     fair = same_minor and not pair.mismatches
     newest = (version_key(pair.gil.version), version_key(pair.free_threaded.version))

@@ -1,4 +1,4 @@
-"""`gilscope builds`: which Pythons there are and how fair the best pair is; `install` gets more, `add` names yours."""
+"""`gilscope builds`: list the builds of CPython and judge the default pair; `install` gets more, `add` names yours."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from rich.text import Text
 from gilscope.toolkit.builds.added import added_builds, forget, remember
 from gilscope.toolkit.builds.find import FoundBuilds, find_builds, inspect_new
 from gilscope.toolkit.builds.inspection import keeps_environment
-from gilscope.toolkit.builds.install import Request, install
-from gilscope.toolkit.builds.packages.lacking import lacking_in
+from gilscope.toolkit.builds.install import PythonInstallRequest, install
+from gilscope.toolkit.builds.missing_packages import find_missing_packages
 from gilscope.toolkit.builds.pairing import best_pair
 from gilscope.toolkit.commands.options.common import add_build, positive
 from gilscope.toolkit.commands.output.printing import printed, say
@@ -26,14 +26,14 @@ from gilscope.toolkit.commands.streams import inform, put
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.escaping import in_json, visible, visible_all
-from gilscope.toolkit.measure.prepare.preparation import needed_packages
+from gilscope.toolkit.measure.preparation import needed_packages
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.builds.pairing import Pair
-    from gilscope.toolkit.builds.source.compile import Step
+    from gilscope.toolkit.builds.compile_python import InstallStep
+    from gilscope.toolkit.builds.pairing import BuildPair
     from gilscope.toolkit.model import Build
 
-HEARTBEAT_SECONDS = 30.0   # between lines that tell a log's reader that something still happens
+HEARTBEAT_SECONDS = 30.0   # between progress lines in a log
 RESERVED = {"run": "results/LABEL/run.json is the run's own file", "all": "it stands for all builds"}
 COLUMNS = ("build", "version", "GIL", "compiler", "built with", "allocator", "found by")
 
@@ -41,12 +41,12 @@ COLUMNS = ("build", "version", "GIL", "compiler", "built with", "allocator", "fo
 def add_parser(commands: Any) -> None:
     """Add the parser of `gilscope builds` and of its actions."""
     parser = commands.add_parser(
-        "builds", help="show the builds of CPython at hand, install more, or add yours",
+        "builds", help="show the available builds of CPython, install more, or add yours",
         description="Show every CPython from 3.12 on that can be measured, how each was built, and whether the default "
-                    "pair is fair to compare. Looks at what was added, in tox environments, at what gilscope, uv and "
-                    "pyenv installed, and in PATH.")
+                    "pair can be compared fairly. Searches added builds, tox environments, installations by gilscope, "
+                    "uv and pyenv, and PATH.")
     add_build(parser)
-    parser.add_argument("--json", action="store_true", help="Print JSON, for scripts.")
+    parser.add_argument("--json", action="store_true", help="Print JSON instead of the table. Use it in scripts.")
     parser.set_defaults(run=run)
     actions = parser.add_subparsers(metavar="ACTION")
     _add_install(actions)
@@ -56,16 +56,16 @@ def add_parser(commands: Any) -> None:
 def _add_remembered(actions: Any) -> None:
     adder = actions.add_parser(
         "add", help="remember an interpreter, or an environment of yours, under a label",
-        description="Remember an interpreter that is not found by itself, or an environment of yours with its "
-                    "packages, so that every command knows it by its label. Nothing is ever installed into it.",
+        description="Remember an interpreter that is not found automatically, or an environment of yours with its "
+                    "packages, so that every command knows it by its label. Nothing is installed into it.",
         epilog="example: gilscope builds add mine=venv/bin/python")
     adder.add_argument("named", metavar="LABEL=PATH",
-                       help="A label of your choice, and the python or the folder of its environment.")
+                       help="A label of your choice, and the interpreter or the folder of its environment.")
     adder.set_defaults(run=run_add)
     remover = actions.add_parser(
         "remove", help="forget a build that was added",
-        description="Forget a build that `gilscope builds add` remembers. The interpreter itself stays where it is.")
-    remover.add_argument("label", metavar="LABEL", help="The label it was added under.")
+        description="Forget a build that `gilscope builds add` remembers. The interpreter itself is not removed.")
+    remover.add_argument("label", metavar="LABEL", help="The label of an added build.")
     remover.set_defaults(run=run_remove)
 
 
@@ -73,26 +73,30 @@ def _add_install(actions: Any) -> None:
     adder = actions.add_parser(
         "install", help="install builds: from uv, or built from source",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Install builds that are fair to compare. uv is asked first; where it cannot download any, they\n"
-                    "are built from one source with the same flags, about two minutes each. The source is the\n"
-                    "distribution's own (apt-get source), or a tarball of yours.",
+        description="Install builds that can be compared fairly. uv downloads them if it can; otherwise they are\n"
+                    "compiled from one source with the same flags, in about two minutes each. The source is the\n"
+                    "distribution's (apt-get source), or a tarball of yours.",
         epilog="examples:\n  gilscope builds install 3.14 3.14t\n"
                "  gilscope builds install 3.14 3.14t --source Python-3.14.0.tar.xz --optimize")
     adder.add_argument("names", metavar="VERSION", nargs="*",
-                       help="Version to install, e.g. 3.14 or 3.14t (default: the newest pair that can be had).")
+                       help="Version to install, e.g. 3.14 or 3.14t (default: the newest pair available).")
     adder.add_argument("--source", metavar="TARBALL", type=Path,
-                       help="Build from this CPython source. For a version that nobody offers, or without a network.")
+                       help="Compile this CPython source (default: what uv or apt-get offers). Use it without a "
+                       "network, or for a version that neither offers.")
     adder.add_argument("--optimize", action="store_true",
-                       help="Build with PGO and LTO, as distributions do. Takes several times as long.")
+                       help="Compile with PGO and LTO, as distributions do, which takes several times as long "
+                            "(default: without).")
     adder.add_argument("--jobs", metavar="N", type=positive, default=usable_cores(),
-                       help="Compile N files at once (default: %(default)s, the cores). Fewer leave room for others.")
+                       help="Compile N files at once (default: %(default)s, the cores). Use fewer to leave cores for "
+                            "other programs.")
     adder.add_argument("--keep-source", action="store_true",
-                       help="Keep the downloaded source in gilscope's data folder. To build from the same one again.")
+                       help="Keep the downloaded source in gilscope's data folder. Use it to compile the same source "
+                            "again later.")
     adder.set_defaults(run=run_install)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the builds at hand."""
+    """Print the available builds."""
     found = find_builds(args.build, project_dir=Path.cwd())
     pair = best_pair(found.builds)
     if args.json:
@@ -114,10 +118,10 @@ def run(args: argparse.Namespace) -> int:
 
 
 def run_install(args: argparse.Namespace) -> int:
-    """Install the builds and say what is there now."""
-    request = Request(names=tuple(args.names), tarball=args.source, optimize=args.optimize, jobs=args.jobs,
-                      keep_source=args.keep_source)
-    with Steps() as steps:
+    """Install builds and print the result."""
+    request = PythonInstallRequest(names=tuple(args.names), tarball=args.source, optimize=args.optimize, jobs=args.jobs,
+                                   keep_source=args.keep_source)
+    with InstallProgress() as steps:
         outcome = install(request, steps.show)
     for line in outcome.lines:
         inform(line)
@@ -127,7 +131,7 @@ def run_install(args: argparse.Namespace) -> int:
 
 
 def run_add(args: argparse.Namespace) -> int:
-    """Remember a build, once it is known to be one."""
+    """Remember a build, after checking that it is one."""
     label, path, build = inspect_new(args.named)
     if label in RESERVED:
         raise ToolkitError(f"a build cannot be called {label!r}: {RESERVED[label]}")
@@ -139,7 +143,7 @@ def run_add(args: argparse.Namespace) -> int:
     inform(f"{label} is CPython {build.version} {gil}, {path}")
     if keeps_environment(replace(build, source="added")):
         inform("It is an environment: it is measured with the packages it has, and nothing is installed into it.")
-        for text, reason in lacking_in(build, needed_packages(build)).items():
+        for text, reason in find_missing_packages(build, needed_packages(build)).items():
             inform(f"Measuring needs {text}: {reason}")
     return 0
 
@@ -153,8 +157,8 @@ def run_remove(args: argparse.Namespace) -> int:
     return 0
 
 
-class Steps:
-    """Show the steps of an installation: a bar on a terminal, plain lines elsewhere."""
+class InstallProgress:
+    """Shows the steps of an installation: a progress bar on a terminal, plain lines elsewhere."""
 
     def __init__(self) -> None:
         console = Console(stderr=True, highlight=False)
@@ -173,8 +177,8 @@ class Steps:
         if self._bar:
             self._bar.stop()
 
-    def show(self, step: Step) -> None:
-        """Tell about a step when it is new or has been going on for a while."""
+    def show(self, step: InstallStep) -> None:
+        """Show a step that is new, or that has taken a while."""
         is_new = step.what != self._what
         self._what = step.what
         if self._bar:
@@ -182,7 +186,7 @@ class Steps:
         else:
             self._say(step, is_new=is_new)
 
-    def _advance(self, bar: Progress, step: Step, *, is_new: bool) -> None:
+    def _advance(self, bar: Progress, step: InstallStep, *, is_new: bool) -> None:
         if is_new:
             if self._task >= 0:
                 bar.update(self._task, total=1, completed=1)
@@ -191,7 +195,7 @@ class Steps:
         elif step.expected:
             bar.update(self._task, completed=min(step.done, step.expected), total=step.expected)
 
-    def _say(self, step: Step, *, is_new: bool) -> None:
+    def _say(self, step: InstallStep, *, is_new: bool) -> None:
         now = time.monotonic()
         if not is_new and now - self._spoken < HEARTBEAT_SECONDS:
             return
@@ -203,7 +207,7 @@ class Steps:
 def _table(found: FoundBuilds) -> Table:
     table = Table(box=None, pad_edge=False)
     for name in COLUMNS:
-        table.add_column(name, no_wrap=name == "build")  # a label is there to be copied
+        table.add_column(name, no_wrap=name == "build")  # a label must stay in one piece to be copied
     for build in found.builds:
         table.add_row(*(Text(cell) for cell in (
             build.label, build.version, "no" if build.free_threaded else "yes", build.compiler, _built_with(build),
@@ -212,14 +216,14 @@ def _table(found: FoundBuilds) -> Table:
 
 
 def _built_with(build: Build) -> str:
-    """Return what makes it fast or slow: "-O3 PGO LTO", "-O0 debug", "-O3 JIT (off)"."""
+    """Return the options that decide a build's speed: "-O3 PGO LTO", "-O0 debug", "-O3 JIT (off)"."""
     words = [build.opt_level, "PGO" * build.pgo, "LTO" * build.lto, "debug" * build.debug,
              {"no": "", "on": "JIT"}.get(build.jit, f"JIT ({build.jit})")]
     return " ".join(filter(None, words))
 
 
 def _origin(build: Build) -> Text:
-    """Return where a build lies and what it was made of; not cut, however long."""
+    """Return a line with a build's path and source, which is never truncated."""
     told = [build.executable]
     if build.base_executable != build.executable:
         told.append(f"of {build.base_executable}")
@@ -228,7 +232,7 @@ def _origin(build: Build) -> Text:
     return Text(f"  {build.label}: {', '.join(told)}")
 
 
-def _fairness(found: FoundBuilds, pair: Pair | None) -> list[str]:
+def _fairness(found: FoundBuilds, pair: BuildPair | None) -> list[str]:
     if pair is None:
         lacking = "with the GIL" if any(build.free_threaded for build in found.builds) else "without the GIL"
         return [f"\nNo pair to compare: there is no build {lacking}. `gilscope builds install` gets a pair."]
@@ -240,7 +244,7 @@ def _fairness(found: FoundBuilds, pair: Pair | None) -> list[str]:
             "`gilscope builds install` gets a pair that was built alike."]
 
 
-def _plain(found: FoundBuilds, pair: Pair | None) -> dict[str, Any]:
+def _plain(found: FoundBuilds, pair: BuildPair | None) -> dict[str, Any]:
     return {
         "builds": [asdict(build) for build in found.builds],
         "problems": [note.text for note in found.problems],

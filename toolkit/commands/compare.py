@@ -1,4 +1,4 @@
-"""`gilscope compare`: two runs, or two builds or models of one run, cell by cell."""
+"""`gilscope compare`: compare two runs, or two builds or models of one run, cell by cell."""
 
 from __future__ import annotations
 
@@ -12,81 +12,87 @@ from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.pairing import compare_builds as unfair
 from gilscope.toolkit.commands.fleet.reports import contrasted, fleet_hosts, shared_hosts
 from gilscope.toolkit.commands.options.common import duration, growth, positive
-from gilscope.toolkit.commands.options.files import add_output
 from gilscope.toolkit.commands.output.printing import say
-from gilscope.toolkit.commands.output.reports import Output
-from gilscope.toolkit.commands.run.compare_again import LEAST_ROUNDS, Again, measure_again
+from gilscope.toolkit.commands.output.reports import ReportOutput, add_output
+from gilscope.toolkit.commands.run.compare_again import LEAST_ROUNDS, RemeasureRequest, measure_again
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Note
-from gilscope.toolkit.report.as_json import compare_values, hosts_compare_values
-from gilscope.toolkit.report.comparison import apart_text, comparison_document, in_short
+from gilscope.toolkit.report.as_json import compare_values
+from gilscope.toolkit.report.comparison import comparison_document, in_short, unpaired_text
+from gilscope.toolkit.report.hosts.as_json import hosts_compare_values
 from gilscope.toolkit.report.hosts.comparison import hosts_comparison, hosts_in_short
 from gilscope.toolkit.report.table import compare_builds, compare_models, compare_runs, gate
-from gilscope.toolkit.stats.words import MARGIN
+from gilscope.toolkit.stats.verdict import MARGIN
 from gilscope.toolkit.store import Store, find_label, load_run
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.commands.fleet.reports import Hosts
+    from gilscope.toolkit.commands.fleet.reports import HostRuns
     from gilscope.toolkit.model import Run
     from gilscope.toolkit.report.table import Contrast, Gate
 
 SLOWER = 1      # exit code: a cell is slower than --fail-on allows
-UNFINISHED = 3  # exit code: --fail-on was asked, and nothing could be judged
+UNFINISHED = 3  # exit code: --fail-on could judge no cell
 
 _DESCRIPTION = """\
-Say how many times faster each cell of B is than the same cell of A; with one label, set two of its builds or
-models against each other. Builds and models of one run were measured in the same rounds and are compared round by
-round. Two runs were made at different times: intervals are wider, and what the machine did in between is in none of
-them. --again measures both sides anew, in turn, where what was measured is still there. Runs of a fleet are compared
-host by host, and over all hosts.
+Show how many times faster each cell of NEW is than the same cell of OLD. With one label, compare two builds or models
+of that run. Builds and models of one run were measured in the same rounds and are compared round by round. Two runs
+were made at different times: their intervals are wider, and do not cover what changed on the machine in between. If
+the code still exists, --again measures both sides again, interleaved. Runs of a fleet are compared host by host, and
+over all hosts.
 """
 
 
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the `compare` command."""
     parser = subparsers.add_parser(
-        "compare", help="Compare two runs, or two builds or models of one run.", description=_DESCRIPTION,
+        "compare", help="compare two runs, or two builds or models of one run", description=_DESCRIPTION,
+        usage="gilscope compare [options] OLD [NEW]",
     )
-    parser.add_argument("labels", nargs="+", metavar="LABEL",
-                        help="One or two labels under results/ in this folder; of two, the first is the baseline.")
+    parser.add_argument("labels", nargs="+", metavar="OLD [NEW]",
+                        help="One or two labels under results/ in this folder. OLD is the baseline.")
     within = parser.add_mutually_exclusive_group()
     within.add_argument("--builds", metavar="A,B", type=_pair,
-                        help="Compare build B with build A of one run. Use 3.14,3.14t for what free-threading costs.")
+                        help="Compare build B with build A of one run. Use 3.14,3.14t to see what free-threading "
+                             "costs.")
     within.add_argument("--models", metavar="A,B", type=_pair,
                         help="Compare model B with model A of one run. Use it before moving code from A to B, e.g. "
                              "processes-spawn,subinterpreters.")
     parser.add_argument("--clock", metavar="CLOCK", choices=("wall", "cpu", "auto"), default="auto",
-                        help="Compare by wall, cpu or auto: CPU time for one worker, wall time for more (default: "
-                             "auto). Use 'cpu' for work that does not wait: it is steadier on a busy machine.")
+                        help="Compare wall time (wall), CPU time (cpu), or CPU time for one worker and wall time for "
+                             "more (auto; default: auto). Use 'cpu' for work that does not wait: it is steadier on a "
+                             "busy machine.")
     parser.add_argument("--margin", metavar="PERCENT", type=growth, default=MARGIN,
-                        help="Say 'same' where every difference beyond PERCENT is excluded (default: "
-                             f"{MARGIN * 100:g}%%). Use more where small differences do not matter to you.")
+                        help="Call two cells 'same' if every difference beyond PERCENT is excluded (default: "
+                             f"{MARGIN * 100:g}%%). Use more if small differences do not matter to you.")
     parser.add_argument("--fail-on", metavar="PERCENT", type=growth,
-                        help="Exit with 1 when a cell is slower by more than PERCENT, e.g. 5%%, with its whole "
-                             "interval and beyond the noise floor; with 3 when of no cell it can be told (default: "
-                             "never). Says how many cells were not judged. Use it in CI.")
+                        help="Exit with 1 if a cell is slower by more than PERCENT, e.g. 5%%; with 3 if no cell can be "
+                             "judged (default: never). A cell counts only if its whole confidence interval exceeds "
+                             "PERCENT and the difference exceeds the noise floor. Prints how many cells were not "
+                             "judged. Use it in CI.")
     again = parser.add_argument_group("measuring again")
     again.add_argument("--again", action="store_true",
-                       help="Measure both sides of two runs anew, in turn, in one new run, and compare that. Use it "
-                            "where a comparison of two runs cannot tell, or decides something. Each side has its own "
-                            "interpreters, folders of modules and packages, as they are now.")
+                       help="Measure both sides of two runs again, interleaved in one new run, and compare that. Use "
+                            "it if a comparison of two runs cannot tell, or if much depends on it. Each side has its "
+                            "own interpreters, folders of modules and packages, as they are now.")
     again.add_argument("--path", metavar="FOLDER", type=Path,
-                       help="With --again: where the modules of A are now (default: where they were). Use it for a "
-                            "function of yours that you changed, e.g. after `git worktree add ../before COMMIT`.")
+                       help="With --again: take the modules of OLD from FOLDER (default: the folder in its run). Use "
+                            "it for a function of yours that you changed, e.g. after `git worktree add ../before "
+                            "COMMIT`.")
     again.add_argument("--rounds", metavar="N", type=positive,
-                       help="With --again: rounds (default: as many as the runs had, at least "
+                       help="With --again: measure N rounds (default: as many as the runs have, at least "
                             f"{LEAST_ROUNDS}).")
     again.add_argument("--budget", metavar="TIME", type=duration,
-                       help="With --again: stop before this time is over, e.g. 5m (default: no limit).")
-    again.add_argument("--label", help="With --again: name of the new run (default: date and time).")
+                       help="With --again: stop before TIME is over, e.g. 5m (default: no limit).")
+    again.add_argument("--label", metavar="LABEL", help="With --again: name the new run LABEL (default: date and "
+                                                        "time).")
     add_output(parser, "the comparison")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the comparison; return 1 when a cell is slower than `--fail-on` allows, 3 when it had nothing to judge."""
+    """Print the comparison; return 1 if a cell is slower than `--fail-on` allows, 3 if it could judge no cell."""
     labels = _checked(args)
     fleets = [fleet_hosts(label) for label in labels]
     if any(fleets):
@@ -99,8 +105,8 @@ def run(args: argparse.Namespace) -> int:
     contrasts = asked.contrasts
     sides: dict[str, Any] = {"baseline": asked.baseline, "sample": asked.sample, "notes": asked.notes}
     judged = None if args.fail_on is None else gate(contrasts, args.fail_on)
-    said = [in_short(contrasts, args.margin), *filter(None, [apart_text(contrasts, asked.baseline, asked.sample)])]
-    output = Output(args)
+    said = [in_short(contrasts, args.margin), *filter(None, [unpaired_text(contrasts, asked.baseline, asked.sample)])]
+    output = ReportOutput(args)
     output.show(comparison_document(asked.title, contrasts, **sides, margin=args.margin))
     output.finish(lambda: compare_values(
         contrasts, **sides, margin=args.margin, gate=judged, sentences=said))
@@ -108,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _judged(judged: Gate | None) -> int:
-    """Say what --fail-on came to, and return the exit code."""
+    """Print the verdict of --fail-on, and return the exit code."""
     if judged is None:
         return 0
     for line in gate_lines(judged):
@@ -120,25 +126,25 @@ def _judged(judged: Gate | None) -> int:
 
 
 def gate_lines(gate: Gate) -> list[str]:
-    """Return what is to be said of `--fail-on`: the cells that fail, and how many were not judged and why."""
+    """Return messages on `--fail-on`: the cells that fail, and how many were not judged and why."""
     limit = f"{gate.limit * 100:g} %"
     lines = [f"slower by more than {limit}: {each.sample.name} on {each.sample.build}" for each in gate.past]
     lines.append(f"--fail-on {limit}: {len(gate.past)} slower by more, {len(gate.within)} not")
     reasons = [
-        f"of {len(gate.untold)} it cannot be told, as noise allows for more than {limit}" if gate.untold else "",
-        f"{len(gate.one_sided)} have numbers on one side only" if gate.one_sided else "",
+        f"{len(gate.undecided)} are too noisy to exclude more than {limit}" if gate.undecided else "",
+        f"{len(gate.one_sided)} have values on one side only" if gate.one_sided else "",
         f"{len(gate.empty)} have nothing to compare" if gate.empty else "",
     ]
-    unjudged = len(gate.untold) + len(gate.one_sided) + len(gate.empty)
+    unjudged = len(gate.undecided) + len(gate.one_sided) + len(gate.empty)
     if unjudged:
         lines[-1] += f"; {unjudged} not judged: {', '.join(filter(None, reasons))}"
     if not gate.judged:
-        lines.append("--fail-on judged nothing: measure more rounds or on a quieter machine, or allow for more")
+        lines.append("--fail-on judged no cell: measure more rounds, use a quieter machine, or allow a larger PERCENT")
     return lines
 
 
 def _checked(args: argparse.Namespace) -> Sequence[str]:
-    """Return the labels, once what was asked makes sense."""
+    """Return the labels, after checking that the options go together."""
     labels: Sequence[str] = args.labels
     within = args.builds or args.models
     if len(labels) > 2:  # noqa: PLR2004 - A and B
@@ -146,9 +152,9 @@ def _checked(args: argparse.Namespace) -> Sequence[str]:
     if len(labels) > 1 and within:
         raise ToolkitError("--builds and --models compare within one run: give one label")
     if len(labels) > len(set(labels)):
-        raise ToolkitError(f"{labels[0]} twice is one run; compare parts of it by --builds A,B or --models A,B")
+        raise ToolkitError(f"{labels[0]} is named twice; compare parts of one run by --builds A,B or --models A,B")
     if args.again and len(labels) == 1:
-        raise ToolkitError("--again measures both sides of two runs anew: give two labels")
+        raise ToolkitError("--again measures both sides of two runs: give two labels")
     given = [f"--{name}" for name in ("path", "rounds", "budget", "label") if getattr(args, name) is not None]
     if given and not args.again:
         raise ToolkitError(f"{given[0]} goes with --again")
@@ -158,36 +164,36 @@ def _checked(args: argparse.Namespace) -> Sequence[str]:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Comparing:
-    """What is set against what."""
+class LabelledContrasts:
+    """A comparison of two sides, cell by cell."""
 
     title: str
     contrasts: Sequence[Contrast]
     baseline: str
     sample: str
-    notes: Sequence[Note]   # what a reader must know first
+    notes: Sequence[Note]   # shown before the table
 
 
-def _across(first: Run, second: Run, args: argparse.Namespace) -> Comparing:
+def _across(first: Run, second: Run, args: argparse.Namespace) -> LabelledContrasts:
     measured = [{each.cell for each in run.measurements} for run in (first, second)]
     if not measured[0] & measured[1]:
         raise UnknownNameError(f"{first.label!r} and {second.label!r} have no measured cell in common")
-    return Comparing(
+    return LabelledContrasts(
         title=f"{second.label} against {first.label}", contrasts=compare_runs(first, second, args.clock),
         baseline=first.label, sample=second.label, notes=differences(first, second))
 
 
-def _again(first: Run, second: Run, args: argparse.Namespace) -> Comparing:
+def _again(first: Run, second: Run, args: argparse.Namespace) -> LabelledContrasts:
     if args.label is not None:
         Store.refuse_taken(args.label)
-    wanted = Again(label=args.label, rounds=args.rounds, budget=args.budget, path=args.path)
+    wanted = RemeasureRequest(label=args.label, rounds=args.rounds, budget=args.budget, path=args.path)
     with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as folder:
         done, pairs = measure_again(first, second, wanted, Path(folder))
     contrasts = [each for pair in pairs for each in compare_builds(done, *pair, args.clock)]
     if len(pairs) == 1:
-        return Comparing(title=f"{done.label}: {pairs[0][1]} against {pairs[0][0]}, measured in turn",
-                         contrasts=contrasts, baseline=pairs[0][0], sample=pairs[0][1], notes=done.notes)
-    # A table for each build, as of two runs: both sides of a row then go by the build's own name.
+        return LabelledContrasts(title=f"{done.label}: {pairs[0][1]} against {pairs[0][0]}, measured in turn",
+                                 contrasts=contrasts, baseline=pairs[0][0], sample=pairs[0][1], notes=done.notes)
+    # One table per build, as for two runs, so both sides of a row get the build's own name.
     names = {label: label.removesuffix(f"-{first.label}") for label, _ in pairs}
     names |= {other: names[label] for label, other in pairs}
     contrasts = [
@@ -195,22 +201,22 @@ def _again(first: Run, second: Run, args: argparse.Namespace) -> Comparing:
                 sample=replace(each.sample, build=names[each.sample.build]))
         for each in contrasts
     ]
-    return Comparing(title=f"{done.label}: {second.label} against {first.label}, measured in turn",
-                     contrasts=contrasts, baseline=first.label, sample=second.label, notes=done.notes)
+    return LabelledContrasts(title=f"{done.label}: {second.label} against {first.label}, measured in turn",
+                             contrasts=contrasts, baseline=first.label, sample=second.label, notes=done.notes)
 
 
-def _within(run_: Run, args: argparse.Namespace) -> Comparing:
+def _within(run_: Run, args: argparse.Namespace) -> LabelledContrasts:
     first, second = args.builds or args.models
     compare = compare_builds if args.builds else compare_models
     contrasts = compare(run_, first, second, args.clock)
     builds = {build.label: build for build in run_.builds}
-    return Comparing(
+    return LabelledContrasts(
         title=f"{run_.label}: {second} against {first}", contrasts=contrasts, baseline=first, sample=second,
         notes=unfair(builds[first], builds[second]) if args.builds else ())
 
 
 def differences(first: Run, second: Run) -> list[Note]:
-    """Return what else than the time differs between two runs, so that a ratio may not be what it seems."""
+    """Return notes on differences between two runs that may confound their ratios."""
     notes = []
     if (first.machine.cpu_model, first.machine.cores) != (second.machine.cpu_model, second.machine.cores):
         machines = [f"{run.machine.cpu_model} ({run.machine.cores} cores)" for run in (first, second)]
@@ -227,8 +233,8 @@ def differences(first: Run, second: Run) -> list[Note]:
     return notes
 
 
-def _over_hosts(labels: Sequence[str], fleets: Sequence[Hosts | None], args: argparse.Namespace) -> int:
-    """Print what hosts of a fleet say of its builds or models, or those of two fleets of each other."""
+def _over_hosts(labels: Sequence[str], fleets: Sequence[HostRuns | None], args: argparse.Namespace) -> int:
+    """Print the comparison of a fleet's builds or models, or of two fleets, host by host and over all hosts."""
     if args.again:
         raise ToolkitError("--again measures on this machine: name one host of each fleet, as in `gilscope compare "
                            f"{labels[0]}/host-1 {labels[-1]}/host-1 --again`")
@@ -237,8 +243,8 @@ def _over_hosts(labels: Sequence[str], fleets: Sequence[Hosts | None], args: arg
         plain = labels[fleets.index(None)]
         fleet = next(each for each in fleets if each is not None)
         named = " ".join(map(_one_host, fleets, labels))
-        raise ToolkitError(f"{fleet.label} is of {len(fleet.states)} hosts and {plain} of one machine: name the host "
-                           f"that {plain} is to be compared with, as in `gilscope compare {named}`")
+        raise ToolkitError(f"{fleet.label} has {len(fleet.states)} hosts and {plain} is of one machine: name the host "
+                           f"to compare {plain} with, as in `gilscope compare {named}`")
     names, notes = list(first.folders), list[Note]()
     if second := next(iter(others), None):
         names, notes = shared_hosts(first, second)
@@ -252,19 +258,19 @@ def _over_hosts(labels: Sequence[str], fleets: Sequence[Hosts | None], args: arg
         contrasts = contrasted(first.runs(), lambda _, run_: _within(run_, args).contrasts, args.margin)
     judged = None if args.fail_on is None else gate([each.contrast for each in contrasts], args.fail_on)
     sides: dict[str, Any] = {"baseline": baseline, "sample": sample, "notes": notes}
-    output = Output(args)
+    output = ReportOutput(args)
     output.show(hosts_comparison(title, contrasts, names, **sides, margin=args.margin))
     output.finish(lambda: hosts_compare_values(
         contrasts, **sides, margin=args.margin, gate=judged, sentences=hosts_in_short(contrasts, args.margin)))
     return _judged(judged) or max(each.failed for each in (first, *filter(None, others)))
 
 
-def _one_host(fleet: Hosts | None, label: str) -> str:
+def _one_host(fleet: HostRuns | None, label: str) -> str:
     return label if fleet is None else f"{label}/{next(iter(fleet.folders))}"
 
 
 def _on_host(name: str, first: Run, second: Run, args: argparse.Namespace, notes: list[Note]) -> Sequence[Contrast]:
-    """Return what one host says of two runs; `notes` gets what else differs between them there."""
+    """Return one host's comparison of two runs, and add the differences between them to `notes`."""
     notes += [Note(text=f"{name}: {note.text}") for note in differences(first, second)]
     return compare_runs(first, second, args.clock)
 

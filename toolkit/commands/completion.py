@@ -1,7 +1,7 @@
-"""The scripts that complete gilscope's words in a shell; shtab makes them from the parser, and here is said of what.
+"""Shell completion: scripts that shtab makes from the parser, with the candidates for each value.
 
-What is fixed (workloads, models, experiments) stands in the script.  Labels come from a look into results/, builds from
-one short call of gilscope.  Wherever there is nothing of ours, the shell completes files as it would anyway.
+Workloads, models and experiments are written into the script.  Labels are read from results/, builds from one short
+call of gilscope.  For all other words, the shell completes files as usual.
 """
 
 from __future__ import annotations
@@ -14,14 +14,12 @@ from typing import TYPE_CHECKING, Any
 import shtab
 
 from gilscope.runners.catalog import RUNNERS
-from gilscope.toolkit.commands.gil import command as gil
-from gilscope.toolkit.commands.race import command as race
 from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.experiments.catalog import EXPERIMENTS
 from gilscope.workloads.catalog import WORKLOADS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
 
@@ -32,7 +30,7 @@ _WORDS = {
     "experiments": [*EXPERIMENTS, "all"],
     "versions": [f"3.{minor}{kind}" for minor in range(12, 16) for kind in ("", "t") if (minor, kind) != (12, "t")],
 }
-_COMMANDS = {  # for sh: prints candidates, one a line
+_COMMANDS = {  # commands for sh that print the candidates, one per line
     **{kind: f"printf '%s\\n' {shlex.join(words)}" for kind, words in _WORDS.items()},
     "labels": _RUNS.format("results/*/run.json results/*/*/run.json"),
     "runs": _RUNS.format("results/*/run.json"),
@@ -42,11 +40,11 @@ _COMMANDS = {  # for sh: prints candidates, one a line
     "added": r"""sed -n 's/^ "\(.*\)": ".*/\1/p' """
     '"${GILSCOPE_DATA:-${XDG_DATA_HOME:-$HOME/.local/share}/gilscope}/added.json" 2>/dev/null',
 }
-_LISTS = ("models", "builds")  # also written with commas: 3.14,3.14t
+_LISTS = ("models", "builds")  # these can be lists with commas: 3.14,3.14t
 _MODULES = 'for f in *.py */__init__.py; do [ -e "$f" ] && f=${f%/__init__.py} && echo "${f%.py}:"; done'
 
 _COMMANDS["modules"] = _MODULES
-_KINDS = {  # command and the name that argparse gives a value -> what it is
+_KINDS = {  # command and argparse's name of a value -> the kind of its candidates
     ("run", "workload"): "workloads", ("run", "models"): "models_list", ("run", "builds"): "builds_list",
     ("run", "resume"): "runs", ("compare", "labels"): "labels", ("compare", "builds"): "builds_list",
     ("compare", "models"): "models_list", ("report", "labels"): "labels", ("race", "build"): "builds",
@@ -61,30 +59,30 @@ _OF_A_MODULE = ("--payloads", "--check", "--async-form")
 
 
 class PrintCompletion(argparse.Action):
-    """The option that prints a shell's script and ends."""
+    """The option that prints the script of a shell and exits."""
 
     def __call__(
         self, parser: argparse.ArgumentParser, _namespace: Any, values: Any, _option: str | None = None
     ) -> None:
-        """Print it."""
+        """Print the script."""
         put(script(parser, str(values)))
         parser.exit()
 
 
 def script(parser: argparse.ArgumentParser, shell: str) -> str:
-    """Return the completion script of `shell` for the whole command line; `parser` is of no other use afterwards."""
+    """Return the completion script of `shell` for the whole command line; changes `parser`."""
     for command, each in _commands(parser):
-        if command in {"race", "gil"}:  # these cut the program off before argparse sees it
+        if command in {"race", "gil"}:  # these remove the program's words before argparse reads them
             each.add_argument("program", nargs="*", help="the program and its arguments")
         for action in each._actions:  # noqa: SLF001 - argparse has no other way to look at a parser
             if kind := _kind(command, action):
-                action.complete = kind   # type: ignore[attr-defined]  # what shtab looks for
-    text = shtab.complete(parser, shell, preamble=_preamble(shell))
+                action.complete = kind   # type: ignore[attr-defined]  # read by shtab
+    text = shtab.complete(parser, shell, preamble=_preamble(shell, _with_value(parser)))
     if shell == "zsh":
-        # Registered also by `source`; and a colon in MODULE:NAME would end what zsh takes for the name of the value.
+        # `source` must register it too, and a colon in MODULE:NAME would end zsh's name of the value.
         text = text.replace("[[ $zsh_eval_context[-1] == eval ]]", "[[ $zsh_eval_context[-1] == (eval|file) ]]")
         return re.sub(r"(?<=\]:)([A-Z|]+):([A-Z]+):", r"\1\\:\2:", text)
-    # Ours is called first, and where it has nothing the shell's own completion of files goes on.
+    # Ours is called first; if it has no candidates, the shell completes files.
     ours = "complete -o bashdefault -o default -F _gilscope gilscope"
     return text.replace("complete -o bashdefault -F _shtab_gilscope gilscope", ours)
 
@@ -98,7 +96,7 @@ def _commands(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tuple
 
 
 def _kind(command: str, action: argparse.Action) -> dict[str, Any] | None:
-    """Return for each shell how the value of an option or argument is completed."""
+    """Return the completion of an option's or argument's value for each shell."""
     if kind := _KINDS.get((command, action.dest)):
         return {"bash": f"_gilscope_{kind}", "zsh": f"_gilscope_{kind}", "fish": f"(_gilscope_{kind})",
                 "tcsh": f"({' '.join(_WORDS.get(kind.removesuffix('_list'), ['']))})"}
@@ -109,31 +107,39 @@ def _kind(command: str, action: argparse.Action) -> dict[str, Any] | None:
     return dict(shtab.DIRECTORY) if action.metavar in _FOLDERS else None
 
 
-def _preamble(shell: str) -> str:
-    """Return the functions that the script calls."""
+def _preamble(shell: str, with_value: str) -> str:
+    """Return the functions that the script calls.
+
+    Args:
+        shell: One of `SHELLS`.
+        with_value: The options of `race` and `gil` that take a value.
+    """
     if shell not in _FUNCTIONS:
         return ""
     single, listed, end = _FUNCTIONS[shell]
     parts = [single.replace("KIND", kind).replace("COMMAND", shlex.quote(text)) for kind, text in _COMMANDS.items()]
     parts += [listed.replace("KIND", kind).replace("COMMAND", shlex.quote(_COMMANDS[kind])) for kind in _LISTS]
-    return "\n".join([*parts, end])
+    return "\n".join([*parts, end.replace("WITH_VALUE", with_value)])
 
 
-def _cases(commands: Sequence[Any]) -> str:
-    return " ".join(sorted({option for each in commands for option in each.WITH_VALUE}))
+def _with_value(parser: argparse.ArgumentParser) -> str:
+    """Return the options of `race` and `gil` that take the next word as their value."""
+    commands = [each for command, each in _commands(parser) if command in {"race", "gil"}]
+    actions = [action for each in commands for action in each._actions]  # noqa: SLF001 - likewise
+    return " ".join(sorted({option for each in actions if each.nargs is None for option in each.option_strings}))
 
 
 _BASH = f"""\
-# What a script is given are its own words; those of a module cannot be listed without importing it, but its name can.
+# A script's arguments are its own.  Functions of a module cannot be listed without importing it, but its name can.
 _gilscope() {{
   local word="${{COMP_WORDS[COMP_CWORD]}}" before="${{COMP_WORDS[COMP_CWORD-1]}}" i
   COMPREPLY=()
   case "${{COMP_WORDS[1]}}" in race|gil)
     for ((i = 2; i < COMP_CWORD; i++)); do
-      case " {_cases([race, gil])} " in *" ${{COMP_WORDS[i]}} "*) ((i++)); continue;; esac
+      case " WITH_VALUE " in *" ${{COMP_WORDS[i]}} "*) ((i++)); continue;; esac
       [[ "${{COMP_WORDS[i]}}" == -?* && "${{COMP_WORDS[i]}}" != -m* && "${{COMP_WORDS[i]}}" != -- ]] || return 0
     done
-    if [[ "$word" != -* && " {_cases([race, gil])} " != *" $before "* ]]; then
+    if [[ "$word" != -* && " WITH_VALUE " != *" $before "* ]]; then
       compopt -o filenames 2>/dev/null
       COMPREPLY=($(compgen -f -X '!*.py' -- "$word") $(compgen -d -- "$word"))
       return 0
@@ -150,17 +156,17 @@ _FUNCTIONS = {
     "bash": (
         '_gilscope_KIND() { compgen -W "$(sh -c COMMAND)" -- "$1"; }',
         ("_gilscope_KIND_list() {\n"
-        '  local rest="${1##*,}"; local done="${1%"$rest"}"\n'
-        '  compgen -P "$done" -W "$(sh -c COMMAND)" -- "$rest"\n}'),
+         '  local rest="${1##*,}"; local done="${1%"$rest"}"\n'
+         '  compgen -P "$done" -W "$(sh -c COMMAND)" -- "$rest"\n}'),
         _BASH),
     "zsh": (
         '_gilscope_KIND() { compadd -- ${(f)"$(sh -c COMMAND)"} }',
         '_gilscope_KIND_list() { _sequence compadd - ${(f)"$(sh -c COMMAND)"} }',
-        # No space behind a module and its colon: the name of what is in it comes there.
+        # No space behind a module and its colon, where the function's name follows.
         f"_gilscope_modules() {{ compadd -S '' -- ${{(f)\"$(sh -c {shlex.quote(_MODULES)})\"}} }}"),
     "fish": (
         "function _gilscope_KIND; sh -c COMMAND; end",
         ("function _gilscope_KIND_list\n"
-        "  set -l done (commandline -ct | string match -r '^.*,')\n"
-        '  for each in (sh -c COMMAND); echo "$done$each"; end\nend'), ""),
+         "  set -l done (commandline -ct | string match -r '^.*,')\n"
+         '  for each in (sh -c COMMAND); echo "$done$each"; end\nend'), ""),
 }

@@ -14,20 +14,23 @@ from gilscope.toolkit.bounded_reading import read_text
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.commands.options.common import add_build, duration, positive
-from gilscope.toolkit.commands.options.files import PLAN, STDOUT, PlanFile, add_output, add_page
+from gilscope.toolkit.commands.options.files import PLAN, STDOUT, PlanFileOption, add_page
 from gilscope.toolkit.commands.output.figures import python_that_draws
 from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.commands.output.printing import say
-from gilscope.toolkit.commands.output.reports import Output
+from gilscope.toolkit.commands.output.reports import ReportOutput, add_output, requested
 from gilscope.toolkit.errors import BuildError, ToolkitError, UnknownNameError, cannot_write
-from gilscope.toolkit.evaluate.cache import Kept
-from gilscope.toolkit.evaluate.evaluating import BUDGET, Asked, Evaluator
-from gilscope.toolkit.evaluate.report import first, github_workflow, own_extensions, picture, plan_file, screen
-from gilscope.toolkit.evaluate.report import forced as forced_text
-from gilscope.toolkit.evaluate.report.explain_package import Beside, explain
-from gilscope.toolkit.evaluate.report.json_ import plain
+from gilscope.toolkit.evaluate.cache import EvaluationCache
+from gilscope.toolkit.evaluate.facts import EXTENSIONS
+from gilscope.toolkit.evaluate.pipeline import Evaluator
+from gilscope.toolkit.evaluate.probes.forced import described
+from gilscope.toolkit.evaluate.request import BUDGET, EvaluationRequest
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
-from gilscope.toolkit.evaluate.sections import Missing
+from gilscope.toolkit.evaluate.sections import known
+from gilscope.toolkit.evaluate.verdict import exit_code
+from gilscope.toolkit.evaluate.views import answer, github_workflow, own_extensions, picture, plan_file, screen
+from gilscope.toolkit.evaluate.views.explain_package import Beside, explain
+from gilscope.toolkit.evaluate.views.json_document import plain
 from gilscope.toolkit.report.document import Document, Lines, Picture
 from gilscope.toolkit.report.figures.drawing import CannotDrawError, draw_figures
 from gilscope.toolkit.site.single.verdicts import conclusion_cards, verdict_values
@@ -54,18 +57,18 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "evaluate", help="tell whether a project can move to free-threading or subinterpreters, and what is in the way",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Look at a project on free-threaded builds: what its packages declare and do when imported, what\n"
-        "its tests do there, which data races they show. Any part may be missing: the rest is done, and the\n"
-        "confidence says what was not looked at. Nothing of it runs in gilscope's own process. Exit with 1 when\n"
-        "something blocks every build.",
+        description="Examine a project on free-threaded builds: what its packages declare and do when imported, how\n"
+        "its tests behave, and which data races they show. If a part is missing, the rest is still examined, and the\n"
+        "confidence says what was left out. The project's code never runs in gilscope's own process. Exit with 1 if\n"
+        "something blocks every build without a GIL.",
         epilog="examples:\n  gilscope evaluate .\n  gilscope evaluate ~/src/svc --lock uv.lock --builds 3.14t,3.15t\n"
         "  gilscope evaluate . --tests 'pytest -q tests/unit' --workload svc.load:request --budget 5m\n"
         "  gilscope evaluate . --explain lxml\n"
-        "What it installs is kept for the next time; gilscope doctor --clear-cache removes it.",
+        "Installed packages are cached for later calls; gilscope doctor --clear-cache removes them.",
     )
     parser.add_argument("path", metavar="PATH", type=Path, help="The project's root.")
-    _add_project(parser.add_argument_group("what to look at"))
-    _add_code(parser.add_argument_group("what to run of it"))
+    _add_project(parser.add_argument_group("what to examine"))
+    _add_code(parser.add_argument_group("what to run"))
     _add_effort(parser.add_argument_group("how long, and what may be done"))
     results = parser.add_argument_group("results")
     _add_results(results)
@@ -77,83 +80,86 @@ def add_parser(commands: Any) -> None:
 def _add_project(group: Any) -> None:
     """Add what the project is, and on which builds it is looked at."""
     group.add_argument("--lock", metavar="FILE", type=Path,
-                       help="Take the versions of this lock: uv.lock, pylock.toml, poetry.lock, or pinned "
-                            "requirements (default: the one that is found; without one, today's versions).")
+                       help="Take the versions from this lock file: uv.lock, pylock.toml, poetry.lock, or pinned "
+                            "requirements (default: the project's lock file, or the newest versions if it has none).")
     group.add_argument("--extra", metavar="NAME", action="append", default=[],
-                       help="Judge the project with this extra; may be given again (default: with none, and without "
-                            "what it needs for development).")
+                       help="Include this extra of the project (default: no extras and no development dependencies). "
+                            "Repeatable.")
     group.add_argument("--builds", metavar="LABELS",
-                       help=f"Look at these builds, like 3.14t,3.15t (default: the {NEWEST} newest without a GIL). "
-                            "Their twins with a GIL are judged for subinterpreters and processes.")
+                       help=f"Examine these builds, e.g. 3.14t,3.15t (default: the {NEWEST} newest without a GIL). "
+                            "The matching builds with a GIL are judged for subinterpreters and processes.")
     add_build(group)
 
 
 def _add_code(group: Any) -> None:
     """Add what is run of the project."""
     group.add_argument("--tests", metavar="COMMAND",
-                       help="Run the tests by this command, as one word (default: python -m pytest -q, if there are "
-                            "tests). For other runners, or to leave slow ones out.")
+                       help="Run the tests with this command, in quotes (default: python -m pytest -q, if there are "
+                            "tests). Use it for another test runner, or to leave out slow tests.")
     group.add_argument("--workload", metavar="SCRIPT|MODULE:FUNCTION",
-                       help="Measure what one thread costs, what threads gain and where they wait, by this script, "
-                            "with its arguments as one word, or by calls of this function without arguments, "
-                            "plain or async, from several threads. Without it the tests alone tell what is slower.")
+                       help="Measure the cost for one thread, the gain from threads and their waits with this script "
+                            "and its arguments, in quotes, or with calls of this function, plain or async, without "
+                            "arguments, from several threads (default: only the tests show what is slower).")
     group.add_argument("--threads", metavar="N", type=several,
                        help="Look for data races in the tests with each test in N threads at once, by "
                             "pytest-run-parallel, and in the workload with N threads (default: the tests as they "
-                            "are, the workload in 4 threads). For a project whose tests start no threads.")
+                            "are, the workload in 4 threads). Use it if the tests start no threads.")
 
 
 def _add_effort(group: Any) -> None:
     """Add how long it may take and what it may do."""
     group.add_argument("--budget", metavar="TIME", type=duration, default=BUDGET,
-                       help=f"Leave out what does not fit into this time (default: {BUDGET / 60:.0f}m). Packages are "
-                            "installed, and the project itself is built, to the end, however long that takes; packages "
-                            "are kept for the next call.")
+                       help=f"Leave out measurements that do not fit into TIME (default: {BUDGET / 60:.0f}m). "
+                            "Installing packages and building the project are always completed; packages are cached "
+                            "for later calls.")
     group.add_argument("--wait-quiet", action="store_const", const=QUIET, default=0.0,
-                       help="Wait until other programs leave the cores alone, before cost and gain are measured, at "
-                            f"most {QUIET / 60:.0f} minutes. It takes nothing from the budget.")
+                       help="Before measuring cost and gain, wait until other programs leave the cores idle, at most "
+                            f"{QUIET / 60:.0f} minutes. The wait does not count towards the budget.")
     group.add_argument("--fresh", action="store_true",
-                       help="Measure everything anew. Without it, what was measured within a day counts as long as no "
-                            "file of the project, no environment variable that one of these names, no build and no "
-                            "option has changed.")
+                       help="Measure everything again. By default, results of the last day are reused if the project's "
+                            "files, the environment variables that they name, the builds and the options are "
+                            "unchanged.")
     group.add_argument("--offline", action="store_true",
-                       help="Download nothing: what earlier calls installed, and the metadata of the lock.")
+                       help="Download nothing; use what earlier calls installed, and the lock file's metadata.")
     group.add_argument("--build-sdists", action="store_true",
-                       help="Build from source what has no wheel. Runs the packages' build scripts.")
+                       help="Build packages without a wheel from source. Runs the packages' build scripts.")
 
 
 def _add_results(group: Any) -> None:
     """Add what is shown and written."""
     group.add_argument("--explain", metavar="NAME",
-                       help="Show everything known of a package, an extension module or its file, or a source of the "
-                            "project's own ('extensions': all of them), and nothing else.")
-    group.add_argument("--plan", action=PlanFile,
+                       help="Only show all facts about a package, an extension module or its file, or one of the "
+                            "project's own extension sources ('extensions': all of them).")
+    group.add_argument("--plan", action=PlanFileOption,
                        help="Write the steps of a migration with the state of each as Markdown to FILE, which ends in "
-                            f".md (default: {PLAN} here). Written again, it says what moved since.")
+                            f".md (default: {PLAN} here). If FILE exists, the new plan shows what changed.")
     group.add_argument("--figure", metavar="FOLDER", type=Path,
-                       help="Draw gain and cost into FOLDER as SVG and PNG; Markdown shows it.")
+                       help="Draw gain and cost into FOLDER as SVG and PNG. The Markdown report includes them.")
     group.add_argument("--ci", choices=("github",),
                        help=f"Write {github_workflow.PLACE} into the project: its tests on builds without a GIL, and "
-                            "wheels where it has C code. A file that is there stays.")
+                            "wheels where it has C code. An existing file is not overwritten.")
 
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate the project; return 1 when something blocks it on every build."""
-    asked = Asked(path=args.path, lock=args.lock, tests=args.tests, workload=args.workload, budget=args.budget,
-                  offline=args.offline, sdists=args.build_sdists, wait_quiet=args.wait_quiet,
-                  threads=args.threads or 0, extras=tuple(args.extra), labels=args.builds, added=tuple(args.build))
+    asked = EvaluationRequest(
+        path=args.path, lock=args.lock, tests=args.tests, workload=args.workload, budget=args.budget,
+        offline=args.offline, sdists=args.build_sdists, wait_quiet=args.wait_quiet, threads=args.threads or 0,
+        extras=tuple(args.extra), labels=args.builds, added=tuple(args.build))
     page = HtmlFile(args.html, say) if args.html else None
     found = find_builds(args.build, project_dir=Path.cwd())
     if args.ci and (place := args.path / github_workflow.PLACE).exists():
         raise ToolkitError(f"{place} is there already: remove it to have it written anew, or leave --ci out")
-    evaluator = Evaluator(asked, _targets(found, args.builds), found.builds, say, kept=lambda project, builds: Kept(
-        project.root, builds, fresh=args.fresh, outputs=_outputs(args)))
+    evaluator = Evaluator(
+        asked, _targets(found, args.builds), found.builds, say,
+        open_cache=lambda project, builds: EvaluationCache(project.root, builds, fresh=args.fresh,
+                                                           outputs=_outputs(args)))
     try:
         evaluation = evaluator.look(args.explain) if args.explain else evaluator.go()
     except KeyboardInterrupt:
-        say("the parts that were done are kept: the same command goes on after them")
+        say("the finished parts are saved: run the same command again to continue")
         raise
-    output = Output(args)
+    output = ReportOutput(args)
     document = explained(evaluation, args.explain) if args.explain else screen.document(evaluation)
     if args.plan and not args.explain:
         document = Document((*document.sections, *_planned(evaluation, args.plan)))
@@ -167,7 +173,7 @@ def run(args: argparse.Namespace) -> int:
     if page:
         cards = [] if args.explain else conclusion_cards(plain(evaluation))
         page.write("verdict.html", verdict_values(document, cards), root=str(evaluation.project.root))
-    return screen.exit_code(evaluation)
+    return exit_code(evaluation)
 
 
 def _with_picture(evaluation: Evaluation, document: Document, args: argparse.Namespace) -> Document:
@@ -193,7 +199,7 @@ def _with_picture(evaluation: Evaluation, document: Document, args: argparse.Nam
 
 def _outputs(args: argparse.Namespace) -> list[Path]:
     """Return the files that this call writes."""
-    named = [args.json, args.markdown, args.html, args.plan, args.path / github_workflow.PLACE]
+    named = [*(name for _, name in requested(args)), args.html, args.plan, args.path / github_workflow.PLACE]
     if args.figure is not None:
         named += [args.figure / f"{picture.NAME}{suffix}" for suffix in (".svg", ".png")]
     return [Path(each) for each in named if each is not None and each != STDOUT]
@@ -206,7 +212,7 @@ def _planned(evaluation: Evaluation, place: Path) -> list[Section]:
     except (OSError, UnicodeDecodeError):
         before = plan_file.Earlier()
     _write(place, plan_file.markdown(evaluation, before, time.strftime("%Y-%m-%d")))
-    lines = (*first.steps(evaluation.plan), *plan_file.since(evaluation, before))
+    lines = (*answer.steps(evaluation.plan), *plan_file.since(evaluation, before))
     return [Lines(f"Plan (in {place})", lines)]
 
 
@@ -222,8 +228,8 @@ def _targets(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
     if wanted is not None:
         builds = select_builds(found, wanted)
         if with_gil := [build.label for build in builds if not build.free_threaded]:
-            raise UnknownNameError(f"{', '.join(with_gil)} has a GIL: --builds names those without; their twins with "
-                                   "one are compared with by themselves, and judged for subinterpreters")
+            raise UnknownNameError(f"{', '.join(with_gil)} has a GIL: --builds takes free-threaded builds; the "
+                                   "matching builds with a GIL are added automatically")
         return builds
     free = sorted((build for build in found.builds if build.free_threaded), key=lambda each: version_key(each.version))
     if not free:
@@ -237,27 +243,26 @@ def explained(evaluation: Evaluation, name: str) -> Document:
     Raises:
         UnknownNameError: nothing is.
     """
-    reports = [each.readiness for each in evaluation.builds] + [each.readiness for each in evaluation.interpreters]
+    looked = (*(each.readiness for each in evaluation.builds), *(each.readiness for each in evaluation.interpreters))
+    reports = [report for each in looked if (report := known(each))]
     lock = evaluation.project.lock
     beside = Beside(
         project=evaluation.project.name, builds=tuple(each.build for each in evaluation.builds),
         locked=read_lock(lock) if lock and lock.is_file() else (),   # it may be gone by now
-        places={each.build.label: each.tests.imports for each in evaluation.builds
-                if not isinstance(each.tests, Missing)},
-        forced={each.build.label: forced_text.said(each.forced) for each in evaluation.builds
+        places={each.build.label: tests.imports for each in evaluation.builds if (tests := known(each.tests))},
+        forced={each.build.label: described(each.forced) for each in evaluation.builds
                 if each.forced is not None})
     reports += [own.report for own in own_extensions.builds_of(evaluation) if own.report]
-    document = explain([each for each in reports if not isinstance(each, Missing)], name, beside)
+    document = explain(reports, name, beside)
     document = Document((*document.sections, *own_extensions.explained(evaluation, name)))
     if not document.sections:
-        raise _unknown(evaluation, name, sorted({finding.name for each in reports if not isinstance(each, Missing)
-                                                 for finding in each.findings}))
+        raise _unknown(evaluation, name, sorted({finding.name for each in reports for finding in each.findings}))
     return document
 
 
 def _unknown(evaluation: Evaluation, name: str, names: list[str]) -> UnknownNameError:
     """Return why nothing is known of a name, and which can be asked for."""
-    if name == own_extensions.ALL:
+    if name == EXTENSIONS:
         return UnknownNameError(f"{evaluation.project.name} has no extension modules of its own")
     can = f"; --explain knows {', '.join(names)}" if names else ""
     if evaluation.development and canonicalize_name(name) in map(canonicalize_name, evaluation.development.packages):

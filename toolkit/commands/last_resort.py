@@ -1,4 +1,7 @@
-"""What is left to do when gilscope itself fails: one sentence, and a file that a report can be made of."""
+"""Report a failure of gilscope itself: one sentence, and a file with the traceback.
+
+A module of its own, because it is imported only after a failure.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +19,15 @@ from gilscope import __version__
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-ISSUE = "attach it to a report, once you have looked what is in it"
-MOST_CHARACTERS = 500   # of what an exception says, which may hold a whole file
+ISSUE = "check what is in it, then attach it to a bug report"
+MOST_CHARACTERS = 500   # of an exception's message, which may contain a whole file
 
 
 def last_words(error: BaseException, words: Sequence[str]) -> str:
-    """Return what to say of an error that nothing has foreseen, after it was written down where that is possible."""
-    said = ascii(str(error))[1:-1]   # on one line, and without anything that a terminal would obey
+    """Return the sentence on an unexpected error, after writing its traceback to a file if possible."""
+    said = ascii(str(error))[1:-1]   # on one line, without control characters
     said = said if len(said) <= MOST_CHARACTERS else f"{said[:MOST_CHARACTERS]}... ({len(said)} characters)"
-    what = f"gilscope itself failed, which is a mistake in it: {type(error).__name__}{': ' if said else ''}{said}"
+    what = f"gilscope itself failed, which is a bug: {type(error).__name__}{': ' if said else ''}{said}"
     if (file := _written(error, words)) is None:
         return f"{what}; the traceback could not be written anywhere"
     return f"{what}; the traceback is in {file}: {ISSUE}"

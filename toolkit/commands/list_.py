@@ -1,4 +1,4 @@
-"""`gilscope list`: workloads, models, and why a model is unavailable in a build."""
+"""`gilscope list`: show workloads, models, and why a model is unavailable in a build."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from rich.table import Table
 from rich.text import Text
 
 from gilscope.runners.catalog import RUNNERS
+from gilscope.toolkit.builds.environment import build_environment
 from gilscope.toolkit.builds.find import find_builds, select_builds
-from gilscope.toolkit.builds.packages.environment import build_environment
 from gilscope.toolkit.commands.options.common import add_build
 from gilscope.toolkit.commands.output.printing import printed
 from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.escaping import in_json, visible_all
-from gilscope.toolkit.measure.abilities.probe import Abilities, ask_build
-from gilscope.toolkit.measure.prepare.preparation import child_environment, needed_packages, workload_packages
+from gilscope.toolkit.measure.abilities import Abilities, ask_build
+from gilscope.toolkit.measure.preparation import child_environment, needed_packages, workload_packages
 from gilscope.workloads import catalog
 
 if TYPE_CHECKING:
@@ -34,22 +34,22 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "list",
         help="show workloads, models, and why a model is unavailable in a build",
-        description="Show what can be run: workloads and models. With --builds show instead which models each of them "
-        "can run, and which packages load there, also in its subinterpreters; child processes are asked.",
+        description="Show all workloads and models. With --builds, show instead which models each build can run, and "
+        "which packages load there, in the main interpreter and in subinterpreters; child processes try it.",
     )
     parser.add_argument(
         "--builds",
         metavar="LABELS",
-        help="Ask these builds which models they can run, e.g. 3.13,3.13t, or "
-        "'all'. The first time an environment is made for each, which takes some seconds.",
+        help="Show which models these builds can run, e.g. 3.13,3.13t, or 'all' (default: none). The first call "
+        "makes an environment for each build, which takes some seconds.",
     )
     add_build(parser)
-    parser.add_argument("--json", action="store_true", help="Print JSON, for scripts.")
+    parser.add_argument("--json", action="store_true", help="Print JSON instead of the tables. Use it in scripts.")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the catalogs, and the builds' abilities when builds are named."""
+    """Print workloads and models, or what the named builds can run."""
     abilities: dict[str, Abilities] = {}
     if args.builds or args.build:
         found = find_builds(args.build, project_dir=Path.cwd())
@@ -108,7 +108,7 @@ def _plain(abilities: dict[str, Abilities]) -> dict[str, Any]:
 def _workload_table() -> Table:
     table = Table(
         "workload", "", "what it does", box=None, title="Workloads", title_justify="left", pad_edge=False,
-        caption="a: asyncio has an async form of it; t: it takes --task-length", caption_justify="left",
+        caption="a: has an async form for asyncio; t: takes --task-length", caption_justify="left",
     )
     table.columns[0].no_wrap = True
     for kind in dict.fromkeys(each.kind for each in catalog.WORKLOADS):
@@ -128,11 +128,11 @@ def _model_table() -> Table:
 
 
 def matrix(abilities: Mapping[str, Abilities]) -> tuple[list[tuple[str, ...]], list[str]]:
-    """Return what each build can do, and the reasons why not.
+    """Return the models and modules that each build can run, and the reasons why not.
 
     Returns:
-        Rows of a name and one word for each build in order: "yes", "-" where it was not asked, or the number of a
-        reason; a heading has no words. And a line for each reason, with its number and the builds it is about.
+        Rows of a name and one word per build: "yes", "-" if it was not tried, or the number of a reason; a heading has
+        no words.  Then a line per reason, with its number and the builds that it concerns.
     """
     parts: tuple[tuple[str, list[Mapping[str, str | None]]], ...] = (
         ("models", [each.runners for each in abilities.values()]),

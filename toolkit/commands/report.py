@@ -1,4 +1,4 @@
-"""`gilscope report`: what runs there are, and the tables of one that was made earlier, again."""
+"""`gilscope report`: list runs, or show the tables of an earlier run again."""
 
 from __future__ import annotations
 
@@ -6,20 +6,18 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.commands.fleet.reports import Hosts, fleet_hosts, publish_hosts, reported
-from gilscope.toolkit.commands.options.files import STDOUT, add_output, add_page
+from gilscope.toolkit.commands.fleet.reports import HostRuns, fleet_hosts, publish_hosts, reported
+from gilscope.toolkit.commands.options.files import STDOUT, add_page
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.commands.output.printing import say
-from gilscope.toolkit.commands.output.reports import Output
+from gilscope.toolkit.commands.output.reports import ReportOutput, add_output, all_options, requested, save_as_text
 from gilscope.toolkit.commands.streams import inform
 from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
 from gilscope.toolkit.escaping import visible_all
-from gilscope.toolkit.experiments.as_json import experiments_values
-from gilscope.toolkit.experiments.report import beside, document, experiment_of, figures_of
+from gilscope.toolkit.experiments.report import beside, document, experiment_of, experiments_values, figures_of
 from gilscope.toolkit.publish import publish, without_traces
 from gilscope.toolkit.redaction import without_places
-from gilscope.toolkit.report import RENDERERS, markdown, terminal
 from gilscope.toolkit.report.as_json import listed_values, run_values
 from gilscope.toolkit.report.document import Picture
 from gilscope.toolkit.report.run_document import run_document
@@ -41,46 +39,46 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "report",
         help="show the tables of an earlier run again",
-        description="Show the tables of an earlier run again. Everything is derived anew from the "
-        "values in results/LABEL, also those of a run that was interrupted. Of several labels, or of the run of a "
-        "fleet: what hosts say together, each a machine of its own. Without LABEL: what runs there are.",
+        description="Show the tables of an earlier run again. Everything is computed again from the values in "
+        "results/LABEL, including those of an interrupted run. With several labels, or the run of a fleet, show one "
+        "report over all hosts. Without LABEL, list all runs.",
     )
     parser.add_argument(
-        "labels", nargs="*", metavar="LABEL", help="The run, or experiments made together, by label or folder "
-        "(default: list what there is). Several, of one machine each, as LABEL, FOLDER or NAME=FOLDER: one report over "
-        "all of them, e.g. laptop=results/first server=copied/first."
+        "labels", nargs="*", metavar="LABEL", help="A run, or experiments that were started together, by label or "
+        "folder (default: list all runs). Several, one per machine, as LABEL, FOLDER or NAME=FOLDER, give one report "
+        "over all machines, e.g. laptop=results/first server=copied/first."
     )
     add_output(parser)
     add_page(parser)
-    # How earlier versions wrote --markdown.
-    parser.add_argument("--format", choices=tuple(RENDERERS), help=argparse.SUPPRESS)
+    # The spelling of --markdown in earlier versions.
+    parser.add_argument("--format", choices=("terminal", "markdown"), help=argparse.SUPPRESS)
     parser.add_argument(
         "--publish",
         metavar="FOLDER",
         type=Path,
         help="Copy the run to FOLDER without paths and host name, with its tables as report.md and "
-        "report.txt. For a repository or a website.",
+        "report.txt. Use it for a repository or a website.",
     )
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
-    """Print the report, or what runs there are."""
+    """Print the report, or the list of runs."""
     if args.format == "markdown" and args.markdown is None:
         args.markdown = STDOUT
     if args.publish is not None:
         return _publish_all(args)
     if not args.labels:
         if args.html:
-            raise ToolkitError("--html makes a page of one run: name it, as in `gilscope report LABEL --html "
-                               f"{args.html}`; `gilscope report` lists what there is")
+            raise ToolkitError("--html makes a page of one run; name the run, as in `gilscope report LABEL --html "
+                               f"{args.html}`; `gilscope report` lists all runs")
         return _list_all(args)
     page = HtmlFile(args.html, say) if args.html else None
     if (hosts := _hosts(args)) is not None:
         return _report_hosts(args, hosts, page)
     (label,) = args.labels
     runs, failed = _loaded(find_runs(label))
-    output = Output(args)
+    output = ReportOutput(args)
     for run_, path in runs:
         output.show(_document(run_, path))
     if len(runs) == 1 and "experiment" not in runs[0][0].options:
@@ -92,16 +90,16 @@ def run(args: argparse.Namespace) -> int:
     return failed
 
 
-def _hosts(args: argparse.Namespace) -> Hosts | None:
-    """Return the hosts that are asked for; None: it is one run, or are experiments."""
+def _hosts(args: argparse.Namespace) -> HostRuns | None:
+    """Return the hosts of several labels or of a fleet, or None for one run or experiments."""
     if len(args.labels) > 1:
-        return Hosts.of_folders(args.labels)
+        return HostRuns.of_folders(args.labels)
     return fleet_hosts(args.labels[0])
 
 
-def _report_hosts(args: argparse.Namespace, hosts: Hosts, page: HtmlFile | None) -> int:
+def _report_hosts(args: argparse.Namespace, hosts: HostRuns, page: HtmlFile | None) -> int:
     document, values = reported(hosts, hosts.measured())
-    output = Output(args)
+    output = ReportOutput(args)
     output.show(document)
     output.finish(values)
     if page:
@@ -111,7 +109,7 @@ def _report_hosts(args: argparse.Namespace, hosts: Hosts, page: HtmlFile | None)
 
 
 def _write_page(page: HtmlFile, runs: Sequence[tuple[Run, Path]], label: str) -> None:
-    """Write the page of what `--publish` would publish, with the figures that lie beside the values of experiments."""
+    """Write a page with the content of `--publish`, and the figures that are stored beside experiments."""
     hosts = [run_.machine.hostname for run_, _ in runs]
     if len(runs) == 1 and "experiment" not in runs[0][0].options:
         kinds = {each.name: each.kind for each in WORKLOADS}
@@ -128,7 +126,7 @@ def _write_page(page: HtmlFile, runs: Sequence[tuple[Run, Path]], label: str) ->
 
 
 def _loaded(paths: Sequence[Path]) -> tuple[list[tuple[Run, Path]], int]:
-    """Return the runs with their folders, and the exit code; of several, one that is damaged costs only itself."""
+    """Return the runs with their folders, and the exit code; of several runs, leave damaged ones out."""
     runs, failed = [], 0
     for path in paths:
         try:
@@ -139,19 +137,19 @@ def _loaded(paths: Sequence[Path]) -> tuple[list[tuple[Run, Path]], int]:
             say(f"gilscope: {error}")
             failed = error.exit_code
     if len(paths) > 1 and any("experiment" not in run_.options for run_, _ in runs):
-        # Runs that only lie beside each other are no report.
-        raise UnknownNameError(f"{paths[0].parent} holds several runs: name one of {', '.join(map(str, paths))}, or, "
-                               "if each is of a machine of its own, all of them")
+        # Unrelated runs in one folder make no report.
+        raise UnknownNameError(f"{paths[0].parent} contains several runs: name one of {', '.join(map(str, paths))}, "
+                               "or, if each is of a machine of its own, all of them")
     return runs, failed
 
 
 def _list_all(args: argparse.Namespace) -> int:
     found = list_runs()
-    output = Output(args)
-    if found or args.json is not None or args.markdown is not None:
+    output = ReportOutput(args)
+    if found or any(requested(args)):
         output.show(runs_document(found))
     else:
-        inform(f"no runs under {RESULTS.resolve()} yet: `gilscope run --quick` makes one")
+        inform(f"no runs under {RESULTS.resolve()} yet; `gilscope run --quick` makes one")
     output.finish(lambda: listed_values(found))
     return 0
 
@@ -162,9 +160,8 @@ def _publish_all(args: argparse.Namespace) -> int:
             "--publish copies one run: name it, as in `gilscope report LABEL --publish FOLDER`; `gilscope report` "
             "lists what there is"
         )
-    if args.json is not None or args.markdown is not None or args.html:
-        raise ToolkitError(
-            "--publish writes report.md into its folder; ask for --markdown, --json or --html without it")
+    if any(requested(args)) or args.html:
+        raise ToolkitError(f"--publish writes report.md into its folder: leave {all_options('--html')} out")
     if (hosts := fleet_hosts(args.labels[0])) is not None:
         return publish_hosts(hosts, args.publish)
     paths = find_runs(args.labels[0])
@@ -178,12 +175,11 @@ def _publish(path: Path, target: Path) -> None:
     published = publish(path, target)
     pictures: list[Picture] = []
     if "experiment" in published.options:
-        # What trials left, such as timelines, is not published, since it holds paths; what is drawn of it is.
+        # Files of trials, such as timelines, contain paths, so only figures of them are published.
         python = python_that_draws(f"gilscope report {path.name} --publish {target}")
         pictures = beside(draw_pictures(published, path, python, into=target))
     report = _document(published, target, pictures)
-    for name, render in (("report.md", markdown.render), ("report.txt", terminal.render)):
-        (target / name).write_text(render(report) + "\n", encoding="utf-8")
+    save_as_text(report, target)
     inform(f"published in {target}")
 
 

@@ -1,38 +1,40 @@
-"""`gilscope site`: static pages of any number of runs."""
+"""`gilscope site`: make static pages of any number of runs."""
 
 from __future__ import annotations
 
+import argparse
 import os
+import re
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import quote, urlsplit
 
-from gilscope.toolkit.commands.options.addresses import web_address
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.streams import inform
 from gilscope.toolkit.cores import usable_cores
-from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.report import document, experiment_of, figures_of
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.redaction import of_this_machine, told
+from gilscope.toolkit.redaction import leak_lines, of_this_machine
 from gilscope.toolkit.report.document import Picture
 from gilscope.toolkit.report.figures.drawing import CannotDrawError, draw_figures
-from gilscope.toolkit.site.making import Asked, check_site, make_site
-from gilscope.toolkit.site.pages.experiments import About
+from gilscope.toolkit.site.common_pages import HOME
+from gilscope.toolkit.site.making import SiteRequest, check_site, make_site
+from gilscope.toolkit.site.pages.experiments import ExperimentSummary
 from gilscope.toolkit.site.renderer_process import rendering_python
-from gilscope.toolkit.site.run_parts import HOME
 from gilscope.toolkit.site.sources import find_sources, hosts_of
 from gilscope.workloads import catalog
 
 if TYPE_CHECKING:
-    import argparse
-
     from gilscope.toolkit.model import Run
     from gilscope.toolkit.report.figures.figure import Figure
 
 TITLE = "gilscope results"
-DAMAGED = 2   # exit code: some run could not be read
+DAMAGED = 2   # exit code: a run could not be read
+_HOST = re.compile(r"[\w-]+(?:\.[\w-]+)*\.?(?::\d{1,5})?")
+_KEPT = "/%~!$&'*+,;=:@"   # characters that need no quoting; a bracket or a blank would end a link in Markdown
 
 
 def add_parser(commands: Any) -> None:
@@ -40,64 +42,65 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "site",
         help="make static pages of results",
-        description="Make a folder of static pages of any number of runs: what they say, pictures and tables of each, "
-        "any two compared, their history, the machines, the classic experiments. It opens from disk and from any "
-        "static host, and asks for nothing from elsewhere. Paths and host names stay out.",
+        description="Make a folder of static pages from any number of runs: conclusions, figures and tables of each, "
+        "a comparison of any two, their history, the machines, the classic experiments. The pages open from disk and "
+        "from any static host, and load nothing from elsewhere. Paths and host names are left out.",
     )
     parser.add_argument(
         "results", nargs="*", metavar="RESULTS",
-        help="Folders with runs, or labels (default: results). NAME=FOLDER gives the machine of that folder's runs a "
-        "name: results of several machines, copied together, are told by it.",
+        help="Folders with runs, or labels (default: results). NAME=FOLDER names the machine of that folder's runs, "
+        "to distinguish results that were copied from several machines.",
     )
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--out", metavar="FOLDER", type=Path,
-                       help="Where the pages go: a new folder, or one with a site, which is replaced.")
+                       help="Write the pages to FOLDER, a new folder, or one with a site, which is replaced.")
     where.add_argument("--check", action="store_true",
-                       help="Write nothing: list what of the pages would tell of a person or a machine, and where it "
-                       "stands. Exit with 1 when there is something; --out refuses it then.")
-    parser.add_argument("--title", default=TITLE, help=f"What the site is called (default: {TITLE}).")
+                       help="Write nothing: list everything in the pages that names a person or a machine, and its "
+                       "place. Exit with 1 if it finds anything, which --out would refuse.")
+    parser.add_argument("--title", metavar="TITLE", default=TITLE, help=f"Name the site TITLE (default: {TITLE}).")
     parser.add_argument("--url", metavar="URL", type=web_address, default=None,
-                        help="Where the site will be, e.g. https://me.github.io/results/ (default: not said). Use it "
-                        "for the badge, and for the picture that shows with a link.")
-    parser.add_argument("--open", action="store_true", help="Open the first page in the browser.")
+                        help="The address at which you will publish the site, e.g. https://me.github.io/results/ "
+                        "(default: none). Used for the badge and for link previews.")
+    parser.add_argument("--open", action="store_true", help="Open the first page in the browser afterwards.")
     parser.set_defaults(run=run)
 
 
 def run(args: argparse.Namespace) -> int:
     """Make the site."""
     sources, drawing = find_sources(args.results), None if args.check else _Drawing(args.out)
-    asked = Asked(
+    request = SiteRequest(
         sources=sources, title=args.title, kinds={each.name: each.kind for each in catalog.WORKLOADS},
-        python=rendering_python(say), tell=_about, address=args.url or "", say=lambda text: say(f"gilscope: {text}"),
-        processes=usable_cores(),
+        python=rendering_python(say), describe=_about, address=args.url or "", processes=usable_cores(),
+        say=lambda text: say(f"gilscope: {text}"),
         draw=drawing.experiment if drawing else None, draw_figure=drawing.figure if drawing else None,
         private=of_this_machine(os.environ, hosts_of(sources)))
     if args.check:
-        return _check(asked)
-    problems = make_site(asked, args.out)
+        return _check(request)
+    problems = make_site(request, args.out)
     for problem in problems:
         say(f"gilscope: {problem}")
     home = args.out / HOME
     inform(f"made {home}")
     if args.open and not webbrowser.open(home.resolve().as_uri()):
-        say(f"gilscope: no browser is found here to open {home} in")
+        say(f"gilscope: found no browser to open {home}")
     return DAMAGED if problems else 0
 
 
-def _check(asked: Asked) -> int:
-    leaks, problems = check_site(asked)
+def _check(request: SiteRequest) -> int:
+    leaks, problems = check_site(request)
     for problem in problems:
         say(f"gilscope: {problem}")
-    lines = told(leaks)
-    inform("\n".join(lines) or f"nothing private would go out{' of what could be read' if problems else ''}")
+    lines = leak_lines(leaks)
+    inform("\n".join(lines) or "nothing private would be "
+                               f"published{' from the runs that could be read' if problems else ''}")
     return int(bool(lines)) or (DAMAGED if problems else 0)
 
 
-def _about(of: Run, folder: Path) -> About:
-    """Return what an experiment says of a run in `folder`."""
+def _about(of: Run, folder: Path) -> ExperimentSummary:
+    """Return the claims, findings and pictures of an experiment's run in `folder`."""
     experiment = experiment_of(of)
-    smoke = of.options.get("effort") == Effort.SMOKE
-    return About(
+    smoke = of.options.get("effort") == EffortLevel.SMOKE
+    return ExperimentSummary(
         title=experiment.title, claim=experiment.claim, sources="; ".join(each.cited() for each in experiment.sources),
         findings=() if smoke else experiment.findings(Results(of, folder)),
         pictures=tuple(Picture(figure.title, str(folder / f"{figure.name}.svg"))
@@ -107,18 +110,18 @@ def _about(of: Run, folder: Path) -> About:
 
 
 class _Drawing:
-    """Draws figures; what draws is looked for once, when it is needed."""
+    """Draws figures; finds the Python that draws them once, when it is needed."""
 
     def __init__(self, out: Path) -> None:
         self._later = f"gilscope site --out {out}"
         self._found: list[Path | None] = []
 
     def experiment(self, of: Run, folder: Path, into: Path) -> list[Picture]:
-        """Return the pictures of an experiment's run in `folder`; none after having said why."""
+        """Return the pictures of an experiment's run in `folder`; none after printing why not."""
         return draw_pictures(of, folder, self._python(), into)
 
     def figure(self, figure: Figure, into: Path) -> bool:
-        """Write a figure as SVG and PNG; return whether it could be drawn, and say why not."""
+        """Write a figure as SVG and PNG; return True if it was drawn, or False after printing why not."""
         if (python := self._python()) is None:
             return False
         try:
@@ -132,3 +135,22 @@ class _Drawing:
         if not self._found:
             self._found.append(python_that_draws(self._later))
         return self._found[0]
+
+
+def web_address(text: str) -> str:
+    """Return the address of a folder on the web, quoted for Markdown.
+
+    Raises:
+        argparse.ArgumentTypeError: It is no address.
+    """
+    try:
+        parts = urlsplit(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"{text!r} is no address: {error}") from None
+    if parts.scheme not in {"http", "https"}:
+        raise argparse.ArgumentTypeError(f"{text!r} does not begin with http:// or https://")
+    if not _HOST.fullmatch(parts.netloc):
+        raise argparse.ArgumentTypeError(f"{text!r} names no host, as https://me.github.io/results/ does")
+    if parts.query or parts.fragment:
+        raise argparse.ArgumentTypeError(f"{text!r} has a '?' or '#': name the folder of the site")
+    return f"{parts.scheme}://{parts.netloc}{quote(parts.path, safe=_KEPT)}"

@@ -1,6 +1,6 @@
-"""Standard streams that are closed, full, or that nobody reads any more.
+"""Output to standard streams that may be closed, full, or without a reader.
 
-A program that `gilscope race` runs waits for what is imported here.
+A program that `gilscope race` runs waits for the imports of this module.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from gilscope.toolkit.errors import OutputError
 
 
 def prepare() -> None:
-    """Make standard streams that can be used: to nothing where the shell has closed them (`>&-`).
+    """Replace standard streams that the shell has closed (`>&-`) by /dev/null.
 
-    Else the next file to be opened would be standard output to children, and what is printed to None would go to the
-    other stream.  What is opened here is not inherited: a program that `race` and `gil` run finds it closed, as it
-    would without them.  What the encoding of standard output lacks is escaped, as for standard error from the start.
+    Otherwise the next file to be opened would be standard output to children, and text printed to None would go to the
+    other stream.  The replacements are not inherited: a program that `race` or `gil` runs finds the stream closed, as
+    without them.  Characters that standard output's encoding lacks are escaped, as Python does for standard error.
     """
     for number, name in enumerate(("stdin", "stdout", "stderr")):
         if getattr(sys, name) is None:
             opened = os.open(os.devnull, os.O_RDWR)
-            if opened != number:   # it is not the lowest that is free, where something else has opened a file already
+            if opened != number:   # a lower descriptor was free, because another module has opened a file
                 os.dup2(opened, number, inheritable=False)
                 os.close(opened)
             setattr(sys, name, os.fdopen(number, "r" if number == 0 else "w", encoding="utf-8"))
@@ -33,13 +33,13 @@ def prepare() -> None:
 
 
 def put(text: str, end: str = "\n") -> None:
-    """Print on standard output at once what a renderer made, or text of ours alone.
+    """Print a renderer's text, or our own, on standard output at once.
 
-    A reader that has gone (head, less, a terminal that was closed) is no error, and what was asked for beside goes on:
-    a file is still written, and the exit code still says what was found.
+    A reader that has gone (head, less, a closed terminal) is no error: requested files are still written, and the exit
+    code still reports the findings.
 
     Raises:
-        OutputError: it cannot be written: the disk is full.
+        OutputError: It cannot be written, because the disk is full.
     """
     try:
         print(text, end=end, flush=True)
@@ -48,20 +48,20 @@ def put(text: str, end: str = "\n") -> None:
     except OSError as error:
         if error.errno != errno.EIO or not stat.S_ISCHR(os.fstat(sys.stdout.fileno()).st_mode):
             raise cannot_print(error) from error
-        let_go()   # of a terminal that was closed
+        let_go()   # the terminal was closed
 
 
 def cannot_print(error: OSError) -> OutputError:
-    """Lead the streams nowhere and return what is to be raised: standard output cannot be written."""
+    """Return the error that standard output cannot be written, after redirecting the streams to /dev/null."""
     let_go()
     return OutputError(f"cannot write to standard output: {error.strerror}")
 
 
 def inform(text: str) -> None:
-    """Print a message on standard output, whatever it holds.
+    """Print a message on standard output, with untrusted characters escaped.
 
     Raises:
-        OutputError: it cannot be written: the disk is full.
+        OutputError: It cannot be written, because the disk is full.
     """
     from gilscope.toolkit.escaping import message
 
@@ -69,14 +69,14 @@ def inform(text: str) -> None:
 
 
 def complain(text: str) -> None:
-    """Print a message on standard error, whatever it holds, where somebody reads it."""
+    """Print a message on standard error, with untrusted characters escaped; ignore a missing reader."""
     from gilscope.toolkit.escaping import message
 
     put_beside(message(text))
 
 
 def put_beside(text: str) -> None:
-    """Print on standard error, where somebody reads it, what a renderer made."""
+    """Print a renderer's text on standard error; ignore a missing reader."""
     try:
         print(text, file=sys.stderr, flush=True)
     except OSError:
@@ -84,7 +84,7 @@ def put_beside(text: str) -> None:
 
 
 def let_go() -> None:
-    """Lead streams that cannot be written to nowhere: Python would complain of what is left in them at its exit."""
+    """Redirect streams that cannot be written to /dev/null, so that Python does not complain about them at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):
         try:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Decision(StrEnum):
-    """Whether to move to a build without a GIL."""
+    """The answer to the question whether to move to a build without a GIL."""
 
     MOVE = "Move"
     CAN = "You can move"          # nothing is in the way; whether it gains was not shown
@@ -29,12 +29,13 @@ class Blocker:
 
     what: str                     # "lxml 6.1 turns the GIL on"
     who: str                      # "we", or the package whose owners must act
-    action: str                   # "take lxml 7.0"; "" where `what` says it
+    action: str                   # "take lxml 7.0, which mends it"; "" if it stands among the next steps
+    package: str = ""             # to be replaced, waited for, or taken in another version: "lxml 7.0"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """What of the project itself is known to need a change."""
+    """The files and places of the project that are known to need a change."""
 
     files: tuple[str, ...]
     places: tuple[str, ...]       # "file:line"
@@ -48,7 +49,7 @@ How = Literal["measured", "forced off", "predicted", "at most"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gained:
-    """How many times faster the workload is without the GIL, and with which threads."""
+    """The best known speed-up of the workload without the GIL, and its number of threads."""
 
     how: How
     ratio: float
@@ -62,7 +63,7 @@ class Gained:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paid:
-    """What it costs without the GIL."""
+    """CPU time and memory without the GIL, against the build with one."""
 
     times: float                  # the CPU time of the build with the GIL
     lo: float
@@ -105,7 +106,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upkeep:
-    """What a project's files already say and do about builds without a GIL."""
+    """The parts of a project's files that already deal with builds without a GIL: CI, classifiers."""
 
     ci: str            # the file that has its tests run on one; "": none was found
     classifier: str    # "Programming Language :: Python :: Free Threading :: 2 - Beta"; ""

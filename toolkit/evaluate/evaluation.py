@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import shlex
+from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.decision import UNREAD
-from gilscope.toolkit.evaluate.project.extensions.facts import NO_EXTENSIONS, OwnExtensions
+from gilscope.toolkit.evaluate.project.extensions.own_extensions import NO_EXTENSIONS, OwnExtensions
 from gilscope.toolkit.evaluate.sections import UNASKED
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gilscope.toolkit.evaluate.decision import Answer, Step, Upkeep
+    from gilscope.toolkit.evaluate.facts import Confidence, Fact
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport
     from gilscope.toolkit.evaluate.project.discovery import Project
-    from gilscope.toolkit.evaluate.project.extensions.facts import OwnBuild
-    from gilscope.toolkit.evaluate.requirements.wheel_for_build import Offered
+    from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild
+    from gilscope.toolkit.evaluate.requirements.wheel_for_build import WheelChoice
     from gilscope.toolkit.evaluate.sections import (
         Broken,
         Contention,
@@ -28,9 +32,10 @@ if TYPE_CHECKING:
         Races,
         TestRun,
         Workers,
+        WorkloadFailure,
     )
     from gilscope.toolkit.model import Build
-    from gilscope.toolkit.stats.words import Comparison
+    from gilscope.toolkit.stats.verdict import Comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,14 +43,14 @@ class BuildEvaluation:
     """Everything found on one build without a GIL."""
 
     build: Build
-    offered: tuple[Offered, ...] | Missing
+    offered: tuple[WheelChoice, ...] | Missing
     readiness: BuildReport | Missing
     tests: TestRun | Missing
     reference_tests: TestRun | Missing   # on its twin with a GIL: what fails there, too, is not held against it
     cost: Cost | Missing
     gain: Gain | Missing
     contention: Contention | Missing
-    failure: str = ""                    # what keeps the workload from running here, and not on its twin: a sentence
+    failure: WorkloadFailure | None = None
     forced: Forced | Missing | None = None   # None: nothing turned the GIL on in what was to be measured
     own: OwnBuild | None = None              # None: it has no extension modules of its own
     otherwise: str = ""                      # how the workload's threads give something else than on its twin
@@ -53,7 +58,7 @@ class BuildEvaluation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InterpretersEvaluation:
-    """How far subinterpreters would carry the project, on a build with a GIL."""
+    """Everything found about subinterpreters on one build with a GIL."""
 
     build: Build
     readiness: BuildReport | Missing
@@ -65,23 +70,20 @@ class InterpretersEvaluation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessesEvaluation:
-    """What processes would do for the project's workload, on a build with a GIL."""
+    """Everything found about processes on one build with a GIL."""
 
     build: Build
     measured: Comparison | Missing       # in processes against as many threads of this build
 
 
 class Word(StrEnum):
-    """What an evaluation comes to."""
+    """The word of a verdict."""
 
     READY = "READY"
     WITH_COST = "READY-WITH-COST"
     BLOCKED = "BLOCKED"
     NOT_WORTH_IT = "NOT WORTH IT"
     INCONCLUSIVE = "INCONCLUSIVE"
-
-
-Confidence = Literal["high", "medium", "low"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -95,6 +97,32 @@ class Conclusion:
     unexercised: tuple[str, ...]      # what was not looked at, so not part of it
 
 
+@dataclass(frozen=True, slots=True)
+class CommandLine:
+    """A command with its options, as one types it."""
+
+    words: tuple[str, ...]
+
+    def __str__(self) -> str:
+        """Return it for a shell."""
+        return shlex.join(self.words)
+
+    def has(self, option: str) -> bool:
+        """Return True if the option is among its words."""
+        return option in self.words
+
+    def without(self, option: str, *, values: int = 0) -> CommandLine:
+        """Return it without an option and the values that follow it."""
+        if option not in self.words:
+            return self
+        at = self.words.index(option)
+        return CommandLine((*self.words[:at], *self.words[at + 1 + values:]))
+
+    def followed_by(self, *words: str) -> CommandLine:
+        """Return it with more words."""
+        return CommandLine((*self.words, *words))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
     """A project, everything found, and what it comes to."""
@@ -105,14 +133,18 @@ class Evaluation:
     interpreters: tuple[InterpretersEvaluation, ...]
     processes: tuple[ProcessesEvaluation, ...]   # empty: no workload that could be shared out among them
     races: Races | Missing
-    conclusions: tuple[Conclusion, ...]
-    next_steps: tuple[str, ...]
     seconds: float                    # that it took
     development: Development | None = None   # None: there is nothing of the kind
     extensions: OwnExtensions = NO_EXTENSIONS   # of the project's own, by its files
     upkeep: Upkeep = UNREAD           # what the project already does about builds without a GIL
-    command: str = "gilscope evaluate ."   # that makes it, without what only changes its output
+    command: CommandLine = CommandLine(("gilscope", "evaluate", "."))   # without what only changes its output
     kept: tuple[str, ...] = ()        # parts that were measured before, nothing they depend on having changed since
     kept_since: float | None = None   # when the oldest of them was, in seconds since the epoch
+    needed: frozenset[str] = frozenset()   # normalized names of what the program needs, where its tests lack any
+    sections: Mapping[str, object] = field(default_factory=dict)   # of probes that run something of their own, by code
+    facts: tuple[Fact, ...] = ()      # by all probes
+    # Views over the facts:
+    conclusions: tuple[Conclusion, ...] = ()
+    next_steps: tuple[str, ...] = ()
     answer: Answer | None = None      # None: no build without a GIL was looked at
     plan: tuple[Step, ...] = ()

@@ -6,6 +6,7 @@ A section that could not be had is a `Missing` in its place, with the reason.  S
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.units import few
@@ -13,31 +14,111 @@ from gilscope.toolkit.units import few
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gilscope.toolkit.stats.words import Comparison
+    from gilscope.toolkit.stats.verdict import Comparison
+
+
+class Cause(StrEnum):
+    """Code of the reason why a section is missing, as far as a decision depends on it."""
+
+    TIME = "time"                        # the budget was too small
+    BUSY = "busy"                        # too few rounds had the cores that they needed
+    OFFLINE = "offline"                  # nothing was installed, and nothing may be downloaded
+    FAILED = "failed"                    # it was tried, and could not be done: no index, a full disk
+    NOT_RUN = "not-run"                  # this command leaves it out; another would have it
+    WORKLOAD_FAILED = "workload-failed"
+    TESTS_TOO_SHORT = "tests-too-short"  # they take most of their time to start, so they tell no cost
+    TESTS_TOO_LONG = "tests-too-long"    # several rounds of them do not fit into the budget
+    TESTS_NOT_TIMED = "tests-not-timed"  # another reason why the tests tell no cost: some fail
+    OTHER = "other"
+
+    @property
+    def provisional(self) -> bool:
+        """Return True if another call may have the section although no file has changed."""
+        return self in {Cause.TIME, Cause.BUSY, Cause.OFFLINE, Cause.FAILED, Cause.NOT_RUN, Cause.TESTS_TOO_LONG}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """Why a section is not there."""
+    """A section that is not there, and the reason."""
 
-    reason: str
-    failed: bool = False   # it was tried and could not be done, for want of an index or a disk, say
-    passing: bool = field(default=False, compare=False)   # another call may have it: time was short
+    reason: str                  # for people
+    cause: Cause = Cause.OTHER   # for decisions
 
 
-NO_TIME = Missing(reason="no time was left in the budget", passing=True)
+def known[Section](section: Section | Missing) -> Section | None:
+    """Return the section, or None if it is missing."""
+    return None if isinstance(section, Missing) else section
+
+
+def reason_of(section: object) -> str:
+    """Return the reason why a section is missing, or "" if it is there."""
+    return section.reason if isinstance(section, Missing) else ""
+
+
+def cause_of(section: object) -> Cause | None:
+    """Return why a section is missing, or None if it is there."""
+    return section.cause if isinstance(section, Missing) else None
+
+
+def workload_failed(why: str, where: str = "") -> Missing:
+    """Return a section that is missing because the workload failed; `where` reads "on 3.14t"."""
+    return Missing(reason=f"the workload failed{f' {where}' if where else ''}: {why}", cause=Cause.WORKLOAD_FAILED)
+
+
+NO_TIME = Missing(reason="no time was left in the budget", cause=Cause.TIME)
 UNASKED = Missing(reason="not asked for")
-NO_WORKLOAD = "no workload was measured"   # how a reason begins, where there is no cost; what the tests said comes next
-TOO_SHORT = "most of it to start"   # in such a reason: a workload tells what the tests cannot
-TOO_LONG = "do not fit into"        # likewise
 NOT_THE_SAME = "it is not the same work, so what it gains says nothing"
-WORKLOAD_FAILED = "the workload failed on"   # how a reason begins; the build comes next
-WORKLOAD_FAILS = "the workload fails, and does not with the GIL: "   # likewise; how comes next
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandEnding:
+    """The end of a command of the project: an exit, a crash, a hang, or a cut-off by the time limit."""
+
+    kind: Literal["exit", "crash", "hang", "unfinished"]
+    code: int = 0                # of an exit
+    detail: str = ""             # "SIGSEGV", "no output for 60 s", "not done within 60 s"
+    percent: int | None = None   # of the tests that were done when their time was up, where the output tells
+
+    @property
+    def succeeded(self) -> bool:
+        """Return True if the command came to its end with success."""
+        return self.kind == "exit" and self.code == 0
+
+    @property
+    def failed(self) -> bool:
+        """Return True if the command came to its end without success."""
+        return self.kind == "exit" and self.code != 0
+
+    def __str__(self) -> str:
+        """Return "0", "crash: SIGSEGV", or "unfinished: not done within 60 s, at 40 %"."""
+        if self.kind == "exit":
+            return str(self.code)
+        return f"{self.kind}: {self.reached}"
+
+    @property
+    def reached(self) -> str:
+        """Return the detail, with how far the tests came."""
+        return self.detail + (f", at {self.percent} %" if self.percent is not None else "")
+
+
+SUCCESS = CommandEnding(kind="exit")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkloadFailure:
+    """A failure of the workload on a build without a GIL that does not occur on its twin with one."""
+
+    kind: Literal["turns-gil-on", "fails"]
+    detail: str
+
+    def __str__(self) -> str:
+        """Return it as a sentence."""
+        return f"the workload fails, and does not with the GIL: {self.detail}" if self.kind == "fails" else self.detail
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineFacts:
-    """What this machine can tell about parallel work."""
+    """Facts about the machine that limit the conclusions about parallel work."""
 
     cores: int                   # that may be used
     effective: float | None      # how many spinning processes' worth of work all cores do at once; None: not measured
@@ -49,7 +130,7 @@ class MachineFacts:
 
     @property
     def may_get_quiet(self) -> bool:
-        """Whether waiting may remove the doubts: one core stays one."""
+        """Return True if waiting may remove the doubts; a single core stays single."""
         return bool(self.doubts) and self.cores > 1
 
 
@@ -85,7 +166,7 @@ class TestRun:
     errors: int | None
     skipped: int | None
     seconds: float
-    ending: str                  # "0", "1", "crash: SIGSEGV", "hang: no output for 60 s", "unfinished: ..."
+    ending: CommandEnding
     gil_end: bool | None         # was the GIL on at the end of the last Python of it; None: not known
     culprits: tuple[str, ...]    # modules that turned it on
     output: str                  # its last lines
@@ -97,13 +178,13 @@ class TestRun:
 
     @property
     def broken(self) -> int:
-        """How many tests are known to fail, or to end in an error."""
+        """Return the number of tests that are known to fail or to end in an error."""
         return (self.failed or 0) + (self.errors or 0)
 
     @property
     def ran(self) -> bool:
-        """Whether any test is known to have run to its end; a runner that counts none says it by its success."""
-        return self.ending == "0" if self.passed is None else bool(self.passed or self.failed)
+        """Return True if any test is known to have run to its end, by the counts or by the success of the runner."""
+        return self.ending.succeeded if self.passed is None else bool(self.passed or self.failed)
 
 
 Measure = Literal["workload", "script", "tests"]   # one thread of a function, a script as it is, the project's tests
@@ -120,7 +201,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """What one thread takes on a build against another, in interleaved rounds, or what was measured in its place."""
+    """CPU time and memory of one thread on a build against another, in interleaved rounds, or of what stands in."""
 
     against: str                 # build
     cpu: Comparison              # ratio < 1: takes more CPU time here
@@ -136,7 +217,7 @@ class Cost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Interval:
+class ValueRange:
     """A number that is known to lie between two others."""
 
     value: float
@@ -146,21 +227,27 @@ class Interval:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gain:
-    """How many times faster the workload could be, or is, without the GIL."""
+    """The speed-up of the workload without the GIL: measured, predicted, and its bound."""
 
     against: str                                  # the build with the GIL
     wait_share: float | None                      # of thread time there, spent waiting for the GIL, 0..1
     ceiling: float | None                         # 1 / (1 - that share), at most the effective cores
-    predicted: Interval | Missing
+    predicted: ValueRange | Missing
     measured: Mapping[int, Comparison] | Missing  # by number of threads; 0: the program chooses
     queued: float | None = None                   # share of their demand that threads waited for a core meanwhile, 0..1
     threads: int | None = None                    # of the workload, at the same time
     busiest: float | None = None                  # share of their CPU time that the busiest one took, 0..1
 
+    @property
+    def lacking(self) -> Missing | None:
+        """Return what is in the way of both the prediction and the measurement, whatever the machine does, or None."""
+        same = cause_of(self.predicted) is cause_of(self.measured)
+        return self.measured if same and isinstance(self.measured, Missing) else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forced:
-    """What one thread takes and threads gain with the GIL forced off, where something had turned it on.
+    """Cost and gain with the GIL forced off, where something had turned it on.
 
     It tells what mending that could be worth, and is no way to run: what did not say that it can do without the GIL may
     crash or give wrong results.
@@ -176,7 +263,7 @@ class Forced:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pool:
+class NativePool:
     """Threads of a C library's own."""
 
     library: str                 # "OpenBLAS"
@@ -185,13 +272,13 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Contention:
-    """How much threads of the workload are in each other's way without the GIL."""
+    """Contention between threads of the workload without the GIL."""
 
     inflation: float | None      # CPU time per unit of work with several threads / with one
     parked: float | None         # share of thread time spent parked, 0..1; None: threads waited for cores as well
     places: tuple[Place, ...]    # the worst first
     threads: int | None = None   # of the workload, at the same time
-    pools: tuple[Pool, ...] = ()   # what C libraries start beside them
+    pools: tuple[NativePool, ...] = ()   # what C libraries start beside them
     cores: int | None = None     # that all of these have
 
 
@@ -202,7 +289,7 @@ class Sections:
     cost: Cost | Missing
     gain: Gain | Missing
     contention: Contention | Missing
-    failure: str = ""   # what keeps the workload from running on this build as it should, and does not on the other
+    failure: WorkloadFailure | None = None
     forced: Forced | Missing | None = None   # None: nothing turned the GIL on
     otherwise: str = ""   # how threads give something else than on the other build: a sentence
 
@@ -246,7 +333,7 @@ class RaceFact:
 
     @property
     def what(self) -> str:
-        """What it is called, of what, and where."""
+        """Return the name of the race, its variable and its places."""
         name = "atomicity violation" if self.violation else "data race"
         return f"{name} on {self.variable} ({self.kind}, {self.where})"
 
@@ -270,7 +357,7 @@ class RaceLook:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedFact:
-    """What several calls of the workload use and at least one changes: copies of it would go different ways."""
+    """A variable that several calls of the workload use and at least one changes: copies of it would diverge."""
 
     variable: str
     file: str                    # where it is written
@@ -281,7 +368,7 @@ class SharedFact:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unwatched:
-    """What several threads of the project's own code do, or may do, and the race checker does not watch."""
+    """A statement that several threads run, or may run, and that the race checker does not watch."""
 
     file: str
     line: int
@@ -290,26 +377,26 @@ class Unwatched:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Races:
-    """What the race checker says of the project's workload and tests."""
+    """The results of the race checker for the project's workload and tests."""
 
     build: str
     found: tuple[RaceFact, ...]
     command: tuple[str, ...]
     looks: tuple[RaceLook, ...] = ()
-    lacking: tuple[tuple[Raced, str], ...] = ()   # what was to be looked at and could not be, and why
+    lacking: tuple[tuple[Raced, Missing], ...] = ()   # what was to be looked at and could not be
     shared: tuple[SharedFact, ...] | None = None  # by the calls of the workload; None: not looked at
     unwatched: tuple[Unwatched, ...] = ()
     unreached: tuple[Unwatched, ...] = ()         # statements that would change what threads share, and no thread ran
 
     @property
     def together(self) -> bool:
-        """Whether code of the project's own was seen running in two threads: otherwise nothing was put to the test."""
+        """Return True if code of the project's own ran in two threads; otherwise nothing was put to the test."""
         return any(look.together for look in self.looks)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Development:
-    """What is there for who works on the project, and is no part of the verdict: its users need none of it."""
+    """Packages for development, which are no part of the verdict as users need none of them."""
 
     packages: tuple[str, ...]    # that a lock has beside what is needed to run, and that the tests need
     extras: tuple[str, ...]      # of the project, for its users; each is judged on its own, when it is asked for
@@ -327,8 +414,8 @@ class Spread:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worker:
-    """What one more worker of a kind takes."""
+class WorkerPrice:
+    """The start-up time and memory of one more worker of a kind."""
 
     start: Spread                # until it has imported what it needs
     memory: float | None         # bytes for itself: anonymous pages, no files that others map, too; None: not known
@@ -336,16 +423,16 @@ class Worker:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workers:
-    """What one more worker takes on a build; an interpreter, on a thread of its own, in its parts, too."""
+    """The price of one more worker of each kind on a build, and the parts of an interpreter's price."""
 
     modules: tuple[str, ...]                # imported in each interpreter and process
     missing: tuple[tuple[str, str], ...]    # modules that cannot be imported anywhere there, and why
     refused: tuple[tuple[str, str], ...]    # modules that cannot be imported in an interpreter alone, and why
     run_queue: float | None                 # share of their time that they waited for a core, 0..1
-    thread: Worker
-    process: Worker                         # a new one, not forked
-    interpreter: Worker
-    bare: Worker                            # an interpreter that imports nothing
+    thread: WorkerPrice
+    process: WorkerPrice                         # a new one, not forked
+    interpreter: WorkerPrice
+    bare: WorkerPrice                            # an interpreter that imports nothing
     create: Spread
     imports: Spread
     destroy: Spread
@@ -354,6 +441,6 @@ class Workers:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Broken:
-    """How a process ends whose interpreters import all that loads; with the standard library alone it does not."""
+    """A process that broke when its interpreters imported all that loads, but not with the standard library alone."""
 
     reason: str

@@ -1,6 +1,6 @@
-"""What an experiment is: a plan of cells, a program that measures one, and what its values become.
+"""The parts of an experiment: its publications, packages and effort levels, and the class that plans and explains it.
 
-An experiment decides; measuring is the main job's scheduler, and everything shown is derived from the stored run.
+An experiment decides; the scheduler of `gilscope run` measures. Everything shown is derived from the stored run.
 """
 
 from __future__ import annotations
@@ -10,44 +10,44 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
-from gilscope.toolkit.measure.plan.cells import Plan
+from gilscope.toolkit.measure.cells import Plan
 from gilscope.toolkit.model import Cell, Skip
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
     from gilscope.toolkit.experiments.results import Results
-    from gilscope.toolkit.measure.abilities.probe import Abilities
+    from gilscope.toolkit.measure.abilities import Abilities
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.report.figures.figure import Figure
 
 
-class Effort(StrEnum):
-    """How much of an experiment is done."""
+class EffortLevel(StrEnum):
+    """Size of an experiment's plan."""
 
-    SMOKE = "smoke"  # everything tiny, once: does it work here?  The numbers mean nothing
-    QUICK = "quick"  # a first look; all experiments on two builds in ten minutes
-    FULL = "full"    # the sizes of the source
+    SMOKE = "smoke"  # everything tiny, once: shows that the experiment works here; its numbers mean nothing
+    QUICK = "quick"  # a first impression; all experiments on two builds take about ten minutes
+    FULL = "full"    # the sizes of the publication
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Level:
-    """What an effort means for one experiment."""
+class EffortSettings:
+    """The rounds and sizes of one effort level of an experiment."""
 
     rounds: int
-    seconds: float                       # about how long its rounds take on two builds; --quick is kept to it
-    scales: Mapping[str, float] = field(default_factory=dict)  # sizes, as its plan and its program understand them
+    seconds: float                       # expected for its rounds on two builds; the budget of --quick
+    scales: Mapping[str, float] = field(default_factory=dict)  # sizes by name, read by the plan and the program
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
-    """What an experiment repeats."""
+class Publication:
+    """A publication whose measurement an experiment repeats."""
 
     title: str
     author: str
     year: int        # 0: not known
-    headline: str    # what it measured, in its own numbers
+    headline: str    # its result, in its own numbers
     url: str = ""
 
     def cited(self) -> str:
@@ -55,85 +55,124 @@ class Source:
         return ", ".join(each for each in (self.author, str(self.year or ""), f'"{self.title}"') if each)
 
 
+# Publications that several experiments repeat; each gives its own headline by `dataclasses.replace`.
+BEAZLEY = Publication(
+    title="Inside the Python GIL", author="David Beazley", year=2009, url="http://www.dabeaz.com/python/GIL.pdf",
+    headline="24.6 s sequential, 45.5 s with 2 threads, 38.0 s with one core off (100,000,000 decrements)",
+)
+SKVORTSOV = Publication(
+    title="Python behind the scenes #13: the GIL and its effects on Python multithreading", author="Victor Skvortsov",
+    year=2021, url="https://tenthousandmeters.com/blog/"
+    "python-behind-the-scenes-13-the-gil-and-its-effects-on-python-multithreading/",
+    headline="6.52 to 6.59 s for 1 to 8 threads",
+)
+BULLDOGJOB = Publication(title="GIL - weź asyncio", author="Bulldogjob", year=0, headline="")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Package:
     """A library that some cells need in the measured builds; without it they are skipped with the reason."""
 
-    requirement: str  # "gevent>=25.5"
-    module: str       # what is imported
+    requirement: str          # "gevent>=25.5"
+    module: str               # the module to import
+    needs_gil: str = ""       # why free-threaded builds never have it; empty: they can have it
+
+
+REQUESTS = Package(requirement="requests>=2.32", module="requests")
+AIOHTTP = Package(requirement="aiohttp>=3.13", module="aiohttp")
+TORNADO = Package(requirement="tornado>=6.5", module="tornado")
+GEVENT = Package(
+    requirement="gevent>=25.4", module="gevent",
+    needs_gil="gevent runs only on builds with a GIL: it has no wheels for free-threaded builds",
+)
+SLOW_PARSER = "aiohttp parses HTTP in pure Python here: there is no wheel with its C parser"
+CONTROL = "threads on a free-threaded build run with its GIL turned on."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Setting:
-    """What an experiment is planned for."""
+class PlanningContext:
+    """The builds and effort that an experiment is planned for."""
 
     builds: tuple[Build, ...]
     abilities: Mapping[str, Abilities]  # by build label
-    cores: int                          # that this process may use
-    effort: Effort
+    cores: int                          # number of cores that this process may use
+    effort: EffortLevel
     scales: Mapping[str, float]
 
     def runner_reason(self, build: Build, runner: str) -> str | None:
         """Return why `build` cannot use the runner `runner` (a name of runners.catalog), or None when it can."""
         return self.abilities[build.label].runners[runner]
 
-    def module_reason(self, build: Build, module: str) -> str | None:
-        """Return why `build` cannot import `module`, which the experiment names in its packages; None when it can."""
-        return self.abilities[build.label].modules.get(module)
+    def package_reason(self, build: Build, *packages: Package) -> str | None:
+        """Return why `build` lacks one of the packages and how to get it, or None when it has them all."""
+        for package in packages:
+            if package.needs_gil and build.free_threaded:
+                return package.needs_gil
+            if reason := self.abilities[build.label].modules.get(package.module):
+                return (f"{reason}; take a build that {package.module} has a wheel for, or install "
+                        f"'{package.requirement}' into the environment of this one")
+        return None
 
     def threads(self, build: Build, *, control: bool = True) -> list[str]:
-        """Return the names under which threads run in `build`.
+        """Return the names of the models that run threads in `build`.
 
         On a free-threaded build "free-threaded", and with `control` also "threads": the same build with its GIL on.
         """
-        if not build.free_threaded:
-            return ["threads"]
-        return ["free-threaded", *(["threads"] if control else [])]
+        return [threads_model(build), *(["threads"] if control and build.free_threaded else [])]
 
     def full(self) -> bool:
-        """Return whether the source's whole grid is asked for."""
-        return self.effort is Effort.FULL
+        """Return True if the publication's whole grid is measured."""
+        return self.effort is EffortLevel.FULL
+
+
+def threads_model(build: Build) -> str:
+    """Return the name of the model that runs threads in `build` with its GIL as the build has it by default."""
+    return "free-threaded" if build.free_threaded else "threads"
 
 
 class Experiment(ABC):
-    """One classic measurement; its classes are listed in `gilscope.toolkit.experiments.catalog`."""
+    """One classic measurement; `gilscope.toolkit.experiments.catalog` lists its subclasses."""
 
     name: ClassVar[str]                     # "switch-interval"
     title: ClassVar[str]                    # the heading of its report
     summary: ClassVar[str]                  # one line for `gilscope experiment list`
-    sources: ClassVar[tuple[Source, ...]]
-    claim: ClassVar[str]                    # what the source said then, two sentences at most
-    program: ClassVar[str]                  # the experiment's folder whose program.py measures a cell
-    levels: ClassVar[Mapping[Effort, Level]]
+    sources: ClassVar[tuple[Publication, ...]]
+    claim: ClassVar[str]                    # the publications' claim, in two sentences at most
+    program: ClassVar[str]                  # the folder of the program.py that measures a cell
+    levels: ClassVar[Mapping[EffortLevel, EffortSettings]]
     packages: ClassVar[tuple[Package, ...]] = ()
     timeout: ClassVar[float] = 60.0         # seconds a measured process may be silent
 
     @abstractmethod
-    def candidates(self, setting: Setting, build: Build) -> Iterable[tuple[Cell, str | None]]:
-        """Return the cells of a build in the order of the tables, each with why it cannot be measured, or None."""
+    def candidates(self, context: PlanningContext, build: Build) -> Iterable[tuple[Cell, str | None]]:
+        """Return a build's cells in the order of the tables, each with the reason to skip it, or None."""
 
-    def plan(self, setting: Setting) -> Plan:
-        """Return every cell, each to be measured or skipped with its reason, in the order of the tables."""
-        return sorted_out(each for build in setting.builds for each in self.candidates(setting, build))
+    def plan(self, context: PlanningContext) -> Plan:
+        """Return every cell, to be measured or skipped with its reason, in the order of the tables."""
+        return make_plan(each for build in context.builds for each in self.candidates(context, build))
 
-    def environment(self, cell: Cell) -> dict[str, str]:  # noqa: ARG002 - for those that need it
-        """Return variables that the measured process of `cell` gets beside the usual ones."""
+    def environment(self, cell: Cell) -> dict[str, str]:  # noqa: ARG002 - for experiments that override it
+        """Return extra environment variables for the measured process of `cell`."""
         return {}
 
     @abstractmethod
     def sections(self, results: Results) -> tuple[Section, ...]:
-        """Return the tables, what the source measured beside what is measured now."""
+        """Return the tables: the published numbers beside those of this run."""
 
-    @abstractmethod
     def findings(self, results: Results) -> tuple[str, ...]:
-        """Return two or three sentences: what is measured now, why it changed, which claim no longer holds.
+        """Return two or three sentences: the result, why it changed, which claim no longer holds.
 
-        Every number in them comes from `results`; what was not measured is not said.
+        Every number in them comes from `results`; a sentence whose cells were not measured is left out.
         """
+        return tuple(sentence for build in results.builds for sentence in self.build_findings(results, build))
+
+    def build_findings(self, results: Results, build: Build) -> Iterator[str]:  # noqa: ARG002 - overridden
+        """Yield the sentences about one build, in experiments that judge each build by itself."""
+        yield from ()
 
     @abstractmethod
     def figures(self, results: Results) -> tuple[Figure, ...]:
-        """Return its pictures; the first is the one that shows the point."""
+        """Return the figures, the one that shows the point first; those without a measured value are dropped later."""
 
     def cell(self, build: Build, model: str, workers: int, **parameters: str) -> Cell:
         """Return a cell of this experiment."""
@@ -141,10 +180,10 @@ class Experiment(ABC):
                     parameters=tuple(parameters.items()))
 
 
-def sorted_out(candidates: Iterable[tuple[Cell, str | None]]) -> Plan:
-    """Return the plan of cells that come with the reason why they cannot be measured, or None.
+def make_plan(candidates: Iterable[tuple[Cell, str | None]]) -> Plan:
+    """Return the plan of cells that come with the reason to skip them, or None.
 
-    The first cell that can be measured gets an A/A twin: what it differs by from itself is the noise floor.
+    The first cell that can be measured gets an A/A arm: the difference between the two is the noise floor.
     """
     known = list(candidates)
     cells = [cell for cell, reason in known if reason is None]

@@ -1,4 +1,4 @@
-"""The experiments there are, in the order in which they are shown and run."""
+"""The list of experiments, in the order in which they are shown and run."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from gilscope.toolkit.errors import UnknownNameError
 if TYPE_CHECKING:
     from gilscope.toolkit.experiments.base import Experiment
 
-# By name: where its class is.  Imported when asked for.
+# Module and class by name; `find` imports the module, so that listing names imports none.
 EXPERIMENTS = {
-    "countdown": "gilscope.toolkit.experiments.countdown.experiment:Countdown",
-    "switch-interval": "gilscope.toolkit.experiments.switch_interval.experiment:SwitchInterval",
-    "hashing": "gilscope.toolkit.experiments.hashing.experiment:Hashing",
-    "convoy": "gilscope.toolkit.experiments.convoy.experiment:Convoy",
-    "convoy-interval": "gilscope.toolkit.experiments.convoy.interval_experiment:ConvoyInterval",
-    "affinity": "gilscope.toolkit.experiments.affinity.experiment:Affinity",
-    "gil-trace": "gilscope.toolkit.experiments.gil_trace.experiment:GilTrace",
-    "signals": "gilscope.toolkit.experiments.signals.experiment:Signals",
-    "lost-updates": "gilscope.toolkit.experiments.lost_updates.experiment:LostUpdates",
-    "downloads": "gilscope.toolkit.experiments.downloads.experiment:Downloads",
-    "aggregator": "gilscope.toolkit.experiments.aggregator.experiment:Aggregator",
-    "channels": "gilscope.toolkit.experiments.channels.experiment:Channels",
+    "countdown": "gilscope.toolkit.experiments.countdown.experiment:CountdownExperiment",
+    "switch-interval": "gilscope.toolkit.experiments.switch_interval:SwitchIntervalExperiment",
+    "hashing": "gilscope.toolkit.experiments.hashing.experiment:HashingExperiment",
+    "convoy": "gilscope.toolkit.experiments.convoy.experiment:ConvoyExperiment",
+    "convoy-interval": "gilscope.toolkit.experiments.convoy_interval:ConvoyIntervalExperiment",
+    "affinity": "gilscope.toolkit.experiments.affinity.experiment:AffinityExperiment",
+    "gil-trace": "gilscope.toolkit.experiments.gil_trace.experiment:GilTraceExperiment",
+    "signals": "gilscope.toolkit.experiments.signals.experiment:SignalsExperiment",
+    "lost-updates": "gilscope.toolkit.experiments.lost_updates.experiment:LostUpdatesExperiment",
+    "downloads": "gilscope.toolkit.experiments.downloads.experiment:DownloadsExperiment",
+    "aggregator": "gilscope.toolkit.experiments.aggregator.experiment:AggregatorExperiment",
+    "channels": "gilscope.toolkit.experiments.channels.experiment:ChannelsExperiment",
 }
 
 
@@ -32,7 +32,7 @@ def find(name: str) -> Experiment:
     """Return the experiment `name`.
 
     Raises:
-        UnknownNameError: there is none of that name.
+        UnknownNameError: no experiment has that name.
     """
     if name not in EXPERIMENTS:
         close = get_close_matches(name, EXPERIMENTS, n=1)

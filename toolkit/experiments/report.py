@@ -1,78 +1,94 @@
-"""An experiment's stored run as a document and as pictures."""
+"""An experiment's stored run as a document, as figures, and as JSON values (docs/json.md)."""
 
 from __future__ import annotations
 
+import dataclasses
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
+from gilscope import __version__
 from gilscope.toolkit.errors import BadFileError, ToolkitError
 from gilscope.toolkit.experiments import catalog
-from gilscope.toolkit.experiments.base import Effort
+from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.report.as_json import finite, floor_values, head, measured, summary
 from gilscope.toolkit.report.document import Banner, Document, Heading, Lines, Picture
 from gilscope.toolkit.report.figures.drawing import draw_figures
 from gilscope.toolkit.report.figures.figure import shows_something
 from gilscope.toolkit.report.run_document import about, builds_table
+from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table_sentences import noise_line
+from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.experiments.base import Experiment, Source
-    from gilscope.toolkit.model import Run
+    from gilscope.toolkit.experiments.base import Experiment, Publication
+    from gilscope.toolkit.model import Cell, Run
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.report.figures.figure import Figure
 
-SMOKE = "--smoke: everything is tiny and was done once; the numbers say that it works here and nothing else"
+SMOKE = "--smoke: all sizes are tiny and run once; the numbers show only that the experiment works here"
+MADE = {EffortLevel.FULL: "in full", EffortLevel.QUICK: "--quick",
+        EffortLevel.SMOKE: "--smoke: the numbers mean nothing"}
+EXPERIMENTS = "gilscope/experiments/1"
 
 
 def experiment_of(run: Run) -> Experiment:
-    """Return the experiment that `run` is one of.
+    """Return the experiment that `run` measured.
 
     Raises:
-        ToolkitError: it is none, or says so in another way than gilscope does.
+        ToolkitError: it is no run of an experiment, or its options were edited.
     """
     name = run.options.get("experiment")
     if not isinstance(name, str):
         raise ToolkitError(f"{run.label} is no experiment's run: `gilscope report {run.label}` shows it")
-    if (effort := run.options.get("effort", Effort.FULL)) not in tuple(Effort):
-        raise BadFileError(f"run.json of {run.label} says effort {effort!r}, not one of {', '.join(Effort)}")
+    if (effort := run.options.get("effort", EffortLevel.FULL)) not in tuple(EffortLevel):
+        raise BadFileError(f"run.json of {run.label} says effort {effort!r}, not one of {', '.join(EffortLevel)}")
     return catalog.find(name)
 
 
 def document(experiment: Experiment, run: Run, folder: Path | None, pictures: Sequence[Picture] = ()) -> Document:
-    """Return the report of a run of `experiment` that is stored in `folder`.
+    """Return the report of a run of `experiment`.
 
     Args:
-        experiment: What was run.
-        run: What was measured of it.
-        folder: Where its values and files are; None: nowhere.
+        experiment: The experiment.
+        run: Its run.
+        folder: The folder with its values and files, None if it is not stored.
         pictures: Its figures, as `draw` returns them.
     """
     results = Results(run, folder)
     sections: list[Section] = [Heading(experiment.title, 1), about(run), builds_table(run.builds)]
     sections += [Banner(note.text) for note in run.notes]
-    if run.options.get("effort") == Effort.SMOKE:
+    if _is_smoke(run):
         sections.append(Banner(SMOKE))
     sections.append(Lines("Then", (experiment.claim, *map(_source_line, experiment.sources))))
     sections += experiment.sections(results)
-    findings = () if run.options.get("effort") == Effort.SMOKE else experiment.findings(results)
-    if findings:
+    if findings := _findings(experiment, results):
         sections.append(Lines("Now", findings))
     sections.append(Lines("", (noise_line(results.floors()),)))
     return Document((*sections, *pictures))
 
 
-def _source_line(source: Source) -> str:
+def _is_smoke(run: Run) -> bool:
+    return run.options.get("effort") == EffortLevel.SMOKE
+
+
+def _findings(experiment: Experiment, results: Results) -> tuple[str, ...]:
+    """Return the findings; a smoke run has none, since its numbers mean nothing."""
+    return () if _is_smoke(results.run) else experiment.findings(results)
+
+
+def _source_line(source: Publication) -> str:
     where = f", {source.url}" if source.url else ""
     return f"{source.cited()}{where}: {source.headline}"
 
 
 def figures_of(experiment: Experiment, run: Run, folder: Path | None) -> list[Figure]:
-    """Return the figures of a run that is stored in `folder`, each with where and when it was measured.
+    """Return the figures of a run stored in `folder`, each saying where and when it was measured.
 
-    Those without a single value are left out: the tables say why there is none.
+    Figures without a single measured value are left out: the tables say why there is none.
     """
     return [replace(figure, made=made_on(run)) for figure in experiment.figures(Results(run, folder))
             if shows_something(figure)]
@@ -80,21 +96,20 @@ def figures_of(experiment: Experiment, run: Run, folder: Path | None) -> list[Fi
 
 def made_on(run: Run) -> str:
     """Return when, where and with how much effort `run` was measured, in a line."""
-    machine, effort = run.machine, Effort(str(run.options.get("effort", Effort.FULL)))
-    how = {Effort.FULL: "in full", Effort.QUICK: "--quick", Effort.SMOKE: "--smoke: the numbers mean nothing"}[effort]
+    machine, made = run.machine, MADE[EffortLevel(str(run.options.get("effort", EffortLevel.FULL)))]
     return (f"Measured {run.started[:10]} on {machine.cpu_model}, {machine.cores} cores, "
-            f"{machine.system.partition('-')[0]}; {how}, {run.rounds_done} round{'s' * (run.rounds_done != 1)}")
+            f"{machine.system.partition('-')[0]}; {made}, {counted(run.rounds_done, 'round')}")
 
 
 def draw(experiment: Experiment, run: Run, folder: Path, python: Path, into: Path | None = None) -> list[Picture]:
-    """Draw the figures of a run that is stored in `folder`, as SVG and PNG, and return the former.
+    """Draw the figures of a run as SVG and PNG, and return the SVG ones.
 
     Args:
-        experiment: What was run.
-        run: What was measured of it.
-        folder: Where its values and files are.
-        python: What `report.drawing` found to draw with.
-        into: The folder of the figures; None: there, too.
+        experiment: The experiment.
+        run: Its run.
+        folder: The folder with its values and files.
+        python: The Python with matplotlib that `report.drawing` found.
+        into: The folder to draw into, None for `folder`.
 
     Raises:
         CannotDrawError: The process that draws failed.
@@ -105,5 +120,35 @@ def draw(experiment: Experiment, run: Run, folder: Path, python: Path, into: Pat
 
 
 def beside(pictures: Sequence[Picture]) -> list[Picture]:
-    """Return pictures as a file in their own folder names them."""
+    """Return pictures with paths relative to a file in their own folder."""
     return [replace(picture, path=Path(picture.path).name) for picture in pictures]
+
+
+def experiments_values(runs: Sequence[tuple[Run, Path | None]]) -> dict[str, Any]:
+    """Return the reports of experiments as JSON values, each a run with the folder that it is stored in."""
+    return {"schema": EXPERIMENTS, "gilscope": __version__, "experiments": [_values(*each) for each in runs]}
+
+
+def _values(run: Run, folder: Path | None) -> dict[str, Any]:
+    experiment, results, index = experiment_of(run), Results(run, folder), Index(run)
+    fields = head("", run)
+    del fields["schema"], fields["gilscope"]
+    values: dict[str, Any] = finite({
+        **fields, "name": experiment.name, "title": experiment.title, "claim": experiment.claim,
+        "effort": run.options.get("effort"),
+        "sources": [dataclasses.asdict(source) for source in experiment.sources],
+        "cells": [_cell(cell, results, index) for cell in results.cells()],
+        "floors": list(floor_values(results.floors(), {})),
+        "findings": list(_findings(experiment, results)),
+    })
+    return values
+
+
+def _cell(cell: Cell, results: Results, index: Index) -> dict[str, Any]:
+    names = dict.fromkeys(name for each in results.observations(cell) for name, _ in each.metrics)
+    return {
+        "model": cell.runner, "workers": cell.workers, "build": cell.build, "parameters": dict(cell.parameters),
+        **measured(index, cell), "notes": list(results.notes(cell)),
+        "metrics": {name: summary(results.metric(cell, name)) for name in names if results.metrics(cell, name)},
+        "texts": {name: sorted(set(texts)) for name in names if (texts := results.texts(cell, name))},
+    }

@@ -1,4 +1,4 @@
-"""Runs one experiment: plans it for the builds, measures it in rounds, keeps it in `results/<label>/<experiment>`."""
+"""Run one experiment: plan it for the builds, measure it in rounds, store it in `results/<label>/<experiment>`."""
 
 from __future__ import annotations
 
@@ -7,37 +7,37 @@ import sys
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.builds.packages.environment import build_environment
+from gilscope.toolkit.builds.environment import build_environment
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError
-from gilscope.toolkit.experiments.base import Effort, Setting
-from gilscope.toolkit.measure.abilities.probe import ask_build, version_mismatches
-from gilscope.toolkit.measure.machine.alone import Turns
-from gilscope.toolkit.measure.machine.described import now, this_machine
-from gilscope.toolkit.measure.plan.settings import Settings
-from gilscope.toolkit.measure.prepare.preparation import (
+from gilscope.toolkit.experiments.base import EffortLevel, PlanningContext
+from gilscope.toolkit.measure.abilities import ask_build, version_mismatches
+from gilscope.toolkit.measure.child.program import ProgramSpec
+from gilscope.toolkit.measure.failed_cells import still_lacking
+from gilscope.toolkit.measure.machine import now, this_machine
+from gilscope.toolkit.measure.machine_lock import MachineLock
+from gilscope.toolkit.measure.preparation import (
     PYPERF,
     child_environment,
     needed_packages,
     with_installer_reasons,
 )
-from gilscope.toolkit.measure.program.interface import TrialSpec
-from gilscope.toolkit.measure.schedule.failing import still_lacking
-from gilscope.toolkit.measure.schedule.scheduler import Scheduler
-from gilscope.toolkit.measure.schedule.start_child import Start, gil_control
+from gilscope.toolkit.measure.rounds import ProcessStart, gil_control
+from gilscope.toolkit.measure.scheduler import Scheduler
+from gilscope.toolkit.measure.settings import Settings
 from gilscope.toolkit.model import Note, Run
+from gilscope.toolkit.records import DamagedError, from_plain, to_plain
 from gilscope.toolkit.store import Store
-from gilscope.toolkit.store.checking import typed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from gilscope.toolkit.experiments.base import Experiment
-    from gilscope.toolkit.measure.abilities.probe import Abilities
-    from gilscope.toolkit.measure.plan.cells import Plan
-    from gilscope.toolkit.measure.prepare.preparation import Say
-    from gilscope.toolkit.measure.schedule.scheduler import Reporter
+    from gilscope.toolkit.measure.abilities import Abilities
+    from gilscope.toolkit.measure.cells import Plan
+    from gilscope.toolkit.measure.preparation import Say
+    from gilscope.toolkit.measure.scheduler import RunProgress
     from gilscope.toolkit.model import Build, Cell
 
 BASELINE = "serial"
@@ -46,47 +46,47 @@ RETAKES = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """How an experiment is to be run; kept with its run, so that it can go on as it began."""
+class ExperimentRequest:
+    """Settings of an experiment's run, stored with it, so that `--resume` continues with the same ones."""
 
     experiment: str
-    effort: Effort
+    effort: EffortLevel
     rounds: int
     budget: float | None   # seconds
     timeout: float         # seconds a measured process may be silent
     seed: int
 
     def to_options(self) -> dict[str, Any]:
-        """Return the form that JSON holds."""
-        return dataclasses.asdict(self)
+        """Return the request as JSON values."""
+        return to_plain(self)
 
     @classmethod
-    def from_options(cls, fields: Mapping[str, Any]) -> Asked:
-        """Return what `to_options` was made from.
+    def from_options(cls, fields: Mapping[str, Any]) -> ExperimentRequest:
+        """Return the request that `to_options` wrote.
 
         Raises:
             BadFileError: a field is missing or unknown.
         """
         try:
-            return cls(**{**typed(cls, fields, "the experiment"), "effort": Effort(fields["effort"])})
-        except (KeyError, TypeError, ValueError) as error:
+            return from_plain(cls, fields, "options")
+        except DamagedError as error:
             raise BadFileError(f"run.json does not say how the experiment was made, so it cannot go on ({error})") \
                 from error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Prepared:
-    """The builds with what is needed to start trials in them."""
+class PreparedBuilds:
+    """The builds with all that starting a trial in them takes."""
 
     builds: tuple[Build, ...]
-    pythons: Mapping[str, str]
+    pythons: Mapping[str, str]          # by build label: the python of its environment
     environment: Mapping[str, str]
-    abilities: Mapping[str, Abilities]
+    abilities: Mapping[str, Abilities]  # by build label
     notes: tuple[Note, ...]
 
 
-def prepare(experiments: Sequence[Experiment], builds: Sequence[Build], say: Say) -> Prepared:
-    """Give every build the experiments' packages, as far as they can be had, and ask it what it can do.
+def prepare(experiments: Sequence[Experiment], builds: Sequence[Build], say: Say) -> PreparedBuilds:
+    """Install the experiments' packages into every build's environment, as far as possible, and probe the builds.
 
     Raises:
         BuildError: an environment could not be made.
@@ -98,7 +98,7 @@ def prepare(experiments: Sequence[Experiment], builds: Sequence[Build], say: Say
         made = build_environment(
             build, needed_packages(build), [package.requirement for package in packages], on_progress=say
         )
-        # Of what is needed only a tox environment can lack something; without the backport it lacks one model.
+        # Only a tox environment can lack pyperf; a missing backport of interpreters costs one model and no more.
         if reason := made.missing.get(PYPERF):
             raise BuildError(f"{build.label} cannot be measured: pyperf is {reason}")
         pythons[build.label] = str(made.python)
@@ -108,23 +108,25 @@ def prepare(experiments: Sequence[Experiment], builds: Sequence[Build], say: Say
             modules=[package.module for package in packages],
         )
         abilities[build.label] = with_installer_reasons(found, made.missing)
-    notes = tuple(Note(text=sentence) for sentence in version_mismatches(abilities))
-    return Prepared(builds=tuple(builds), pythons=pythons, environment=environment, abilities=abilities, notes=notes)
+    return PreparedBuilds(
+        builds=tuple(builds), pythons=pythons, environment=environment, abilities=abilities,
+        notes=tuple(Note(text=sentence) for sentence in version_mismatches(abilities)),
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Trials:
-    """Says how the trials of one experiment are started."""
+class TrialStarter:
+    """Describes to the scheduler how the trials of one experiment start."""
 
     experiment: Experiment
-    prepared: Prepared
+    prepared: PreparedBuilds
     scales: Mapping[str, float]
     folder: Path
 
-    def start(self, cell: Cell, settings: Settings, loops: int) -> Start:  # noqa: ARG002 - a trial is one loop
-        """Return how the trial of `cell` is started."""
+    def start(self, cell: Cell, settings: Settings, loops: int) -> ProcessStart:  # noqa: ARG002 - a trial is one loop
+        """Return the command, environment and specification of the trial of `cell`."""
         free_threaded = {build.label for build in self.prepared.builds if build.free_threaded}
-        spec = TrialSpec(
+        spec = ProgramSpec(
             name=cell.name,
             progress_timeout=settings.timeout,
             folder=str(self.folder),
@@ -132,7 +134,7 @@ class Trials:
             build=cell.build,
             model=cell.runner,
             workers=cell.workers,
-            gil=wanted_gil(cell.runner),
+            gil=required_gil(cell.runner),
             parameters=dict(cell.parameters),
             scales=dict(self.scales),
             host=sys.executable,
@@ -140,32 +142,34 @@ class Trials:
         environment = {
             **self.prepared.environment, **gil_control(cell, free_threaded), **self.experiment.environment(cell)
         }
-        return Start(python=self.prepared.pythons[cell.build], spec=spec, environment=environment)
+        return ProcessStart(python=self.prepared.pythons[cell.build], spec=spec, environment=environment)
 
 
-def wanted_gil(model: str) -> bool | None:
-    """Return the state of the GIL that the model stands for; None: as the build has it."""
+def required_gil(model: str) -> bool | None:
+    """Return True if the model needs the GIL on, False if it needs it off, None if either will do."""
     if model.startswith("free-threaded"):
         return False
     return True if model == "threads" else None
 
 
-def plan(experiment: Experiment, asked: Asked, prepared: Prepared) -> Plan:
+def plan(experiment: Experiment, request: ExperimentRequest, prepared: PreparedBuilds) -> Plan:
     """Return the experiment's cells on these builds."""
-    return experiment.plan(Setting(
-        builds=prepared.builds, abilities=prepared.abilities, cores=usable_cores(), effort=asked.effort,
-        scales=experiment.levels[asked.effort].scales,
+    return experiment.plan(PlanningContext(
+        builds=prepared.builds, abilities=prepared.abilities, cores=usable_cores(), effort=request.effort,
+        scales=experiment.levels[request.effort].scales,
     ))
 
 
-def begin(experiment: Experiment, asked: Asked, prepared: Prepared, results: Path) -> tuple[Store, Run]:
+def begin(
+    experiment: Experiment, request: ExperimentRequest, prepared: PreparedBuilds, results: Path,
+) -> tuple[Store, Run]:
     """Plan the experiment and make its folder below `results`.
 
     Raises:
-        ToolkitError: nothing of it can be measured; the message says why.
+        ToolkitError: none of its cells can be measured; the message says why.
         LabelTakenError: it was run under this label before.
     """
-    planned = plan(experiment, asked, prepared)
+    planned = plan(experiment, request, prepared)
     if not planned.cells:
         reasons = sorted({f"  {skip.cell.build} {skip.cell.runner}: {skip.reason}" for skip in planned.skips})
         raise ToolkitError("\n".join([f"nothing of {experiment.name} can be measured:", *reasons]))
@@ -174,8 +178,8 @@ def begin(experiment: Experiment, asked: Asked, prepared: Prepared, results: Pat
         started=now(),
         builds=prepared.builds,
         machine=this_machine(),
-        seed=asked.seed,
-        rounds_planned=asked.rounds,
+        seed=request.seed,
+        rounds_planned=request.rounds,
         rounds_done=0,
         stopped="running",
         baseline=BASELINE,
@@ -183,25 +187,25 @@ def begin(experiment: Experiment, asked: Asked, prepared: Prepared, results: Pat
         cells=planned.cells,
         skips=planned.skips,
         notes=prepared.notes,
-        options=asked.to_options(),
+        options=request.to_options(),
     )
     store = Store.create(experiment.name, results)
-    store.save(run)  # there to go on with, however soon this one ends
+    store.save(run)  # so that --resume finds it however soon this process ends
     return store, run
 
 
 def measure(
-    experiment: Experiment, asked: Asked, prepared: Prepared, store: Store, run: Run, *, folder: Path,
-    reporter: Reporter,
+    experiment: Experiment, request: ExperimentRequest, prepared: PreparedBuilds, store: Store, run: Run, *,
+    folder: Path, reporter: RunProgress,
 ) -> Run:
-    """Measure the rounds that `run` lacks and return it; it is saved whatever ends it.
+    """Measure the rounds that `run` lacks and return it; it is saved even if this is interrupted.
 
-    Of a run that has all its rounds they are those in which a cell failed; it is returned as it is where none did.
+    A run with all its rounds repeats those in which a cell failed; without failures it is returned unchanged.
 
     Raises:
-        KeyboardInterrupt: after what was measured was saved.
+        KeyboardInterrupt: after the values measured so far were saved.
     """
-    only, rounds = None, asked.rounds
+    only, rounds = None, request.rounds
     if run.rounds_done >= rounds:
         more, only = still_lacking(run, rounds)
         if not more:
@@ -209,11 +213,12 @@ def measure(
         rounds = run.rounds_done + more
         run = dataclasses.replace(run, rounds_planned=rounds)
     settings = Settings(
-        rounds=rounds, values=1, warmups=0, min_seconds=0.0, timeout=asked.timeout, budget=asked.budget,
-        retakes=0 if asked.effort is Effort.SMOKE else RETAKES, seed=asked.seed,
+        rounds=rounds, values=1, warmups=0, min_seconds=0.0, timeout=request.timeout, budget=request.budget,
+        retakes=0 if request.effort is EffortLevel.SMOKE else RETAKES, seed=request.seed,
     )
-    trials = Trials(
-        experiment=experiment, prepared=prepared, scales=experiment.levels[asked.effort].scales, folder=folder
+    starter = TrialStarter(
+        experiment=experiment, prepared=prepared, scales=experiment.levels[request.effort].scales, folder=folder
     )
-    turns = Turns(alone=False, waiting=lambda: reporter.note("waiting for a fleet's run that measures on this machine"))
-    return Scheduler(run, store, trials, settings, reporter, only=only, turn=turns.turn).go()
+    turns = MachineLock(
+        alone=False, waiting=lambda: reporter.note("waiting for a fleet's run that measures on this machine"))
+    return Scheduler(run, store, starter, settings, reporter, only=only, turn=turns.turn).go()

@@ -1,4 +1,4 @@
-"""A cluster of dask.distributed as gilscope sees it: hosts that are asked, and may go away.  Only this knows dask."""
+"""The connection to a dask.distributed cluster: its hosts answer requests and may disconnect at any time."""
 
 from __future__ import annotations
 
@@ -30,42 +30,42 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 
-RESOURCE = "gilscope"       # of dask's, abstract: a worker that offers one of it measures, one thing at a time
+RESOURCE = "gilscope"       # an abstract dask resource: a worker with one unit of it measures, one task at a time
 CONNECT_SECONDS = 15.0
-END_SECONDS = 3.0           # that ending everything may take, of the 5 a user waits
-MEET_SECONDS = 1.0          # between looks at who is there
-BACK_SECONDS = 30.0         # that the last host which went away is waited for: a nanny starts another in a few
-TRIES = 3                   # of hosts that go away while they are asked for the same, until it is given up
+END_SECONDS = 3.0           # time limit for ending everything; users wait about 5 s after Ctrl-C
+MEET_SECONDS = 1.0          # between two checks which hosts are connected
+BACK_SECONDS = 30.0         # to wait for a host when none is left; dask's nanny restarts a worker in a few seconds
+TRIES = 3                   # hosts that may be lost while they handle one item, before it is given up
 EXTRA = "gilscope[fleet]"
-LOST = ("closed", "closing", "connecting")   # how a client of dask's stands when its scheduler is gone
+LOST = ("closed", "closing", "connecting")   # states of dask's client when its scheduler is gone
 _MOST_TOLD = 4
 _NUMBER = re.compile(r"\d+")
 _ADDRESS = re.compile(r"(wss?://[^/\s]+|([a-z][a-z0-9+.-]*://)?[^/\s]+:\d{1,5})/?")
 
 
 class FleetLostError(ToolkitError):
-    """The cluster cannot be reached, or not any more. Exit code 3."""
+    """The cluster cannot be reached, or the connection to it was lost. Exit code 3."""
 
     exit_code = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Worker:
+class FleetWorker:
     """A host of the cluster."""
 
-    name: str         # a plain one: its folder's
+    name: str         # also the name of its folder
     address: str
 
 
-def named(workers: Mapping[str, Any], known: dict[str, str]) -> list[Worker]:
-    """Return the workers that measure, in order of name; who has no plain name is called host-1, host-2 ...
+def named(workers: Mapping[str, Any], known: dict[str, str]) -> list[FleetWorker]:
+    """Return the workers that measure, in order of name; those without a usable name become host-1, host-2 ...
 
     Args:
-        workers: By address what dask tells: `name`, which is the address where none was given, and `resources`.
-        known: By address the names of all that were there before, so that nobody gets another's; new ones are added.
+        workers: Dask's information by address: `name`, which is the address if none was given, and `resources`.
+        known: The names of all earlier workers by address, so that none is used twice; new names are added.
     """
-    measuring = {address: told.get("name") for address, told in workers.items()
-                 if RESOURCE in (told.get("resources") or {})}
+    measuring = {address: info.get("name") for address, info in workers.items()
+                 if RESOURCE in (info.get("resources") or {})}
     plain = Counter(name for name in measuring.values() if is_plain(name))
     for address in sorted(measuring.keys() - known.keys(), key=_by_number):
         name = measuring[address]
@@ -75,22 +75,22 @@ def named(workers: Mapping[str, Any], known: dict[str, str]) -> list[Worker]:
     free = (name for number in itertools.count(1) if (name := f"host-{number}") not in taken)
     for address in sorted(measuring.keys() - known.keys(), key=_by_number):
         known[address] = next(free)
-    return sorted((Worker(name=known[address], address=address) for address in measuring),
+    return sorted((FleetWorker(name=known[address], address=address) for address in measuring),
                   key=lambda each: _by_number(each.name))
 
 
-def named_otherwise(workers: Mapping[str, Any], known: Mapping[str, str]) -> list[str]:
-    """Return, as sentences, which workers are no hosts, and which hosts have not the names that they were given.
+def naming_notes(workers: Mapping[str, Any], known: Mapping[str, str]) -> list[str]:
+    """Return sentences about workers that cannot measure, and about hosts that do not have the names given to them.
 
     Args:
-        workers: What dask tells, see `named`.
+        workers: Dask's information by address, see `named`.
         known: The names of the hosts by address.
     """
-    idle = [address for address, told in workers.items() if RESOURCE not in (told.get("resources") or {})]
-    said = []
+    idle = [address for address, info in workers.items() if RESOURCE not in (info.get("resources") or {})]
+    notes = []
     if idle:
         have, measure = ("has", "measures") if len(idle) == 1 else ("have", "measure")
-        said.append(f"{counted(len(idle), 'worker')} {have} no `--resources {RESOURCE}=1` and {measure} nothing: "
+        notes.append(f"{counted(len(idle), 'worker')} {have} no `--resources {RESOURCE}=1` and {measure} nothing: "
                     f"{few(idle, _MOST_TOLD)}")
     renamed: dict[str, list[str]] = {}
     for address in workers.keys() - set(idle):
@@ -100,25 +100,25 @@ def named_otherwise(workers: Mapping[str, Any], known: Mapping[str, str]) -> lis
     for name, hosts in sorted(renamed.items()):
         why = "several have that name" if is_plain(name) else "no folder can have that name"
         them = f"worker named {name!r} is" if len(hosts) == 1 else f"workers named {name!r} are"
-        said.append(f"the {them} called {', '.join(sorted(hosts, key=_by_number))}: {why}")
-    return said
+        notes.append(f"the {them} called {', '.join(sorted(hosts, key=_by_number))}: {why}")
+    return notes
 
 
 def is_plain(name: object) -> bool:
-    """Return whether a worker's name is one that somebody gave it, and a folder can have: dask numbers others."""
+    """Return True if a worker's name was given by a person and can name a folder; dask numbers the others."""
     return isinstance(name, str) and can_be_label(name) and not _NUMBER.fullmatch(name)
 
 
 def _by_number(text: str) -> list[tuple[int, str]]:
-    """Return what sorts host-2 before host-10."""
+    """Return a sort key that puts host-2 before host-10."""
     return [(int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", text)]
 
 
 def is_open(address: str) -> bool:
-    """Return whether others can read what goes to `address`, and send there what is run: not loopback, no TLS.
+    """Return True if others can read the traffic to `address` and run code there: it is not loopback and has no TLS.
 
     Raises:
-        ToolkitError: it is no address.
+        ToolkitError: It is no address.
     """
     if _ADDRESS.fullmatch(address) is None:
         raise ToolkitError(f"{address} is not the address of a dask scheduler: write tcp://HOST:PORT")
@@ -138,9 +138,9 @@ class Connection:
         """Connect.
 
         Raises:
-            ToolkitError: dask.distributed is not installed.
-                It cannot speak as `address` begins, or has no certificates for it.
-            FleetLostError: nobody answers at `address`, or no scheduler.
+            ToolkitError: dask.distributed is not installed, does not know the protocol of `address`, or has no
+                certificates for it.
+            FleetLostError: No scheduler answers at `address`.
         """
         self._distributed = dask_distributed()
         self.address = address
@@ -148,15 +148,15 @@ class Connection:
             raise FleetLostError(why)
         try:
             self._client = self._connected()
-        except Exception as error:  # its versions do not go with ours, or it ends just now
-            said = f"{type(error).__name__}: {error}".splitlines()[0].removesuffix(": ")
-            raise FleetLostError(f"the dask scheduler at {address} does not let us in ({said})") from error
+        except Exception as error:  # its versions are incompatible with ours, or it is shutting down
+            reason = f"{type(error).__name__}: {error}".splitlines()[0].removesuffix(": ")
+            raise FleetLostError(f"the dask scheduler at {address} does not let us in ({reason})") from error
         self._ended: queue.SimpleQueue[Any] = queue.SimpleQueue()
         self._names: dict[str, str] = {}
-        self._futures: dict[str, Any] = {}   # by name of host, what it is asked
+        self._futures: dict[str, Any] = {}   # the pending request of each host, by name
 
     def _connected(self) -> Any:
-        """Return dask's client, which waits without an end where it is let in and not answered."""
+        """Return dask's client; on a thread, because it waits forever if it is let in and gets no answer."""
         made: queue.SimpleQueue[Any] = queue.SimpleQueue()
         client_class = _quiet(self._distributed.Client)
 
@@ -177,66 +177,66 @@ class Connection:
         return client
 
     def __enter__(self) -> Self:
-        """Stay connected."""
+        """Return the connection itself."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let go, whether anybody answers or not."""
+        """Disconnect, even if the scheduler does not answer."""
         self._futures.clear()
-        with contextlib.suppress(Exception):   # dask's own complaints of a scheduler that is gone
+        with contextlib.suppress(Exception):   # dask raises several errors if the scheduler is gone
             self._client.close(timeout=END_SECONDS)
 
     @property
     def lost(self) -> bool:
-        """Whether the scheduler is gone."""
+        """True if the scheduler is gone."""
         return self._client.status in LOST
 
-    def workers(self) -> list[Worker]:
-        """Return the hosts there are now.
+    def workers(self) -> list[FleetWorker]:
+        """Return the hosts that are connected now.
 
         Raises:
-            FleetLostError: the scheduler is gone.
+            FleetLostError: The scheduler is gone.
         """
         return named(self._workers(), self._names)
 
     def notes(self) -> list[str]:
-        """Return, as sentences, who is no host, and who has another name than the one it was given; see `workers`."""
-        told = self._workers()
-        named(told, self._names)
-        return named_otherwise(told, self._names)
+        """Return sentences about workers that cannot measure, and about hosts with another name than the given one."""
+        workers = self._workers()
+        named(workers, self._names)
+        return naming_notes(workers, self._names)
 
     def _workers(self) -> Mapping[str, Any]:
         try:
-            told: Mapping[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]   # else five at most
+            workers: Mapping[str, Any] = self._client.scheduler_info(n_workers=-1)["workers"]   # default: only five
         except Exception as error:
             raise self._gone() from error
         if self.lost:
             raise self._gone()
-        return told
+        return workers
 
     def _gone(self) -> FleetLostError:
         return FleetLostError(f"the dask scheduler at {self.address} is gone")
 
-    def versions(self, workers: Sequence[Worker]) -> dict[str, str]:
-        """Return by name of host which gilscope it has; "" where it has none.  Runs nothing of ours there.
+    def versions(self, workers: Sequence[FleetWorker]) -> dict[str, str]:
+        """Return the version of gilscope on each host by name; "" if it is not installed.  Runs none of our code there.
 
         Raises:
-            FleetLostError: the scheduler is gone.
+            FleetLostError: The scheduler is gone.
         """
         try:
-            told = self._client.run(importlib.metadata.version, "gilscope", on_error="return",
-                                    workers=[each.address for each in workers])
+            answers = self._client.run(importlib.metadata.version, "gilscope", on_error="return",
+                                       workers=[each.address for each in workers])
         except Exception as error:
             raise self._gone() from error
-        return {each.name: answer if isinstance(answer := told.get(each.address), str) else "" for each in workers}
+        return {each.name: answer if isinstance(answer := answers.get(each.address), str) else "" for each in workers}
 
-    def facts(self, workers: Sequence[Worker]) -> dict[str, dict[str, Any]]:
-        """Return by name, in order, what `on_host.facts` tells on each host; one that goes away meanwhile is left out.
+    def facts(self, workers: Sequence[FleetWorker]) -> dict[str, dict[str, Any]]:
+        """Return the `on_host.facts` of each host by name, in order, without those that disconnect meanwhile.
 
         Raises:
-            FleetLostError: the scheduler is gone.
+            FleetLostError: The scheduler is gone.
         """
         for each in workers:
             self._submit(each, on_host.facts)
@@ -250,14 +250,14 @@ class Connection:
                 waiting.discard(name)
                 if not isinstance(answer, Exception):
                     found[name] = answer
-        self.workers()   # where the scheduler is gone, that is why some did not answer
+        self.workers()   # raises if some did not answer because the scheduler is gone
         return {each.name: found[each.name] for each in workers if each.name in found}
 
-    def ask(self, worker: Worker, session: str, command: Sequence[str] | None, since: int, block: bytes) -> None:
-        """Ask a host to go on with a run; see `on_host.advance`.  `next_answer` has what comes of it."""
+    def ask(self, worker: FleetWorker, session: str, command: Sequence[str] | None, since: int, block: bytes) -> None:
+        """Ask a host to continue a run, see `on_host.advance`; `next_answer` returns its answer."""
         self._submit(worker, _advance, session, None if command is None else [*command], since, block)
 
-    def _submit(self, worker: Worker, function: Callable[..., Any], *words: Any) -> None:
+    def _submit(self, worker: FleetWorker, function: Callable[..., Any], *words: Any) -> None:
         try:
             future = self._client.submit(
                 function, *words, workers=[worker.address], allow_other_workers=False, resources={RESOURCE: 1},
@@ -268,64 +268,63 @@ class Connection:
         future.add_done_callback(lambda done: self._ended.put((worker.name, done)))
 
     def next_answer(self, seconds: float) -> tuple[str | None, Any]:
-        """Return what some host has answered, or the error that it ended with; (None, None) after `seconds`."""
+        """Return the name of a host with its answer or error; (None, None) if there is none within `seconds`."""
         try:
             name, done = self._ended.get(timeout=seconds)
         except queue.Empty:
             return None, None
         future = self._futures.get(name)
         if future is None or future is not done:
-            return None, None   # it was forgotten
+            return None, None   # `forget` was called for it
         del self._futures[name]
         try:
             return name, future.result(timeout=END_SECONDS)
-        except Exception as error:  # noqa: BLE001  what failed there, or dask's word for a host that is gone
+        except Exception as error:  # noqa: BLE001  any exception of the function, or dask's if the host is gone
             return name, error
 
     def forget(self, name: str) -> None:
-        """Wait for nothing any more that a host was asked."""
+        """Cancel the pending request of a host."""
         future = self._futures.pop(name, None)
         if future is not None:
             with contextlib.suppress(Exception):
                 future.cancel()
 
     def end(self, sessions: Mapping[str, str]) -> None:
-        """End runs, by address of the host; those that nobody answers for end by themselves."""
+        """End sessions, by address of the host; on a host that does not answer, the lease ends its session."""
         if sessions:
             self.tell(_end_all, list(sessions.values()), addresses=list(sessions))
 
     def tell(self, function: Callable[..., object], *words: Any, addresses: Sequence[str] | None = None) -> None:
-        """Call `function` at once on the hosts at `addresses`, None: on all; beside what else they do."""
+        """Call `function` on the hosts at `addresses`, None: on all; at once, beside their current request."""
         def call() -> None:
             with contextlib.suppress(Exception):
                 self._client.run(function, *words, workers=addresses, on_error="return")
 
         if not self.lost:
-            telling = threading.Thread(target=call, daemon=True)   # a host that is cut off would be waited for
-            telling.start()
-            telling.join(END_SECONDS)
+            thread = threading.Thread(target=call, daemon=True)   # the call waits forever for an unreachable host
+            thread.start()
+            thread.join(END_SECONDS)
 
     def spread(
         self, function: Callable[..., Any], items: Sequence[str], *words: Any, among: Sequence[str] | None = None
     ) -> Generator[tuple[str, str, Any]]:
-        """Have hosts call `function(*words, item)`, each for one item at a time; what dies with one goes to another.
+        """Call `function(*words, item)` for every item, one at a time on each host; retry on another if a host is lost.
 
         Args:
-            function: Of this package.
-            items: What it is called for.
-            words: What it is called with before.
-            among: Names of hosts, None: all, also those that come later.
+            function: A function of this package.
+            items: The last argument of each call.
+            words: The arguments before it, the same for all calls.
+            among: Names of hosts; None: all, including those that connect later.
 
         Yields:
-            An item, the name of the host that answered ("": none), and what it answered or the error that it ended
-            with, in the order in which they come.
+            An item, the name of the host that answered ("": none), and its answer or error, as they arrive.
 
         Raises:
-            FleetLostError: the scheduler is gone, or the last host, and none has come back.
+            FleetLostError: The scheduler is gone, or all hosts are gone and none has come back.
         """
         waiting, tries = deque(items), Counter[str]()
-        asked: dict[str, tuple[Worker, str]] = {}   # by name of host
-        here: list[Worker] = []
+        asked: dict[str, tuple[FleetWorker, str]] = {}   # by name of host
+        here: list[FleetWorker] = []
         met, seen = -inf, time.monotonic()
         try:
             while waiting or asked:
@@ -353,18 +352,18 @@ class Connection:
             for name in asked:
                 self.forget(name)
 
-    def _those_of(self, names: Sequence[str] | None) -> list[Worker]:
+    def _those_of(self, names: Sequence[str] | None) -> list[FleetWorker]:
         return [each for each in self.workers() if names is None or each.name in names]
 
-    def _left_behind(self, asked: dict[str, tuple[Worker, str]], here: Sequence[Worker]) -> Iterator[str]:
-        """Yield what hosts were asked that are not here any more, and wait for nothing from these."""
+    def _left_behind(self, asked: dict[str, tuple[FleetWorker, str]], here: Sequence[FleetWorker]) -> Iterator[str]:
+        """Yield the requests to hosts that have left, and stop waiting for their answers."""
         for name in [name for name, (worker, _) in asked.items() if worker not in here]:
             self.forget(name)
             yield asked.pop(name)[1]
 
 
 def _quiet(client_class: Any) -> Any:
-    """Return a class of clients that say nothing on the terminal when they go without having been let in."""
+    """Return a subclass of dask's client that prints nothing if it is deleted before it could connect."""
     class Quiet(client_class):   # type: ignore[misc]  # dask has no types here
         def __del__(self) -> None:
             with contextlib.suppress(Exception):
@@ -373,8 +372,8 @@ def _quiet(client_class: Any) -> Any:
     return Quiet
 
 
-def _advance(session: str, command: list[str] | None, since: int, block: bytes) -> on_host.Answer:
-    """Have a run go on here while somebody waits for the answer: dask cancels what a client that is gone has asked."""
+def _advance(session: str, command: list[str] | None, since: int, block: bytes) -> on_host.HostAnswer:
+    """Continue a run while the client waits for the answer: dask cancels the tasks of a client that is gone."""
     from distributed import get_worker  # noqa: PLC0415  see `dask_distributed`
 
     worker = get_worker()
@@ -388,32 +387,32 @@ def _end_all(sessions: Sequence[str]) -> None:
 
 
 def other_versions(versions: Mapping[str, str]) -> dict[str, str]:
-    """Return those that have another gilscope than ours."""
+    """Return the hosts with another version of gilscope than ours."""
     return {name: version for name, version in versions.items() if version != gilscope.__version__}
 
 
 def same_version(versions: Mapping[str, str]) -> None:
-    """Refuse hosts with another gilscope than ours.
+    """Refuse hosts with another version of gilscope than ours.
 
     Raises:
-        ToolkitError: some have; names them.
+        ToolkitError: There are such hosts; the message names them.
     """
     if others := other_versions(versions):
         raise ToolkitError(another_version(others))
 
 
 def another_version(others: Mapping[str, str]) -> str:
-    """Return what is said of hosts with other versions than ours."""
-    told = ", ".join(f"{name} has {version or 'none'}" for name, version in others.items())
-    return (f"this is gilscope {gilscope.__version__}, and {told}: hosts run their own gilscope, so install this "
+    """Return the message about hosts with other versions than this machine."""
+    listed = ", ".join(f"{name} has {version or 'none'}" for name, version in others.items())
+    return (f"this is gilscope {gilscope.__version__}, and {listed}: hosts run their own gilscope, so install this "
             f"version there ({EXTRA}) and start their workers again")
 
 
 def dask_distributed() -> Any:
-    """Return dask's package, which is optional.
+    """Import dask.distributed, which is optional.
 
     Raises:
-        ToolkitError: it is not installed.
+        ToolkitError: It is not installed.
     """
     try:
         import distributed  # noqa: PLC0415  optional, and slow to import
@@ -427,10 +426,10 @@ def dask_distributed() -> Any:
 
 @cache
 def log_nothing_here() -> None:
-    """Take dask's log off the terminal: what goes wrong is said once, by us.  A file that its settings name has it."""
+    """Remove dask's log from the terminal, since we report each problem once; log files of dask's settings stay."""
     for name in [*logging.root.manager.loggerDict, "asyncio"]:
         if name.partition(".")[0] in {"distributed", "tornado", "asyncio"}:
             logger = logging.getLogger(name)
             for handler in [each for each in logger.handlers if type(each) is logging.StreamHandler]:
                 logger.removeHandler(handler)
-            logger.addHandler(logging.NullHandler())   # where nothing takes it, Python prints what is serious
+            logger.addHandler(logging.NullHandler())   # without any handler, Python prints warnings and errors

@@ -1,4 +1,4 @@
-"""What would not match between hosts: then a ratio that differs between them may be of that, not of the machine."""
+"""Differences between hosts, beside the machines, that could explain why a ratio differs between them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gilscope.toolkit.model import Build
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
 
-Facts = dict[str, dict[str, Any]]   # by name of host, what it tells of itself: see `on_host.facts`
+Facts = dict[str, dict[str, Any]]   # `on_host.facts` by name of host
 BUSY = 0.5   # cores' worth of other programs: enough to take a core from a measured process now and then
 
 
@@ -22,19 +22,26 @@ def builds_of(facts: Mapping[str, Any]) -> dict[str, Build]:
 
 
 def common_pair(facts: Facts) -> list[str]:
-    """Return the builds that each host measures when none is named; [] where they are not the same on all."""
+    """Return the builds that hosts measure by default; [] if these differ between hosts."""
     pairs = [each["pair"] for each in facts.values()]
     return pairs[0] if pairs and all(each == pairs[0] for each in pairs) else []
 
 
+def pair_differences(facts: Facts) -> Iterator[str]:
+    """Yield a sentence if the builds that hosts measure by default differ."""
+    if facts and not common_pair(facts):
+        pairs = "; ".join(f"{name}: {', '.join(each['pair']) or 'none'}" for name, each in facts.items())
+        yield f"hosts measure different builds unless --builds names them ({pairs})"
+
+
 def differences(facts: Facts, labels: Collection[str] = ()) -> list[str]:
-    """Return what differs between hosts beside the machines themselves, each as a sentence.
+    """Return the differences between hosts beside the machines themselves, each as a sentence.
 
     Args:
-        facts: What they tell.
-        labels: Builds that are measured: others may differ. Empty: any may be.
+        facts: The facts of all hosts.
+        labels: The measured builds, to which the check is limited; empty: all builds.
     """
-    return [*_programs(facts), *_builds(facts, labels), *(() if labels else _pairs(facts))]
+    return [*_programs(facts), *_builds(facts, labels), *(() if labels else pair_differences(facts))]
 
 
 def _programs(facts: Facts) -> Iterator[str]:
@@ -50,7 +57,7 @@ def _programs(facts: Facts) -> Iterator[str]:
 
 
 def _builds(facts: Facts, labels: Collection[str]) -> Iterator[str]:
-    """Yield how builds of one label differ, and who lacks one that others have."""
+    """Yield the differences between builds of one label, and the hosts that lack a build."""
     builds = {name: builds_of(each) for name, each in facts.items()}
     for label in sorted({label for each in builds.values() for label in each if not labels or label in labels}):
         having = [name for name, each in builds.items() if label in each]
@@ -68,14 +75,8 @@ def _has(names: list[str]) -> str:
     return "has" if len(names) == 1 else "have"
 
 
-def _pairs(facts: Facts) -> Iterator[str]:
-    if facts and not common_pair(facts):
-        told = "; ".join(f"{name}: {', '.join(each['pair']) or 'none'}" for name, each in facts.items())
-        yield f"hosts measure different builds unless --builds names them ({told})"
-
-
 def _odd(has: Mapping[str, str]) -> str:
-    """Return who has what, "" where all have the same: "2.10 on host-1, host-3; 2.9 on host-2"."""
+    """Return the hosts with each value, or "" if all have the same: "2.10 on host-1, host-3; 2.9 on host-2"."""
     counts = Counter(has.values())
     if len(counts) < 2:  # noqa: PLR2004  two are different
         return ""

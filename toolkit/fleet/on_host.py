@@ -1,8 +1,8 @@
-"""What a host does when it is asked: tells what it is, and measures with the ordinary `gilscope run` in a child.
+"""The part that runs on a host: it describes the host, and measures with the ordinary `gilscope run` in a child.
 
-The child measures round after round in a folder of its own and chooses them itself; who asks gets the complete rounds
-that it does not have yet.  Nobody's child stays: it ends when nobody asks for it any more, and with this process.
-A worker of dask's calls these functions; what they take and return is text, numbers and bytes.
+The child measures round after round in a folder of its own; the client polls for complete rounds that it lacks.  The
+child ends when the client stops polling, and with this process.  Dask workers call these functions, which take and
+return text, numbers and bytes.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import last_text
 from gilscope.toolkit.builds.find import default_pair, find_builds
 from gilscope.toolkit.errors import BadFileError, ToolkitError
-from gilscope.toolkit.measure.machine.described import this_machine
-from gilscope.toolkit.measure.machine.other_load import others_now
+from gilscope.toolkit.measure.child.other_load import others_now
+from gilscope.toolkit.measure.machine import this_machine
 from gilscope.toolkit.processes.supervised import Supervised
 from gilscope.toolkit.store import read_json
 from gilscope.toolkit.store.header import HEADER
-from gilscope.toolkit.store.transfer_rounds import Arriving, cut
+from gilscope.toolkit.store.transfer_rounds import RoundReceiver, cut_block
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -39,32 +39,32 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Machine
 
-LABEL = "fleet"          # of the run in the child's own folder
-BEAT = 10.0              # seconds after which a host answers, if only that there is nothing new
-# Seconds without a question after which its run is ended.  Of a client that is killed dask says so at once: it gives up
-# what that asked.  This is for one that is killed between two questions, cut off or held up: dask waits 30 s for who is
-# silent (distributed.comm.timeouts.tcp), and who is back by then, or keeps the rounds of 200 hosts, shall lose none.
+LABEL = "fleet"          # label of the run in the child's own folder
+BEAT = 10.0              # seconds after which a host answers even if there is no new round
+# Seconds without a request after which a run is ended.  If a client is killed during a request, dask cancels the task
+# at once.  The lease covers clients that are killed between two requests, or disconnected.  It is longer than the 30 s
+# that dask waits for a silent peer (distributed.comm.timeouts.tcp), so a client can store the rounds of 200 hosts.
 LEASE = 60.0
-LOOK = 0.2               # seconds between looks at the child's folder: next to no time, beside rounds of seconds
-LAST_WORDS = 4096        # bytes of what a child printed that are looked at
-SAID = 3                 # of its last lines are told
+LOOK = 0.2               # seconds between two checks of the child's folder; rounds take seconds
+LAST_WORDS = 4096        # bytes at the end of the child's output that are read
+SAID = 3                 # last lines of the output that are sent
 _PACKAGES = ("pyperf", "distributed")
 
 
-class Answer(TypedDict):
-    """What a host says of its run."""
+class HostAnswer(TypedDict):
+    """A host's report on its run."""
 
-    state: str           # "running"; "ended", with `code`; "unknown": it has no such run (any more)
-    code: int | None     # of the child, as a shell says it
+    state: str           # "running"; "ended", with `code`; "unknown": the host does not have this run, or not any more
+    code: int | None     # exit code of the child, as a shell reports it
     said: list[str]      # the last lines that the child printed
-    block: bytes         # complete rounds since those asked for, see `store.transfer_rounds`; empty: none was saved
+    block: bytes         # the requested rounds, see `store.transfer_rounds`; empty: there are none
 
 
 def facts() -> dict[str, Any]:
-    """Return what this host is, as plain values: versions, machine, load, builds."""
+    """Return this host's versions, machine, load and builds, as plain values."""
     found = find_builds()
     pair: list[str] = []
-    with contextlib.suppress(ToolkitError):   # there is none
+    with contextlib.suppress(ToolkitError):   # raised if there is no pair
         pair = [build.label for build in default_pair(found)]
     machine = dataclasses.asdict(this_machine())
     return {
@@ -83,7 +83,7 @@ def _version(name: str) -> str:
 
 
 def code_sum() -> str:
-    """Return a sum over gilscope's own source: two checkouts of one version may differ."""
+    """Return a hash of gilscope's own source: two checkouts of one version may differ."""
     summed = hashlib.sha256()
     for folder in ("toolkit", "workloads", "runners"):
         root = Path(gilscope.__file__).parent / folder
@@ -92,25 +92,25 @@ def code_sum() -> str:
     return summed.hexdigest()
 
 
-class Session:
-    """One run on this host: the child, its folder, and who asks for it."""
+class HostSession:
+    """One run on this host: the child, its folder, and its lease."""
 
     def __init__(self, command: Sequence[str], block: bytes) -> None:
-        """Start `gilscope run` with these words, going on after the rounds in `block`, if any.
+        """Start `gilscope run` with these words, continuing after the rounds in `block`, if any.
 
         Raises:
-            BadFileError: the block is none.
-            ToolkitError: its rounds were measured on another machine.
+            BadFileError: `block` is invalid.
+            ToolkitError: Its rounds were measured on another machine.
         """
         self.folder = Path(tempfile.mkdtemp(prefix=temporary.prefix("fleet")))
-        self.given_up = False   # nobody has asked for it for too long
+        self.given_up = False   # the lease has expired
         self._asked = time.monotonic()
         self._asking = 0
         self._done = self._changed = self._sent = 0
         try:
             if block:
-                with Arriving(self.run_folder, LABEL) as arriving:
-                    _refuse_another(arriving.keep(block).machine)
+                with RoundReceiver(self.run_folder, LABEL) as arriving:
+                    _refuse_another(arriving.receive(block).machine)
                 self._sent = self._saved()
             words = ["--resume", LABEL, *command] if block else [*command, "--label", LABEL]
             with self._output("wb") as output:
@@ -124,14 +124,14 @@ class Session:
 
     @property
     def run_folder(self) -> Path:
-        """Where its run is kept."""
+        """The folder of its run."""
         return self.folder / "results" / LABEL
 
     def _output(self, mode: str) -> BinaryIO:
         return (self.folder / "output").open(mode)   # type: ignore[return-value]  # both modes are binary
 
     def _watch(self) -> None:
-        """End it when nobody asks any more."""
+        """End the run when its lease expires."""
         while self._child.poll() is None:
             if not self._asking and time.monotonic() - self._asked > LEASE:
                 self.given_up = True
@@ -139,8 +139,8 @@ class Session:
                 return
             time.sleep(1)
 
-    def answer(self, since: int, wait: float, wanted: Callable[[], bool]) -> Answer:
-        """Wait until there are complete rounds from `since` on, or the child ends, or the time or the wish is over."""
+    def answer(self, since: int, wait: float, wanted: Callable[[], bool]) -> HostAnswer:
+        """Return an answer when there are rounds from `since` on, the child ends, or `wait` or `wanted` is over."""
         self._asking += 1
         try:
             deadline = time.monotonic() + wait
@@ -155,21 +155,21 @@ class Session:
             self._asked = time.monotonic()
 
     def _rounds(self) -> int:
-        """Return how many rounds are complete; the file is read only when it is another one."""
+        """Return the number of complete rounds; the file is read only if it has changed."""
         with contextlib.suppress(OSError, BadFileError, KeyError, ValueError):
             if (changed := self._saved()) != self._changed:
                 self._done, self._changed = int(read_json(self.run_folder / HEADER)["rounds_done"]), changed
         return self._done
 
     def _saved(self) -> int:
-        """Return when its run was saved, in nanoseconds; 0: not yet."""
+        """Return the time at which its run was saved, in nanoseconds since the epoch; 0: not yet."""
         with contextlib.suppress(FileNotFoundError):
             return (self.run_folder / HEADER).stat().st_mtime_ns
         return 0
 
     def _block(self, since: int) -> bytes:
-        """Return the new rounds; nothing where the child has saved none: what was sent here is not its word."""
-        return cut(self.run_folder, since) if self._saved() != self._sent else b""
+        """Return the new rounds; empty until the child has saved a run of its own over the received block."""
+        return cut_block(self.run_folder, since) if self._saved() != self._sent else b""
 
     def _said(self) -> list[str]:
         with contextlib.suppress(OSError):
@@ -178,25 +178,25 @@ class Session:
         return []
 
     def end(self) -> None:
-        """End the child and what it started; remove its folder."""
+        """End the child with all processes that it started, and delete its folder."""
         self._child.end_politely()
         shutil.rmtree(self.folder, ignore_errors=True)
 
 
 def _refuse_another(before: Machine) -> None:
-    """Refuse to go on with what another machine has measured: one name, but two machines' rounds in one run."""
+    """Refuse to continue a run of another machine: two workers with one name would mix their rounds."""
     here = this_machine()
     was, now = (f"{each.cpu_model} with {counted(each.cores, 'core')}" for each in (before, here))
     if was != now:
         raise ToolkitError(f"its rounds were measured on {was}, and this is {now}: give this worker another --name")
 
 
-SESSIONS: dict[str, Session] = {}
+SESSIONS: dict[str, HostSession] = {}
 
 
 def environment(of: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a child: without what dask set for itself, which would reach measured processes."""
-    # It limits the threads of C libraries to one, for its own tasks.
+    """Return the environment of a child, without dask's own settings, which measured processes would inherit."""
+    # Dask limits the threads of C libraries to one for its own tasks.
     limits = {"OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MALLOC_TRIM_THRESHOLD_"}
     return {name: value for name, value in of.items() if name not in limits and not name.startswith("DASK_")}
 
@@ -204,23 +204,23 @@ def environment(of: Mapping[str, str]) -> dict[str, str]:
 def advance(
     session: str, command: list[str] | None, since: int, block: bytes = b"", wait: float = BEAT,
     wanted: Callable[[], bool] = lambda: True,
-) -> Answer:
-    """Have the run `session` go on, and return its complete rounds from `since` on as soon as there are some.
+) -> HostAnswer:
+    """Continue the run `session`, and return its complete rounds from `since` on as soon as there are any.
 
     Args:
-        session: What the run is known by; who asks for it has made that up.
-        command: Words for `gilscope run` that begin it, or go on with it, if it is not here; None: say so.
-        since: How many rounds are known.
-        block: With `command`: these rounds.
-        wait: Seconds after which to answer, if only that there is nothing new.
-        wanted: Whether anybody waits for the answer; when nobody does any more, the run is ended.
+        session: The id of the run, chosen by the client.
+        command: Words of `gilscope run` that start or continue it if it is not on this host; None: answer "unknown".
+        since: The number of rounds that the client has.
+        block: These rounds, if `command` continues a run.
+        wait: Seconds after which to answer even if there is no new round.
+        wanted: Returns False when the client no longer waits for the answer; the run is then ended.
     """
     known = SESSIONS.get(session)
     if known is None or known.given_up:
         if command is None:
             return {"state": "unknown", "code": None, "said": [], "block": b""}
         try:
-            known = SESSIONS[session] = Session(command, block)
+            known = SESSIONS[session] = HostSession(command, block)
         except ToolkitError as error:
             return {"state": "ended", "code": error.exit_code, "said": [str(error)], "block": b""}
     answer = known.answer(since, wait, wanted)

@@ -25,14 +25,14 @@ def ssh_fleet(hosts: Sequence[str]) -> Iterator[str]:
         FleetLostError: a machine cannot be reached, or has no dask.
     """
     try:
-        import asyncssh  # noqa: F401, PLC0415  what dask takes for it
+        import asyncssh  # noqa: F401, PLC0415  required by dask's SSH classes
         import dask.config  # noqa: PLC0415  optional, and slow to import
         from distributed import SpecCluster  # noqa: PLC0415  likewise
         from distributed.deploy import ssh  # noqa: PLC0415  likewise
     except ImportError:
         raise ToolkitError(f"--ssh takes dask.distributed and asyncssh: pip install '{EXTRA}' asyncssh") from None
     log_nothing_here()
-    # As SSHCluster does it, which gives all workers the same options, and so no names.
+    # Not SSHCluster, which gives all workers the same options and therefore no names.
     scheduler = {"cls": ssh.Scheduler, "options": {
         "address": hosts[0], "connect_options": {}, "kwargs": {"dashboard": False}}}
     workers = {
@@ -41,16 +41,16 @@ def ssh_fleet(hosts: Sequence[str]) -> Iterator[str]:
         for number, (host, options) in enumerate(zip(hosts, _worker_options(hosts), strict=True))
     }
     try:
-        with dask.config.set(QUIET):   # it hands its configuration on
+        with dask.config.set(QUIET):   # dask passes its configuration on to the remote processes
             cluster = SpecCluster(workers, scheduler, name="gilscope")
-    except Exception as error:  # asyncssh's and asyncio's many ways to say it
+    except Exception as error:  # asyncssh and asyncio raise many types
         raise FleetLostError(f"no cluster on {', '.join(hosts)}: {error}") from error
     with cluster:
         yield str(cluster.scheduler_address)
 
 
 def _worker_options(hosts: Sequence[str]) -> list[dict[str, Any]]:
-    """Return what each worker is told; its name is that of its machine, so that --resume knows it again."""
+    """Return the options of each worker, which is named after its machine so that --resume recognizes it."""
     counts = Counter(hosts)
     return [
         {"nthreads": 1, "resources": {RESOURCE: 1}, "memory_limit": 0}

@@ -1,6 +1,6 @@
-"""A scheduler and workers of dask's, started as anybody would start them: what a command started ends with it.
+"""Start a dask scheduler and workers on this machine by dask's own commands; they end with the command that uses them.
 
-Each worker here stands for a host of its own: it has folders of its own for what is kept, made and thrown away.
+Each worker stands for a separate host, so it has its own cache, working folder and temporary folder.
 """
 
 from __future__ import annotations
@@ -18,17 +18,17 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import last_text
-from gilscope.toolkit.builds.user_dirs import cache_dir
 from gilscope.toolkit.fleet.dask_cluster import RESOURCE, Connection, FleetLostError, dask_distributed
 from gilscope.toolkit.processes.supervised import Supervised
+from gilscope.toolkit.user_dirs import cache_dir
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
 LOOPBACK = "127.0.0.1"
-START_SECONDS = 60.0     # on a machine that does much else
-# What dask does meanwhile, measured processes would wait for: a profiler a hundred times a second, a clock fifty times.
-# Of a core, a worker, its nanny and the scheduler take 0.5, 0.0 and 0.4 % with these, 3.2, 1.5 and 1.9 % without.
+START_SECONDS = 60.0     # long, for a busy machine
+# Dask's background work would disturb measured processes: a profiler runs 100 times a second, a clock 50 times.  With
+# these settings a worker, its nanny and the scheduler use 0.5, 0.0 and 0.4 % of a core; without, 3.2, 1.5 and 1.9 %.
 QUIET: dict[str, str | bool] = {
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
@@ -36,51 +36,51 @@ QUIET: dict[str, str | bool] = {
     "distributed.admin.system-monitor.interval": "10s",
 }
 _LOOK = 0.05
-_LAST_WORDS = 50_000     # bytes of what ended before it began: a chain of tracebacks
+_LAST_WORDS = 50_000     # bytes at the end of the output of a process that did not start: a chain of tracebacks
 _ERROR = re.compile(r"[\w.]*(Error|Exception): ")
 
 
 def quiet_variables() -> dict[str, str]:
-    """Return the environment variables that say `QUIET` to a process of dask's."""
+    """Return the environment variables that give a dask process the settings `QUIET`."""
     return {f"DASK_{name.upper().replace('.', '__').replace('-', '_')}": str(value) for name, value in QUIET.items()}
 
 
 def scheduler_command(host: str, port: int) -> list[str]:
-    """Return what starts a scheduler that others reach at `host`; port 0: any."""
+    """Return the command that starts a scheduler at `host`; port 0: any free one."""
     return ["dask", "scheduler", "--host", host, "--port", str(port), "--no-dashboard"]
 
 
 def worker_command(address: str, name: str) -> list[str]:
-    """Return what makes a machine a host of the scheduler at `address`."""
-    # The memory of what a worker measures is not dask's to limit.
+    """Return the command that makes a machine a host of the scheduler at `address`."""
+    # No memory limit: dask would count measured processes, and could kill the worker.
     return ["dask", "worker", address, "--name", name, "--nthreads", "1", "--resources", f"{RESOURCE}=1",
             "--memory-limit", "0", "--no-dashboard"]
 
 
 @contextmanager
 def local_fleet(hosts: int, port: int = 0) -> Iterator[tuple[str, Sequence[Supervised]]]:
-    """Start a scheduler and workers on this machine, reached from it alone; end them with the block, and their files.
+    """Start a scheduler and workers that only this machine can reach; end them and delete their files on leaving.
 
     Args:
-        hosts: How many workers, called host-1, host-2 ...
-        port: Of the scheduler; 0: any.
+        hosts: The number of workers, which are called host-1, host-2 ...
+        port: The port of the scheduler; 0: any free one.
 
     Yields:
-        The scheduler's address, and what runs.
+        The address of the scheduler, and all started processes.
 
     Raises:
         ToolkitError: dask.distributed is not installed.
-        FleetLostError: something did not start.
+        FleetLostError: The scheduler or a worker did not start.
     """
     dask_distributed()
     with (tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as made,
           contextlib.ExitStack() as running):
         folder = Path(made)
-        told = folder / "scheduler.json"
+        address_file = folder / "scheduler.json"
         scheduler = _started(
-            running, [*scheduler_command(LOOPBACK, port), "--scheduler-file", str(told)], folder / "scheduler",
+            running, [*scheduler_command(LOOPBACK, port), "--scheduler-file", str(address_file)], folder / "scheduler",
             {"TMPDIR": str(folder)})
-        address = _address(told, scheduler, folder / "scheduler")
+        address = _address(address_file, scheduler, folder / "scheduler")
         processes = [scheduler]
         for number in range(1, hosts + 1):
             place = folder / f"host-{number}"
@@ -94,7 +94,7 @@ def local_fleet(hosts: int, port: int = 0) -> Iterator[tuple[str, Sequence[Super
 
 
 def _wait_for_hosts(address: str, workers: Sequence[Supervised], folder: Path) -> None:
-    """Wait until every worker has told the scheduler that it is there."""
+    """Wait until every worker has reported to the scheduler."""
     deadline = time.monotonic() + START_SECONDS
     with Connection(address) as connection:
         while len(connection.workers()) < len(workers):
@@ -107,7 +107,7 @@ def _wait_for_hosts(address: str, workers: Sequence[Supervised], folder: Path) -
 def _started(
     running: contextlib.ExitStack, command: Sequence[str], place: Path, variables: dict[str, str],
 ) -> Supervised:
-    """Start one of dask's commands in a folder of its own; `running` ends it."""
+    """Start a dask command in a folder of its own, and register it with `running`, which ends it."""
     place.mkdir(exist_ok=True)
     with (place / "output").open("wb") as output:
         return running.enter_context(Supervised(
@@ -116,7 +116,7 @@ def _started(
 
 
 def _address(file: Path, process: Supervised, place: Path) -> str:
-    """Return where the scheduler is, as soon as it says so."""
+    """Wait for the scheduler's address and return it."""
     deadline = time.monotonic() + START_SECONDS
     while time.monotonic() < deadline and process.poll() is None:
         with contextlib.suppress(OSError, ValueError, KeyError):
@@ -126,7 +126,7 @@ def _address(file: Path, process: Supervised, place: Path) -> str:
 
 
 def _did_not_start(what: str, place: Path) -> FleetLostError:
-    said = [line for line in last_text(place / "output", _LAST_WORDS).splitlines() if line.strip()]
+    lines = [line for line in last_text(place / "output", _LAST_WORDS).splitlines() if line.strip()]
     # The first error of a chain is the reason of the others, such as "RuntimeError: Scheduler failed to start."
-    why = next(filter(_ERROR.match, said), said[-1] if said else "dask said nothing")
+    why = next(filter(_ERROR.match, lines), lines[-1] if lines else "dask said nothing")
     return FleetLostError(f"{what} did not start: {why}")

@@ -1,4 +1,4 @@
-"""What limits a program, in one sentence: the GIL, a lock, an object that threads share, pauses, I/O, or nothing."""
+"""Find the bottleneck of a program, in one sentence: the GIL, a lock, a shared object, pauses, I/O, or nothing."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
 
-from gilscope.toolkit.gil.records import Line
+from gilscope.toolkit.gil.records import CodeLine
 from gilscope.toolkit.gil.summary import LOCKS, THE_GIL, THE_WORLD
 from gilscope.toolkit.units import percent
 
@@ -15,43 +15,43 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from gilscope.toolkit.gil.holders import Holder
-    from gilscope.toolkit.gil.summary import Place, Summary, ThreadSummary
+    from gilscope.toolkit.gil.summary import RecordingSummary, ThreadSummary, WaitPlace
 
-LIMITS = 0.1       # share of their time that threads wait, from which on what they wait for limits the program
-MOSTLY = 0.5       # share of it in which they neither run nor wait for each other, from which on it waits for I/O
-HARDLY = 0.2       # of what the thread wants to run that wants it most; what wants less is in nobody's way
-SEEN = 0.001       # a share below it says nothing
+LIMITS = 0.1       # share of the threads' time in waits for one thing, from which on that limits the program
+MOSTLY = 0.5       # share of their time outside Python and its waits, from which on the program waits for I/O
+HARDLY = 0.2       # of the highest demand to run: threads with less do not count
+SEEN = 0.001       # smaller shares are left out of sentences
 
 
 class Limiter(StrEnum):
-    """What may limit a program."""
+    """The possible bottlenecks of a program."""
 
     GIL = "gil"
     LOCK = "lock"
-    OBJECT = "object"      # one that threads share: they wait in critical sections
-    PAUSES = "pauses"      # all threads are stopped, again and again
+    OBJECT = "object"      # threads wait for a shared object in critical sections
+    PAUSES = "pauses"      # all threads are stopped repeatedly
     IO = "io"
     NOTHING = "nothing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limit:
-    """What limits a program."""
+    """The bottleneck of a program, with its share and place."""
 
     what: Limiter
-    share: float           # of its threads' time, without that in which they wait for each other on purpose
-    thread: str | None     # GIL: who has it meanwhile
-    place: Line | None     # GIL: where that thread is; lock, object, pauses: where threads wait most
+    share: float           # of its threads' time, without idle time
+    thread: str | None     # GIL: its main holder
+    place: CodeLine | None   # GIL: the place of the holder; lock, object, pauses: the place of most waits
     sentence: str
 
 
-def find_limit(summary: Summary, holders: Sequence[Holder], *, free_threaded: bool) -> Limit:
-    """Return what limits the program.
+def find_limit(summary: RecordingSummary, holders: Sequence[Holder], *, free_threaded: bool) -> Limit:
+    """Find the bottleneck of the program.
 
     Args:
-        summary: What its processes come to.
-        holders: Who had the GIL, the worst first.
-        free_threaded: Whether its threads run without a GIL.
+        summary: The summary of its processes.
+        holders: The holders of the GIL, the worst first.
+        free_threaded: True if its threads run without a GIL.
     """
     working = _working(summary)
     of_gil = _share((row.waited for row in working), working) * held_share(summary, holders)
@@ -66,21 +66,21 @@ def find_limit(summary: Summary, holders: Sequence[Holder], *, free_threaded: bo
     return _nothing(summary, of_gil, of_locks, free_threaded=free_threaded)
 
 
-def held_share(summary: Summary, holders: Sequence[Holder]) -> float:
-    """Return how much of the waits for the GIL somebody had it; in the rest a thread that could have it had no core."""
+def held_share(summary: RecordingSummary, holders: Sequence[Holder]) -> float:
+    """Return the share of the waits for the GIL in which a thread held it; else its next holder had no core."""
     if not holders or not summary.waited:
         return 1.0
     return min(1.0, sum(holder.caused for holder in holders) / summary.waited)
 
 
-def _working(summary: Summary) -> list[ThreadSummary]:
-    """Return the threads that want to run, compared with the one that wants it most."""
+def _working(summary: RecordingSummary) -> list[ThreadSummary]:
+    """Return the threads with a notable demand to run, relative to the one with the highest."""
     least = HARDLY * max(map(_wanted, summary.threads), default=0.0)
     return [row for row in summary.threads if _wanted(row) >= least]
 
 
 def _wanted(row: ThreadSummary) -> float:
-    """Return the seconds in which a thread ran or wanted to run; of a killed one, all but those that it idled."""
+    """Return the seconds in which a thread ran or was ready to run; for a killed one, all but its idle ones."""
     if row.cpu is None:
         return row.seconds - row.idle
     return row.cpu + row.waited + row.handing_over + row.parked + row.spun
@@ -91,8 +91,8 @@ def _share(seconds: Iterable[float], rows: Iterable[ThreadSummary]) -> float:
     return min(1.0, sum(seconds) / time) if time > 0 else 0.0
 
 
-def _elsewhere(summary: Summary) -> float | None:
-    """Return the share of all threads' time in which they neither ran nor waited for anything of Python's."""
+def _elsewhere(summary: RecordingSummary) -> float | None:
+    """Return the share of all threads' time in which they neither ran nor waited for the GIL, locks or objects."""
     known = [row for row in summary.threads if row.cpu is not None]
     if not known:
         return None
@@ -105,12 +105,12 @@ def _gil(share: float, holders: Sequence[Holder]) -> Limit:
     if not holders:
         return Limit(what=Limiter.GIL, share=share, thread=None, place=None, sentence=f"{text}.")
     worst = holders[0]
-    place = Line(worst.file, worst.line, worst.function)
+    place = CodeLine(worst.file, worst.line, worst.function)
     return Limit(what=Limiter.GIL, share=share, thread=worst.thread, place=place,
                  sentence=f"{text}, {percent(worst.share)} of that while {worst.thread} had it at {where(place)}.")
 
 
-def _lock(share: float, summary: Summary) -> Limit:
+def _lock(share: float, summary: RecordingSummary) -> Limit:
     seconds = {Limiter.LOCK: summary.on_locks, Limiter.OBJECT: summary.on_objects, Limiter.PAUSES: summary.paused}
     what = max(seconds, key=lambda each: seconds[each])
     places = [place for place in summary.places if not place.idle and place.what != THE_GIL]
@@ -121,18 +121,18 @@ def _lock(share: float, summary: Summary) -> Limit:
     if summary.spun > seconds[what]:     # one that was free before the thread was parked
         subject[what] = "A lock or an object that threads share limits it"
     text = f"{subject[what]}: threads that want to run waited {percent(share)} of their time"
-    place = Line(worst.file, worst.line, worst.function) if worst else None
+    place = CodeLine(worst.file, worst.line, worst.function) if worst else None
     return Limit(what=what, share=share, thread=None, place=place,
                  sentence=f"{text}, most at {where(place)}." if place else f"{text}.")
 
 
-def _kind(place: Place) -> Limiter:
+def _kind(place: WaitPlace) -> Limiter:
     if place.what == THE_WORLD:
         return Limiter.PAUSES
     return Limiter.LOCK if place.what in LOCKS else Limiter.OBJECT
 
 
-def _nothing(summary: Summary, of_gil: float, of_locks: float, *, free_threaded: bool) -> Limit:
+def _nothing(summary: RecordingSummary, of_gil: float, of_locks: float, *, free_threaded: bool) -> Limit:
     if len(summary.threads) <= summary.processes:
         each = "" if summary.processes == 1 else " in each process"
         sentence = f"Nothing that threads wait for limits it: it had one thread{each}."
@@ -144,14 +144,14 @@ def _nothing(summary: Summary, of_gil: float, of_locks: float, *, free_threaded:
 
 
 def _little(of_gil: float, of_locks: float, begin: str = "They") -> str:
-    """Say how little threads wait for each other; shares that say nothing are left out."""
+    """Return a clause on how little threads wait for each other; negligible shares are left out."""
     shares = [f"{percent(share, 1)} of their time for {what}"
               for share, what in ((of_gil, THE_GIL), (of_locks, "locks and objects")) if share >= SEEN]
     return f"{begin} waited {' and '.join(shares)}" if shares else f"{begin} hardly waited for each other"
 
 
-def where(place: Line | Holder | Place) -> str:
-    """Return file, line and function, the file with its folder only where its own name says nothing."""
+def where(place: CodeLine | Holder | WaitPlace) -> str:
+    """Return file, line and function; the file with its folder only if its name is not telling."""
     path = PurePath(place.file.removeprefix("<frozen ").removesuffix(">").rpartition("importlib.")[2])
     name = str(PurePath(*path.parts[-2:])) if path.stem in {"__init__", "__main__"} else path.name
     return f"{name}:{place.line} {place.function}"

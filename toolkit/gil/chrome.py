@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from gilscope.toolkit.gil.records import Kind
+from gilscope.toolkit.gil.records import SpanKind
 from gilscope.toolkit.gil.summary import thread_names
 
 TYPE_CHECKING = False
@@ -16,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from gilscope.toolkit.gil.records import Line, Process, Span, Thread
+    from gilscope.toolkit.gil.records import CodeLine, Process, Thread, ThreadSpan
 
 ALL = (float("-inf"), float("inf"))
-HAVING_IT = frozenset({Kind.HOLD, Kind.SWITCH})
-SHORTEST = 1e-6   # seconds between two spans that are drawn
+HAVING_IT = frozenset({SpanKind.HOLD, SpanKind.SWITCH})
+SHORTEST = 1e-6   # seconds: shorter gaps between two spans are not drawn
 NAMES = {
-    Kind.WAIT: "waits for the GIL", Kind.HOLD: "holds the GIL", Kind.SWITCH: "hands the GIL over", Kind.PARK: "parked",
-    Kind.IDLE: "idle", Kind.SPIN: "spins",
+    SpanKind.WAIT: "waits for the GIL", SpanKind.HOLD: "holds the GIL", SpanKind.SWITCH: "hands the GIL over",
+    SpanKind.PARK: "parked", SpanKind.IDLE: "idle", SpanKind.SPIN: "spins",
 }
 
 
@@ -33,15 +33,14 @@ def write_trace(processes: Sequence[Process], path: str | Path, window: tuple[fl
 
 
 def trace(processes: Sequence[Process], window: tuple[float, float] = ALL) -> dict[str, Any]:
-    """Return the trace: of each process and thread its name, then every span that was kept, and what is between them.
+    """Return the trace: the names of processes and threads, then all stored spans and the gaps between them, by time.
 
-    They are in order of time.  Where a free-threaded build has its GIL off, that it has one for a moment while it
-    starts and imports an extension module is left out.
+    A free-threaded build with its GIL off has a GIL for a moment at its start and while it imports an extension module;
+    those spans are left out.
 
     Args:
-        processes: What was recorded.
-        window: Spans that end before its first or begin after its second number of seconds, since the first process's
-            start, are left out.
+        processes: The recorded processes.
+        window: Begin and end, in seconds since the start of the first process; spans outside are left out.
     """
     first = min((process.started for process in processes), default=0.0)
     named = [event for process in processes for event in _metadata(process)]
@@ -87,14 +86,14 @@ def _spans(process: Process, offset: float, window: tuple[float, float]) -> Iter
 
 
 def _running(process: Process) -> str:
-    """Return what a thread does that neither waits nor has the GIL, as far as can be told."""
+    """Return the label of the time in which a thread neither waits nor has the GIL, as far as it is known."""
     if not process.gil_used:
         return "runs, or is in a system call"
     return "without the GIL: C code or a system call" if process.all_holds else "does not wait"
 
 
-def _between(thread: Thread, spans: Sequence[Span]) -> Iterator[tuple[float, float]]:
-    """Yield begin and end of the times of a thread's life that no span covers, those before lost spans left out."""
+def _between(thread: Thread, spans: Sequence[ThreadSpan]) -> Iterator[tuple[float, float]]:
+    """Yield begin and end of the gaps between a thread's spans, without the time of lost spans."""
     position = thread.start
     if thread.spans_lost:
         position = spans[0].begin if spans else thread.end
@@ -104,20 +103,20 @@ def _between(thread: Thread, spans: Sequence[Span]) -> Iterator[tuple[float, flo
         position = max(position, end)
 
 
-def _line(line: Line) -> str:
+def _line(line: CodeLine) -> str:
     return f"{line.file}:{line.line} in {line.function}"
 
 
-def _arguments(process: Process, thread: Thread, span: Span) -> dict[str, Any]:
+def _arguments(process: Process, thread: Thread, span: ThreadSpan) -> dict[str, Any]:
     found: dict[str, Any] = {}
     site = process.sites[span.site] if span.site else None
     if site is not None:
         found["at"] = _line(site.own)
         if site.inside is not None:
             found["inside"] = _line(site.inside)
-        if span.kind in {Kind.PARK, Kind.IDLE, Kind.SPIN}:
+        if span.kind in {SpanKind.PARK, SpanKind.IDLE, SpanKind.SPIN}:
             found["on"] = site.on or site.reason.name.lower()
-    if span.kind is Kind.WAIT:
+    if span.kind is SpanKind.WAIT:
         found |= {"attempts": span.attempts, "requests": span.timeouts}
         holder = next((each for each in process.threads if each.number == span.holder), None)
         if holder is not None and holder is not thread:

@@ -1,4 +1,4 @@
-"""What `gilscope gil` found of a program: one value, which the terminal's text, the JSON and a page are made of."""
+"""The findings of `gilscope gil` on a program: one value, from which text, JSON and page are made."""
 
 from __future__ import annotations
 
@@ -19,40 +19,40 @@ if TYPE_CHECKING:
     from gilscope.toolkit.gil.holders import Convoy, Hold, Holder
     from gilscope.toolkit.gil.recorder import Recording
     from gilscope.toolkit.gil.rerun_without_gil import WithoutGil
-    from gilscope.toolkit.gil.summary import Summary
-    from gilscope.toolkit.gil.unfinished_waits import Last
+    from gilscope.toolkit.gil.summary import RecordingSummary
+    from gilscope.toolkit.gil.unfinished_waits import LastActivity
 
 SCHEMA = "gilscope/gil/1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Diagnosis:
-    """One run of a program under the shim, and what it comes to; times are seconds."""
+    """One run of a program under the shim, with all derived values; times are seconds."""
 
-    program: tuple[str, ...]           # as given: a script or -m module, and its arguments
+    program: tuple[str, ...]           # the command line: a script or -m module, and its arguments
     version: str
     free_threaded: bool                # the build
     gil_used: bool
     exit: int                          # exit code, or minus the signal that ended it
     wall: float
     cpu: float
-    summary: Summary
+    summary: RecordingSummary
     limit: Limit
-    holders: tuple[Holder, ...]        # who had the GIL while others waited, the worst first
+    holders: tuple[Holder, ...]        # of the GIL while others waited, the worst first
     longest_holds: tuple[Hold, ...]
     convoys: tuple[Convoy, ...]
-    switch_interval: float | None      # None where no thread waited for a GIL
-    last_seen: tuple[Last, ...]        # what threads of killed processes were doing
-    queued_share: float | None         # of the time in which threads wanted a core, that they waited for one
-    cpu_inflation: float | str | None  # times the CPU time with the GIL on, or why that is not known; None: not asked
-    elsewhere: WithoutGil | None        # the run on the free-threaded build; None: there was none
+    switch_interval: float | None      # None if no thread waited for a GIL
+    last_seen: tuple[LastActivity, ...]        # activity of threads of killed processes
+    queued_share: float | None         # share of the time that threads needed a core in which they waited for one
+    cpu_inflation: float | str | None  # of the CPU time with the GIL, or why unknown; None: not requested
+    elsewhere: WithoutGil | None        # the run on the free-threaded build, if there was one
 
 
 def diagnose(
     program: Sequence[str], recording: Recording, *, cpu_inflation: float | str | None = None,
     elsewhere: WithoutGil | None = None,
 ) -> Diagnosis:
-    """Return what a recording of at least one process comes to."""
+    """Diagnose a recording of at least one process."""
     processes = [with_unfinished(process) for process in recording.processes]
     summary, holders = summarize(processes), find_holders(processes)
     intervals = [process.switch_interval for process in processes if process.switch_interval is not None]
@@ -68,7 +68,7 @@ def diagnose(
 
 
 def values(found: Diagnosis) -> dict[str, Any]:
-    """Return it as values that JSON has; `report/schemas/gil.json` says their form."""
+    """Return the diagnosis as a JSON document; its schema is `report/schemas/gil.json`."""
     summary = found.summary
     shares = {"share": summary.share, "wanted_share": summary.wanted_share, "blocked_share": summary.blocked_share,
               "overhead_share": summary.overhead_share}

@@ -1,7 +1,8 @@
-"""Who had the GIL while others waited for it: thread, line of the program, how long, and who waited meanwhile.
+"""Holders of the GIL while others waited for it: thread, line of the program, duration, and the waiting threads.
 
-Where the holder was is what the waiters saw: one that has waited for the switch interval in vain looks at the holder's
-frames, and again after each further interval.  A hold that nobody saw belongs to the line at which it ended.
+Waiters sample the place of the holder: a thread that has waited for a full switch interval reads the holder's
+frames, and reads them again after each further interval.  A hold without a sample is attributed to the line where it
+ended.
 """
 
 from __future__ import annotations
@@ -11,26 +12,26 @@ from collections import defaultdict
 from dataclasses import dataclass
 from statistics import median
 
-from gilscope.toolkit.gil.records import Kind
+from gilscope.toolkit.gil.records import SpanKind
 from gilscope.toolkit.gil.summary import thread_labels
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from gilscope.toolkit.gil.records import Line, Process, Site, Span, Thread
+    from gilscope.toolkit.gil.records import CodeLine, Process, Thread, ThreadSpan, WaitSite
 
-MOST_HOLDS = 10       # single holds that are told
-MOST_WAITERS = 5      # of one holder
-FULL = 0.8            # of the switch interval, from which on a wait lasted it
-SHORT = 0.2           # of it, up to which a hold is that of a thread which gives the GIL away by itself
-REPEATED = 10         # such waits, from which on they are a convoy
-WORTH_TELLING = 0.1   # share of its life that a thread spends in them, likewise
+MOST_HOLDS = 10       # single holds in a report
+MOST_WAITERS = 5      # of one holder in a report
+FULL = 0.8            # share of the switch interval, from which on a wait counts as a whole interval
+SHORT = 0.2           # longest hold, as a share of the switch interval, that counts as voluntary
+REPEATED = 10         # waits of a whole interval, from which on they are a convoy
+WORTH_TELLING = 0.1   # share of a thread's life in such waits, from which on they are a convoy
 
 
 @dataclass(frozen=True, slots=True)
 class Waiting:
-    """How long one thread waited while another one had the GIL."""
+    """The wait of one thread while another one had the GIL."""
 
     thread: str
     seconds: float
@@ -44,49 +45,49 @@ class Holder:
     file: str
     line: int
     function: str
-    inside: Line | None   # where in a library most of it was, which that line had called; None: there itself
+    inside: CodeLine | None   # the line of a library, called from there, with most of it; None: that line itself
     holds: int
     seconds: float        # while others waited
     longest: float
     longest_at: float     # seconds since its process's recording began
     caused: float         # seconds that others waited meanwhile, added up
-    share: float          # of all that threads waited while somebody had the GIL
-    waiting: tuple[Waiting, ...]   # who waited meanwhile, the most first; of the spans that were kept
+    share: float          # of all waits while some thread had the GIL
+    waiting: tuple[Waiting, ...]   # the waiting threads, the longest first; from the stored spans
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hold:
-    """One of the longest times in which a thread had the GIL while others waited for it."""
+    """One of the longest holds of the GIL while others waited for it."""
 
     thread: str
     file: str
     line: int
     function: str
-    begin: float          # seconds since its process's recording began; when the first of the others began to wait
+    begin: float          # of the first wait, in seconds since its process's recording began
     seconds: float
     waiting: tuple[Waiting, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Convoy:
-    """A thread that gives the GIL away by itself, again and again, and waits the switch interval to get it back.
+    """A thread that repeatedly releases the GIL voluntarily and waits the switch interval to get it back.
 
     Source: David Beazley, "Understanding the Python GIL", PyCon 2010.
     """
 
     thread: str
-    waits: int             # those that lasted the switch interval or longer
+    waits: int             # of at least the switch interval
     interval: float        # the switch interval, seconds
-    cost: float            # waits times interval, seconds: what they cost at least
-    waited: float          # by all its waits; more than the cost where several threads are asked one after the other
-    seconds: float         # how long it was there
-    holder: Holder | None  # behind which it waited longest
+    cost: float            # waits times interval, seconds: a lower bound of their cost
+    waited: float          # in all its waits; more than the cost if several threads hold the GIL one after another
+    seconds: float         # of its life
+    holder: Holder | None  # for which it waited longest
 
 
 def find_holders(processes: Sequence[Process]) -> tuple[Holder, ...]:
-    """Return who had the GIL while others waited, those who made them wait longest first."""
-    sites: dict[tuple[str, Line], list[Site]] = defaultdict(list)
-    waiting: dict[tuple[str, Line], dict[str, float]] = defaultdict(dict)
+    """Return the holders of the GIL while others waited, those that caused the longest waits first."""
+    sites: dict[tuple[str, CodeLine], list[WaitSite]] = defaultdict(list)
+    waiting: dict[tuple[str, CodeLine], dict[str, float]] = defaultdict(dict)
     for process in processes:
         names = thread_labels(process, processes)
         for site in filter(None, process.sites):
@@ -101,7 +102,7 @@ def find_holders(processes: Sequence[Process]) -> tuple[Holder, ...]:
     return tuple(sorted(found, key=lambda holder: (-holder.caused, holder.file, holder.line)))
 
 
-def _holder(thread: str, own: Line, sites: list[Site], waiting: Mapping[str, float], total: float) -> Holder:
+def _holder(thread: str, own: CodeLine, sites: list[WaitSite], waiting: Mapping[str, float], total: float) -> Holder:
     longest = max((site.held for site in sites), key=lambda held: held.longest)
     caused = sum(site.caused for site in sites)
     return Holder(
@@ -113,7 +114,7 @@ def _holder(thread: str, own: Line, sites: list[Site], waiting: Mapping[str, flo
 
 
 def longest_holds(processes: Sequence[Process]) -> tuple[Hold, ...]:
-    """Return the longest single holds, the longest first; of the spans that were kept."""
+    """Return the longest single holds among the stored spans, the longest first."""
     found = []
     for process in processes:
         names = thread_labels(process, processes)
@@ -132,26 +133,26 @@ def _ranked(waiting: Mapping[str, float]) -> tuple[Waiting, ...]:
 
 @dataclass(slots=True)
 class _Contended:
-    """A hold, since when others waited, and how many seconds each of them by its number."""
+    """A hold, the begin of the first wait for it, and the seconds of each waiting thread by its number."""
 
-    span: Span
+    span: ThreadSpan
     contended: float
     waiting: dict[int, float]
 
 
-def _holds(process: Process) -> Iterator[tuple[_Contended, Site]]:
-    """Yield the holds of known places in which others waited."""
+def _holds(process: Process) -> Iterator[tuple[_Contended, WaitSite]]:
+    """Yield the contended holds with a known place."""
     by_gil: dict[int, list[_Contended]] = defaultdict(list)
     for thread in process.threads:
         for span in thread.spans:
-            if span.kind is Kind.HOLD and span.site:
+            if span.kind is SpanKind.HOLD and span.site:
                 by_gil[span.gil].append(_Contended(span, span.end, {}))
     for gil, holds in by_gil.items():
         holds.sort(key=lambda hold: hold.span.begin)
-        ends = [hold.span.end for hold in holds]     # in order, too: one thread at a time has a GIL
+        ends = [hold.span.end for hold in holds]     # ascending, as one thread at a time has a GIL
         for thread in process.threads:
             for wait in thread.spans:
-                if wait.kind is Kind.WAIT and wait.gil == gil:
+                if wait.kind is SpanKind.WAIT and wait.gil == gil:
                     _cut(wait, thread, holds, bisect_right(ends, wait.begin))
         for hold in holds:
             site = process.sites[hold.span.site]
@@ -159,8 +160,8 @@ def _holds(process: Process) -> Iterator[tuple[_Contended, Site]]:
                 yield hold, site
 
 
-def _cut(wait: Span, thread: Thread, holds: list[_Contended], first: int) -> None:
-    """Share a wait out among the holds that it lasted through, from the first that it can be."""
+def _cut(wait: ThreadSpan, thread: Thread, holds: list[_Contended], first: int) -> None:
+    """Divide a wait among the holds that it overlaps, from the first possible one on."""
     for position in range(first, len(holds)):
         hold = holds[position]
         if hold.span.begin >= wait.end:
@@ -171,7 +172,7 @@ def _cut(wait: Span, thread: Thread, holds: list[_Contended], first: int) -> Non
 
 
 def find_convoys(processes: Sequence[Process], holders: Sequence[Holder]) -> tuple[Convoy, ...]:
-    """Return the threads that wait in a convoy, the one that it costs most first."""
+    """Return the threads in a convoy, the one with the highest cost first."""
     found = []
     for process in processes:
         names = thread_labels(process, processes)
@@ -182,17 +183,17 @@ def find_convoys(processes: Sequence[Process], holders: Sequence[Holder]) -> tup
                               if each.thread == name), default=None)
                 found.append(Convoy(
                     thread=name, waits=waits, interval=interval, cost=waits * interval, seconds=thread.seconds,
-                    waited=thread.totals[Kind.WAIT].seconds, holder=holders[-behind[1]] if behind else None))
+                    waited=thread.totals[SpanKind.WAIT].seconds, holder=holders[-behind[1]] if behind else None))
     return tuple(sorted(found, key=lambda convoy: -convoy.cost))
 
 
 def _convoy_waits(thread: Thread, interval: float) -> int:
-    """Return how many waits of the thread are those of a convoy; 0 when it is in none."""
+    """Return the number of convoy waits of the thread; 0 if it is in no convoy."""
     if not interval:
         return 0
-    waits = [span for span in thread.spans if span.kind is Kind.WAIT and span.seconds >= FULL * interval]
-    holds = [span.seconds for span in thread.spans if span.kind is Kind.HOLD]
-    made_to = thread.totals[Kind.SWITCH].count   # times it was asked to hand the GIL over: it computes
+    waits = [span for span in thread.spans if span.kind is SpanKind.WAIT and span.seconds >= FULL * interval]
+    holds = [span.seconds for span in thread.spans if span.kind is SpanKind.HOLD]
+    made_to = thread.totals[SpanKind.SWITCH].count   # requests to hand the GIL over: many mean that it computes
     lasted = sum(span.seconds for span in waits)
     convoy = (len(waits) >= REPEATED and holds and median(holds) < SHORT * interval
               and made_to < SHORT * len(waits) and lasted >= WORTH_TELLING * thread.seconds)

@@ -1,6 +1,6 @@
-"""Have the shim: compiled once into the cache, and put in front of a process through its environment.
+"""Compile the shim once into the cache, and preload it into a process through its environment.
 
-It needs nothing of any Python, so one library serves every build: what differs between them it finds out when loaded.
+It does not depend on a Python, so one library serves every build: it detects their differences when it is loaded.
 """
 
 from __future__ import annotations
@@ -12,26 +12,26 @@ import sys
 from pathlib import Path
 
 from gilscope.toolkit.builds.compile_library import CompileError, c_compiler, compile_library
-from gilscope.toolkit.builds.user_dirs import cache_dir
 from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.user_dirs import cache_dir
 
-VARIABLE = "GILSCOPE_GIL"    # the folder that processes record into from their start on; absolute
+VARIABLE = "GILSCOPE_GIL"    # the absolute folder that processes record into from their start on
 ALL_HOLDS = "GILSCOPE_GIL_ALL"
 _SOURCES = Path(__file__).with_name("_shim")
 _FLAGS = ("-O2", "-g", "-std=gnu11", "-fPIC", "-shared", "-fvisibility=hidden", "-ftls-model=initial-exec", "-pthread")
 
 
-class UnavailableError(ToolkitError):
-    """The shim cannot be had here; the message says why. Exit code 3."""
+class ShimUnavailableError(ToolkitError):
+    """The shim is not available here; the message has the reason.  Exit code 3."""
 
     exit_code = 3
 
 
 def unavailable() -> str | None:
-    """Return why GIL waits cannot be measured here, or None when they can; compiles the shim when it has to."""
+    """Return the reason why GIL waits cannot be measured here, or None; compile the shim if necessary."""
     try:
         library()
-    except UnavailableError as error:
+    except ShimUnavailableError as error:
         return str(error)
     return None
 
@@ -40,10 +40,10 @@ def library() -> Path:
     """Return the path of the compiled shim.
 
     Raises:
-        UnavailableError: another system than Linux with glibc on a 64-bit machine, or no compiler, or it failed.
+        ShimUnavailableError: The system is not Linux with glibc on a 64-bit machine, or compiling failed.
     """
     if reason := _unsupported():
-        raise UnavailableError(reason)
+        raise ShimUnavailableError(reason)
     sources = sorted(_SOURCES.glob("*.[ch]"))
     digest = hashlib.sha256(platform.machine().encode())
     for source in sources:
@@ -54,24 +54,25 @@ def library() -> Path:
     try:
         compile_library([*c_compiler(), *_FLAGS], [str(each) for each in sources if each.suffix == ".c"], target)
     except CompileError as error:
-        raise UnavailableError(
+        raise ShimUnavailableError(
             f"GIL waits are measured by a small C library, which cannot be compiled: {error}"
         ) from error
     except OSError as error:
-        raise UnavailableError(f"the library that measures GIL waits cannot be written: {error}") from error
+        raise ShimUnavailableError(f"the library that measures GIL waits cannot be written: {error}") from error
     return target
 
 
 def environment(folder: str | None = None, *, all_holds: bool = False) -> dict[str, str]:
-    """Return the variables that put the shim in front of a process.
+    """Return the variables that preload the shim into a process.
 
     Args:
-        folder: Where each process records into from its start on; None: not before it calls `gilscope_gil_start`.
-        all_holds: Whether the time that a thread has the GIL is recorded also while nobody waits for it, which costs
-            a program that gives it away all the time some 15 %.
+        folder: The folder that each process records into from its start on; None: not before it calls
+            `gilscope_gil_start`.
+        all_holds: True to record holds of the GIL even if no thread waits, which costs a program that releases it all
+            the time about 15 %.
 
     Raises:
-        UnavailableError: as `library`.
+        ShimUnavailableError: As `library`.
     """
     others = os.environ.get("LD_PRELOAD", "")
     variables = {"LD_PRELOAD": f"{library()}:{others}" if others else str(library())}

@@ -1,4 +1,4 @@
-"""Run a program with the shim in front of it, and read what it leaves."""
+"""Run a program with the shim preloaded, and read its recording."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.gil.records import Process
 
-BUSY = 0.15      # share of its threads' CPU demand that waited for a core, from which on a machine is too busy
-OVERLAP = 1.2    # cores in use at once on average, below which threads hardly ran at the same time
-LESS = 0.95      # times the CPU time, below which the run without the GIL cannot have done the same work at a price
-MORE = 1.1       # likewise, from which on there is a price
-SAME = 0.05      # share by which two runs differ that took equally long
+BUSY = 0.15      # share of the threads' core demand spent waiting for a core, from which on the machine is too busy
+OVERLAP = 1.2    # cores in use on average, below which threads hardly ran at the same time
+LESS = 0.95      # CPU time without the GIL relative to with it, below which the runs did different work
+MORE = 1.1       # that ratio, from which on sharing objects has a price
+SAME = 0.05      # relative difference of wall times up to which two runs took equally long
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,29 +32,29 @@ class Recording:
 
     ended: int                      # exit code, or minus the signal that ended it
     wall: float                     # seconds
-    cpu: float                      # seconds of all its processes that were waited for
-    processes: tuple[Process, ...]  # those that were Python; none where the shim could not be loaded
-    problem: str = ""               # why what was recorded cannot be read
+    cpu: float                      # CPU seconds of all processes that were waited for
+    processes: tuple[Process, ...]  # those that ran Python; none if the shim could not be loaded
+    problem: str = ""               # why the recording cannot be read
 
     @property
     def free_threaded(self) -> bool:
-        """Whether the build is free-threaded, with its GIL on or off."""
+        """True if the build is free-threaded, with its GIL on or off."""
         return any(process.free_threaded for process in self.processes)
 
     @property
     def gil_used(self) -> bool:
-        """Whether its threads took a GIL once the interpreter was up."""
+        """True if its threads used a GIL after the start of the interpreter."""
         return not self.processes or any(process.gil_used for process in self.processes)
 
 
 def record(
     run: Callable[[dict[str, str]], int], environ: Mapping[str, str], *, all_holds: bool = False
 ) -> Recording:
-    """Run a program and return what was recorded of it.
+    """Run a program and return its recording.
 
     Args:
-        run: Runs it to its end with the environment that it is given, and returns how it ended.
-        environ: The environment that it would have otherwise.
+        run: Runs the program to its end in the given environment, and returns its exit code.
+        environ: The environment without the shim.
         all_holds: As in `preload.environment`.
 
     Raises:
@@ -69,20 +69,19 @@ def record(
         problem = ""
         try:
             processes = tuple(read_folder(folder))
-        except BadRecordError as error:   # the program knows where its recording is
+        except BadRecordError as error:   # the program can write into its recording
             problem = str(error)
         return Recording(ended=ended, wall=wall, cpu=cpu, processes=processes, problem=problem)
 
 
 def inflation(free: Recording, with_gil: Recording) -> float | str:
-    """Return how many times the CPU time the program takes when its threads run at the same time.
+    """Return the CPU time of the program without the GIL relative to its CPU time with it, on the same build.
 
-    The same work on the same build, without the GIL against with it: what is more is the price of sharing objects, of
-    their reference counts and cache lines for instance, which no wait shows.  Two runs of a program need not do the
-    same work: one that works until a time is over does more with more cores.
+    A ratio above 1 is the price of sharing objects, their reference counts and cache lines for instance, which causes
+    no waits.  Two runs need not do the same work: a program that works for a fixed time does more with more cores.
 
     Returns:
-        The ratio, or the reason why it would mean nothing.
+        The ratio, or the reason why it would be meaningless.
     """
     if free.gil_used:
         return "the GIL was on in the run without it: an extension module has turned it on"
@@ -97,7 +96,7 @@ def inflation(free: Recording, with_gil: Recording) -> float | str:
 
 
 def _other_work(free: Recording, with_gil: Recording) -> str | None:
-    """Return why the CPU time of the two runs is not that of the same work, or None."""
+    """Return the reason why the two runs cannot have done the same work, or None."""
     ratio = free.cpu / with_gil.cpu
     if ratio < LESS:
         return (f"it took less CPU time without the GIL ({ratio:.2f} times): it did less work then, or to hand the GIL "
@@ -111,9 +110,9 @@ def _other_work(free: Recording, with_gil: Recording) -> str | None:
 
 
 def queued_share(recording: Recording) -> float | None:
-    """Return how much of the time in which the threads wanted a core they waited for one; None when it is not known."""
+    """Return the share of the threads' core demand in which they waited for a core; None if it is unknown."""
     summary = summarize(recording.processes)
-    if summary.cpu is None or summary.run_queue is None or summary.killed:   # what had no end told neither
+    if summary.cpu is None or summary.run_queue is None or summary.killed:   # killed processes report neither
         return None
     wanted = summary.cpu + summary.run_queue
     return summary.run_queue / wanted if wanted else None

@@ -1,7 +1,7 @@
-"""Read what the shim has recorded: one file per process, into plain values.
+"""Read the recordings of the shim, one file per process, into plain values.
 
-The layout is that of `_shim/shim.h`.  A file is readable at any time, also when its process was killed.  Nanoseconds
-of CLOCK_MONOTONIC become seconds since the process's recording began.
+`_shim/shim.h` defines the layout.  A file is readable at any time, even if its process was killed.  Nanoseconds of
+CLOCK_MONOTONIC become seconds since the process's recording began.
 """
 
 from __future__ import annotations
@@ -41,60 +41,60 @@ class BadRecordError(Exception):
     """A file that the shim did not write, or another version of it."""
 
 
-class Kind(IntEnum):
-    """What a span of a thread's time is."""
+class SpanKind(IntEnum):
+    """The kinds of spans of a thread's time."""
 
     WAIT = 1     # for the GIL
-    HOLD = 2     # has the GIL, and another thread waits for it; from the start where it waited itself
-    SWITCH = 3   # has given the GIL away on request and waits until another thread has it
-    PARK = 4     # parked by the interpreter in contention: for a lock, a critical section
-    IDLE = 5     # parked because the program wants to wait: a join, an event, a queue
-    SPIN = 6     # yielded its CPU, again and again, until a lock was free; before it is parked this is part of PARK
+    HOLD = 2     # has the GIL while another thread waits; from the start of the hold if it waited for the GIL itself
+    SWITCH = 3   # has released the GIL on request and waits until another thread has it
+    PARK = 4     # parked by the interpreter in contention for a lock or a critical section
+    IDLE = 5     # parked because the program waits on purpose: a join, an event, a queue
+    SPIN = 6     # yields its CPU repeatedly until a lock is free; if it is parked then, this is part of PARK
 
 
-class Reason(IntEnum):
-    """What a parked thread waits for."""
+class WaitReason(IntEnum):
+    """The reasons for which a thread is parked."""
 
     NOTHING = 0  # it waits for the GIL
     OBJECT = 1   # the mutex in an object's header: a critical section of a free-threaded build
     LOCK = 2     # a threading.Lock or RLock
-    WORLD = 3    # all threads are stopped, by the garbage collector for instance
+    WORLD = 3    # the end of a pause in which all threads are stopped, by the garbage collector for instance
     RAW = 4      # a lock inside the interpreter
     OTHER = 5    # an event, a queue, the end of another thread
     SPIN = 6     # a lock or an object that was free again before the thread was parked
 
 
 @dataclass(frozen=True, slots=True)
-class Total:
-    """Spans of one kind, added up.  Seconds."""
+class SpanTotal:
+    """The sum of spans of one kind, in seconds."""
 
     count: int
     seconds: float
     longest: float
-    longest_at: float    # when it began
+    longest_at: float    # begin of the longest
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class ThreadSpan:
     """One stretch of a thread's time."""
 
-    kind: Kind
+    kind: SpanKind
     begin: float
     end: float
-    site: int            # index of Process.sites; 0: not known
-    attempts: int        # WAIT: how often it tried
-    timeouts: int        # WAIT: how often it asked for the GIL after waiting the switch interval in vain
+    site: int            # index of Process.sites; 0: unknown
+    attempts: int        # WAIT: number of tries
+    timeouts: int        # WAIT: number of requests for the GIL after the switch interval
     holder: int | None   # WAIT: the number of the thread that had the GIL when the wait began
     gil: int             # 0: the main interpreter's
 
     @property
     def seconds(self) -> float:
-        """How long it lasted."""
+        """Its duration."""
         return self.end - self.begin
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class CodeLine:
     """A line of Python code."""
 
     file: str
@@ -103,100 +103,100 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
+class WaitSite:
     """One place in the program at which one thread waited, for one reason, or had the GIL."""
 
     thread: int          # Thread.number
     file: str
     line: int
     function: str
-    caller: Line | None  # the innermost line of the program's own that led there; None: it is itself, or there is none
-    reason: Reason
-    idle: bool           # a thread that is parked there waits because the program wants it to
+    caller: CodeLine | None  # the program's own innermost line that led there; None: the place itself is, or none is
+    reason: WaitReason
+    idle: bool           # a thread that is parked there waits on purpose
     on: str              # the type of the object parked on: "list"
-    waited: Total        # for the GIL
-    parked: Total
-    held: Total          # had the GIL while other threads waited for it
-    caused: float        # seconds that those waited meanwhile, added up
+    waited: SpanTotal        # for the GIL
+    parked: SpanTotal
+    held: SpanTotal          # had the GIL while other threads waited for it
+    caused: float        # seconds that the others waited meanwhile, added up
 
     @property
-    def own(self) -> Line:
-        """The line of the program's own, else the place itself."""
-        return self.caller or Line(self.file, self.line, self.function)
+    def own(self) -> CodeLine:
+        """The program's own line, else the place itself."""
+        return self.caller or CodeLine(self.file, self.line, self.function)
 
     @property
-    def inside(self) -> Line | None:
-        """The place itself where `own` is another one."""
-        return Line(self.file, self.line, self.function) if self.caller else None
+    def inside(self) -> CodeLine | None:
+        """The place itself if `own` is another one."""
+        return CodeLine(self.file, self.line, self.function) if self.caller else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Thread:
-    """One thread that the interpreter started or that used it."""
+    """One thread that the interpreter started, or that used it."""
 
     number: int          # of its slot, in order of appearance
     tid: int
     name: str            # as the operating system has it: Python's own name from 3.14 on
-    called: str          # its name in `threading` when it was started; "" for one that was started otherwise
-    entry: str           # the outermost function of the program that it ran; "" when it was never seen waiting
+    called: str          # its name in `threading` at its start; "" for other threads
+    entry: str           # the outermost function of the program that it ran; "" if it was never sampled
     main: bool
-    ended: bool          # False: it was still there when the recording ended, or the process was killed
+    ended: bool          # False: it was alive when the recording ended, or the process was killed
     start: float
     end: float           # the recording's end when it had not ended
-    totals: dict[Kind, Total]
+    totals: dict[SpanKind, SpanTotal]
     attempts: int        # tries of all waits; more than the waits are failed ones
     timeouts: int
-    handovers: int       # times it got the GIL after another thread had it
-    acquired: int        # times it got the GIL
-    acquired_free: int   # of these, without waiting
+    handovers: int       # acquisitions of the GIL after another thread had it
+    acquired: int        # acquisitions of the GIL
+    acquired_free: int   # acquisitions without waiting
     histogram: tuple[int, ...]  # waits for the GIL by power of two of their nanoseconds
-    cpu: float | None    # CPU seconds; None when the process was killed before its end
-    run_queue: float | None     # seconds it was ready and had no CPU, likewise
-    voluntary: int | None       # context switches, likewise
-    involuntary: int | None
-    yields: int          # times it gave its CPU away while it tried to get a lock
-    spans: tuple[Span, ...]     # the latest, in order of time
-    spans_lost: int      # older ones that were overwritten; the totals have them
-    sampling: float      # seconds spent on finding out where it waits
-    unfinished: tuple[Kind, float] | None  # what a killed process's thread was in, since when
-    unfinished_at: int   # the site at which it was then, index of Process.sites; 0: not known
+    cpu: float | None    # CPU seconds; this and the next three are None if the process was killed
+    run_queue: float | None     # seconds it was ready and had no CPU
+    voluntary: int | None       # context switches
+    involuntary: int | None     # context switches
+    yields: int          # of its CPU while it tried to get a lock
+    spans: tuple[ThreadSpan, ...]     # the latest, by time
+    spans_lost: int      # older ones that were overwritten; the totals include them
+    sampling: float      # seconds spent on sampling where it waits
+    unfinished: tuple[SpanKind, float] | None  # the last activity in a killed process, and its begin
+    unfinished_at: int   # the site of the last activity, index of Process.sites; 0: unknown
 
     @property
     def seconds(self) -> float:
-        """How long it was there."""
+        """Its lifetime."""
         return self.end - self.start
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Process:
-    """What one process left."""
+    """The recording of one process."""
 
     pid: int
     parent: int
     version: str
     free_threaded: bool
     sites_known: bool    # False: this version's frames cannot be read
-    ended: bool          # False: it was killed, or is still there
+    ended: bool          # False: it was killed, or is still running
     forked: bool
-    gil_used: bool       # False: it is off, but for a moment at each import of an extension module
-    all_holds: bool      # the time with the GIL was recorded also while nobody waited for it
+    gil_used: bool       # False: it is off, except for a moment at each import of an extension module
+    all_holds: bool      # holds were recorded even if no thread waited
     started: float       # seconds since the epoch
-    seconds: float       # how long it was recorded
+    seconds: float       # of the recording
     executable: str
     command: tuple[str, ...]
     threads: tuple[Thread, ...]
-    sites: tuple[Site | None, ...]
+    sites: tuple[WaitSite | None, ...]
     threads_lost: int
     sites_lost: int
     gils_lost: int
-    switch_interval: float | None   # seconds; None where no thread waited for a GIL
-    looks: int           # at where the thread is that has the GIL
+    switch_interval: float | None   # seconds; None if no thread waited for a GIL
+    looks: int           # samples of the place of the GIL's holder
     clock_cost: float    # seconds per reading of the clock
     hold_cost: float     # seconds per hold recorded: two readings and their sums
 
 
 def read_folder(folder: str | Path) -> list[Process]:
-    """Return what every process left in `folder`, in order of their start; nothing of one killed while it started.
+    """Return the recordings in `folder` by start time; processes that were killed during their start are left out.
 
     Raises:
         BadRecordError: A file is not the shim's.
@@ -214,7 +214,7 @@ def _begun(path: Path) -> bool:
 
 
 def read(path: str | Path) -> Process:
-    """Return what the process that wrote `path` left.
+    """Return the recording in the file `path`.
 
     Raises:
         BadRecordError: The file is not the shim's.
@@ -232,7 +232,7 @@ def read(path: str | Path) -> Process:
         raise BadRecordError(f"{path} cannot be read: {error.strerror}") from error
     try:
         return _process(header, fixed, chunks)
-    except (ValueError, LookupError, struct.error) as error:   # the program has written into it
+    except (ValueError, LookupError, struct.error) as error:   # the program may have written into it
         raise BadRecordError(f"{path} is damaged: {error}") from error
 
 
@@ -258,7 +258,7 @@ def _process(header: tuple[Any, ...], fixed: bytes, chunks: bytes) -> Process:
 
 
 def _latest(fixed: bytes, chunks: bytes, used: int, start: int) -> int:
-    """Return the last moment that a killed process has left a trace of."""
+    """Return the last moment that the recording of a killed process contains."""
     latest = start
     for number in range(min(used, SLOTS)):
         fields = _SLOT.unpack_from(fixed, _SLOTS_AT + number * SLOT)
@@ -276,22 +276,22 @@ def _chunks(chunks: bytes) -> Iterator[tuple[int, int, int]]:
         yield offset, min(count, SPANS), slot
 
 
-def _spans(chunks: bytes, start: int) -> dict[int, list[Span]]:
-    found: dict[int, list[Span]] = {}
+def _spans(chunks: bytes, start: int) -> dict[int, list[ThreadSpan]]:
+    found: dict[int, list[ThreadSpan]] = {}
     for offset, count, slot in _chunks(chunks):
         first = offset + _CHUNK.size
         for begin, end, site, attempts, timeouts, other, kind, gil, _ in _SPAN.iter_unpack(
             chunks[first : first + count * _SPAN.size]
         ):
-            span = Span(Kind(kind), (begin - start) / 1e9, (end - start) / 1e9, site, attempts, timeouts,
-                        other - 1 if other else None, gil)
+            span = ThreadSpan(SpanKind(kind), (begin - start) / 1e9, (end - start) / 1e9, site, attempts, timeouts,
+                              other - 1 if other else None, gil)
             found.setdefault(slot, []).append(span)
     for each in found.values():
         each.sort(key=lambda span: (span.begin, span.end))
     return found
 
 
-def _thread(fixed: bytes, number: int, start: int, last: int, spans: list[Span]) -> Thread | None:
+def _thread(fixed: bytes, number: int, start: int, last: int, spans: list[ThreadSpan]) -> Thread | None:
     (tid, flags, born, died, name, entry, state, _, since, *rest) = _SLOT.unpack_from(fixed, _SLOTS_AT + number * SLOT)
     if not flags & _PYTHON or not born:
         return None
@@ -303,18 +303,18 @@ def _thread(fixed: bytes, number: int, start: int, last: int, spans: list[Span])
         number=number, tid=tid, name=_text(name), called=_text(called), entry=_text(entry),
         main=bool(flags & _MAIN), ended=ended,
         start=(born - start) / 1e9, end=((died if ended else last) - start) / 1e9,
-        totals={kind: _total(totals[4 * kind : 4 * kind + 4], start) for kind in Kind},
+        totals={kind: _total(totals[4 * kind : 4 * kind + 4], start) for kind in SpanKind},
         attempts=attempts, timeouts=timeouts, handovers=handovers, acquired=acquired, acquired_free=free,
         histogram=tuple(histogram), cpu=cpu / 1e9 if counted else None,
         run_queue=run_queue / 1e9 if counted else None, voluntary=voluntary if counted else None,
         involuntary=involuntary if counted else None, yields=yields,
         spans=tuple(spans), spans_lost=spans_lost, sampling=sampling / 1e9,
-        unfinished=None if ended or not state else (Kind(state), max(0, since - start) / 1e9),
+        unfinished=None if ended or not state else (SpanKind(state), max(0, since - start) / 1e9),
         unfinished_at=0 if ended or not state else at,
     )
 
 
-def _sites(fixed: bytes, start: int) -> Iterator[Site | None]:
+def _sites(fixed: bytes, start: int) -> Iterator[WaitSite | None]:
     for number in range(SITES):
         fields = _SITE.unpack_from(fixed, PAGE + number * SITE)
         if fields[0] != 2:  # noqa: PLR2004  2: written whole
@@ -323,15 +323,15 @@ def _sites(fixed: bytes, start: int) -> Iterator[Site | None]:
         (_, line, *_, reason, idle), totals, caused, tail = fields[:9], fields[9:21], fields[21], fields[22:]
         file, function, on, thread, caller_line, caller_file, caller_function = tail
         waited, parked, held = (_total(totals[first : first + 4], start) for first in (0, 4, 8))
-        caller = Line(_text(caller_file), caller_line, _text(caller_function)) if caller_file.strip(b"\0") else None
-        yield Site(thread=thread, file=_text(file), line=line, function=_text(function), caller=caller,
-                   reason=Reason(reason), idle=bool(idle), on=_text(on), waited=waited, parked=parked, held=held,
-                   caused=caused / 1e9)
+        caller = CodeLine(_text(caller_file), caller_line, _text(caller_function)) if caller_file.strip(b"\0") else None
+        yield WaitSite(thread=thread, file=_text(file), line=line, function=_text(function), caller=caller,
+                       reason=WaitReason(reason), idle=bool(idle), on=_text(on), waited=waited, parked=parked,
+                       held=held, caused=caused / 1e9)
 
 
-def _total(fields: tuple[int, ...] | list[int], start: int) -> Total:
+def _total(fields: tuple[int, ...] | list[int], start: int) -> SpanTotal:
     count, total, longest, begin = fields
-    return Total(count, total / 1e9, longest / 1e9, (begin - start) / 1e9 if count else 0.0)
+    return SpanTotal(count, total / 1e9, longest / 1e9, (begin - start) / 1e9 if count else 0.0)
 
 
 def _text(raw: bytes) -> str:

@@ -1,6 +1,6 @@
-"""What recorded processes come to: shares, per thread, the longest wait, who waited where, and what measuring cost.
+"""Summarise recorded processes: shares, threads, the longest wait, places of waits, and the overhead of measuring.
 
-Who made them wait is told by `holders`, and what limits the program by `bottleneck`.
+`holders` finds the causes of waits, `bottleneck` what limits the program.
 """
 
 from __future__ import annotations
@@ -8,36 +8,36 @@ from __future__ import annotations
 from collections import defaultdict
 from dataclasses import dataclass
 
-from gilscope.toolkit.gil.records import Kind, Reason
+from gilscope.toolkit.gil.records import SpanKind, WaitReason
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gilscope.toolkit.gil.records import Line, Process, Site, Thread, Total
+    from gilscope.toolkit.gil.records import CodeLine, Process, SpanTotal, Thread, WaitSite
 
-WORKED = 0.01        # share of the process's CPU time, above which a thread has done something
-# What threads wait for, in the words of a report; anything else is an object, by its type: "a list".
+WORKED = 0.01        # share of the process's CPU time, from which on a thread counts as working
+# Reasons of waits as reports word them; other reasons are objects, by their type: "a list".
 THE_GIL, THE_WORLD = "the GIL", "all threads to stop"
 A_LOCK, INNER_LOCK, SPINNING = "a lock", "a lock inside the interpreter", "a lock or an object, spinning"
 LOCKS = frozenset({A_LOCK, INNER_LOCK, SPINNING})
-PASS_COST = 12e-9    # seconds per release that is counted and not timed; measured as 10 to 12 ns on 3.13 and 3.14
+PASS_COST = 12e-9    # seconds per release that is counted but not timed: 10 to 12 ns on 3.13 and 3.14
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """One line of the program, or of a library that it has not called, that waited for one reason."""
+class WaitPlace:
+    """One line of the program, or of a library that the program did not call, with its waits for one reason."""
 
-    thread: str | None  # None: all that waited there, added up
+    thread: str | None  # None: all threads, added up
     file: str
     line: int
     function: str
     what: str          # THE_GIL, THE_WORLD, one of LOCKS, or "a list"
-    idle: bool         # it waits because the program wants it to: a join, an event, a queue
+    idle: bool         # it waits on purpose: a join, an event, a queue
     count: int
     seconds: float
     longest: float
-    inside: Line | None = None   # where in a library most of it was, which that line had called; None: there itself
+    inside: CodeLine | None = None   # the line of a library, called from there, with most of it; None: that line itself
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,30 +47,30 @@ class ThreadSummary:
     process: int
     tid: int
     name: str
-    seconds: float            # how long it was there
+    seconds: float            # of its life
     waited: float             # for the GIL
     waits: int
     longest: float
     failed: int               # tries that did not get the GIL
-    requests: int             # times it asked the holder to let go, after the switch interval
+    requests: int             # to the holder to release the GIL, after the switch interval
     handovers: int
     held: float
     handing_over: float       # after a request, until another thread had the GIL
     parked: float             # in contention for a lock or an object, or paused
     parks: int
-    on_objects: float         # of that, for an object that threads share: in critical sections
-    paused: float             # of that, because all threads were stopped, for the garbage collector for instance
-    spun: float               # yielded its CPU until one was free
+    on_objects: float         # part of `parked`: for a shared object, in critical sections
+    paused: float             # part of `parked`: all threads were stopped, for the garbage collector for instance
+    spun: float               # yielded its CPU until a lock or an object was free
     spins: int
-    yields: int               # times it gave its CPU away while it tried to get a lock
-    idle: float               # parked because the program wanted it to
+    yields: int               # of its CPU while it tried to get a lock
+    idle: float               # parked on purpose
     cpu: float | None
     run_queue: float | None
-    switches: int | None      # of contexts, voluntary and not
+    switches: int | None      # context switches, voluntary and involuntary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
+class RecordingSummary:
     """All processes together; seconds of threads, added up."""
 
     processes: int
@@ -98,8 +98,8 @@ class Summary:
     context_switches: int | None
     overhead: float           # CPU seconds that measuring took, estimated from costs measured at the start
     threads: tuple[ThreadSummary, ...]
-    places: tuple[Place, ...]   # the most seconds first
-    thread_places: tuple[Place, ...]  # likewise, those of each thread on their own
+    places: tuple[WaitPlace, ...]   # the most seconds first
+    thread_places: tuple[WaitPlace, ...]  # likewise, those of each thread on their own
     sites_lost: int           # looks at where a thread waits that found no room to be kept
     at_once: int              # threads that did something, at the same time in one process; its main one is not counted
     killed: int               # processes that left no end
@@ -113,7 +113,7 @@ class Summary:
 
     @property
     def wanted_share(self) -> float:
-        """Waits for the GIL as a share of the time in which threads wanted to run Python code."""
+        """Waits for the GIL as a share of the time in which threads ran or were ready to run Python code."""
         wanted = self.waited + self.held + self.handing_over
         return self.waited / wanted if wanted else 0.0
 
@@ -124,23 +124,23 @@ class Summary:
 
     @property
     def on_locks(self) -> float:
-        """Seconds parked for locks: the program's, and few inside the interpreter."""
+        """Seconds parked for locks: the program's, and a few inside the interpreter."""
         return max(0.0, self.parked - self.on_objects - self.paused)
 
     @property
     def overhead_share(self) -> float | None:
-        """What measuring took as a share of the CPU time; None where that is not known of every process."""
+        """The overhead of measuring as a share of the CPU time; None if that is unknown for a process."""
         return self.overhead / self.cpu if self.cpu and not self.killed else None
 
 
-def summarize(processes: Sequence[Process]) -> Summary:
-    """Return what `processes` come to, at least one."""
+def summarize(processes: Sequence[Process]) -> RecordingSummary:
+    """Summarise `processes`, at least one."""
     threads = [(process, thread, name) for process in processes
                for thread, name in zip(process.threads, thread_names(process), strict=True)]
     rows = tuple(_thread(*each) for each in threads)
     longest = max(rows, key=lambda row: row.longest, default=None)
     ends = [process.started + process.seconds for process in processes]
-    return Summary(
+    return RecordingSummary(
         processes=len(processes), wall=max(ends) - min(process.started for process in processes),
         thread_seconds=sum(row.seconds for row in rows), waited=sum(row.waited for row in rows),
         held=sum(row.held for row in rows), handing_over=sum(row.handing_over for row in rows),
@@ -163,7 +163,7 @@ def summarize(processes: Sequence[Process]) -> Summary:
 
 
 def thread_names(process: Process) -> list[str]:
-    """Return a name for each of the process's threads: Python's own, or what it runs."""
+    """Return a name for each thread of the process: Python's own, or the function that it runs."""
     common = next((thread.name for thread in process.threads if thread.main), "")
     return [_name(thread, common) for thread in process.threads]
 
@@ -171,7 +171,7 @@ def thread_names(process: Process) -> list[str]:
 def _name(thread: Thread, common: str) -> str:
     if thread.main:
         return "main"
-    # The system keeps 15 bytes of a name; another one than the first was given later.
+    # The system stores 15 bytes of a name; if they do not match, the thread was renamed later.
     named = bool(thread.name) and thread.name != common
     if thread.called and (not named or thread.called.startswith(thread.name.rstrip("\N{REPLACEMENT CHARACTER}"))):
         return thread.called
@@ -185,15 +185,15 @@ def _thread(process: Process, thread: Thread, name: str) -> ThreadSummary:
     switches = None if thread.voluntary is None else thread.voluntary + (thread.involuntary or 0)
     contended = [site for site in filter(None, process.sites) if site.thread == thread.number and not site.idle]
     return ThreadSummary(
-        process=process.pid, tid=thread.tid, name=name, seconds=thread.seconds, waited=totals[Kind.WAIT].seconds,
-        waits=totals[Kind.WAIT].count, longest=totals[Kind.WAIT].longest,
-        failed=max(0, thread.attempts - totals[Kind.WAIT].count), requests=thread.timeouts,
-        handovers=thread.handovers, held=totals[Kind.HOLD].seconds, handing_over=totals[Kind.SWITCH].seconds,
-        parked=totals[Kind.PARK].seconds, parks=totals[Kind.PARK].count,
-        on_objects=sum(site.parked.seconds for site in contended if site.reason is Reason.OBJECT),
-        paused=sum(site.parked.seconds for site in contended if site.reason is Reason.WORLD),
-        spun=totals[Kind.SPIN].seconds, spins=totals[Kind.SPIN].count, yields=thread.yields,
-        idle=totals[Kind.IDLE].seconds, cpu=thread.cpu, run_queue=thread.run_queue, switches=switches,
+        process=process.pid, tid=thread.tid, name=name, seconds=thread.seconds, waited=totals[SpanKind.WAIT].seconds,
+        waits=totals[SpanKind.WAIT].count, longest=totals[SpanKind.WAIT].longest,
+        failed=max(0, thread.attempts - totals[SpanKind.WAIT].count), requests=thread.timeouts,
+        handovers=thread.handovers, held=totals[SpanKind.HOLD].seconds, handing_over=totals[SpanKind.SWITCH].seconds,
+        parked=totals[SpanKind.PARK].seconds, parks=totals[SpanKind.PARK].count,
+        on_objects=sum(site.parked.seconds for site in contended if site.reason is WaitReason.OBJECT),
+        paused=sum(site.parked.seconds for site in contended if site.reason is WaitReason.WORLD),
+        spun=totals[SpanKind.SPIN].seconds, spins=totals[SpanKind.SPIN].count, yields=thread.yields,
+        idle=totals[SpanKind.IDLE].seconds, cpu=thread.cpu, run_queue=thread.run_queue, switches=switches,
     )
 
 
@@ -201,7 +201,7 @@ def _at_once(process: Process) -> int:
     total = sum(thread.cpu or 0.0 for thread in process.threads)
     worked = [thread for thread in process.threads if not thread.main and (
         bool(thread.entry) if thread.cpu is None else thread.cpu > WORKED * total)]
-    # One that ends at the moment at which another starts was not there with it.
+    # A thread that ends at the moment when another starts does not overlap with it.
     changes = sorted((when, change) for thread in worked
                      for when, change in ((thread.start, 1), (thread.end, -1)))
     most = there = 0
@@ -213,13 +213,13 @@ def _at_once(process: Process) -> int:
 
 def _calls(thread: Thread) -> int:
     # A wait that sleeps and the wake-up that ends it are a call each; a yield is one.
-    slept = (Kind.SWITCH, Kind.PARK, Kind.IDLE)
-    woken = thread.totals[Kind.WAIT].count + 2 * sum(thread.totals[kind].count for kind in slept)
+    slept = (SpanKind.SWITCH, SpanKind.PARK, SpanKind.IDLE)
+    woken = thread.totals[SpanKind.WAIT].count + 2 * sum(thread.totals[kind].count for kind in slept)
     return thread.attempts + woken + thread.yields
 
 
 def _overhead(process: Process) -> float:
-    recorded = sum(thread.totals[kind].count for thread in process.threads for kind in Kind)
+    recorded = sum(thread.totals[kind].count for thread in process.threads for kind in SpanKind)
     tried = sum(thread.attempts for thread in process.threads)
     sampled = sum(thread.sampling for thread in process.threads)
     passed = sum(thread.acquired for thread in process.threads)
@@ -237,8 +237,8 @@ def _known_count(values: Iterable[int | None]) -> int | None:
     return None if total is None else int(total)
 
 
-def _places(processes: Sequence[Process], *, by_thread: bool) -> tuple[Place, ...]:
-    found: dict[tuple[str | None, Line, str, bool], list[tuple[Total, Line | None]]] = defaultdict(list)
+def _places(processes: Sequence[Process], *, by_thread: bool) -> tuple[WaitPlace, ...]:
+    found: dict[tuple[str | None, CodeLine, str, bool], list[tuple[SpanTotal, CodeLine | None]]] = defaultdict(list)
     for process in processes:
         names = thread_labels(process, processes)
         for site in filter(None, process.sites):
@@ -248,25 +248,25 @@ def _places(processes: Sequence[Process], *, by_thread: bool) -> tuple[Place, ..
             if site.parked.count:
                 found[thread, site.own, _what(site), site.idle].append((site.parked, site.inside))
     places = [
-        Place(thread=thread, file=own.file, line=own.line, function=own.function, what=what, idle=idle,
-              inside=max(parts, key=lambda part: part[0].seconds)[1],
-              count=sum(total.count for total, _ in parts), seconds=sum(total.seconds for total, _ in parts),
-              longest=max(total.longest for total, _ in parts))
+        WaitPlace(thread=thread, file=own.file, line=own.line, function=own.function, what=what, idle=idle,
+                  inside=max(parts, key=lambda part: part[0].seconds)[1],
+                  count=sum(total.count for total, _ in parts), seconds=sum(total.seconds for total, _ in parts),
+                  longest=max(total.longest for total, _ in parts))
         for (thread, own, what, idle), parts in found.items()
     ]
     return tuple(sorted(places, key=lambda place: (-place.seconds, place.file, place.line)))
 
 
 def thread_labels(process: Process, processes: Sequence[Process]) -> dict[int, str]:
-    """Return the names of the process's threads by their numbers, with its own number where it is one of several."""
+    """Return the names of the process's threads by number, prefixed with its id if there are several processes."""
     names = thread_names(process)
     if len(processes) > 1:
         names = [f"{process.pid} {name}" for name in names]
     return dict(zip((thread.number for thread in process.threads), names, strict=True))
 
 
-def _what(site: Site) -> str:
+def _what(site: WaitSite) -> str:
     return {
-        Reason.OBJECT: f"a {site.on}" if site.on else "an object", Reason.LOCK: A_LOCK,
-        Reason.SPIN: SPINNING, Reason.WORLD: THE_WORLD, Reason.RAW: INNER_LOCK,
+        WaitReason.OBJECT: f"a {site.on}" if site.on else "an object", WaitReason.LOCK: A_LOCK,
+        WaitReason.SPIN: SPINNING, WaitReason.WORLD: THE_WORLD, WaitReason.RAW: INNER_LOCK,
     }.get(site.reason, "an event, a queue or a thread's end")

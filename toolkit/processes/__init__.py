@@ -1,4 +1,14 @@
-"""Processes of ours: how they are started so that none outlives us, and how what they answer is told from noise.
+"""Processes that end when we do, and how each kind is spoken to.
+
+| What is started | Module | How it answers |
+| --- | --- | --- |
+| a command that knows nothing of us | `supervised` | by its output and its exit code |
+| a program that runs only our code | `helper_process` | a line of JSON to each line of JSON |
+| a process that runs other people's code | `sealed_answers` | lines of JSON behind a secret, in a file or a socket |
+
+Sealed answers are a file or a socket of `measure/measured_process.py`, a journal of `evaluate/children`, and the output
+of `measure/abilities.py`.  The race checker has a spool of its own, `race/spool.py`: its writing half imports no json
+and takes no lock, since it runs in the middle of the checked program.
 
 Runs under Python 3.9, as `builds` does, and partly in the builds that are measured: imports little.
 """

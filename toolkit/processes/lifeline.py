@@ -1,9 +1,9 @@
-"""What every process of ours begins with: the signals it should have, and its end, which comes with ours.
+"""How each process of ours begins: it resets its signals, and arranges to end when we do.
 
-A kill -9 lets nobody clean up, and a process that hangs would stay for ever.  Its standard input is a pipe that nobody
-writes to.  When the far end goes, the kernel signals the session's process group: no thread waits, nothing polls.
+After a kill -9 nothing cleans up, and a process that hangs would stay for ever.  So its standard input is a pipe that
+nobody writes to; when the far end closes, the kernel signals the process group: no thread waits, nothing polls.
 
-Run as a program, this file does that for a command that knows nothing of it: see `fleet.start_dask`.
+Run as a program, this file does that for a command that knows nothing of it: see `supervised`.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def settle() -> None:
 
 
 def open_files(most: int) -> int:
-    """Return how many files a measured process may have open where the system allows `most`; -1 is any number."""
+    """Return the number of files that a measured process may open where the system allows `most`; -1: any number."""
     return OPEN_FILES if most < 0 else min(most, OPEN_FILES)
 
 
@@ -73,7 +73,7 @@ def hold() -> None:
 
 
 def volunteer() -> None:
-    """Have this process and all that it starts go first if memory runs out, not who waits with everybody's answers."""
+    """If memory runs out, have the kernel kill this process and its children before the one that holds the results."""
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write("500")
 

@@ -1,8 +1,8 @@
-"""Answers of processes that run other people's code: one line of JSON each, with a secret of the request in front.
+"""Answers of processes that run other people's code: lines of JSON, each behind a secret from the request.
 
-Such code may print to every descriptor, or put something of its own in the place of `json.dumps`.  A line without the
-secret is noise; one with it that cannot be read is no answer.  Neither ends who reads.  This is no defence against
-code that looks for the secret: it shares the process with it.
+Such code may print to every descriptor or replace `json.dumps`.  A line without the secret is noise, and one with it
+that cannot be parsed is no answer; neither stops the reader.  This is no defence against code that looks for the
+secret: it shares the process with it.
 
 Runs in the builds that are measured: imports little.  All that it calls later is bound when it is imported.
 """
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def new_secret() -> str:
-    """Return what nobody else writes: 32 hexadecimal digits."""
+    """Return 32 random hexadecimal digits."""
     return os.urandom(16).hex()
 
 
@@ -40,10 +40,10 @@ def _encode(fields: dict[str, Any]) -> str:
 
 
 class Seal:
-    """What makes lines of one request known."""
+    """Marks and recognizes the lines that answer one request."""
 
     def __init__(self, secret: str) -> None:
-        """Use the secret that the process was given."""
+        """Use the secret of the request."""
         self._mark = secret.encode()
 
     def line(self, fields: dict[str, Any]) -> bytes:
@@ -51,7 +51,7 @@ class Seal:
         return self._mark + _encode(fields).encode() + b"\n"
 
     def opened(self, line: bytes) -> dict[str, Any] | None:
-        """Return the fields of a line; None for one of somebody else's, or one that cannot be read.
+        """Return the fields of a line; None if it lacks the secret or cannot be read.
 
         Noise without an end of line may stand before the secret.
         """

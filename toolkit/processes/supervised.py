@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 SUPERVISOR = (sys.executable, "-I", "-S", str(Path(__file__).with_name("lifeline.py")))
-TERMINATE_SECONDS = 2.0  # what a process group gets to end by itself before it is killed
+TERMINATE_SECONDS = 2.0  # for a process group to end by itself before it is killed
 
-_RUNNING: set[Supervised] = set()  # whatever thread waits for them
+_RUNNING: set[Supervised] = set()  # by any thread
 
 
 class Supervised(subprocess.Popen[bytes]):
@@ -40,7 +40,7 @@ class Supervised(subprocess.Popen[bytes]):
         self, command: Sequence[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] | None = None,
         stdout: Any = subprocess.DEVNULL, stderr: Any = subprocess.DEVNULL, cleans_up: bool = False,
     ) -> None:
-        """Start `command`; one that `cleans_up` after a SIGTERM is given the time to when it is stopped.
+        """Start `command`; one that `cleans_up` after a SIGTERM gets the time to when it is stopped.
 
         Raises:
             OSError: it is not there, or no program.
@@ -67,7 +67,7 @@ class Supervised(subprocess.Popen[bytes]):
             os.killpg(self.pid, number)
 
     def stop(self) -> None:
-        """End it while another thread waits for it, which is told that this was our wish; again: see to it."""
+        """End it while another thread waits for it, which sees `stopped`; a second call kills it."""
         if not self.stopped:
             self.stopped = True
             self._stopped_at = time.monotonic()
@@ -86,7 +86,7 @@ class Supervised(subprocess.Popen[bytes]):
         self._line = -1
 
     def end_politely(self) -> None:
-        """Ask it to end; after TERMINATE_SECONDS see to it."""
+        """Ask it to end; kill it after TERMINATE_SECONDS."""
         if self.poll() is None:
             self.signal_group(signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -108,8 +108,8 @@ def run(
 ) -> subprocess.CompletedProcess[str]:
     """Run `command` to its end and return what it printed; nothing of it is left.
 
-    `started` is called with it as soon as it runs, for who may want to stop it; one that `cleans_up` after a SIGTERM is
-    then given the time to.
+    `started` is called with the process once it runs, so that another thread can stop it; one that `cleans_up` after a
+    SIGTERM gets the time to.
 
     Raises:
         OSError: it cannot be started.
@@ -132,13 +132,13 @@ def run(
 
 
 def end_all() -> None:
-    """End every command that is being waited for: the user wants to stop, and threads hear of no Ctrl-C."""
+    """End every command that a thread waits for: a Ctrl-C reaches the main thread alone."""
     for process in tuple(_RUNNING):
         process.stop()
 
 
 def _refuse_missing(word: str, cwd: Path | None, env: Mapping[str, str] | None) -> None:
-    """Refuse what cannot be started; the supervisor could say so in its output only."""
+    """Refuse a command that cannot be started; the supervisor could report it only in the command's output."""
     place = str(Path(cwd or ".", word)) if os.sep in word else word
     if shutil.which(place, path=(os.environ if env is None else env).get("PATH")) is None:
         number = errno.EACCES if os.sep in word and Path(place).exists() else errno.ENOENT

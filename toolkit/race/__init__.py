@@ -1,4 +1,4 @@
-"""Find data races of a Python program by the order its synchronisation imposes, not by luck."""
+"""Find data races of a Python program by happens-before, not by chance timing."""
 
 from __future__ import annotations
 

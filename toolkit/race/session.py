@@ -1,16 +1,16 @@
-"""One checking of this process: core, synchronisation, rewriting and reports, put together and taken apart again."""
+"""A session of race checking in this process: core, synchronisation layer, import hook and conflict handler."""
 
 from __future__ import annotations
 
 import builtins
 import os
 
-from gilscope.toolkit.race import site_registry, sync
+from gilscope.toolkit.race import sync
 from gilscope.toolkit.race.conflicts.handler import ConflictHandler
-from gilscope.toolkit.race.core import UnavailableError
+from gilscope.toolkit.race.core import CoreUnavailableError
 from gilscope.toolkit.race.loading import hook
-from gilscope.toolkit.race.site import OP_PREFIX
-from gilscope.toolkit.race.sync.patch_on_import import Later
+from gilscope.toolkit.race.site import OP_PREFIX, all_sites
+from gilscope.toolkit.race.sync.patch_on_import import ImportPatcher
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,77 +20,77 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.race.core import Core
 
-CHECKING = OP_PREFIX + "checking"    # among the builtins while a session lasts
+CHECKING = OP_PREFIX + "checking"    # a name in builtins during a session
 _follows_forks = False
 _used = ""
 
 
-class Session:
-    """What checks this process from `start` to `stop`.  There is one at a time: builtins and locks are the process's.
+class RaceSession:
+    """A session of race checking, from `start` to `stop`.  There is one at a time: it patches builtins and locks.
 
     Args:
         spool: The folder that races are written to; exists.
         core: "c", "python", or "" for the faster one that works.
         include: Globs of modules to check besides the project's.
-        options: What the handler of conflicts is told: `root`, `target`, `build`, `command`, `sections`, `shared`.
+        options: The options of the conflict handler: `root`, `target`, `build`, `command`, `sections`, `shared`.
 
     Attributes:
-        core: What keeps clocks and shadow state; from `start` on.
-        handler: What turns conflicts into races; from `start` on.
-        slow_because: Why the pure-Python core is used although nobody asked for it; "" otherwise.
+        core: The core, with vector clocks and shadow state; from `start` on.
+        handler: The receiver of the core's conflicts; from `start` on.
+        slow_because: Why the pure-Python core is used without having been requested; "" otherwise.
     """
 
-    current: Session | None = None
+    current: RaceSession | None = None
     core: Core
     handler: ConflictHandler
 
     def __init__(self, *, spool: str, core: str = "", include: Sequence[str] = (),
                  options: Mapping[str, Any] | None = None) -> None:
         self.spool = spool
-        self.wanted = core
+        self.requested = core
         self.include = include
         self.options = dict(options or {})
         self.slow_because = ""
-        self.unrewritten: dict[str, str] = {}   # path -> why the module runs as it is
+        self.unrewritten: dict[str, str] = {}   # path -> why the module is not rewritten
         self._undo: list[Callable[[], None]] = []
 
     def start(self) -> None:
-        """Begin to check.
+        """Start checking.
 
         Raises:
-            RuntimeError: This process is being checked already.
+            RuntimeError: This process is already being checked.
         """
-        if CHECKING in vars(builtins):   # also where another copy of this package does it
-            raise RuntimeError("this process is being checked for races already; one checking cannot hold another")
+        if CHECKING in vars(builtins):   # also if another copy of this package checks it
+            raise RuntimeError("this process is already being checked for races; sessions cannot be nested")
         vars(builtins)[CHECKING] = self
-        Session.current = self
+        RaceSession.current = self
         try:
             self._start()
         except BaseException:
-            self._take_back()
+            self._undo_patches()
             raise
 
     def _start(self) -> None:
-        global _used  # noqa: PLW0603  code that was linked with a core's sites needs the ops of that core
-        self.core, self.slow_because = load_core(self.wanted or _used)
-        if site_registry.sites and _used not in {"", self.core.name.lower()}:
+        global _used  # noqa: PLW0603  code linked with the sites of a core needs the ops of that core
+        self.core, self.slow_because = load_core(self.requested or _used)
+        if all_sites and _used not in {"", self.core.name.lower()}:
             raise RuntimeError(f"this process was checked with the {_used} core; it cannot change to the other one")
         _used = self.core.name.lower()
         self._is_project = hook.project_filter(include=self.include)
         self._undo.append(sync.install(self.core))
         self._undo.append(hook.install(self.core, self._is_project, self._note_unrewritten))
-        pytest = Later({"_pytest.assertion.rewrite": self._rewrite_tests})
+        pytest = ImportPatcher({"_pytest.assertion.rewrite": self._rewrite_tests})
         pytest.start()
         self._undo.append(pytest.stop)
         self.handler = ConflictHandler(self.core, self.spool, sync.describe, self.options)
         self.handler.root_of = sync.root_of
         self.core.start(self.handler.on_conflict)
         if self.options.get("shared"):
-            self.core.tell_shared()
+            self.core.report_shared()
         _follow_forks()
 
     def attach(self) -> None:
-        """Rewrite the project's functions that are there already."""
+        """Rewrite the project's functions in modules that are imported already."""
         from gilscope.toolkit.race.loading.rewrite_loaded import attach
         self._undo.append(attach(self.core, self._is_project, self._note_unrewritten))
 
@@ -98,29 +98,30 @@ class Session:
         """Return the entry script's code, rewritten.
 
         Raises:
-            SyntaxError: As compiling it raises; ValueError likewise.
+            SyntaxError: The source is not valid Python.
+            ValueError: The source contains null bytes.
         """
         return hook.code_for_script(path, source, self.core, self._note_unrewritten)
 
     def finish(self) -> None:
-        """Check no more and write what is known only at the end; the patches stay, as at the end of a process."""
+        """Stop checking and write the final record; the patches stay, as at the end of a process."""
         self.core.stop()
-        if self.handler.heard_any or self.unrewritten or any(site.note is not None for site in site_registry.sites):
+        if self.handler.any_conflict or self.unrewritten or any(site.note is not None for site in all_sites):
             self.handler.finish(self.unrewritten.items())
 
     def stop(self) -> None:
-        """End the checking and take all patches back."""
+        """Stop checking and undo all patches."""
         self.finish()
-        self._take_back()
+        self._undo_patches()
 
-    def _take_back(self) -> None:
+    def _undo_patches(self) -> None:
         for undo in reversed(self._undo):
             undo()
         self._undo.clear()
-        if site_registry.sites:   # what was rewritten meanwhile may run on: modules, closures, threads
+        if all_sites:   # rewritten modules, closures and threads may still run
             hook.put_ops(self.core)
         vars(builtins).pop(CHECKING, None)
-        Session.current = None
+        RaceSession.current = None
 
     def _rewrite_tests(self, module: Any) -> None:
         from gilscope.toolkit.race.loading import pytest_hook
@@ -131,59 +132,59 @@ class Session:
 
 
 def _follow_forks() -> None:
-    global _follows_forks  # noqa: PLW0603  what is registered with `os` stays
+    global _follows_forks  # noqa: PLW0603  fork callbacks cannot be unregistered
     if not _follows_forks:
         _follows_forks = True
         os.register_at_fork(after_in_child=_after_fork)
 
 
 def _after_fork() -> None:
-    if (session := Session.current) is not None:
+    if (session := RaceSession.current) is not None:
         session.core.after_fork()
         session.handler.after_fork()
 
 
-def load_core(wanted: str) -> tuple[Core, str]:
-    """Return the core, and why it is the slower one although that was not wanted.
+def load_core(requested: str) -> tuple[Core, str]:
+    """Return the core, and why it is the slower one if that was not requested.
 
     Args:
-        wanted: "c", "python", or "" for the faster one that works.
+        requested: "c", "python", or "" for the faster one that works.
 
     Raises:
-        ToolkitError: "c" is wanted and cannot be had.
+        ToolkitError: "c" is requested and not available.
     """
     reason = ""
-    if wanted != "python":
+    if requested != "python":
         try:
             from gilscope.toolkit.race._core import build
-        except ImportError as error:   # an installation without it
+        except ImportError as error:   # an installation without the C core
             reason = str(error)
         else:
             try:
-                return build.load(_say_that_it_compiles), ""
-            except UnavailableError as error:
+                return build.load(_announce_compilation), ""
+            except CoreUnavailableError as error:
                 reason = str(error)
-    if wanted == "c":
+    if requested == "c":
         from gilscope.toolkit.errors import ToolkitError
-        raise ToolkitError(f"the C core cannot be had: {reason}")
+        raise ToolkitError(f"the C core is not available: {reason}")
     from gilscope.toolkit.race.pure import load
     return load(), reason
 
 
-def warn_of_slow_core(session: Session) -> None:
-    """Say on standard error why this takes longer than it could."""
+def warn_of_slow_core(session: RaceSession) -> None:
+    """Print to standard error why the slower core is used."""
     if session.slow_because:
         first_line = session.slow_because.partition("\n")[0].rstrip(":")
-        _say(f"the race checker's C core cannot be had: {first_line} (--core c says more); "
-             "the one in Python gives the same verdicts, slower")
+        _print(f"the race checker's C core is not available: {first_line} (--core c prints more); "
+               "the core in Python finds the same races, but is slower")
 
 
-def _say_that_it_compiles() -> None:
+def _announce_compilation() -> None:
     if os.isatty(2):
-        _say("compiling the race checker's core, once for this Python")
+        _print("compiling the race checker's core, once for this Python")
 
 
-def _say(words: str) -> None:
-    # Not through sys.stderr: the program's is not ours to look at.
+def _print(words: str) -> None:
+    # Not through sys.stderr, which belongs to the program.
     from gilscope.toolkit.escaping import message
     os.write(2, f"gilscope: {message(words)}\n".encode(errors="replace"))

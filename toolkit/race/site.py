@@ -1,34 +1,41 @@
-"""What the rewriter knows of each place where the program touches something that may be shared.
+"""Sites, the places in the source that access something that may be shared, and the terms that describe accesses.
 
-Both cores, the rewriter and the reports speak in these terms.  The checked program imports this module at its start,
-so it imports almost nothing.
+Rewriter, cores, conflict handling and reports share these terms.  The table of all sites is here as well: cores and
+records use site numbers.
+
+The checked program imports this module at its start, so it imports almost nothing.
 """
 
 from __future__ import annotations
 
+from _thread import allocate_lock
 from collections import namedtuple
-from enum import IntEnum, IntFlag
+from enum import IntEnum, IntFlag, StrEnum
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 OP_PREFIX = "gilscope:"          # ops are builtins under names that no identifier can have
 MARKER = "\0gilscope-site"       # ("\0gilscope-site", index) in co_consts stands for a site until the code is linked
-CELLS = "gilscope:cells"         # the local that tells activations of a function with watched closure variables apart
+CELLS = "gilscope:cells"         # the local that identifies one activation of a function with watched closure variables
 
 
-class Kind(IntEnum):
-    """What an access does to its location."""
+class AccessKind(IntEnum):
+    """Kind of an access, by its effect on the location."""
 
     READ = 0       # one load
     WRITE = 1      # one store
     ATOMIC = 2     # setdefault, pop, update, add: reads and writes a key in one step
     SIZE = 3       # len(), truth, a snapshot
-    ITERATE = 4    # goes wrong when the structure changes meanwhile
+    ITERATE = 4    # fails or skips items if the structure changes during it
     GROW = 5       # append, insert, a new key
     SHRINK = 6     # pop, remove, clear
     RESHAPE = 7    # slice assignment, sort, reverse: several steps
 
 
 class Flag(IntFlag):
-    """What the rewriter saw around an access."""
+    """Facts that the rewriter found in the source around an access."""
 
     NONE = 0
     CONSTANT = 1      # the stored value is a literal
@@ -68,3 +75,39 @@ OPS = (
     "method", "contains", "size", "iterate", "advance", "dynamic",
     "enter", "begin", "reads", "writes", "token", "locals_", "slice_",
 )
+
+
+class RaceKind(StrEnum):
+    """Kind of a race, as reports and suppressions name it; the most severe first."""
+
+    LOST_UPDATE = "lost update"
+    CHECK_THEN_ACT = "check-then-act"
+    TORN_WRITE = "torn multi-step write"
+    ITERATION = "iteration during change"
+    UNSYNCHRONISED = "unsynchronised read/write"
+
+
+class Severity(StrEnum):
+    """Severity of a conflict; the gravest first."""
+
+    RACE = "race"
+    VIOLATION = "atomicity violation"
+    SUPPRESSED = "suppressed"          # in records only: a report keeps suppressed races in a list of their own
+    NOTE = "note"
+
+    @property
+    def rank(self) -> int:
+        """The position in this order: 0 is the gravest."""
+        return tuple(Severity).index(self)
+
+
+all_sites: list[SiteInfo] = []     # number -> site; partners are numbers here
+_adding = allocate_lock()
+
+
+def register_sites(infos: Sequence[SiteInfo]) -> int:
+    """Add a module's sites to the table and return the number of the first; partners become site numbers."""
+    with _adding:
+        first = len(all_sites)
+        all_sites.extend(info._replace(partners=tuple(first + index for index in info.partners)) for info in infos)
+    return first

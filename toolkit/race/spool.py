@@ -1,9 +1,9 @@
-"""What one process found, line by line, in a folder that all processes of a run share.
+"""The records of checked processes: one file per process, in a folder that all processes of a run share.
 
-Every record is one JSON line, written the moment it is known: a crash, `os._exit`, a kill or a forked child loses
-nothing.  The file is opened for each line and closed again, since a program that closes every descriptor and opens its
-own would otherwise find our lines in its files.  The writing half runs in the checked program: it takes no lock,
-calls nothing that the program could have replaced, and imports no json.
+Every record is one line of JSON and is written at once, so a crash, `os._exit`, a kill or a fork loses nothing.  The
+file is opened and closed for each line: if a program closed all descriptors and opened its own, our lines would end up
+in its files.  The writing half runs in the checked program: it takes no lock, calls nothing that the program could have
+replaced, and imports no json.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ try:
 except ImportError:   # a Python without the accelerator
     from json.encoder import encode_basestring_ascii as _quoted
 
-# Taken now: tests of a checked program may replace them in `os`.
+# Bound now, because a checked program's tests may replace them in `os`.
 _open, _write, _close, _getpid, _now = os.open, os.write, os.close, os.getpid, time.time_ns
 _rename, _mkdir = os.rename, os.mkdir
-# The program may have put a pipe or a link there: neither is waited for or followed.
+# The program may have put a pipe or a link there; do not wait for the one or follow the other.
 _AS_IT_IS = os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC
 _FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | _AS_IT_IS
 SUFFIX = ".jsonl"
-MARK = ".lost"        # before it, where a record could not be written
-LONGEST = 2**24       # bytes of a line; ours have some thousand
-MOST_DAMAGED = 100    # lines of a file, after which nobody looks further
-LOST = ("what was found in it is lost, or some of it: there was no room for it in TMPDIR, too many files were open, or "
-        "the program has changed the checker's files")
+MARK = ".lost"        # before the suffix of a file that lacks a record
+LONGEST = 2**24       # bytes in a line; ours have a few thousand
+MOST_DAMAGED = 100    # lines of a file, after which the rest is not read
+LOST = ("some or all of its records are lost: TMPDIR was full, too many files were open, or the program has changed "
+        "the checker's files")
 
 
 class Spool:
@@ -44,10 +44,10 @@ class Spool:
     def __init__(self, folder: str, header: dict[str, Plain]) -> None:
         self._folder = os.path.abspath(folder)
         self._header = header
-        self._paths: dict[int, str] = {}     # of this process and those it was forked from
+        self._paths: dict[int, str] = {}     # by process id: of this process and those that it was forked from
 
     def write(self, record: dict[str, Plain]) -> None:
-        """Append one record.  Where that cannot be, as on a full disk, the program goes on, and the report says so."""
+        """Append one record.  If that fails, as on a full disk, the program goes on, and the report mentions it."""
         pid = _getpid()
         try:
             self._append(self._paths.get(pid) or self._begin(pid), record)
@@ -55,7 +55,7 @@ class Spool:
             self._mark(pid)
 
     def _mark(self, pid: int) -> None:
-        """Leave word that a record is lost: a name needs no room, and no descriptor."""
+        """Mark the file as lacking a record, by its name: renaming needs neither disk space nor a descriptor."""
         path = self._paths[pid]
         marked = path.removesuffix(SUFFIX).removesuffix(MARK) + MARK + SUFFIX
         try:
@@ -65,7 +65,7 @@ class Spool:
             _make(marked)
 
     def _begin(self, pid: int) -> str:
-        # A process number may come again within one run, and several threads may come here at once.
+        # A process id may be reused within one run, and several threads may be here at once.
         own = f"{self._folder}{os.sep}{pid}-{_now():x}{SUFFIX}"
         path = self._paths.setdefault(pid, own)
         if path is own:
@@ -77,7 +77,7 @@ class Spool:
 
 
 def mark_lost(folder: str) -> None:
-    """Leave word that a record of this process is lost."""
+    """Mark that a record of this process is lost."""
     _make(os.path.join(folder, f"{_getpid()}-{_now():x}{MARK}{SUFFIX}"))
 
 
@@ -85,18 +85,18 @@ def _make(marked: str) -> None:
     try:
         _mkdir(marked)
     except OSError:
-        return   # the folder is gone, which says it as well, or it is marked already
+        return   # the folder is gone, which shows the loss too, or the mark exists
 
 
 def append(path: str, line: bytes) -> None:
-    """Append one line to a file that nobody holds open.
+    """Append one line to a file that is not kept open.
 
     Raises:
         OSError: the folder is gone, the disk is full, or the program has put something else there.
     """
     descriptor = _open(path, _FLAGS, 0o644)
     try:
-        # One call per line: lines of threads do not mix.
+        # One call per line, so lines of several threads do not mix.
         if _write(descriptor, line) < len(line):
             raise OSError("there is room for a part of it")
     finally:
@@ -104,7 +104,7 @@ def append(path: str, line: bytes) -> None:
 
 
 def dumps(value: Plain) -> str:
-    """Return `value` as JSON in ASCII; exact builtin types alone, so that no user code runs."""
+    """Return `value` as JSON in ASCII; only exact builtin types, so that no code of the program runs."""
     if type(value) is str:
         return _quoted(value)
     if value is None or value is True or value is False:
@@ -119,10 +119,10 @@ def dumps(value: Plain) -> str:
 
 
 def read(folder: str) -> Iterator[tuple[str, Plain]]:
-    """Yield whose it is and what it says for every complete line, files in the order of their names.
+    """Yield the process and the value of each complete line, files in the order of their names.
 
-    What is no JSON, no file any more, or longer than anything of ours says None: the program may have put anything
-    there.  So does a file of which a record is missing, or the end of one, as on a full disk.
+    The value is None for a line that is not JSON or too long, and for a file that is damaged or lacks a record: the
+    program may have put anything there, and the disk may have been full.
     """
     try:
         names = sorted(name for name in os.listdir(folder) if name.endswith(SUFFIX))
@@ -154,8 +154,8 @@ def _values(path: str) -> Iterator[Plain]:
             yield value
 
 
-def says_something(path: str) -> bool:
-    """Return whether a process's file has more than the line that says it was there, or lacks something."""
+def has_content(path: str) -> bool:
+    """Return True if a process's file has more than its header, or lacks a record."""
     if path.endswith(MARK + SUFFIX) or (lines := opened(path)) is None:
         return True
     with lines:
@@ -163,7 +163,7 @@ def says_something(path: str) -> bool:
 
 
 def opened(path: str) -> BinaryIO | None:
-    """Return a process's file, opened to be read; None: something else stands there."""
+    """Return a process's file, opened for reading, or None if something else has its name."""
     try:
         descriptor = _open(path, os.O_RDONLY | _AS_IT_IS)
     except OSError:

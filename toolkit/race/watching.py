@@ -1,4 +1,4 @@
-"""Check a piece of a program: `with gilscope.race.watch() as report:` and `@gilscope.race.checked`."""
+"""Check a part of a program: `with gilscope.race.watch() as report:` and `@gilscope.race.checked`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.race.program.start import make_spool, remove_spool
 from gilscope.toolkit.race.report.gather import load
 from gilscope.toolkit.race.report.text import render
-from gilscope.toolkit.race.session import Session
+from gilscope.toolkit.race.session import RaceSession
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class RaceError(AssertionError):
-    """A watched piece of the program has a data race; its text is the report."""
+    """A watched part of the program has a data race; the message is the report."""
 
     def __init__(self, report: WatchReport) -> None:
         super().__init__(str(report))
@@ -28,24 +28,24 @@ class RaceError(AssertionError):
 
 
 class WatchReport:
-    """What was found in a watched piece, so far while it runs and in full afterwards."""
+    """Report on a watched part of the program: partial while it runs, complete afterwards."""
 
     def __init__(self, spool: str) -> None:
         self._spool = spool
         self._final: RaceReport | None = None
 
     def whole(self) -> RaceReport:
-        """Return everything that is known."""
+        """Return the complete report, or the report so far."""
         return self._final or load(self._spool)
 
     @property
     def races(self) -> tuple[Race, ...]:
-        """The data races; each has `variable`, `kind`, `first`, `second` and a repair."""
+        """Data races, each with `variable`, `kind`, `first`, `second` and a repair."""
         return self.whole().races
 
     @property
     def notes(self) -> tuple[Race, ...]:
-        """What is unordered but harmless."""
+        """Notes: unordered accesses that do no harm."""
         return self.whole().notes
 
     def __str__(self) -> str:
@@ -53,33 +53,32 @@ class WatchReport:
         return render(self.whole())
 
     def close(self) -> None:
-        """Keep what was found: the files go."""
+        """Load the complete report, before its files are deleted."""
         self._final = load(self._spool)
 
 
 @contextmanager
 def watch(*, raises: bool = False, include: Sequence[str] = (), core: str = "") -> Iterator[WatchReport]:
-    """Check what runs between here and the end of the block, in all threads.
+    """Check what runs during the block, in all threads.
 
-    Functions of the project's modules that are imported already are rewritten for that time, those imported meanwhile
-    likewise.  A function that is running at this moment goes on as it was, so what the block itself does to shared
-    variables is not seen: let it call functions.
+    Functions of the project's modules are rewritten for that time.  A function that is running already continues
+    unchecked, so accesses in the block itself are missed: call functions in it.
 
     Args:
-        raises: Raise RaceError at the end of the block when a race was found.
-        include: Globs of modules to check besides the project's.
+        raises: Raise RaceError at the end of the block if a race was found.
+        include: Globs of modules to check in addition to the project's.
         core: "c", "python", or "" for the faster one that works.
 
     Yields:
         The report; complete after the block.
 
     Raises:
-        RaceError: With `raises`, and only where the block itself raised nothing.
-        RuntimeError: This process is being checked already: by another block, `gilscope race` or `pytest --race`.
+        RaceError: With `raises`, if the block itself raised nothing.
+        RuntimeError: This process is already being checked, by another block, `gilscope race` or `pytest --race`.
     """
     spool = make_spool()
     report = WatchReport(spool)
-    session = Session(spool=spool, core=core, include=include, options={"root": os.getcwd()})
+    session = RaceSession(spool=spool, core=core, include=include, options={"root": os.getcwd()})
     try:
         session.start()
         session.attach()
@@ -96,12 +95,12 @@ def watch(*, raises: bool = False, include: Sequence[str] = (), core: str = "") 
 
 def checked[**P, R](function: Callable[P, R] | None = None, /, *, raises: bool = False, include: Sequence[str] = (),
                     core: str = "") -> Any:
-    """Check every call of a function as `watch` does; its `race_report` is that of the last call.
+    """Check every call of a function as `watch` does; its attribute `race_report` is the report of the latest call.
 
     Use it as `@checked` or `@checked(raises=True)`; for functions and for coroutine functions.
 
     Raises:
-        TypeError: The function is a generator, whose body runs between the calls of others.
+        TypeError: The function is a generator, whose body runs between calls of other functions.
     """
     if function is None:
         return functools.partial(checked, raises=raises, include=include, core=core)
@@ -115,7 +114,7 @@ def _checked_function(function: Callable[..., Any], options: dict[str, Any]) -> 
     @functools.wraps(function)
     def call(*arguments: Any, **named: Any) -> Any:
         with watch(**options) as report:
-            call.race_report = report  # type: ignore[attr-defined]  # where the user finds it
+            call.race_report = report  # type: ignore[attr-defined]  # for the user
             return function(*arguments, **named)
 
     return call
@@ -125,7 +124,7 @@ def _checked_coroutine(function: Callable[..., Any], options: dict[str, Any]) ->
     @functools.wraps(function)
     async def call(*arguments: Any, **named: Any) -> Any:
         with watch(**options) as report:
-            call.race_report = report  # type: ignore[attr-defined]  # where the user finds it
+            call.race_report = report  # type: ignore[attr-defined]  # for the user
             return await function(*arguments, **named)
 
     return call

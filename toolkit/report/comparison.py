@@ -1,4 +1,4 @@
-"""Cells set against one another as a document."""
+"""The document of a comparison: cells of two builds, models or runs side by side."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from gilscope.toolkit.report.document import (
     Lines,
     Section,
     Table,
-    Verdict,
+    VerdictWord,
 )
 from gilscope.toolkit.report.table import judge, rounds_to_tell
 from gilscope.toolkit.report.table_sentences import title_text
-from gilscope.toolkit.report.wording import list_text, percent_text
-from gilscope.toolkit.stats.words import MARGIN
-from gilscope.toolkit.units import format_seconds
+from gilscope.toolkit.report.wording import list_text, percent_number, percent_text, range_text
+from gilscope.toolkit.stats.verdict import MARGIN
+from gilscope.toolkit.units import counted, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Cell, Note
     from gilscope.toolkit.report.table import Contrast
     from gilscope.toolkit.stats.sample import Summary
-    from gilscope.toolkit.stats.words import Comparison
+    from gilscope.toolkit.stats.verdict import Comparison
 
-LONGEST = 16   # characters of a name that heads a column; a longer one is called A or B
+LONGEST = 16   # characters of a name in a heading; a longer one is called A or B
 QUIETER = "less noise"
 LEAST_SHOWN = 0.001
-WORTH_SAYING = 0.9   # of an interval: what is saved above that is nothing
+WORTH_SAYING = 0.9   # of an interval: measuring together is worth mentioning if it is narrower than this
 _CLOCKS = {"wall": "wall time", "cpu": "CPU time"}
 
 
@@ -46,14 +46,14 @@ def comparison_document(
     title: str, contrasts: Sequence[Contrast], *, baseline: str, sample: str, notes: Sequence[Note] = (),
     margin: float = MARGIN,
 ) -> Document:
-    """Return the report of cells set against one another.
+    """Return the report of a comparison.
 
     Args:
         title: The document's heading.
         contrasts: In the order of the rows.
-        baseline: What the ratios are relative to, in words.
-        sample: What they say how many times faster it is.
-        notes: What a reader must know first.
+        baseline: The side that the ratios are relative to, in words.
+        sample: The other side of the ratios, in words.
+        notes: Warnings above the tables.
         margin: Differences up to this share are called none.
     """
     sections: list[Section] = [Heading(title, 1), *(Banner(note.text) for note in notes)]
@@ -63,7 +63,7 @@ def comparison_document(
     if compared:
         sections.append(Lines("", tuple(_legend(compared, baseline, sample, margin))))
         sections += _tables(compared, _titles(baseline, sample), margin)
-    if apart := apart_text(contrasts, baseline, sample):
+    if apart := unpaired_text(contrasts, baseline, sample):
         seen |= {apart: None}
     if seen:
         sections.append(Lines("Notes", tuple(seen)))
@@ -74,25 +74,26 @@ def comparison_document(
 
 
 def _titles(baseline: str, sample: str) -> tuple[str, str]:
-    """Return what heads the columns of the two sides' times."""
+    """Return the headings of the columns with the two sides' times."""
     return (baseline, sample) if max(len(baseline), len(sample)) <= LONGEST else ("A", "B")
 
 
 def _legend(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: float) -> Iterable[str]:
-    """Return how the tables are to be read."""
+    """Yield how to read the tables."""
     first, second = _titles(baseline, sample)
     if (first, second) != (baseline, sample):
         yield f"A is {baseline}, B is {sample}."
     yield f"Times: medians over rounds; {_clock_text(contrasts)}."
     yield f"Ratio: how many times faster {second} is than {first}, with its interval: 0.80x takes 1.25 times as long."
-    yield (f"same: no difference beyond {margin * 100:g} %; all beyond it are excluded. "
-           "cannot tell: they are not, and no difference beyond the noise floor is shown either.")
+    yield (f"same: every difference above {margin * 100:g} % is excluded. "
+           "cannot tell: it is not, and no difference above the noise floor is significant.")
     if any(each.comparison and each.comparison.words for each in contrasts):
-        yield "Words go by wider intervals than are printed: those of all cells hold at once, with 95 %."
-    if wanted := {_would_tell(each.comparison, margin) for each in contrasts if each.comparison} - {""}:
+        yield ("Verdicts use wider intervals than the printed ones: those of all cells hold at once with 95 % "
+               "confidence.")
+    if wanted := {_needs(each.comparison, margin) for each in contrasts if each.comparison} - {""}:
         each_run = " in each run" if contrasts[0].half is not None else ""
         quieter = f"; {QUIETER}: a quieter machine" if QUIETER in wanted else ""
-        yield f"would tell: about so many rounds{each_run}, if noise stays what it was{quieter}."
+        yield f"needs: about so many rounds{each_run} for a verdict, if the noise stays the same{quieter}."
 
 
 def _clock_text(contrasts: Sequence[Contrast]) -> str:
@@ -107,7 +108,7 @@ def _workers(contrast: Contrast) -> int:
 
 
 def _tables(contrasts: Sequence[Contrast], titles: tuple[str, str], margin: float) -> list[Table]:
-    """Return a table per workload, phase and task length; of two runs per build, too."""
+    """Return a table for each workload, phase and task length; of two runs also for each build."""
     across_builds = any(each.baseline.build != each.sample.build for each in contrasts)
     across_models = any(each.baseline.runner != each.sample.runner for each in contrasts)
     with_build = not across_builds and not across_models
@@ -127,27 +128,23 @@ def _table(
         *(Column(title=each, key=True, align="right" if each == "N" else "left") for each in keys),
         *(Column(title=each) for each in titles), Column(title="ratio"), Column(title="verdict", align="left"),
     ]
-    told = [_would_tell(seen, margin) for _, seen in rows]
-    if any(told):
-        columns.append(Column(title="would tell", align="left"))
+    needs = [_needs(seen, margin) for _, seen in rows]
+    if any(needs):
+        columns.append(Column(title="needs", align="left"))
     return Table(title=title + _floor_text([seen for _, seen in rows]), columns=tuple(columns), rows=tuple(
         (
             Entry(each.sample.build if keys[0] == "build" else each.sample.runner), Entry(_counts(each)),
             _time(each.baseline_time), _time(each.sample_time), Entry(Interval(seen)),
-            Entry(Verdict(judge(seen, margin))), *([Entry(would)] if any(told) else []),
+            Entry(VerdictWord(judge(seen, margin))), *([Entry(needed)] if any(needs) else []),
         )
-        for (each, seen), would in zip(rows, told, strict=True)
+        for (each, seen), needed in zip(rows, needs, strict=True)
     ))
 
 
 def _floor_text(comparisons: Iterable[Comparison]) -> str:
     """Return the noise floors that the verdicts used: ", noise floor 0.5 to 1.2 %"."""
-    floors = sorted({percent_text(each.floor): each.floor for each in comparisons if each.floor is not None}.items(),
-                    key=lambda item: item[1])
-    if not floors:
-        return ""
-    least, most = floors[0][0], floors[-1][0]
-    return f", noise floor {most if least == most else f'{least.removesuffix(' %')} to {most}'}"
+    floors = [each.floor for each in comparisons if each.floor is not None]
+    return f", noise floor {range_text(floors, percent_number)} %" if floors else ""
 
 
 def _time(summary: Summary | None) -> Entry:
@@ -156,8 +153,8 @@ def _time(summary: Summary | None) -> Entry:
     return Entry(Duration(summary.center, summary.spread if summary.count > 1 else None))
 
 
-def _would_tell(comparison: Comparison, margin: float) -> str:
-    """Return what would tell where it cannot be told, else nothing."""
+def _needs(comparison: Comparison, margin: float) -> str:
+    """Return what a verdict of "cannot tell" needs to become clear; "" for other verdicts."""
     if judge(comparison, margin) != "cannot tell":
         return ""
     if comparison.floor is None:
@@ -172,7 +169,7 @@ def _counts(contrast: Contrast) -> str:
 
 
 def in_short(contrasts: Sequence[Contrast], margin: float = MARGIN) -> str:
-    """Return how many cells are what: "2 slower, 1 cannot tell; 3 not compared."."""
+    """Return the number of cells with each verdict: "3 cells compared: 2 slower, 1 cannot tell. 3 not compared."."""
     counts = Counter(judge(each.comparison, margin) for each in contrasts if each.comparison is not None)
     missing = len(contrasts) - counts.total()
     if not counts:
@@ -181,13 +178,13 @@ def in_short(contrasts: Sequence[Contrast], margin: float = MARGIN) -> str:
     if counts["same"]:
         parts.append(f"{counts['same']} same (within {margin * 100:g} %)")
     if counts["cannot tell"]:
-        parts.append(f"of {counts['cannot tell']} it cannot be told")
-    cells = "1 cell" if counts.total() == 1 else f"{counts.total()} cells"
-    return f"{cells} compared: {', '.join(parts)}." + (f" {missing} not compared." if missing else "")
+        parts.append(f"{counts['cannot tell']} cannot tell")
+    compared = f"{counted(counts.total(), 'cell')} compared: {', '.join(parts)}."
+    return f"{compared} {missing} not compared." if missing else compared
 
 
-def apart_text(contrasts: Iterable[Contrast], baseline: str, sample: str) -> str:
-    """Return what it costs that two runs were not measured together; "" where they were, or nothing was compared."""
+def unpaired_text(contrasts: Iterable[Contrast], baseline: str, sample: str) -> str:
+    """Return the width lost because two runs were not measured together; "" if they were, or nothing was compared."""
     halves = [each.half for each in contrasts if each.half is not None and isfinite(each.half)]
     together = [each.half_together for each in contrasts
                 if each.half_together is not None and isfinite(each.half_together)]
@@ -197,11 +194,11 @@ def apart_text(contrasts: Iterable[Contrast], baseline: str, sample: str) -> str
     instead = f", where one run with both would have {_half_text(together)}" if (
         together and median(together) < WORTH_SAYING * median(halves)) else ""
     return (f"not measured together: intervals of {_half_text(halves)}{instead}; `gilscope compare {baseline} {sample} "
-            "--again` measures both sides anew, in turn")
+            "--again` measures both sides again, in turn")
 
 
 def _half_text(halves: Iterable[float]) -> str:
-    """Return the middle of some halves of intervals: "±6.0 %", and of smaller than are shown "±0.1 %"."""
+    """Return the median of half intervals: "±6.0 %"; at least "±0.1 %"."""
     return f"±{percent_text(max(median(halves), LEAST_SHOWN))}"
 
 
@@ -229,7 +226,7 @@ def _cells_text(contrasts: Sequence[Contrast]) -> str:
 
 
 def workload_text(cell: Cell) -> str:
-    """Return a workload with what is unusual of it: "noop (startup)"."""
+    """Return a workload with its phase and task length, unless they are the usual ones: "noop (startup)"."""
     phase = [] if cell.phase is Phase.STEADY else [str(cell.phase)]
     length = [] if cell.task_seconds is None else [f"tasks of {format_seconds(cell.task_seconds)}"]
     return cell.workload + (f" ({', '.join([*phase, *length])})" if phase or length else "")

@@ -1,4 +1,4 @@
-"""What a report says, as plain values.  `run_document` makes them, renderers lay them out; nothing here does either."""
+"""Documents as plain values: `run_document` and others make them, renderers lay them out."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.stats.words import Comparison
+    from gilscope.toolkit.stats.verdict import Comparison
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,46 +18,46 @@ class Duration:
 
 
 @dataclass(frozen=True, slots=True)
-class Ratio:
-    """How many times faster: 3.40x [3.32, 3.49], or that no difference was shown."""
+class RatioValue:
+    """A speed-up with its verdict: 3.40x [3.32, 3.49], or none."""
 
     comparison: Comparison
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """How many times faster, with its interval, whatever may be said of it: 1.01x [0.96, 1.05]."""
+    """A speed-up with its interval, whatever its verdict: 1.01x [0.96, 1.05]."""
 
     comparison: Comparison
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What may be said of a comparison: "faster", "slower", "same", "cannot tell"."""
+class VerdictWord:
+    """The verdict of a comparison: "faster", "slower", "same", "cannot tell"."""
 
     word: str
 
 
 @dataclass(frozen=True, slots=True)
 class Inflation:
-    """How many times the CPU time of the baseline: 1.31x, without its interval."""
+    """CPU time relative to the baseline, without an interval: 1.31x."""
 
     comparison: Comparison
 
 
 @dataclass(frozen=True, slots=True)
-class Cost:
-    """How much more the sample takes than the baseline: +7.5 % [+6.2, +8.7]."""
+class CostValue:
+    """Additional time of the sample over the baseline: +7.5 % [+6.2, +8.7]."""
 
     comparison: Comparison
 
 
 @dataclass(frozen=True, slots=True)
-class Gain:
-    """How many times faster than the baseline, in short: 1.88x*, 1.31x ±9 %, none, 0.9-2.2x?"""
+class GainValue:
+    """A speed-up over the baseline in short form: 1.88x*, 1.31x ±9 %, none, 0.9-2.2x?"""
 
     comparison: Comparison
-    best: bool = False            # nothing is shown to be faster
+    best: bool = False            # no measured model is significantly faster
     workers: int | None = None    # where that is not the table's number of workers
 
 
@@ -84,7 +84,8 @@ class Quantity:
     spread: float | None = None   # half the interval as a share of the value
 
 
-Value = Quantity | Duration | Ratio | Interval | Verdict | Inflation | Cost | Gain | Share | Size | str
+Value = (Quantity | Duration | RatioValue | Interval | VerdictWord | Inflation | CostValue | GainValue | Share | Size
+         | str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +94,7 @@ class Entry:
 
     value: Value = ""
     marks: tuple[int, ...] = ()
+    doubtful: bool = False    # a number of a starved cell, in brackets
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

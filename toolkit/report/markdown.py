@@ -52,7 +52,7 @@ def _table(table: Table) -> str:
 
 
 def _parts(table: Table) -> list[list[int]]:
-    """Return the columns of each Markdown table: details apart where there are several groups to look at."""
+    """Return the columns of each Markdown table: details in tables of their own if there are several groups."""
     indices = range(len(table.columns))
     if len({column.group for column in table.columns if column.group}) < 2:  # noqa: PLR2004 - several
         return [list(indices)]

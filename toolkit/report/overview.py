@@ -1,12 +1,12 @@
-"""What a newcomer asks, on one screen: every workload and model at once, then the answer in words."""
+"""The overview on one screen: every workload and model in one table, then the answer in sentences."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
-from gilscope.toolkit.report.advice_sentences import AWAITING, advice_lines, counts_text, remedy_lines
-from gilscope.toolkit.report.document import Column, Entry, Gain, Lines, Section, Table
+from gilscope.toolkit.report.advice_sentences import advice_lines, counts_text, remedy_lines
+from gilscope.toolkit.report.document import Column, Entry, GainValue, Lines, Section, Table
 from gilscope.toolkit.report.table.judgement import judge
 from gilscope.toolkit.report.wording import (
     SHOWN_SPREAD,
@@ -17,7 +17,7 @@ from gilscope.toolkit.report.wording import (
     list_text,
     ratio_number,
 )
-from gilscope.toolkit.stats.words import MARGIN
+from gilscope.toolkit.stats.verdict import MARGIN
 from gilscope.toolkit.units import format_seconds
 
 FAILURES = 3   # shown; the tables have all of them
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Run
     from gilscope.toolkit.report.table import CellResult, WorkloadTable
-    from gilscope.toolkit.stats.words import Comparison
+    from gilscope.toolkit.stats.verdict import Comparison
 
 
 def overview(tables: Sequence[WorkloadTable], run: Run) -> list[Section]:
-    """Return the table of all workloads and models, and what it says; without a steady cell only what it says."""
+    """Return the table of all workloads and models and its sentences; without a steady cell only the sentences."""
     sections: list[Section] = []
     steady = [table for table in tables if table.phase is Phase.STEADY]
     if any(_measured_workers(table) for table in steady):
@@ -46,7 +46,7 @@ def overview(tables: Sequence[WorkloadTable], run: Run) -> list[Section]:
 
 
 def _failures(tables: Iterable[WorkloadTable]) -> Iterator[str]:
-    """Yield what failed beside the baseline and why, each reason once; of the baseline the answer says it."""
+    """Yield the failed cells with their reason, each reason once; failures of the baseline stand in the advice."""
     about: dict[str, dict[str, None]] = {}
     for table in tables:
         for result in (result for row in table.rows for result in row.results):
@@ -62,8 +62,9 @@ def _table(tables: Sequence[WorkloadTable]) -> Table:
     runners = dict.fromkeys(row.runner for table in tables for row in table.rows)
     columns = [(table, i) for table in tables for i in range(len(table.builds))]
     rows = [(runner, [_entry(table, i, runner, usual) for table, i in columns]) for runner in runners]
-    rows.sort(key=lambda row: not any(isinstance(entry.value, Gain) for entry in row[1]))   # what counts comes first
-    noun = counts_text(AWAITING if tables[0].baseline == AWAITING else "", [usual])
+    # Models with a number first.
+    rows.sort(key=lambda row: not any(isinstance(entry.value, GainValue) for entry in row[1]))
+    noun = counts_text(tables[0].baseline, [usual])
     return Table(
         title=f"Speed-up over {tables[0].baseline} with {noun}",
         columns=(Column(title="model", key=True, align="left"), *(
@@ -76,7 +77,7 @@ def _table(tables: Sequence[WorkloadTable]) -> Table:
 
 
 def _measured_workers(table: WorkloadTable) -> list[int]:
-    """Return the numbers of workers of what has a ratio to show, starved cells among them."""
+    """Return the worker counts of all cells with a ratio to show, starved cells among them."""
     doubtful = (result for row in table.rows for result in row.results if result.doubtful_speedup is not None)
     return [*(option.cell.workers for advice in table.advice for option in advice.shown),
             *(result.cell.workers for result in doubtful)]
@@ -92,62 +93,59 @@ def _entry(table: WorkloadTable, build: int, runner: str, usual: int) -> Entry:
     option = next((each for each in advice.shown if each.cell.runner == runner), None)
     if option is not None:
         workers = option.cell.workers
-        return Entry(Gain(
+        return Entry(GainValue(
             option.speedup, best=bool(advice.faster) and option.cell in advice.best,
             workers=None if workers == usual else workers,
         ))
     results = [row.results[build] for row in table.rows if row.runner == runner]
-    return Entry(_absent(results[-1])) if results else Entry("-")
+    return _absent(results[-1]) if results else Entry("-")
 
 
-def _absent(result: CellResult) -> str:
+def _absent(result: CellResult) -> Entry:
     if result.doubtful_speedup is not None:
-        return f"[{ratio_number(result.doubtful_speedup)}x]"
+        return Entry(f"[{ratio_number(result.doubtful_speedup)}x]", doubtful=True)
     word = "" if result.absence is None else result.absence.word
-    return word if word in {"failed", "starved"} else "-"
+    return Entry(word if word in {"failed", "starved"} else "-")
 
 
 def _legend(table: Table) -> str:
-    """Return what the signs of the table mean, those that are there."""
-    gains = [entry.value for row in table.rows for entry in row if isinstance(entry.value, Gain)]
+    """Return the meaning of each sign that occurs in the table."""
+    gains = [entry.value for row in table.rows for entry in row if isinstance(entry.value, GainValue)]
     words = {entry.value for row in table.rows for entry in row if isinstance(entry.value, str)}
     texts = [gain_text(gain) for gain in gains]
     parts = [
-        ("*: nothing measured here is shown to be faster", any(gain.best for gain in gains)),
-        (f"none: no gain beyond {MARGIN * 100:g} %", "none" in texts),
+        ("*: no measured model is significantly faster", any(gain.best for gain in gains)),
+        (f"none: no gain above {MARGIN * 100:g} %", "none" in texts),
         ("?: cannot tell", any("?" in text for text in texts)),
         (f"±: 95 % interval, where wider than {SHOWN_SPREAD * 100:g} %", any("±" in text for text in texts)),
         ("N: workers", any(gain.workers is not None for gain in gains)),
-        ("[ ]: starved", any(word.startswith("[") for word in words)),
+        ("[ ]: starved", any(entry.doubtful for row in table.rows for entry in row)),
         ("-: not measured", "-" in words),
     ]
     return "; ".join(text for text, there in parts if there) + "."
 
 
 def closing_lines(tables: Sequence[WorkloadTable], run: Run, *, intervals: bool = False) -> Iterator[str]:
-    """Yield what free-threading costs and is worth, and what would tell more.
+    """Yield the cost and the gain of free-threading, and what to do for clearer answers.
 
     Args:
         tables: Of the run.
         run: What was measured.
-        intervals: Whether each number is told with its interval, where there is room for it.
+        intervals: True if each number is shown with its interval.
     """
     steady = [table for table in tables if table.phase is Phase.STEADY]
     costs = _costs(steady, {build.label for build in run.builds if build.free_threaded})
     twins = [twin for table in steady for twin in table.twins]
     for (build, gil_build), found in costs.items():
-        said = _cost_text(found, named=_several(tables), intervals=intervals)
-        yield f"Free-threading costs one thread, in CPU time on {build} against {gil_build}: {said}."
+        text = _cost_text(found, named=_several(tables), intervals=intervals)
+        yield f"Cost of free-threading (CPU time of one thread, {build} against {gil_build}): {text}."
     yield from _twin_lines(steady, named=_several(tables), intervals=intervals)
     seen = [*(each for found in costs.values() for each in found.values()), *(twin.comparison for twin in twins)]
     yield from remedy_lines(tables, run, [each for each in seen if judge(each) == "cannot tell"])
 
 
 def _costs(tables: Iterable[WorkloadTable], free: Container[str]) -> dict[tuple[str, str], dict[str, Comparison]]:
-    """Return how one thread of each free-threaded build compares with its twin, by builds and workload.
-
-    Of several lengths of a task it is the longest.
-    """
+    """Compare one thread of each free-threaded build with its twin, by builds and workload, at the longest tasks."""
     pairs: dict[tuple[str, str], dict[str, Comparison]] = {}
     for table in sorted(tables, key=lambda each: each.task_seconds or 0.0):
         for each in table.contrasts:
@@ -164,20 +162,21 @@ def _several(tables: Iterable[WorkloadTable]) -> bool:
 
 def _cost_text(found: Mapping[str, Comparison], *, named: bool, intervals: bool) -> str:
     """Return "5.1 % (a) to 14.2 % (b); none beyond 3 % (c); cannot tell for d (-1 to +5 %)"; alone "5 % [+4, +6]"."""
-    told: dict[str, list[str]] = {}
+    by_verdict: dict[str, list[str]] = {}
     for name, seen in found.items():
-        told.setdefault(judge(seen), []).append(name)
+        by_verdict.setdefault(judge(seen), []).append(name)
     parts = []
-    differ = sorted((1 / found[name].ratio - 1, name) for word in ("slower", "faster") for name in told.get(word, ()))
+    differ = sorted(
+        (1 / found[name].ratio - 1, name) for word in ("slower", "faster") for name in by_verdict.get(word, ()))
     if differ:
         shown = intervals or len(differ) == 1
         ends = [f"{share * 100:.1f} %{cost_interval(found[name]) if shown else ''}" + f" ({name})" * named
                 for share, name in (differ[0], differ[-1])]
         parts.append(ends[0] if len(differ) == 1 else " to ".join(ends))
-    if "same" in told:
-        parts.append(f"none beyond {MARGIN * 100:g} %" + f" ({list_text(told['same'])})" * named)
-    if "cannot tell" in told:
-        doubts = [f"for {name} " * named + f"({_limits(found[name])})" for name in told["cannot tell"]]
+    if "same" in by_verdict:
+        parts.append(f"none beyond {MARGIN * 100:g} %" + f" ({list_text(by_verdict['same'])})" * named)
+    if "cannot tell" in by_verdict:
+        doubts = [f"for {name} " * named + f"({_limits(found[name])})" for name in by_verdict["cannot tell"]]
         parts.append(f"cannot tell {', '.join(doubts)}")
     return "; ".join(parts)
 
@@ -188,7 +187,7 @@ def _limits(seen: Comparison) -> str:
 
 
 def _twin_lines(tables: Iterable[WorkloadTable], *, named: bool, intervals: bool) -> Iterator[str]:
-    """Yield how the best of a free-threaded build compares with the best of its twin, a line for each pair."""
+    """Compare the best model of each free-threaded build with the best of its twin, one line for each pair."""
     pairs: dict[tuple[str, str], dict[str, str]] = {}
     for table in tables:
         for twin in table.twins:

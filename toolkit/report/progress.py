@@ -1,4 +1,4 @@
-"""How far a run is: a bar with the time left on a terminal, plain lines elsewhere; always on standard error."""
+"""Progress of a run on standard error: a bar with the time left on a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Cell
 
-LINE_SECONDS = 15.0  # between plain lines: enough to see that it lives, few enough for a CI log
+LINE_SECONDS = 15.0  # between plain lines: often enough to show progress, rarely enough for a CI log
 
 
 def format_left(seconds: float | None) -> str:
-    """Return the time left as "about 2 min 05 s left"; "" where it is not known, or nothing."""
+    """Return the time left as "about 2 min 05 s left", or "" if it is unknown or zero."""
     if seconds is None or round(seconds) == 0:
         return ""
     minutes, rest = divmod(round(seconds), 60)
@@ -33,7 +33,7 @@ def format_left(seconds: float | None) -> str:
 class ProgressReporter:
     """Implements the scheduler's Reporter.
 
-    Who reads it may go, as `2>&1 | head` does: what is measured goes on.
+    The run continues when the reader of the output goes away, as in `2>&1 | head`.
     """
 
     def __init__(self, say: Callable[[str], None]) -> None:
@@ -53,13 +53,13 @@ class ProgressReporter:
                 expand=True,
                 console=self._console,
                 transient=True,
-                # Drawn only between cells: a thread that redraws would take CPU time from what is measured.
+                # Redrawn only between cells: a redrawing thread would take CPU time from the measured processes.
                 auto_refresh=False,
             )
         self._task = TaskID(0)
         self._round = ""
         self._arms = self._done = 0
-        self._told = time.monotonic()
+        self._last_line = time.monotonic()
 
     def __enter__(self) -> Self:
         """Show the bar."""
@@ -89,31 +89,31 @@ class ProgressReporter:
             if bar is not None:
                 bar.update(self._task, refresh=True, **fields)
 
-    def round_begins(self, index: int, rounds: int, arms: int) -> None:
-        """Say that round `index` of `rounds` begins and has `arms` arms."""
+    def on_round_start(self, index: int, rounds: int, arms: int) -> None:
+        """Show that round `index` of `rounds` begins and has `arms` arms."""
         self._round, self._arms, self._done = f"round {index + 1}/{rounds}", arms, 0
         self._update(total=arms, completed=0, round=self._round, count=f"0/{arms}")
 
-    def arm_begins(self, cell: Cell) -> None:
-        """Show which cell is being measured."""
+    def on_arm_start(self, cell: Cell) -> None:
+        """Show the cell that is being measured."""
         self._update(cell=message(f"{cell.build} {cell.workload} {cell.runner} x{cell.workers}"))
 
-    def pass_ends(self, done: int, passes: int) -> None:
+    def on_pass_end(self, done: int, passes: int) -> None:
         """Show that every arm of the workload has taken the value `done` of `passes`."""
         self._update(cell=f"in turn: value {done} of {passes}")
 
-    def arm_ends(self, cell: Cell, seconds_left: float | None) -> None:  # noqa: ARG002 - the Reporter's form
+    def on_arm_end(self, cell: Cell, seconds_left: float | None) -> None:  # noqa: ARG002 - the Reporter's form
         """Count the cell and show the time left."""
         self._done += 1
         left = format_left(seconds_left)
         if self._bar is not None:
             self._update(completed=self._done, count=f"{self._done}/{self._arms}", left=left)
-        elif time.monotonic() - self._told > LINE_SECONDS:
-            self._told = time.monotonic()
+        elif time.monotonic() - self._last_line > LINE_SECONDS:
+            self._last_line = time.monotonic()
             self.note(", ".join(filter(None, [self._round, f"{self._done} of {self._arms} cells", left])))
 
     def note(self, text: str) -> None:
-        """Print a message, whatever it holds."""
+        """Print a message with every character made visible."""
         with self._showing() as bar:
             if bar is not None:
                 self._console.print(message(text), markup=False, emoji=False, highlight=False, soft_wrap=True)

@@ -1,4 +1,4 @@
-"""Runs into documents; comparisons are in `comparison`."""
+"""The document of a run; those of comparisons are in `comparison`."""
 
 from __future__ import annotations
 
@@ -8,14 +8,15 @@ from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.document import (
     Banner,
     Column,
-    Cost,
+    CostValue,
     Document,
     Duration,
     Entry,
     Heading,
     Inflation,
     Lines,
-    Ratio,
+    Quantity,
+    RatioValue,
     Section,
     Share,
     Size,
@@ -32,21 +33,22 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.model import Build, Run
-    from gilscope.toolkit.report.table import CellResult, Row, WorkloadTable
-    from gilscope.toolkit.stats.words import Comparison
+    from gilscope.toolkit.report.document import Value
+    from gilscope.toolkit.report.table import CellResult, MetricValue, TableRow, WorkloadTable
+    from gilscope.toolkit.stats.verdict import Comparison
 
 
-OUTPUTS = 5         # of processes that failed, each of another reason; run.json has all of them
-OUTPUT_LINES = 30   # of each: a traceback, and the one of the worker that it came from
+OUTPUTS = 5         # shown of failed processes, one for each reason; run.json has all of them
+OUTPUT_LINES = 30   # of each: enough for a traceback and the worker's traceback that caused it
 STARVED = (
-    "starved: other programs used the cores it needed in more than half of its rounds, so the value in brackets counts "
-    "for nothing; a quieter machine, fewer workers (--workers) or more rounds (--rounds) would tell"
+    "starved: other programs used the cores that it needed in more than half of its rounds, so the value in brackets "
+    "is no result; use a quieter machine, fewer workers (--workers) or more rounds (--rounds)"
 )
 
 
 _CLEAR = {
     "answered": "stopped: every answer is clear",
-    "resolution": "stopped: every answer is clear, and known as well as --resolution asks",
+    "resolution": "stopped: every answer is clear, and as precise as --resolution requires",
 }
 
 
@@ -54,8 +56,8 @@ def run_document(run: Run, tables: Sequence[WorkloadTable] | None = None) -> Doc
     """Return the report of one run: the overview, what was measured, and each workload's table.
 
     Args:
-        run: What was measured.
-        tables: Its tables, where they are made already.
+        run: The run.
+        tables: The tables of the run if they exist already.
     """
     tables = build_tables(run) if tables is None else tables
     sections = [*_beginning(run), *overview(tables, run), builds_table(run.builds)]
@@ -65,19 +67,19 @@ def run_document(run: Run, tables: Sequence[WorkloadTable] | None = None) -> Doc
 
 
 def overview_document(run: Run) -> Document:
-    """Return what a run says on one screen."""
-    failed = ", and what failed processes printed last" if any(each.output for each in run.failures) else ""
+    """Return the overview of a run, on one screen."""
+    failed = ", and the last output of failed processes" if any(each.output for each in run.failures) else ""
     rest = f"`gilscope report {run.label}` has every cell, with its time, CPU time and memory{failed}."
     return Document((*_beginning(run), *overview(build_tables(run, fits=False), run), Lines("", (rest,))))
 
 
 def _outputs(run: Run) -> Iterator[Section]:
-    """Yield what processes that failed printed last, of each reason once: a traceback, of which tables have a line."""
+    """Yield the last output of failed processes, once for each reason; tables have only one line of a traceback."""
     first = {failure.reason: failure for failure in reversed(run.failures)}
     for failure in sorted(first.values(), key=run.failures.index)[:OUTPUTS]:
         if lines := failure.output.rstrip().splitlines()[-OUTPUT_LINES:]:
             cell = failure.cell
-            yield Lines(f"Printed last by {cell.workload}, {cell.runner}, on {cell.build} in round {failure.round}",
+            yield Lines(f"Last output of {cell.workload}, {cell.runner}, on {cell.build} in round {failure.round}",
                         tuple(lines))
 
 
@@ -86,7 +88,7 @@ def _beginning(run: Run) -> list[Section]:
 
 
 def about(run: Run) -> Lines:
-    """Return where and how the run was made."""
+    """Return the lines with machine, start and rounds of a run."""
     machine = run.machine
     memory = "" if machine.memory_bytes is None else f", {format_bytes(machine.memory_bytes)}"
     return Lines("", (
@@ -96,7 +98,7 @@ def about(run: Run) -> Lines:
 
 
 def _rounds_lines(run: Run) -> Iterator[str]:
-    """Yield how many rounds there are and why no more, and how many the cells have where not all have as many."""
+    """Yield the number of rounds and why there are no more, and the rounds of the cells if they differ."""
     ended = _CLEAR.get(run.stopped, f"ended by: {run.stopped}")
     yield f"{run.rounds_done} of {run.rounds_planned} rounds, {ended}; seed {run.seed}"
     failed = {failure.cell for failure in run.failures}
@@ -106,7 +108,7 @@ def _rounds_lines(run: Run) -> Iterator[str]:
 
 
 def builds_table(builds: Sequence[Build]) -> Table:
-    """Return what was measured, with all that makes builds unlike."""
+    """Return the builds, with everything in which they can differ."""
     titles = ("build", "version", "GIL", "compiler", "options", "executable")
     return Table(
         title="Builds", columns=tuple(Column(title=title, align="left", key=title == "build") for title in titles),
@@ -133,19 +135,20 @@ def _workload(table: WorkloadTable) -> list[Section]:
 
 
 def _matrix(table: WorkloadTable) -> Table:
+    metrics = table.metric_columns
     columns = [Column(title="model", key=True, align="left"), Column(title="N", key=True)]
     for build in table.builds:
         columns += [
             Column(title=_time_title(table.phase), group=build), Column(title=f"vs {table.baseline}", group=build),
             Column(title="eff.", group=build, detail=True), Column(title="CPU", group=build, detail=True),
-            Column(title="memory", group=build, detail=True),
+            *(Column(title=each, group=build, detail=True) for each in metrics),
         ]
     notes = Footnotes()
     rows = []
     for same in _folded(table.rows):
         row = same[0]
         workers = ",".join(str(each.workers) for each in same)
-        entries = [entry for result in row.results for entry in _entries(result, notes)]
+        entries = [entry for result in row.results for entry in _entries(result, metrics, notes)]
         rows.append((Entry(row.runner), Entry(workers), *entries))
     return Table(title="", columns=tuple(columns), rows=tuple(rows), footnotes=notes.texts())
 
@@ -154,9 +157,9 @@ def _time_title(phase: Phase) -> str:
     return "open+run+close" if phase is Phase.STARTUP else "time"
 
 
-def _folded(rows: Sequence[Row]) -> list[list[Row]]:
+def _folded(rows: Sequence[TableRow]) -> list[list[TableRow]]:
     """Return the rows, those of a runner that has no number anywhere, and one reason per build, as one."""
-    folded: list[list[Row]] = []
+    folded: list[list[TableRow]] = []
     for row in rows:
         last = folded[-1][0] if folded else None
         if last is not None and last.runner == row.runner and _reasons(row) and _reasons(row) == _reasons(last):
@@ -166,40 +169,55 @@ def _folded(rows: Sequence[Row]) -> list[list[Row]]:
     return folded
 
 
-def _reasons(row: Row) -> list[str] | None:
+def _reasons(row: TableRow) -> list[str] | None:
     """Return why each cell has no number to show; None when one has."""
     bare = [result.absence for result in row.results if result.doubtful_seconds is None]
     reasons = [absence.reason for absence in bare if absence is not None]
     return reasons if len(reasons) == len(row.results) else None
 
 
-def _entries(result: CellResult, notes: Footnotes) -> tuple[Entry, ...]:
+def _entries(result: CellResult, metrics: Sequence[str], notes: Footnotes) -> tuple[Entry, ...]:
     """Return the columns of one build."""
+    empty = [Entry()] * (2 + len(metrics))
     if result.absence is not None and result.doubtful_seconds is not None:
         ratio = "" if result.doubtful_speedup is None else f"[{ratio_number(result.doubtful_speedup)}x]"
         marks = notes.marks([STARVED])
-        return (Entry(f"[{format_seconds(result.doubtful_seconds)}]", marks), Entry(ratio), Entry(), Entry(), Entry())
+        return (Entry(f"[{format_seconds(result.doubtful_seconds)}]", marks, doubtful=True),
+                Entry(ratio, doubtful=True), *empty)
     if result.absence is not None:
-        return (Entry(result.absence.word, notes.marks([result.absence.reason])), Entry(), Entry(), Entry(), Entry())
+        return (Entry(result.absence.word, notes.marks([result.absence.reason])), Entry(), *empty)
     time = Entry()
     if result.time is not None:
         spread = result.time.spread if result.time.count > 1 else None
         time = Entry(Duration(result.time.center, spread), notes.marks(note.text for note in result.notes))
-    memory = Entry() if result.memory is None else Entry(
-        Size(result.memory.count),
-        notes.marks(["resident, not proportional: pages that processes share count for each of them"])
-        if result.memory.kind == "RSS" else (),
-    )
     return (
-        time, Entry() if result.speedup is None else Entry(Ratio(result.speedup)),
+        time, Entry() if result.speedup is None else Entry(RatioValue(result.speedup)),
         # With one worker the efficiency is the ratio once more.
         Entry() if result.efficiency is None or result.cell.workers == 1 else Entry(Share(result.efficiency)),
-        Entry() if result.inflation is None else Entry(Inflation(result.inflation)), memory,
+        Entry() if result.inflation is None else Entry(Inflation(result.inflation)),
+        *(_metric_entry(result.metrics.get(each), notes) for each in metrics),
     )
+
+
+def metric_value(found: MetricValue) -> Value:
+    """Return a metric as tables show it."""
+    match found.metric.unit:
+        case "bytes":
+            return Size(found.number)
+        case "seconds":
+            return Duration(found.number)
+        case unit:
+            return Quantity(found.number, unit)
+
+
+def _metric_entry(found: MetricValue | None, notes: Footnotes) -> Entry:
+    if found is None:
+        return Entry()
+    return Entry(metric_value(found), notes.marks([found.metric.footnote]) if found.metric.footnote else ())
 
 
 def overhead_table(table: WorkloadTable) -> Table | None:
-    """Return what one worker costs in CPU time on one build more than on another; None where nothing was compared."""
+    """Return the table of CPU time of one worker, build against build; None if nothing was compared."""
     contrasts = [each for each in table.contrasts if each.sample.workers == 1 and each.comparison is not None]
     if not contrasts:
         return None
@@ -216,4 +234,4 @@ def overhead_table(table: WorkloadTable) -> Table | None:
 
 
 def _cost(comparison: Comparison | None) -> Entry:
-    return Entry("-") if comparison is None else Entry(Cost(comparison))
+    return Entry("-") if comparison is None else Entry(CostValue(comparison))

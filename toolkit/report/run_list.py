@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Run
     from gilscope.toolkit.report.document import Section
-    from gilscope.toolkit.store import Fleet, Listed
+    from gilscope.toolkit.store import Fleet, RunListing
 
 ROOM = 24   # characters for the workloads
 _FINISHED = frozenset({"rounds", "budget", "answered", "resolution", "failures"})
 GOES_ON = frozenset({"interrupted", "killed"})   # what --resume goes on with
 
 
-def runs_document(found: Sequence[Listed]) -> Document:
+def runs_document(found: Sequence[RunListing]) -> Document:
     """Return a table of the runs there are, and what is wrong with those that cannot be read."""
     rows = [(each, each.run) for each in found]
     titles = ("label", "started", "builds", "rounds", "status", "what")
@@ -47,7 +47,7 @@ def _words(run: Run, fleet: Fleet | None = None) -> tuple[str, ...]:
 
 
 def _what(run: Run) -> str:
-    """Return what was measured, in few words: "primes, sort and 3 more", "experiment, quick"."""
+    """Return the workloads or the experiment, in few words: "primes, sort and 3 more", "experiment, quick"."""
     if "experiment" in run.options:
         return f"experiment, {run.options.get('effort')}"
     names = list(dict.fromkeys(str(cell.workload) for cell in run.cells))
@@ -60,13 +60,13 @@ def _what(run: Run) -> str:
 
 
 def status_text(run: Run) -> str:
-    """Return how a run stands: "finished", "interrupted", "killed", "running", with the cells that had failures."""
+    """Return the status of a run: "finished", "interrupted", "killed", "running", with the cells that had failures."""
     cells = len({failure.cell for failure in run.failures})
     return ("finished" if run.stopped in _FINISHED else run.stopped) + (f", {cells} with failures" if cells else "")
 
 
 def _hosts_text(fleet: Fleet) -> str:
-    """Return how the hosts of a fleet stand: "4 hosts, 1 lost"."""
+    """Return the status of the hosts of a fleet: "4 hosts, 1 lost"."""
     states = Counter(str(host.state) for host in fleet.hosts if host.state != "finished")
     return ", ".join([counted(len(fleet.hosts), "host"), *(f"{count} {state}" for state, count in states.items())])
 

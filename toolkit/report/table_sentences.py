@@ -1,4 +1,4 @@
-"""What a workload's table says, in sentences: its noise floor and how it scales."""
+"""The sentences below a workload's table: its noise floor and how it scales."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ if TYPE_CHECKING:
 
 
 def noise_line(floors: Floors) -> str:
-    """Return what a cell may differ by from itself by each clock, and what cells that were measured twice did."""
+    """Return the noise floor by each clock, and the differences between cells that were measured twice."""
     known = [(name, floor) for name, floor in (("wall", floors.all_wall), ("CPU", floors.all_cpu)) if floor]
     if not known:
-        return "Noise floor: not known, as there are too few processes; nothing is called faster or slower."
+        return "Noise floor: unknown, since there are too few processes; no cell is called faster or slower."
     bounds = ", ".join(f"{name} {percent_text(floor.bound)}" for name, floor in known)
     errors = [f"{percent_text(floor.error)} ({name})" for name, floor in known if floor.error is not None]
-    seen = f"; cells measured twice (A/A) were off by {list_text(errors)}" if errors else ""
-    return f"Noise floor, from the spread of all processes: {bounds}{seen}."
+    seen = f"; cells measured twice (A/A) differed by {list_text(errors)}" if errors else ""
+    return f"Noise floor, from the spread over all processes: {bounds}{seen}."
 
 
 def fit_lines(fits: Sequence[ScalingFit]) -> tuple[str, ...]:
-    """Return a line per fit, and one line per reason for all that could not be fitted."""
+    """Return a line for each fit, and a line for each reason why models could not be fitted."""
     fitted: list[str] = []
     reasons: dict[str, list[str]] = {}
     for each in fits:
@@ -44,18 +44,18 @@ def fit_lines(fits: Sequence[ScalingFit]) -> tuple[str, ...]:
 
 
 def _edge_text(scaling: Scaling) -> str:
-    """Return what a fit says of which every coefficient is at an edge of what it may be."""
+    """Return the meaning of a fit whose coefficients are all at an edge of their range."""
     counts = f"N = {scaling.counts[-1]}"
     if scaling.serial is not None and scaling.serial.value == 0:
-        return f"nothing in the way of more workers is shown up to {counts}"
+        return f"no limit to scaling is visible up to {counts}"
     return f"more workers gain nothing up to {counts}"
 
 
 def _fit_text(scaling: Scaling) -> str:
-    """Return the fitted numbers; not those that every resample agreed on, as they have no interval: see `certain`."""
+    """Return the fitted numbers, without those that every resample agreed on: they have no interval, see `certain`."""
     if scaling.serial is None or scaling.sigma is None or scaling.kappa is None:
         raise AssertionError("a fit has all three numbers or none")
-    # A coherence that may be 0 puts the peak anywhere.
+    # With a coherence that may be 0 the peak could be anywhere.
     peak = f", fastest at N = {scaling.peak:.0f}" if scaling.peak and scaling.kappa.lo > 0 else ""
     notes = "".join(f"; {note.text}" for note in scaling.notes)
     usl = ", ".join(
@@ -68,6 +68,6 @@ def _fit_text(scaling: Scaling) -> str:
 
 
 def title_text(what: WorkloadTable | Cell) -> str:
-    """Return what a table or a cell is about: "primes, steady, tasks of 10.0 ms"."""
+    """Return the title of a table or a cell: "primes, steady, tasks of 10.0 ms"."""
     length = "" if what.task_seconds is None else f", tasks of {format_seconds(what.task_seconds)}"
     return f"{what.workload}, {what.phase}{length}"

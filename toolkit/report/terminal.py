@@ -1,4 +1,4 @@
-"""A document for a terminal: in colour where someone looks at it, plain text where a program reads it."""
+"""Documents as text for a terminal: tables cut to its width, colours where it has them."""
 
 from __future__ import annotations
 
@@ -14,8 +14,17 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from gilscope.toolkit.escaping import visible_all, without_commands
-from gilscope.toolkit.report.document import Banner, Cost, Gain, Heading, Lines, Picture, Ratio, Table, Verdict
-from gilscope.toolkit.report.layout import split_columns
+from gilscope.toolkit.report.document import (
+    Banner,
+    CostValue,
+    GainValue,
+    Heading,
+    Lines,
+    Picture,
+    RatioValue,
+    Table,
+    VerdictWord,
+)
 from gilscope.toolkit.report.table.judgement import judge
 from gilscope.toolkit.report.wording import ascii_text, entry_text, mark_text, spelling
 
@@ -167,11 +176,59 @@ def _rich_table(
 
 
 def _style(entry: Entry) -> str:
-    if isinstance(entry.value, Gain):
+    if isinstance(entry.value, GainValue):
         return _STYLES[judge(entry.value.comparison)] + (" bold" if entry.value.best else "")
-    if isinstance(entry.value, Ratio | Cost):
+    if isinstance(entry.value, RatioValue | CostValue):
         return _STYLES[judge(entry.value.comparison)]
-    if isinstance(entry.value, Verdict):
+    if isinstance(entry.value, VerdictWord):
         return _STYLES[entry.value.word]
-    # A reason why there is no number, or the number in brackets of a starved cell.
-    return "dim" if isinstance(entry.value, str) and (entry.marks or entry.value.startswith("[")) else ""
+    # A text with marks is the reason why there is no number.
+    return "dim" if entry.doubtful or (isinstance(entry.value, str) and entry.marks) else ""
+
+
+def split_columns(columns: Sequence[Column], widths: Sequence[int], width: int, gap: int) -> list[list[int]]:
+    """Return the columns' indices, one list per table, the key columns repeated in each.
+
+    Everything in one table where it fits.  Else either groups with all their columns are dealt out to tables, or first
+    the main and then the detail columns of each group: whichever keeps groups in one piece and puts more of them side
+    by side, as builds side by side are what a reader compares.
+    """
+    keys = [i for i, column in enumerate(columns) if column.key]
+    rest = [i for i, column in enumerate(columns) if not column.key]
+    room = width - sum(widths[i] + gap for i in keys)
+
+    def size(part: Sequence[int]) -> int:
+        return sum(widths[i] for i in part) + gap * max(0, len(part) - 1)
+
+    if size(rest) <= room or not rest:
+        return [[*keys, *rest]]
+    main, detail = [i for i in rest if not columns[i].detail], [i for i in rest if columns[i].detail]
+    layouts = [_deal(columns, rest, size, room)]
+    if main and detail:
+        layouts.append(_deal(columns, main, size, room) + _deal(columns, detail, size, room))
+    best = max(layouts, key=lambda parts: _merit(columns, parts))
+    return [[*keys, *part] for part in best]
+
+
+def _merit(columns: Sequence[Column], parts: Sequence[Sequence[int]]) -> tuple[bool, int, int]:
+    """Return the merits of a layout, the most important first: whole groups, side by side, few tables."""
+    pieces = [(columns[i].group, columns[i].detail, number) for number, part in enumerate(parts) for i in part]
+    whole = len(set(pieces)) == len({piece[:2] for piece in pieces})
+    return whole, len({columns[i].group for i in parts[0]}), -len(parts)
+
+
+def _deal(
+    columns: Sequence[Column], indices: Sequence[int], size: Callable[[Sequence[int]], int], room: int,
+) -> list[list[int]]:
+    """Fill tables with whole groups; a group that is too wide for a table alone is dealt out column by column."""
+    blocks: list[list[int]] = []
+    for _, members in groupby(indices, key=lambda i: columns[i].group):
+        block = list(members)
+        blocks += [block] if size(block) <= room else [[i] for i in block]
+    parts: list[list[int]] = []
+    for block in blocks:
+        if parts and size([*parts[-1], *block]) <= room:
+            parts[-1] += block
+        else:
+            parts.append(list(block))
+    return parts

@@ -1,4 +1,4 @@
-"""Numbers into words, the same in every renderer."""
+"""Numbers as text, the same in every renderer."""
 
 from __future__ import annotations
 
@@ -8,32 +8,32 @@ from math import floor, isfinite, log10
 from typing import TYPE_CHECKING, assert_never
 
 from gilscope.toolkit.report.document import (
-    Cost,
+    CostValue,
     Duration,
     Entry,
-    Gain,
+    GainValue,
     Inflation,
     Interval,
     Quantity,
-    Ratio,
+    RatioValue,
     Share,
     Size,
     Value,
-    Verdict,
+    VerdictWord,
 )
 from gilscope.toolkit.report.table.judgement import gains_nothing, judge
-from gilscope.toolkit.stats.words import MARGIN
-from gilscope.toolkit.units import format_bytes, format_seconds, percent
+from gilscope.toolkit.stats.verdict import MARGIN
+from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Collection, Iterable
 
-    from gilscope.toolkit.stats.scaling import Estimate
-    from gilscope.toolkit.stats.words import Comparison
+    from gilscope.toolkit.stats.scaling import FittedValue
+    from gilscope.toolkit.stats.verdict import Comparison
 
 SAME = f"none beyond {MARGIN * 100:g} %"   # no difference
 SHOWN_SPREAD = 0.04   # of a gain: half an interval up to it goes without saying
-ANYTHING = 100.0      # an interval whose ends are this many times apart says nothing
+ANYTHING = 100.0      # the ratio of the ends of an interval from which it is no information
 NARROW = 0.02   # two in the second digit
 SMALL = 0.2     # of the logarithm: from 0.63 to 1.6
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -51,17 +51,17 @@ def value_text(value: Value) -> str:  # noqa: C901, PLR0911 - one wording per ki
             return duration_text(value)
         case Quantity():
             return quantity_text(value)
-        case Ratio():
+        case RatioValue():
             return ratio_text(value.comparison)
         case Interval():
             return interval_text(value.comparison)
-        case Verdict():
+        case VerdictWord():
             return value.word
         case Inflation():
             return inflation_text(value.comparison)
-        case Cost():
+        case CostValue():
             return cost_text(value.comparison)
-        case Gain():
+        case GainValue():
             return gain_text(value)
         case Share():
             return f"{value.value * 100:.0f} %"
@@ -105,7 +105,7 @@ def number_text(number: float) -> str:
 
 
 def ratio_text(comparison: Comparison) -> str:
-    """Return "3.40x [3.32, 3.49]", "none beyond 3 %" for no difference, or "1.05x [...] ?" where it cannot be told."""
+    """Return "3.40x [3.32, 3.49]", "none beyond 3 %" for no difference, or "1.05x [...] ?" for an open one."""
     match judge(comparison):
         case "same":
             return SAME
@@ -134,14 +134,14 @@ def inflation_text(comparison: Comparison) -> str:
 
 
 def cost_text(comparison: Comparison) -> str:
-    """Return "+7.5 % [+6.2, +8.7]": what the sample takes more than the baseline."""
+    """Return "+7.5 % [+6.2, +8.7]": how much more time the sample takes than the baseline."""
     if judge(comparison) == "same":
         return SAME
     doubt = " ?" if judge(comparison) == "cannot tell" else ""
     return f"{(1 / comparison.ratio - 1) * 100:+.1f} %{cost_interval(comparison)}{doubt}"
 
 
-def gain_text(gain: Gain) -> str:
+def gain_text(gain: GainValue) -> str:
     """Return "1.88x*", with its interval where that is not narrow "1.31x ±9 %"; "none", or "0.9-2.2x?"."""
     seen, star = gain.comparison, "*" if gain.best else ""
     workers = "" if gain.workers is None else f" N={gain.workers}"
@@ -164,13 +164,13 @@ def _range_text(lo: float, hi: float) -> str:
 
 
 def between_text(comparison: Comparison) -> str:
-    """Return what is not excluded, by the interval that words go by: "between 0.90x and 2.20x"."""
+    """Return the interval that decides the verdict: "between 0.90x and 2.20x"."""
     lo, hi = comparison.between
     return f"between {ratio_number(lo)}x and {ratio_number(hi)}x" if _says_something(lo, hi) else "anything"
 
 
 def _says_something(lo: float, hi: float) -> bool:
-    """Return whether an interval leaves anything out that somebody could have expected."""
+    """Return True if an interval excludes any plausible value."""
     return lo > 0 and hi / lo < ANYTHING
 
 
@@ -190,13 +190,16 @@ def ratio_number(ratio: float, extra: int = 0) -> str:
 
 def percent_text(share: float, *, digits: int = 1) -> str:
     """Return "1.3 %"; a share that would round to nothing as "<1 %"."""
+    return f"{percent_number(share, digits)} %"
+
+
+def percent_number(share: float, digits: int = 1) -> str:
+    """Return the number of `percent_text` without its unit."""
     least = 10.0**-digits
-    if 0 < share * 100 < least:
-        return f"<{least:g} %"
-    return percent(share, digits)
+    return f"<{least:g}" if 0 < share * 100 < least else f"{share * 100:.{digits}f}"
 
 
-def estimate_text(estimate: Estimate) -> str:
+def estimate_text(estimate: FittedValue) -> str:
     """Return a fitted share with its interval: "3.1 % [2.6, 3.5]", in as many digits as show that it is one."""
     shares = (estimate.value, estimate.lo, estimate.hi)
     value, lo, hi = next(
@@ -210,10 +213,10 @@ def _percent_digits(share: float, digits: int) -> str:
     return f"{float(f'{share * 100:.{digits - 1}e}'):g}"
 
 
-def range_text(numbers: Iterable[str]) -> str:
-    """Return "1.84x to 1.92x" of numbers as they are written, smallest and largest; of equal ones one."""
-    found = sorted(numbers, key=lambda number: float(number.rstrip("x %")))
-    return found[0] if found[0] == found[-1] else f"{found[0]} to {found[-1]}"
+def range_text(numbers: Collection[float], text: Callable[[float], str]) -> str:
+    """Return "1.84x to 1.92x", the smallest and the largest number as `text` formats them; one if they look equal."""
+    least, most = text(min(numbers)), text(max(numbers))
+    return least if least == most else f"{least} to {most}"
 
 
 def list_text(items: Iterable[object]) -> str:
@@ -224,7 +227,7 @@ def list_text(items: Iterable[object]) -> str:
 
 @cache
 def spelling(encoding: str | None) -> Callable[[str], str]:
-    """Return how to spell text that is written in `encoding`, so that every character of it can be written.
+    """Return a function that spells text so that `encoding` can write every character of it.
 
     Without raised digits "skipped¹" becomes "skipped (1)", without them "±" becomes "+-" and "µ" becomes "u"; any other
     character that the encoding lacks is escaped.

@@ -27,7 +27,7 @@ _STYLE = re.compile(r"""\sstyle="([^"]*)\"""")
 
 
 def is_drawing(path: Path) -> bool:
-    """Return whether a file is an SVG of shapes and words alone: opened by itself, it can do nothing."""
+    """Return True if a file is an SVG of shapes and words alone, which can do nothing when it is opened."""
     try:
         text = read_bytes(path, MOST_BYTES)
         if b"<!ENTITY" in text or b"<?xml-stylesheet" in text:
@@ -64,5 +64,5 @@ def _is_harmless(element: ElementTree.Element) -> bool:
 
 
 def _is_local(style: str) -> bool:
-    """Return whether a style names nothing outside of its drawing."""
+    """Return True if a style refers to nothing outside of its drawing."""
     return not re.search(r"url\((?!\s*['\"]?#)|@import", style, re.IGNORECASE)

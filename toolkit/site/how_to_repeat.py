@@ -1,4 +1,4 @@
-"""How a number is got again, and how it is cited."""
+"""Commands that repeat a measurement, and citations."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
 from gilscope.toolkit.escaping import visible
-from gilscope.toolkit.measure.plan.presets import PRESETS
+from gilscope.toolkit.measure.settings import PRESETS
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -22,31 +22,31 @@ def command(run: Run, workload: str | None = None) -> str:
     """Return the command line that measures the run again, or one workload of it."""
     if "experiment" in run.options:
         return _experiment(run)
-    asked, settings = run.options.get("selection") or {}, run.options.get("settings") or {}
-    user = asked.get("user")
-    words = ["gilscope", "run", *(_user(user) if user else [workload] if workload else asked.get("workloads", []))]
+    selection, settings = run.options.get("selection") or {}, run.options.get("settings") or {}
+    user = selection.get("user")
+    words = ["gilscope", "run", *(_user(user) if user else [workload] if workload else selection.get("workloads", []))]
     words += ["--builds", ",".join(build.label for build in run.builds)]
     words += _preset(settings)
-    # A selection of models has its controls measured, too; that of --quick by itself has not.
-    words += [] if asked.get("controls") is False else _listed("--models", asked.get("models"))
-    words += _listed("--workers", asked.get("workers"))
-    if (phases := asked.get("phases")) and phases != ["steady"]:
+    # With --models the controls are measured too; --quick alone measures none.
+    words += [] if selection.get("controls") is False else _listed("--models", selection.get("models"))
+    words += _listed("--workers", selection.get("workers"))
+    if (phases := selection.get("phases")) and phases != ["steady"]:
         words += ["--phases", _PHASES.get(tuple(phases), "all")]
-    if asked.get("size"):
-        words += ["--size", asked["size"]]
-    words += _listed("--task-length", [f"{each * 1000:g}ms" for each in asked.get("task_seconds") or ()])
+    if selection.get("size"):
+        words += ["--size", selection["size"]]
+    words += _listed("--task-length", [f"{each * 1000:g}ms" for each in selection.get("task_seconds") or ()])
     words += _listed("--with", run.options.get("packages"))
     return _line([*words, *_effort(run, settings), "--seed", str(run.seed)])
 
 
 def build_flags(run: Run) -> list[str]:
-    """Return of each build its version and what it was configured with."""
+    """Return the version and the configure options of each build."""
     return [f"{build.label}: CPython {build.version}, {build.config_args or 'no options'}"
             + (f", source {build.revision}" if build.revision else "") for build in run.builds]
 
 
 def has_budget(run: Run) -> bool:
-    """Return whether time decided how many rounds there were."""
+    """Return True if a time budget decided the number of rounds."""
     return bool((run.options.get("settings") or run.options).get("budget"))
 
 
@@ -57,7 +57,7 @@ def _preset(settings: dict[str, Any]) -> list[str]:
 
 
 def _effort(run: Run, settings: dict[str, Any]) -> list[str]:
-    """Return how long to measure: rounds that are asked for are taken of everything, else time goes to what is open."""
+    """Return the options for the effort: with --rounds all cells get them, else time goes to open cells."""
     budget, resolution = settings.get("budget"), settings.get("resolution")
     words = _budget(budget) + (["--resolution", f"{resolution * 100:g}%"] if resolution else [])
     if budget and settings.get("where_open") and not resolution:

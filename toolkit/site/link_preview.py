@@ -1,26 +1,30 @@
-"""The picture that shows with a link to a site: what each model gains, by the newest runs, as a figure."""
+"""The badge for a README, and the picture that shows with a link to a site."""
 
 from __future__ import annotations
 
 from math import inf, nan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.escaping import visible
+from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.figures.figure import Axis, CategoryFigure, CategoryPanel, Rule, Series
-from gilscope.toolkit.report.figures.plots.look.palette import MODELS, family
-from gilscope.toolkit.site.pages.newest import in_order, newest, places
+from gilscope.toolkit.report.wording import range_text
+from gilscope.toolkit.site.pages.newest import in_order, newest, places, version_key
+from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gilscope.toolkit.site.pages.newest import Place
-    from gilscope.toolkit.site.sources import Known
+    from gilscope.toolkit.site.pages.newest import WorkloadOnBuild
+    from gilscope.toolkit.site.sources import LoadedRun
 
 NAME = "site"
 MOST_BUILDS, MOST_WORKLOADS = 2, 5   # that are read in a picture as small as those beside links
+FREE = "free-threaded"
+CHARACTER = 6.6   # pixels of one, at 11 pixels: wide enough for whatever font it is
 
 
-def site_figure(known: Sequence[Known], title: str) -> CategoryFigure | None:
+def site_figure(known: Sequence[LoadedRun], title: str) -> CategoryFigure | None:
     """Return the figure of the newest builds of a machine, of the one with the newest run that has a ratio; else None.
 
     Args:
@@ -33,7 +37,7 @@ def site_figure(known: Sequence[Known], title: str) -> CategoryFigure | None:
                  if (figure := _of_machine([each for each in runs if each.host == host], title))), None)
 
 
-def _of_machine(runs: Sequence[Known], title: str) -> CategoryFigure | None:
+def _of_machine(runs: Sequence[LoadedRun], title: str) -> CategoryFigure | None:
     latest = newest(places(runs))
     found = {key: place for key, place in latest.items() if place.advice.shown}
     builds = in_order(place.build for place in found.values())[-MOST_BUILDS:]
@@ -49,14 +53,14 @@ def _of_machine(runs: Sequence[Known], title: str) -> CategoryFigure | None:
         whiskers="95 % interval", made=f"Measured {_newest_day(found.values())} by gilscope")
 
 
-def _newest_day(shown: Iterable[Place]) -> str:
-    return max(place.known.run.started for place in shown)[:10]
+def _newest_day(shown: Iterable[WorkloadOnBuild]) -> str:
+    return max(place.loaded.run.started for place in shown)[:10]
 
 
-def _series(column: Sequence[Place | None]) -> tuple[Series, ...]:
+def _series(column: Sequence[WorkloadOnBuild | None]) -> tuple[Series, ...]:
     """Return a series for each model, NaN where a workload has no number of it."""
     options = [{each.cell.runner: each.speedup for each in place.advice.shown} if place else {} for place in column]
-    models = dict.fromkeys(model for each in options for model in each if family(model) in MODELS)
+    models = dict.fromkeys(model for each in options for model in each)
     found = []
     for model in models:
         seen = [each.get(model) for each in options]
@@ -67,3 +71,33 @@ def _series(column: Sequence[Place | None]) -> tuple[Series, ...]:
             lo=tuple(each.lo if each.lo > 0 else nan for each in known),
             hi=tuple(each.hi if each.hi < inf else nan for each in known), model=model))
     return tuple(found)
+
+
+def badge_values(runs: Sequence[LoadedRun]) -> dict[str, Any] | None:
+    """Return the text of the badge, on the newest free-threaded build: "3.14t: 1.9x with 2 threads".
+
+    Args:
+        runs: All runs, the oldest first.
+
+    Returns:
+        None where no free-threaded build was measured with threads.
+    """
+    free = [place for place in places([each for each in runs if not each.is_experiment])
+            if place.build.free_threaded and place.table.phase is Phase.STEADY and _gains(place)]
+    if not free:
+        return None
+    newest = max(free, key=lambda place: (version_key(place.build.version), place.loaded.run.started))
+    of_run = [place for place in free if (place.loaded.id, place.build) == (newest.loaded.id, newest.build)]
+    workers = max(workers for place in of_run for workers, _ in _gains(place))
+    gains = [ratio for place in of_run for count, ratio in _gains(place) if count == workers]
+    label = visible(newest.build.label)
+    text = f"{range_text(gains, lambda gain: f'{gain:.1f}x')} with {counted(workers, 'thread')}"
+    left, right = (len(each) * CHARACTER + 12 for each in (label, text))
+    return {"label": label, "text": text, "left": round(left), "right": round(right), "says": f"{label}: {text}"}
+
+
+def _gains(place: WorkloadOnBuild) -> list[tuple[int, float]]:
+    """Return numbers of free threads with the ratio that is shown for them."""
+    return [(result.cell.workers, result.speedup.ratio) for result in place.results
+            if result.cell.runner == FREE and result.speedup is not None and result.absence is None
+            and result.speedup.verdict() != "unknown"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,94 +13,113 @@ from gilscope import __version__
 from gilscope.toolkit import temporary
 from gilscope.toolkit.errors import BadFileError, ToolkitError, cannot_write
 from gilscope.toolkit.escaping import in_url
-from gilscope.toolkit.redaction import Private, refuse
-from gilscope.toolkit.site.badge import badge_values
+from gilscope.toolkit.redaction import PrivateNames, refuse
+from gilscope.toolkit.site.common_pages import HOME, SiteContent, all_pages, navigation
 from gilscope.toolkit.site.figure_files import is_drawing, lean
-from gilscope.toolkit.site.how_to_repeat import site_citation
-from gilscope.toolkit.site.leaks import site_leaks
-from gilscope.toolkit.site.link_preview import site_figure
-from gilscope.toolkit.site.look import ASSETS, load_look
+from gilscope.toolkit.site.link_preview import badge_values, site_figure
 from gilscope.toolkit.site.page_values import page_values
-from gilscope.toolkit.site.pages.compare import compare_values, source_of
 from gilscope.toolkit.site.pages.experiments import entry_of, experiment_values
-from gilscope.toolkit.site.pages.fleets import fleet_values
-from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values
-from gilscope.toolkit.site.pages.home import home_values
-from gilscope.toolkit.site.pages.machines import machines_values
-from gilscope.toolkit.site.renderer_process import Renderer
-from gilscope.toolkit.site.run_parts import HOME, Site, around, copy_values, make_all
+from gilscope.toolkit.site.renderer_process import PageRenderer
+from gilscope.toolkit.site.run_parts import SiteContext, copy_values, make_all
 from gilscope.toolkit.site.sources import load, plan
+from gilscope.toolkit.site.style import ASSETS, load_assets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from gilscope.toolkit.model import Run
     from gilscope.toolkit.redaction import Leak
     from gilscope.toolkit.report.document import Picture
     from gilscope.toolkit.report.figures.figure import Figure
-    from gilscope.toolkit.site.pages.experiments import About
-    from gilscope.toolkit.site.run_parts import Part
-    from gilscope.toolkit.site.sources import Known, Planned, Source
+    from gilscope.toolkit.site.common_pages import RunPart
+    from gilscope.toolkit.site.pages.experiments import ExperimentSummary
+    from gilscope.toolkit.site.sources import LoadedRun, PlannedRun, RunSource
 
-    Tell = Callable[[Run, Path], About]
+    Describe = Callable[[Run, Path], ExperimentSummary]
     Draw = Callable[[Run, Path, Path], Sequence[Picture]]
     Say = Callable[[str], None]
     DrawFigure = Callable[[Figure, Path], bool]
 
+MARKUP = frozenset({".html", ".svg"})   # files that are searched as pages; the others are data
 MARKER = "site.json"         # what a site is made of, and which files are its own
 SCHEMA = "gilscope/site/1"
 
 
-def _say_nothing(_: str) -> None:
+def _ignore(_: str) -> None:
     pass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What a site is to be."""
+class SiteRequest:
+    """The runs of a site, its title, and how its experiments are described and drawn.
 
-    sources: Sequence[Source]
+    Attributes:
+        sources: Where its runs are.
+        title: The heading of its first page.
+        kinds: The kinds of the catalogue's workloads.
+        python: An interpreter with Jinja2.
+        describe: Returns the title, findings and pictures of an experiment's run, from the run and its folder.
+        draw: Draws the figures of an experiment that has none yet: of a run, with its folder, into another folder.
+        draw_figure: Writes a figure as SVG and PNG into a folder; returns False after reporting why it cannot.
+        address: Where the site will be, for the badge and the picture beside links; "": not known.
+        say: Called with what the site lacks, and why.
+        processes: How many processes read runs and write their pages at once.
+        private: The names and secrets that must not go out with it.
+    """
+
+    sources: Sequence[RunSource]
     title: str
-    kinds: Mapping[str, str]    # of the catalogue's workloads
-    python: Path                # that has Jinja2
-    tell: Tell                  # what an experiment says of a run, with its folder
-    draw: Draw | None = None    # figures of an experiment that has none yet: of a run, with its folder, into another
-    draw_figure: DrawFigure | None = None   # writes a figure as SVG and PNG into a folder, or says why not
-    address: str = ""           # where the site will be, for the badge and the picture beside links; "": not known
-    say: Say = _say_nothing     # told what a site is without, and why
-    processes: int = 1          # how many read runs and write their pages at once
-    private: Private = field(default_factory=Private)   # what must not go out with it
+    kinds: Mapping[str, str]
+    python: Path
+    describe: Describe
+    draw: Draw | None = None
+    draw_figure: DrawFigure | None = None
+    address: str = ""
+    say: Say = _ignore
+    processes: int = 1
+    private: PrivateNames = field(default_factory=PrivateNames)
 
 
-def make_site(asked: Asked, out: Path) -> list[str]:
+def make_site(request: SiteRequest, out: Path) -> list[str]:
     """Make the site in `out`: a new or empty folder, or one that holds a site already, which it replaces.
 
     Returns:
-        What could not be read, a sentence each.
+        One sentence for each run that could not be read.
 
     Raises:
-        ToolkitError: `out` holds something else, cannot be written, no run could be read, or a page would tell of a
+        ToolkitError: `out` holds something else or cannot be written, no run could be read, or a page would reveal a
             person or a machine.
-        CannotRenderError: What renders the pages failed.
+        CannotRenderError: The process that renders the pages failed.
     """
     earlier = _earlier_files(out)
     try:
         out.parent.mkdir(parents=True, exist_ok=True)
-        # Beside it: what is moved there is then there at once, or not at all.
+        # Beside it, on the same file system: each file is then moved at once or not at all.
         with tempfile.TemporaryDirectory(prefix=f".{out.name}-", dir=out.parent) as made:
-            problems = _write(asked, Path(made))
-            refuse(str(out), site_leaks(Path(made), asked.private))
+            problems = _write(request, Path(made))
+            refuse(str(out), site_leaks(Path(made), request.private))
             _replace(Path(made), out, earlier)
     except OSError as error:
         raise cannot_write(str(out), error) from error
     return problems
 
 
-def check_site(asked: Asked) -> tuple[list[Leak], list[str]]:
-    """Return what of the site would tell of a person or a machine, and what could not be read; nothing is kept."""
+def check_site(request: SiteRequest) -> tuple[list[Leak], list[str]]:
+    """Return what in the site would reveal a person or a machine, and the runs that could not be read; keep nothing."""
     with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as made:
-        problems = _write(asked, Path(made))
-        return list(site_leaks(Path(made), asked.private)), problems
+        problems = _write(request, Path(made))
+        return list(site_leaks(Path(made), request.private)), problems
+
+
+def site_leaks(folder: Path, private: PrivateNames) -> Iterator[Leak]:
+    """Yield what is private in the files of a site, each with its file."""
+    for path in sorted(folder.rglob("*")):
+        name = path.relative_to(folder)
+        # Styles and scripts are ours, and the one PNG shows only words of the first page.
+        if path.is_file() and name.parts[0] != ASSETS.name and path.suffix != ".png":
+            text = path.read_text(encoding="utf-8", errors="replace")
+            for leak in private.page_leaks(text) if path.suffix in MARKUP else private.leaks(text):
+                yield replace(leak, where=f"{name}: {leak.where}")
 
 
 def _earlier_files(out: Path) -> list[str]:
@@ -142,67 +161,59 @@ def _replace(made: Path, out: Path, earlier: Sequence[str]) -> None:
             folder.rmdir()
 
 
-def _write(asked: Asked, folder: Path) -> list[str]:
-    """Write all pages into a folder, and return what could not be read."""
+def _write(request: SiteRequest, folder: Path) -> list[str]:
+    """Write all pages into a folder, and return a sentence for each run that could not be read."""
     problems: list[str] = []
-    planned = plan(asked.sources, problems, asked.say)
-    site = Site(folder=folder, title=asked.title, kinds=dict(asked.kinds), python=asked.python, address=asked.address,
-                has_experiments=any(each.is_experiment for each in planned))
-    look = load_look()
+    planned = plan(request.sources, problems, request.say)
+    site = SiteContext(folder=folder, title=request.title, kinds=dict(request.kinds), python=request.python,
+                       has_experiments=any(each.is_experiment for each in planned))
+    assets = load_assets()
     (folder / "assets").mkdir()
-    for name, text in zip(look.files, (look.style, look.script), strict=True):
+    for name, text in zip(assets.files, (assets.style, assets.script), strict=True):
         (folder / name).write_text(text, encoding="utf-8")
     shutil.copyfile(ASSETS / "compare.js", folder / "assets/compare.js")
-    runs = make_all(site, [each for each in planned if not each.is_experiment], asked.processes)
-    problems += [part.problem for part in runs if part.problem]
-    with Renderer(site.python, look, linked=True) as renderer:
-        common = _Common(site, renderer, [part for part in runs if part.known], asked)
+    parts = make_all(site, [each for each in planned if not each.is_experiment], request.processes)
+    problems += [part.problem for part in parts if part.problem]
+    with PageRenderer(site.python, assets, linked=True) as renderer:
+        writer = _SiteWriter(site, renderer, request)
         for each in planned:
             if each.is_experiment:
                 try:
-                    common.add_experiment(each, asked.tell, asked.draw)
+                    writer.add_experiment(each)
                 except BadFileError as error:
                     problems.append(str(error))
-        if not common.known:
-            raise ToolkitError("no run could be read: " + "; ".join(problems))
-        common.write(len(problems))
-    _write_marker(site, common.known)
+        runs = writer.write({part.run.id: part for part in parts if part.run}, problems)
+    _write_marker(site, runs)
     return problems
 
 
-class _Common:
-    """Writes the experiments, and the pages about all runs."""
+class _SiteWriter:
+    """Writes the pages of experiments, then the pages about all runs."""
 
-    def __init__(
-        self, site: Site, renderer: Renderer, runs: Sequence[Part], asked: Asked,
-    ) -> None:
-        self._site, self._renderer, self._runs = site, renderer, runs
-        self._draw_figure, self._say = asked.draw_figure, asked.say
-        self.known = [part.known for part in runs if part.known]
-        self._experiments: list[dict[str, Any]] = []
+    def __init__(self, site: SiteContext, renderer: PageRenderer, request: SiteRequest) -> None:
+        self._site, self._renderer, self._request = site, renderer, request
+        self._experiments: dict[str, tuple[LoadedRun, dict[str, Any]]] = {}
 
-    def add_experiment(self, planned: Planned, tell: Tell, draw: Draw | None) -> None:
+    def add_experiment(self, planned: PlannedRun) -> None:
         """Write the page of an experiment.
 
         Raises:
             BadFileError: It cannot be read.
         """
-        known, ratios = load(planned)
+        loaded, ratios = load(planned)
         run, site = ratios.index.run, self._site
-        about = tell(run, planned.path)
-        pictures = self._pictures(planned, run, about.pictures, draw)
-        values = experiment_values(about, run, pictures, data=copy_values(site, known, run))
-        entry = entry_of(about, known, pictures)
-        self._page("experiment.html", known.page, values | page_values(
-            entry["title"], entry["finding"] or entry["claim"], **around(site, "experiments.html")))
-        self._experiments.append(entry)
-        self.known.append(known)
+        about = self._request.describe(run, planned.path)
+        pictures = self._pictures(planned, run, about.pictures)
+        values = experiment_values(about, run, pictures, data=copy_values(site, loaded, run))
+        entry = entry_of(about, loaded, pictures)
+        links = navigation(site.title, has_experiments=True, here="experiments.html")
+        self._page("experiment.html", loaded.page, values | page_values(
+            entry["title"], entry["finding"] or entry["claim"], **links))
+        self._experiments[loaded.id] = loaded, entry
 
-    def _pictures(
-        self, planned: Planned, run: Run, found: Sequence[Picture], draw: Draw | None,
-    ) -> list[Picture]:
+    def _pictures(self, planned: PlannedRun, run: Run, found: Sequence[Picture]) -> list[Picture]:
         """Return an experiment's figures: those that were drawn with it, or drawn now."""
-        folder = self._site.folder / "figures" / planned.id
+        folder, draw = self._site.folder / "figures" / planned.id, self._request.draw
         if found and draw and not all(is_drawing(Path(each.path)) for each in found):
             found = draw(run, planned.path, folder)
         kept = []
@@ -214,69 +225,46 @@ class _Common:
                 kept.append(type(each)(each.title, in_url(target.relative_to(self._site.folder).as_posix())))
         return kept
 
-    def write(self, lost: int) -> None:
-        """Write the pages about all runs; `lost`: how many could not be read."""
-        site, kinds = self._site, self._site.kinds
-        self.known.sort(key=lambda each: each.run.started)
-        files = {part.known.id: part.files for part in self._runs if part.known}
-        series, fleets = follow(self.known), fleet_values(self.known, files)
-        self._page("home.html", HOME, {
-            **home_values(self.known, {part.known.id: part.said for part in self._runs if part.known}, kinds, lost,
-                          series),
-            **page_values(site.title, self._description(), picture=self._picture(), **around(site, HOME)),
-            "experiments": self._experiments, "fleets": fleets, "badge": self._badge(),
-            "citation": site_citation(site.title, [each.run for each in self.known], site.address)})
-        newest = max((part for part in self._runs if part.known and part.compared), default=None,
-                     key=lambda part: part.known.run.started if part.known else "")
-        self._common("compare.html", "Compare", "Any two builds, models, runs or machines, side by side.",
-                     compare_values(self.known, newest.compared, source_of(newest.known, newest.files))
-                     if newest and newest.known else compare_values(self.known, []))
-        self._common("history.html", "History", "The same work over versions of CPython and over dates.",
-                     history_values(self.known, series))
-        for group, name in workload_pages(self.known).items():
-            values = workload_values(group, self.known, series, files)
-            self._page("history-workload.html", name, values | page_values(
-                f"{values['title']} over versions and dates", "Ratios within runs, and where they changed.",
-                **around(site, "history.html")))
-        self._common("machines.html", "Machines", "On how many machines each verdict holds.",
-                     machines_values(self.known, kinds) | {"fleets": fleets})
-        for each in fleets:
-            self._page("fleet.html", each["page"], each | page_values(
-                f"{each['label']} over all hosts", "What several hosts say together.", **around(site, "machines.html")))
-        if self._experiments:
-            self._common("experiments.html", "The classic experiments", "What was measured then, and what it is now.",
-                         {"experiments": self._experiments})
+    def write(self, parts: Mapping[str, RunPart], problems: Sequence[str]) -> list[LoadedRun]:
+        """Write the pages about all runs, and return the runs, the oldest first.
 
-    def _common(self, name: str, title: str, description: str, values: Mapping[str, Any]) -> None:
-        self._page(name, name, {**values, **page_values(title, description, **around(self._site, name))})
+        Raises:
+            ToolkitError: There is no run.
+        """
+        found = [part.run for part in parts.values() if part.run]
+        found += [loaded for loaded, _ in self._experiments.values()]
+        if not found:
+            raise ToolkitError("no run could be read: " + "; ".join(problems))
+        runs = sorted(found, key=lambda each: each.run.started)
+        content = SiteContent(
+            title=self._site.title, address=self._request.address, kinds=self._site.kinds, runs=runs, parts=parts,
+            experiments=[entry for _, entry in self._experiments.values()], unreadable=len(problems),
+            badge=self._badge(runs), preview=self._preview(runs))
+        for page, around in all_pages(content):
+            self._page(page.template, page.file, {**page.values, **around})
+        return runs
 
-    def _description(self) -> str:
-        builds = dict.fromkeys(build.label for each in self.known for build in each.run.builds)
-        first, last = (each.run.started[:10] for each in (self.known[0], self.known[-1]))
-        when = first if first == last else f"{first} to {last}"
-        return (f"What CPython's ways to run in parallel are worth: {len(self.known)} "
-                f"run{'s' * (len(self.known) > 1)} on {', '.join(builds)}, {when}.")
-
-    def _picture(self) -> dict[str, str] | None:
-        """Return what shows with a link to the site; whoever shows it wants its whole address."""
-        figure = site_figure(self.known, self._site.title)
-        if not self._site.address or self._draw_figure is None:
+    def _preview(self, runs: Sequence[LoadedRun]) -> dict[str, str] | None:
+        """Return the picture that shows with a link to the site; services that show links need its whole address."""
+        address, draw = self._request.address, self._request.draw_figure
+        if not address or draw is None:
             return None
+        figure = site_figure(runs, self._site.title)
         if figure is None:
-            self._say("no picture for links to the site: no run has a ratio to show")
+            self._request.say("no picture for links to the site: no run has a ratio to show")
             return None
-        if not self._draw_figure(figure, self._site.folder):
+        if not draw(figure, self._site.folder):
             return None
-        (self._site.folder / f"{figure.name}.svg").unlink()   # who shows links takes no SVG
-        return {"address": f"{self._site.address.rstrip('/')}/{figure.name}.png",
+        (self._site.folder / f"{figure.name}.svg").unlink()   # such services show no SVG
+        return {"address": f"{address.rstrip('/')}/{figure.name}.png",
                 "says": f"{figure.title}: how many times as fast as serial each model is"}
 
-    def _badge(self) -> dict[str, str] | None:
-        values = badge_values(self.known)
+    def _badge(self, runs: Sequence[LoadedRun]) -> dict[str, str] | None:
+        values = badge_values(runs)
         if values is None:
             return None
         (self._site.folder / "badge.svg").write_text(self._renderer.page("badge.svg", values), encoding="utf-8")
-        address = self._site.address.rstrip("/") + "/" if self._site.address else ""
+        address = self._request.address.rstrip("/") + "/" if self._request.address else ""
         return {"file": "badge.svg", "text": values["says"],
                 "markdown": f"[![{values['says']}]({address}badge.svg)]({address or HOME})"}
 
@@ -284,12 +272,12 @@ class _Common:
         (self._site.folder / name).write_text(self._renderer.page(template, values), encoding="utf-8")
 
 
-def _write_marker(site: Site, known: Sequence[Known]) -> None:
-    """Write what the site is made of."""
+def _write_marker(site: SiteContext, runs: Sequence[LoadedRun]) -> None:
+    """Write the list of the site's runs and files, by which a later site replaces this one."""
     files = [path.relative_to(site.folder).as_posix() for path in sorted(site.folder.rglob("*")) if path.is_file()]
     (site.folder / MARKER).write_text(json.dumps({
         "schema": SCHEMA, "gilscope": __version__, "title": site.title,
         "runs": [{"id": each.id, "label": each.run.label, "host": each.host, "started": each.run.started,
-                  "builds": [build.label for build in each.run.builds], "page": each.page} for each in known],
+                  "builds": [build.label for build in each.run.builds], "page": each.page} for each in runs],
         "files": [*files, MARKER],
     }, indent=1) + "\n", encoding="utf-8")

@@ -1,7 +1,7 @@
-"""Plain values into one HTML page, by the templates beside.  This module alone imports Jinja2.
+"""Render HTML pages from plain values and the templates in this folder.  Only this module imports Jinja2.
 
-It runs in a process of its own, see `renderer`, and imports nothing of ours: the environment that has Jinja2 need not
-have anything else.
+It runs in a separate process, see `renderer_process`, and imports nothing else of gilscope: the environment with Jinja2
+needs nothing else.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ import jinja2
 from markupsafe import Markup  # Jinja2 needs it, and brings it
 
 _KEPT = re.compile(r"(\d{4}-\d\d-\d\d(?: \d\d:\d\d)?|\d[\d.]* %)")
-# A script that does nothing.  Chromium reads a page that is there at once for half a second before it lets anybody in;
-# after a script in the text it looks up within 10 ms.
+# A script that does nothing.  Chromium parses a page that arrives at once for half a second before it first paints;
+# an inline script makes it paint within 10 ms.
 PAUSE = ";"
 TEMPLATES = Path(__file__).with_name("templates")
 
 
-class Pages:
+class TemplatePages:
     """Renders pages that share one look.
 
     Args:
@@ -75,7 +75,7 @@ def _source(text: str | None) -> str:
 def main() -> None:
     """Answer requests on standard input, one JSON object a line: first how pages look, then what is to be rendered."""
     look = json.loads(sys.stdin.readline())
-    pages = Pages(look["style"], look["script"], tuple(look["linked"]) if look["linked"] else None)
+    pages = TemplatePages(look["style"], look["script"], tuple(look["linked"]) if look["linked"] else None)
     for line in sys.stdin:
         request = json.loads(line)
         sys.stdout.write(json.dumps(pages.render(request["template"], request["values"])) + "\n")

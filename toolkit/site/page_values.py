@@ -1,4 +1,4 @@
-"""Documents as the plain values that templates lay out: the words are those of the terminal and of Markdown."""
+"""Documents as plain values for templates, with the same wording as in the terminal and in Markdown."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from gilscope import __version__
 from gilscope.toolkit.escaping import visible, visible_all
 from gilscope.toolkit.report.document import (
     Banner,
-    Cost,
+    CostValue,
     Duration,
-    Gain,
+    GainValue,
     Heading,
     Inflation,
     Interval,
     Lines,
     Picture,
     Quantity,
-    Ratio,
+    RatioValue,
     Share,
     Size,
     Table,
-    Verdict,
+    VerdictWord,
 )
 from gilscope.toolkit.report.wording import value_text
 
@@ -36,14 +36,14 @@ def page_values(
     title: str, description: str, *, of: str = "", links: Sequence[Mapping[str, Any]] = (),
     picture: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Return what `base.html` needs for a page beside its contents.
+    """Return the values that `base.html` needs for the head of a page.
 
     Args:
-        title: Of the page.
-        description: What it says, in a sentence, for whoever sees a link to it.
-        of: What it is a page of; not shown without `links`.
-        links: The site's other pages, the first its home: each an address, a title, and whether one is `here`.
-        picture: What shows with a link to it: its whole `address`, and what it `says`.
+        title: The title of the page.
+        description: Its content in a sentence, shown in previews of links to it.
+        of: The name of the site; not shown without `links`.
+        links: The other pages of the site, the home page first: address, title, and `here` for the current page.
+        picture: The picture in previews of links to it: its absolute `address`, and its text `says`.
     """
     safe: dict[str, Any] = visible_all({"title": title, "description": description, "of": of})
     return {"version": __version__, "page": safe | {"links": list(links), "picture": picture}}
@@ -55,7 +55,7 @@ def document_values(document: Document) -> list[dict[str, Any]]:
 
 
 def shown[Value](value: Value) -> Value:
-    """Return plain values in which every character of every text shows; nothing is cut: paths of pictures are long."""
+    """Return plain values with every invisible character escaped; nothing is cut: paths of pictures are long."""
     return visible_all(value, partial(visible, most=None))
 
 
@@ -96,7 +96,7 @@ def link_numbers(sections: list[dict[str, Any]], files: Mapping[str, str]) -> li
 
     Args:
         sections: They are changed.
-        files: By the name of a build or of a host, where its numbers are from.  It is told by a column's title,
+        files: By the name of a build or of a host, the file of its numbers.  The name is a column's title,
             of "3.14t vs 3.14" its first word, or by what stands before the colon in the table's.
     """
     for section in sections:
@@ -112,7 +112,7 @@ def link_numbers(sections: list[dict[str, Any]], files: Mapping[str, str]) -> li
 
 
 def number_of(value: Value) -> float | None:  # noqa: PLR0911 - one for each kind of value
-    """Return what a table is sorted by at a place with `value`."""
+    """Return the number by which a table sorts an entry with `value`."""
     match value:
         case str():
             return float(value) if value.isdecimal() else None
@@ -122,11 +122,11 @@ def number_of(value: Value) -> float | None:  # noqa: PLR0911 - one for each kin
             return value.value
         case Size():
             return value.count
-        case Ratio() | Interval() | Inflation() | Gain():
+        case RatioValue() | Interval() | Inflation() | GainValue():
             return value.comparison.ratio
-        case Cost():
+        case CostValue():
             return 1 / value.comparison.ratio
-        case Verdict():
+        case VerdictWord():
             return None
         case _:
             assert_never(value)

@@ -6,9 +6,7 @@ That is gilscope's own where `gilscope[site]` is installed; else an environment 
 from __future__ import annotations
 
 import importlib.util
-import json
 import os
-import subprocess
 import sys
 import tempfile
 from dataclasses import replace
@@ -16,17 +14,19 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, Self
 
 from gilscope.toolkit import temporary
+from gilscope.toolkit.builds.environment import build_environment, harness_path
 from gilscope.toolkit.builds.find import find_builds
-from gilscope.toolkit.builds.packages.environment import build_environment, harness_path
 from gilscope.toolkit.errors import BuildError, ToolkitError
+from gilscope.toolkit.processes.helper_process import HelperFailedError, HelperProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gilscope.toolkit.site.look import Look
+    from gilscope.toolkit.site.style import PageAssets
 
 JINJA2 = "jinja2>=3.1"
 LABEL = "site"   # how progress names the environment; also its purpose
+LAST_WORDS_SECONDS = 10.0   # for a process that failed to print why
 EXTRA = "`pip install gilscope[site]` brings it"
 
 
@@ -51,7 +51,7 @@ def rendering_python(say: Callable[[str], None]) -> Path:
         raise CannotRenderError(f"no pages without Jinja2: {error}; {EXTRA}") from error
 
 
-class Renderer:
+class PageRenderer:
     """Renders pages while it is entered; leaving ends the process.
 
     Args:
@@ -60,7 +60,7 @@ class Renderer:
         linked: Whether pages find both beside themselves; else they are within each page.
     """
 
-    def __init__(self, python: Path, look: Look, *, linked: bool = False) -> None:
+    def __init__(self, python: Path, look: PageAssets, *, linked: bool = False) -> None:
         self._python, self._look, self._linked = python, look, linked
 
     def __enter__(self) -> Self:
@@ -69,20 +69,22 @@ class Renderer:
         environment |= {"PYTHONPATH": str(harness_path()), "PYTHONUTF8": "1"}
         self._errors: IO[str] = tempfile.TemporaryFile("w+", prefix=temporary.prefix())
         try:
-            self._process = subprocess.Popen(
-                # -P: what lies in the current folder is not what is imported.
-                [self._python, "-P", "-m", "gilscope.toolkit.site.page"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                stderr=self._errors, text=True, encoding="utf-8", env=environment)
+            # -P: what lies in the current folder is not what is imported.
+            self._process = HelperProcess([self._python, "-P", "-m", "gilscope.toolkit.site.page"], env=environment,
+                                          stderr=self._errors)
         except OSError as error:
             raise CannotRenderError(f"no pages: {error}") from error
-        self._send({"style": self._look.style, "script": self._look.script,
-                    "linked": list(self._look.files) if self._linked else None})
+        look = {"style": self._look.style, "script": self._look.script,
+                "linked": list(self._look.files) if self._linked else None}
+        try:
+            self._process.send(look)
+        except HelperFailedError:
+            raise self._failed() from None
         return self
 
     def __exit__(self, *_: object) -> None:
         """End the process."""
-        self._process.kill()
-        self._process.communicate()
+        self._process.end()
         self._errors.close()
 
     def page(self, template: str, values: Mapping[str, Any]) -> str:
@@ -95,23 +97,13 @@ class Renderer:
         Raises:
             CannotRenderError: The process failed.
         """
-        self._send({"template": template, "values": values})
-        line = self._process.stdout.readline() if self._process.stdout else ""
-        if not line:
-            raise self._failed()
-        return str(json.loads(line))
-
-    def _send(self, request: Mapping[str, Any]) -> None:
-        if self._process.stdin is None:
-            raise AssertionError("its standard input is a pipe")
         try:
-            self._process.stdin.write(json.dumps(request) + "\n")
-            self._process.stdin.flush()
-        except BrokenPipeError:
+            return str(self._process.ask(template=template, values=values))
+        except HelperFailedError:
             raise self._failed() from None
 
     def _failed(self) -> CannotRenderError:
-        code = self._process.wait()
+        code = self._process.end(LAST_WORDS_SECONDS)
         self._errors.seek(0)
         lines = self._errors.read().strip().splitlines() or [f"exit code {code}"]
         return CannotRenderError(f"no pages: the process that renders them failed: {lines[-1]}")

@@ -1,11 +1,11 @@
-"""The part of a site that is one run's own: its page, its values, what compares it.  Several are made at once."""
+"""Writes the part of a site that belongs to one run: its page, its values, its data for comparing; several at once."""
 
 from __future__ import annotations
 
 import json
 import signal
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
@@ -14,11 +14,12 @@ from gilscope.toolkit.escaping import in_url
 from gilscope.toolkit.publish import write_files
 from gilscope.toolkit.report.advice_sentences import advice_lines
 from gilscope.toolkit.report.overview import closing_lines
-from gilscope.toolkit.site.look import load_look
+from gilscope.toolkit.site.common_pages import RunPart, navigation
 from gilscope.toolkit.site.pages.compare import compare_file, compare_run
 from gilscope.toolkit.site.pages.run import run_page
-from gilscope.toolkit.site.renderer_process import Renderer
-from gilscope.toolkit.site.sources import Known, Planned, load
+from gilscope.toolkit.site.renderer_process import PageRenderer
+from gilscope.toolkit.site.sources import LoadedRun, PlannedRun, load
+from gilscope.toolkit.site.style import load_assets
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,91 +27,71 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Run
 
-HOME = "index.html"
-FEW = 4   # runs: with so few another process would take longer to start than it saves
+FEW = 4   # runs; with fewer, another process takes longer to start than it saves
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Site:
-    """What every part of a site needs to know of it."""
+class SiteContext:
+    """The folder, title and interpreter of a site, for the page of each run."""
 
-    folder: Path                # where it is made
+    folder: Path
     title: str
     kinds: dict[str, str]       # of the catalogue's workloads
-    python: Path                # that has Jinja2
-    address: str                # where it will be; "": not known
+    python: Path                # an interpreter with Jinja2
     has_experiments: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Part:
-    """What is known of a run whose part was made, or why it was not."""
-
-    known: Known | None = None
-    said: list[str] = field(default_factory=list)                    # in short
-    compared: list[dict[str, Any]] = field(default_factory=list)     # its first two builds
-    files: dict[str, str] = field(default_factory=dict)              # pyperf's, by build, as a page finds them
-    problem: str = ""
-
-
-def around(site: Site, here: str) -> dict[str, Any]:
-    """Return what a page needs to know of the site around it; `here` is the page of the way around that it is."""
-    titles = {HOME: "Home", "compare.html": "Compare", "history.html": "History", "machines.html": "Machines"}
-    if site.has_experiments:
-        titles["experiments.html"] = "Experiments"
-    return {"of": site.title, "links": [
-        {"address": name, "title": title, "here": name == here} for name, title in titles.items()]}
-
-
-def copy_values(site: Site, known: Known, run: Run) -> dict[str, str]:
-    """Write the values of a run for others to read, and return where a page finds those of each build."""
-    target = site.folder / "data" / known.id
+def copy_values(site: SiteContext, loaded: LoadedRun, run: Run) -> dict[str, str]:
+    """Write the published values of a run into the site; return the address of each build's file."""
+    target = site.folder / "data" / loaded.id
     target.mkdir(parents=True)
     return {build: in_url(path.relative_to(site.folder).as_posix())
-            for build, path in write_files(run, known.planned.path, target).items()}
+            for build, path in write_files(run, loaded.planned.path, target).items()}
 
 
-def make_all(site: Site, planned: Sequence[Planned], processes: int) -> list[Part]:
-    """Make the part of each run, in so many processes.
+def make_all(site: SiteContext, planned: Sequence[PlannedRun], processes: int) -> list[RunPart]:
+    """Write the part of each run in several processes at once, and return them in the order of `planned`.
 
     Raises:
         OSError: The folder cannot be written.
         CannotRenderError: What renders the pages failed.
     """
-    if processes < 2 or len(planned) < FEW:  # noqa: PLR2004 - one has no other beside it
+    if processes < 2 or len(planned) < FEW:  # noqa: PLR2004 - several
         return make_several(site, planned)
     shares = [planned[i::processes] for i in range(processes)]
-    with ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_leave_stopping_to_us) as pool:
+    with ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_ignore_interrupts) as pool:
         made = list(pool.map(make_several, [site] * processes, shares))
-    parts = [Part()] * len(planned)
+    parts = [RunPart()] * len(planned)
     for i, share in enumerate(made):
-        parts[i::processes] = share   # in the order in which they were planned
+        parts[i::processes] = share
     return parts
 
 
-def _leave_stopping_to_us() -> None:
-    """Let Ctrl-C, which a terminal sends to every process, be ours alone: the pool ends those that it started."""
+def _ignore_interrupts() -> None:
+    """Ignore Ctrl-C, which a terminal sends to every process: the pool ends the processes that it started."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
-def make_several(site: Site, planned: Sequence[Planned]) -> list[Part]:
-    """Make the parts of some runs, one after the other."""
-    with Renderer(site.python, load_look(), linked=True) as renderer:
+def make_several(site: SiteContext, planned: Sequence[PlannedRun]) -> list[RunPart]:
+    """Write the parts of some runs, one after the other."""
+    with PageRenderer(site.python, load_assets(), linked=True) as renderer:
         return [_make(site, each, renderer) for each in planned]
 
 
-def _make(site: Site, planned: Planned, renderer: Renderer) -> Part:
+def _make(site: SiteContext, planned: PlannedRun, renderer: PageRenderer) -> RunPart:
     try:
-        known, ratios = load(planned)
+        loaded, ratios = load(planned)
     except BadFileError as error:
-        return Part(problem=str(error))
+        return RunPart(problem=str(error))
     run = ratios.index.run
-    data = copy_values(site, known, run)
-    values = run_page(run, site.kinds, tables=known.tables, data=data, around=around(site, ""))
-    (site.folder / known.page).write_text(renderer.page("run.html", values), encoding="utf-8")
-    about = compare_run(known, ratios, data)
-    # A script and no JSON: a page from disk may load the one, and is refused the other.
-    (site.folder / compare_file(known)).write_text(
-        f"gilscopeRuns[{json.dumps(known.id)}] = {json.dumps(about, separators=(',', ':'))};\n", encoding="utf-8")
-    said = [*advice_lines(known.tables, intervals=True), *closing_lines(known.tables, run, intervals=True)]
-    return Part(known=known, said=said, compared=next(iter(about["ofBuilds"].values()), []), files=data)
+    data = copy_values(site, loaded, run)
+    links = navigation(site.title, has_experiments=site.has_experiments)
+    values = run_page(run, site.kinds, tables=loaded.tables, data=data, around=links)
+    (site.folder / loaded.page).write_text(renderer.page("run.html", values), encoding="utf-8")
+    about = compare_run(loaded, ratios, data)
+    # A script, not JSON: a page that is opened from disk may load a script but not a JSON file.
+    (site.folder / compare_file(loaded)).write_text(
+        f"gilscopeRuns[{json.dumps(loaded.id)}] = {json.dumps(about, separators=(',', ':'))};\n", encoding="utf-8")
+    in_short = [*advice_lines(loaded.tables, intervals=True), *closing_lines(loaded.tables, run, intervals=True)]
+    compared: list[dict[str, Any]] = next(iter(about["ofBuilds"].values()), [])
+    return RunPart(run=loaded, in_short=in_short, compared=compared, files=data)

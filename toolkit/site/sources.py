@@ -1,4 +1,4 @@
-"""Which runs a site is made of, whose they are, and how their pages are called."""
+"""The runs of a site, their hosts, and the names of their pages."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.store import RESULTS, find_runs, is_fleet, load_run, read_header, read_json
 from gilscope.toolkit.store.header import HEADER
 from gilscope.toolkit.store.labels import FLEET
-from gilscope.toolkit.store.transfer_rounds import WAITING, put_waiting
+from gilscope.toolkit.store.transfer_rounds import PENDING, merge_pending
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -29,7 +29,7 @@ DEEPEST = 4   # folders between what is named and a run
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Source:
+class RunSource:
     """A folder with a run, and the name of its host; "": none was given."""
 
     path: Path
@@ -37,7 +37,7 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Planned:
+class PlannedRun:
     """A run that the site is to have."""
 
     id: str            # of its pages and files; unique
@@ -52,16 +52,16 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Known:
+class LoadedRun:
     """A run of the site, without its values: those are in its tables."""
 
-    planned: Planned
+    planned: PlannedRun
     run: Run                              # without measurements and whatever says whose machine it was
     tables: tuple[WorkloadTable, ...]     # of an experiment none
 
     @property
     def id(self) -> str:
-        """Return what names its files."""
+        """The name that its files begin with."""
         return self.planned.id
 
     @property
@@ -76,29 +76,29 @@ class Known:
 
     @property
     def is_experiment(self) -> bool:
-        """Return whether it is an experiment's run."""
+        """True if it is an experiment's run."""
         return self.planned.is_experiment
 
 
-def find_sources(asked: Sequence[str]) -> list[Source]:
+def find_sources(names: Sequence[str]) -> list[RunSource]:
     """Return the runs below folders, or of labels, as they are named: `FOLDER`, `LABEL`, `NAME=FOLDER`.
 
     Raises:
         ToolkitError: Nothing is there, or it is no run.
     """
-    found: dict[Path, Source] = {}
-    for text in asked or [str(RESULTS)]:
+    found: dict[Path, RunSource] = {}
+    for text in names or [str(RESULTS)]:
         name, path = _named(text)
         for run in _below(path):
-            found.setdefault(run.resolve(), Source(path=run, host=name))
+            found.setdefault(run.resolve(), RunSource(path=run, host=name))
     return list(found.values())
 
 
-def hosts_of(sources: Sequence[Source]) -> set[str]:
-    """Return what the machines of runs are called in their networks, as far as they can be read."""
+def hosts_of(sources: Sequence[RunSource]) -> set[str]:
+    """Return the host names of the machines of runs, as far as they can be read."""
     found = set()
     for source in sources:
-        with suppress(BadFileError, AttributeError):   # its name alone: whether the rest is whole, `plan` says
+        with suppress(BadFileError, AttributeError):   # only the name is needed; `plan` reports damaged runs
             found.add(str(read_json(source.path / HEADER).get("machine", {}).get("hostname", "")))
     return found
 
@@ -118,21 +118,23 @@ def _below(path: Path) -> Iterable[Path]:
         try:
             return find_runs(str(path))
         except UnknownNameError:
+            if path.is_file():
+                raise ToolkitError(f"{path} is a file: name the folder of a run, or a folder with runs") from None
             raise ToolkitError(f"there is no folder and no run {str(path)!r}; `gilscope report` lists the runs of this "
                                "folder") from None
     depths = ["*/" * depth for depth in range(DEEPEST + 1)]
     for folder in (path, *(each.parent for depth in depths for each in path.glob(f"{depth}{FLEET}"))):
-        with suppress(ToolkitError):   # one that cannot be read has nothing but what waits, and `plan` says so
-            put_waiting(folder)
-    runs = sorted({each.parent for depth in depths for name in (HEADER, WAITING) for each in path.glob(depth + name)})
+        with suppress(ToolkitError):   # `plan` reports what cannot be read
+            merge_pending(folder)
+    runs = sorted({each.parent for depth in depths for name in (HEADER, PENDING) for each in path.glob(depth + name)})
     if not runs:
         raise ToolkitError(f"{path} holds no run: `gilscope run --quick` makes one in {RESULTS}")
     return runs
 
 
 def plan(
-    sources: Sequence[Source], problems: list[str], say: Callable[[str], None] = lambda _: None,
-) -> list[Planned]:
+    sources: Sequence[RunSource], problems: list[str], say: Callable[[str], None] = lambda _: None,
+) -> list[PlannedRun]:
     """Return the runs that the site will have, by what their headers say, a run and its copies once.
 
     Args:
@@ -141,7 +143,7 @@ def plan(
         say: Told of each copy.
     """
     taken: Counter[str] = Counter()
-    there: dict[tuple[str, int], list[tuple[Run, Source]]] = {}
+    there: dict[tuple[str, int], list[tuple[Run, RunSource]]] = {}
     found = []
     for source in sources:
         try:
@@ -155,13 +157,13 @@ def plan(
             continue
         alike.append((run, source))
         name = file_name("-".join(filter(None, (source.host, run.label))), taken)
-        found.append(Planned(id=name, host=_host(source, run),
-                             path=source.path, is_experiment="experiment" in run.options))
+        found.append(PlannedRun(id=name, host=_host(source, run),
+                                path=source.path, is_experiment="experiment" in run.options))
     return found
 
 
-def _host(source: Source, run: Run) -> str:
-    """Return what the machine of a run is called; hosts of a fleet are told apart, however alike they are."""
+def _host(source: RunSource, run: Run) -> str:
+    """Return the name of the machine of a run; hosts of a fleet differ in name even if they are alike."""
     machine = machine_name(run.machine)
     if is_fleet(source.path.parent):
         return f"{source.host}, {source.path.name}" if source.host else f"{source.path.name}, {machine}"
@@ -169,7 +171,7 @@ def _host(source: Source, run: Run) -> str:
 
 
 def _same_values(one: Run, here: Path, other: Run, there: Path) -> bool:
-    """Return whether two runs of one start and seed have the same builds with the same values."""
+    """Return True if two runs of one start and seed have the same builds with the same values."""
     labels = [build.label for build in one.builds]
     return labels == [build.label for build in other.builds] and all(
         _bytes(here / f"{label}.json") == _bytes(there / f"{label}.json") for label in labels)
@@ -182,7 +184,7 @@ def _bytes(path: Path) -> bytes | None:
         return None
 
 
-def load(planned: Planned) -> tuple[Known, Ratios]:
+def load(planned: PlannedRun) -> tuple[LoadedRun, Ratios]:
     """Return a run, and what compares its cells, with its values.
 
     Raises:
@@ -191,11 +193,11 @@ def load(planned: Planned) -> tuple[Known, Ratios]:
     run = without_traces(load_run(planned.path))
     ratios = Ratios(Index(run))
     tables = () if planned.is_experiment else build_tables(run, ratios)
-    return Known(planned=planned, tables=tables, run=replace(run, measurements=())), ratios
+    return LoadedRun(planned=planned, tables=tables, run=replace(run, measurements=())), ratios
 
 
 def machine_name(machine: Machine) -> str:
-    """Return what a machine is called where nobody has given it a name."""
+    """Return the name of a machine that nobody has named."""
     return f"{machine.cpu_model}, {machine.cores} cores"
 
 

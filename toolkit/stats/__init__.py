@@ -1,7 +1,8 @@
 """Statistics: numbers in, numbers out.  Knows nothing of cells, builds or files.
 
-The way of a comparison: `log_times` (one number for each process, without what the machine did meanwhile), `noise` (how
-far processes differ, from all cells), `ratios` (estimate, intervals, the word), and then `best` (a set), `looks` (who
-needs more rounds), `floor` (the A/A arms check it all), `paired` (the whole way, for arms with one number each), and
-`unpaired` (for arms of two runs that were made at different times).
+A comparison goes through `log_times` (one number per process, corrected for the machine's load), `noise` (the spread of
+processes, pooled over all cells) and `ratios` (estimate, confidence intervals, verdict).  Then follow `best` (the set
+that contains the fastest), `interim_looks` (cells that need more rounds) and `noise_floor` (the A/A arms check the
+rest).  `paired` does all of it for arms with one number per process, `unpaired` compares arms of two separate runs, and
+`hosts` pools comparisons of several hosts.
 """

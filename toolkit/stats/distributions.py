@@ -1,4 +1,4 @@
-"""Student's t and its neighbours, as far as intervals need them: the standard library has the normal alone."""
+"""Student's t and related distributions: the standard library has only the normal distribution."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def t_outside(distance: float, freedom: float) -> float:
 
 @cache
 def t_quantile(confidence: float, freedom: float) -> float:
-    """Return the distance that |t| stays within with probability `confidence`; infinite without freedom."""
+    """Return the bound that |t| does not exceed with probability `confidence`; infinite without degrees of freedom."""
     if freedom <= 0:
         return inf
     low, high = 0.0, 1.0
@@ -72,7 +72,7 @@ def trigamma(x: float) -> float:
 
 
 def inverse_trigamma(value: float) -> float:
-    """Return where trigamma has the positive `value`; it falls from infinity to 0."""
+    """Return the argument at which trigamma has the positive `value`; it falls from infinity to 0."""
     low, high = 1e-8, 1e8
     while high / low > 1 + 1e-10:
         middle = sqrt(low * high)

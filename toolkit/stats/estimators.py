@@ -1,4 +1,4 @@
-"""Where values lie, when some of them come from a process that is slow for its whole life."""
+"""Robust estimates of location: some values are outliers, from processes that are slow for their whole life."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 HUBER = 1.345       # cut-off in standard deviations: 95 % of the mean's efficiency on normal values (Huber 1964)
-STEPS = 30          # of the iteration, which takes 2 to 5
-CLOSE = 1e-4        # of the cut-off: what a step may still move
-PAIR = 2            # values of which none can be left out
-MANY = 40           # values whose pairs are too many to be sorted each time
-SAMPLE = 16         # of those: values whose pairs are all sorted, for a guess
-NEAR = 0.1          # of the values' quartile distance: pairs about the guess that are sorted
-SURE = 64           # roundings that such a distance has room for
-TRIMMED = 0.2       # of the values on either side: what slow processes may be among the arms of one round
+STEPS = 30          # of the iteration, at most; it takes 2 to 5
+CLOSE = 1e-4        # of the cut-off: the iteration ends with a smaller step
+PAIR = 2            # values, of which none can be trimmed
+MANY = 40           # values, from which on sorting all pairs takes too long
+SAMPLE = 16         # of those: values whose pairs are all sorted for a first guess
+NEAR = 0.1          # of the interquartile range: only pairs this close to the guess are sorted
+SURE = 64           # rounding errors that such a distance must exceed
+TRIMMED = 0.2       # of the values at either end: the share of slow processes among the arms of a round
 
 
 def hodges_lehmann(values: Sequence[float]) -> float:
-    """Return the median of the means of all pairs of `values`, each value paired with itself, too.
+    """Return the median of the means of all pairs of `values`, including each value with itself.
 
-    Efficient (95 % of the mean's on normal values, the median has 64 %), and up to 29 % of wild values move it little.
+    Its efficiency on normal values is 95 % of the mean's (the median's is 64 %); up to 29 % of outliers move it little.
 
     Raises:
         ValueError: `values` is empty.
@@ -35,8 +35,8 @@ def hodges_lehmann(values: Sequence[float]) -> float:
     if not values:
         raise ValueError("an estimate needs at least one value")
     ordered = sorted(values)
-    found = _median_of_pairs(ordered) if len(ordered) >= MANY else None
-    return median(_pairs(ordered)) if found is None else found
+    estimate = _median_of_pairs(ordered) if len(ordered) >= MANY else None
+    return median(_pairs(ordered)) if estimate is None else estimate
 
 
 def _pairs(values: Sequence[float]) -> list[float]:
@@ -44,9 +44,9 @@ def _pairs(values: Sequence[float]) -> list[float]:
 
 
 def _median_of_pairs(ordered: Sequence[float]) -> float | None:
-    """Return the same number from those pairs alone whose mean may be it, None where a guess does not find them.
+    """Return the median of all pairs from the pairs near a guess alone; None if the guess is too far off.
 
-    Of a hundred values 5,050 pairs would be sorted; about a seventh of them lies as near to the median of a few pairs.
+    A hundred values have 5,050 pairs, of which about a seventh is that near to the median of a few.
     """
     count = len(ordered)
     guess = median(_pairs(ordered[count % SAMPLE // 2 :: count // SAMPLE]))
@@ -62,7 +62,7 @@ def _median_of_pairs(ordered: Sequence[float]) -> float | None:
     near.sort()
     pairs = count * (count + 1) // 2
     low, high = (pairs - 1) // 2 - below, pairs // 2 - below
-    # At the edges rounding decides which pairs are among them.
+    # Near the limits, rounding decides if a pair is among them.
     if low < 0 or high >= len(near) or max(abs(near[low] - guess), abs(near[high] - guess)) > reach * (1 - 1 / SURE):
         return None
     return near[low] if low == high else (near[low] + near[high]) / 2
@@ -71,9 +71,9 @@ def _median_of_pairs(ordered: Sequence[float]) -> float | None:
 def huber(values: Sequence[float], cutoff: float) -> float:
     """Return Huber's M-estimate of location: a mean in which no value pulls by more than `cutoff`.
 
-    The cut-off comes from a scale that is known better than these few values tell it: from all cells of the run.  Over
-    rounds it does better than Hodges-Lehmann, which jumps where processes come in two levels (12 rounds, levels 8 %
-    apart: intervals around it covered 85 %, around this 93 %), and is moved as little by rare slow processes.
+    The cut-off comes from all cells of the run, which know the scale better than these few values.  Over rounds it does
+    better than Hodges-Lehmann, which jumps if processes have two levels (12 rounds, levels 8 % apart: intervals around
+    it covered 85 %, around this 93 %), and rare outliers move it as little.
 
     Args:
         values: At least one.
@@ -81,13 +81,13 @@ def huber(values: Sequence[float], cutoff: float) -> float:
 
     Source: Huber (1964), "Robust Estimation of a Location Parameter".
     """
-    return settle(sorted(values), cutoff)[0]
+    return huber_fit(sorted(values), cutoff)[0]
 
 
-def settle(ordered: Sequence[float], cutoff: float) -> tuple[float, int, int]:
-    """Return the same of values in ascending order, and which of them, from and up to, lie within the cut-off of it.
+def huber_fit(ordered: Sequence[float], cutoff: float) -> tuple[float, int, int]:
+    """Return Huber's estimate for values in ascending order, and the range of indices within the cut-off of it.
 
-    They are summed by C code: the bootstrap comes here often.
+    Built-in functions sum the values, since the bootstrap calls this often.
     """
     count = len(ordered)
     center = ordered[count // 2] if count % 2 else (ordered[count // 2 - 1] + ordered[count // 2]) / 2
@@ -96,17 +96,17 @@ def settle(ordered: Sequence[float], cutoff: float) -> tuple[float, int, int]:
     for _ in range(STEPS):
         inside, before = last - first, first
         pull = sum(ordered[first:last]) - inside * center
-        if beyond := count - last - first:   # above, less those below
+        if beyond := count - last - first:   # the number of values above, minus the number below
             pull += cutoff * beyond
-        center += pull / max(inside, most)   # Newton's, and never more than twice the safe one
+        center += pull / max(inside, most)   # Newton's step, limited to twice the safe one
         first, last = bisect_left(ordered, center - cutoff), bisect_right(ordered, center + cutoff)
-        # Of a whole step among the same ones the next pull is nothing.
+        # After a full step within the same range the next pull would be zero.
         if -near <= pull <= near or (first == before and last == before + inside and inside >= most):
             break
     return center, first, last
 
 
 def trimmed_mean(values: Sequence[float], share: float = TRIMMED) -> float:
-    """Return the mean of what is left without the `share` of values at either end, one at least; of two the mean."""
+    """Return the mean without the `share` of values at either end, at least one; of two values, their mean."""
     cut = max(int(len(values) * share), 1) if len(values) > PAIR else 0
     return fmean(sorted(values)[cut:len(values) - cut])

@@ -13,13 +13,13 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-LOWEST = 1e-6          # seconds; what is shorter counts in the first bucket
-DECADES = 8            # up to 100 s; what is longer counts in the last
+LOWEST = 1e-6          # seconds; shorter values count in the first bucket
+DECADES = 8            # up to 100 s; longer values count in the last bucket
 PER_DECADE = 20        # a bucket is 12 % wide
 BUCKETS = DECADES * PER_DECADE
 
-# When two humps are two modes.  What the switch interval does to an echo server lies factors of 10 to 100 apart;
-# one, two and three waits of the same interval lie closer together than this and are one mode.
+# Conditions for two humps to be two modes.  The modes that the switch interval causes in an echo server are factors of
+# 10 to 100 apart; one, two and three waits of the same interval are closer and count as one mode.
 APART = 3.0            # the least ratio of their centres
 VALLEY = 0.25          # the deepest place between them, as a share of the lower hump
 LEAST_SHARE = 0.05     # of the values, of the lesser mode
@@ -29,7 +29,7 @@ _SMOOTHING = 2.0       # buckets: standard deviation of the kernel
 
 @dataclass(frozen=True, slots=True)
 class Percentiles:
-    """What is said of a distribution in one line; seconds."""
+    """A distribution summarised in one line; seconds."""
 
     p50: float
     p90: float
@@ -61,7 +61,7 @@ def percentiles(values: Iterable[float]) -> Percentiles:
 
 
 class LogHistogram:
-    """How many values fell into each of 160 buckets between 1 us and 100 s, 20 to a factor of ten.
+    """A histogram with 160 buckets between 1 us and 100 s, 20 to a factor of ten.
 
     All histograms have the same buckets, so they can be added up over processes and rounds.
     """
@@ -81,7 +81,7 @@ class LogHistogram:
 
     @property
     def count(self) -> int:
-        """How many values there are."""
+        """The number of values."""
         return sum(self.counts)
 
     def add(self, seconds: float, times: int = 1) -> None:
@@ -113,7 +113,7 @@ class LogHistogram:
 
 
 def bucket(seconds: float) -> int:
-    """Return the index of the bucket that counts `seconds`; the outer ones count what lies outside, too."""
+    """Return the index of the bucket that counts `seconds`; the outer ones include all values beyond."""
     if seconds <= LOWEST:
         return 0
     index = floor(log10(seconds / LOWEST) * PER_DECADE)
@@ -131,17 +131,17 @@ def center(index: int) -> float:
 
 
 def modes(histogram: LogHistogram, *, by_time: bool = False) -> list[Mode]:
-    """Return the modes of a distribution from the fastest on: one, as a rule; none of an empty histogram.
+    """Return the modes of a distribution, the fastest first: usually one, none for an empty histogram.
 
     Two humps of the smoothed histogram are two modes when their tops lie a factor of 3 apart, the lowest place
     between them is below a quarter of the lower one, and each holds 5 % of the whole and at least 5 values.
-    What is less is a tail and belongs to its neighbour.
+    A smaller hump is a tail and belongs to its neighbour.
 
     Args:
         histogram: The values.
-        by_time: Weigh each value with its length, so that shares are of the time.  A closed loop asks the next
-            thing when the last is answered, so it counts what is fast more often: in a second that is half
-            fast (13 us) and half slow (5 ms), 99.7 % of its requests are fast.
+        by_time: Weigh each value by its length, so that shares are of the time.  A closed loop sends a request when
+            the last is answered, so fast ones are more frequent: in a second that is half fast (13 us) and half slow
+            (5 ms), 99.7 % of the requests are fast.
     """
     if not histogram.count:
         return []
@@ -152,7 +152,7 @@ def modes(histogram: LogHistogram, *, by_time: bool = False) -> list[Mode]:
 
 
 def _smoothed(counts: Sequence[float]) -> list[float]:
-    """Return `counts` with each value spread over its neighbours, so that chance makes no valleys."""
+    """Return `counts`, smoothed so that chance makes no valleys."""
     reach = ceil(3 * _SMOOTHING)
     kernel = [exp(-0.5 * (offset / _SMOOTHING) ** 2) for offset in range(-reach, reach + 1)]
     padded = [0.0] * reach + list(counts) + [0.0] * reach
@@ -160,7 +160,7 @@ def _smoothed(counts: Sequence[float]) -> list[float]:
 
 
 def _tops(smooth: Sequence[float]) -> list[int]:
-    """Return where the humps are that are far enough and deep enough apart."""
+    """Return the indices of humps that are separated far and deep enough."""
     peaks = [index for index, value in enumerate(smooth)
              if value > 0 and value >= max(smooth[max(0, index - 1)], smooth[min(len(smooth) - 1, index + 1)])]
     tops: list[int] = []
@@ -187,7 +187,7 @@ def _cuts(smooth: Sequence[float], tops: Sequence[int]) -> list[int]:
 def _large_enough(
     counts: Sequence[int], weights: Sequence[float], cuts: Sequence[int],
 ) -> list[tuple[int, int]]:
-    """Return the stretches that are modes; one that is too small joins the one before it, the first the next."""
+    """Return the ranges of the modes; one that is too small joins the one before it, the first the next."""
     least = LEAST_SHARE * sum(weights)
 
     def enough(start: int, stop: int) -> bool:
@@ -206,5 +206,5 @@ def _mode(weights: Sequence[float], start: int, stop: int) -> Mode:
 
 
 def _reached(weights: Sequence[float], target: float) -> int:
-    """Return the first index at which the weights so far add up to `target`; the last where rounding keeps them."""
+    """Return the first index at which the cumulated weights reach `target`; the last if rounding prevents it."""
     return next((index for index, total in enumerate(accumulate(weights)) if total >= target), len(weights) - 1)

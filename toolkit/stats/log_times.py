@@ -1,4 +1,4 @@
-"""What all comparisons start from: for each arm and round one number, the log of the process's seconds."""
+"""Reduce measurements to the input of all comparisons: one log time per arm and round."""
 
 from __future__ import annotations
 
@@ -10,50 +10,50 @@ from typing import Self
 
 from gilscope.toolkit.stats.estimators import hodges_lehmann, trimmed_mean
 
-SWEEPS = 3   # over passes and arms in turn; what a fourth changes is far below the noise
+SWEEPS = 3   # of the alternating fit; a fourth changes results by far less than the noise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RoundLogs[Arm: Hashable]:
-    """Arms whose processes were alive in the same rounds: as a rule those of one workload, by one clock.
+    """Log times of arms that were measured in the same rounds, usually those of one workload by one clock.
 
-    A round that an arm missed (it was starved, failed, or had rounds enough) is not among its rounds.
+    An arm has no entry for rounds that it missed: it was starved, failed, or needed no more rounds.
     """
 
-    levels: Mapping[Arm, Mapping[int, float]]   # log seconds by round, one for each process
+    levels: Mapping[Arm, Mapping[int, float]]   # log seconds by round, one per process
 
     @classmethod
     def of_seconds(cls, seconds: Mapping[Arm, Mapping[int, float]]) -> Self:
-        """Return the logs of arms whose processes were measured one after the other: one number each, no passes."""
+        """Return the logs of arms whose processes were measured one after the other, with one number each."""
         return cls(levels={arm: {r: log(value) for r, value in rounds.items()} for arm, rounds in seconds.items()})
 
     def difference(self, baseline: Arm, sample: Arm) -> dict[int, float]:
-        """Return by round the log of how many times faster `sample` was; rounds that only one of them has are left out.
+        """Return the log ratio of `sample` to `baseline` by round, for the rounds that both have.
 
-        A slow minute of the machine slows both, and is not in it.
+        A slow minute of the machine slows both arms, so it cancels.
         """
         left, right = self.levels.get(baseline, {}), self.levels.get(sample, {})
         return {r: left[r] - right[r] for r in left if r in right}
 
 
 def by_pass(values: Sequence[float], passes: Sequence[int]) -> list[float]:
-    """Return a process's values, each at the place of the pass that it was taken in; NaN elsewhere, and for 0."""
-    found = [nan] * (max(passes) + 1)
+    """Return a process's values at the index of their pass; NaN elsewhere, and for 0."""
+    by_index = [nan] * (max(passes) + 1)
     for place, value in zip(passes, values, strict=False):
-        found[place] = value or nan
-    return found
+        by_index[place] = value or nan
+    return by_index
 
 
 def process_levels[Arm: Hashable](passes: Mapping[Arm, Sequence[float]]) -> dict[Arm, float]:
-    """Return one log level for each process of one round, without what the machine did from pass to pass.
+    """Return one log time per process of a round, corrected for the machine's load from pass to pass.
 
-    Neighbours change within a second, and pass k of all arms is of one second: what all arms have in common in a pass
-    is the machine's (a trimmed mean, so that no arm's burst counts as everybody's), the Hodges-Lehmann estimate of what
-    is left is the process's.  With two arms, the difference of their levels is the Hodges-Lehmann estimate of the
-    differences pass by pass.
+    Other load changes within a second, and all arms take pass k within about one.  The common effect of a pass, a
+    trimmed mean so that one arm's burst does not count for all, is attributed to the machine; the Hodges-Lehmann
+    estimate of the rest is the process's level.  With two arms, the difference of their levels is the Hodges-Lehmann
+    estimate of the differences by pass.
 
     Args:
-        passes: Seconds by arm, pass k at index k; NaN, or nothing at the end, where an arm has no value.
+        passes: Seconds by arm, pass k at index k; NaN, or a shorter list, if an arm has no value.
 
     Returns:
         Log seconds by arm; arms without any value are left out.
@@ -62,7 +62,7 @@ def process_levels[Arm: Hashable](passes: Mapping[Arm, Sequence[float]]) -> dict
         arm: {k: log(value) for k, value in enumerate(values) if not isnan(value)} for arm, values in passes.items()
     }
     together = Counter(k for values in logs.values() for k in values)
-    # What an arm did alone has nothing to be set against; it serves where there is nothing else.
+    # Passes of a single arm cannot be corrected; they are used only if the arm has no others.
     logs = {arm: {k: v for k, v in values.items() if together[k] > 1} or values for arm, values in logs.items()}
     logs = {arm: values for arm, values in logs.items() if values}
     levels = _start(logs)
@@ -76,29 +76,29 @@ def process_levels[Arm: Hashable](passes: Mapping[Arm, Sequence[float]]) -> dict
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fit[Arm: Hashable]:
-    """A group's levels, each as that of its arm, what its round has in common, and a rest."""
+class LevelFit[Arm: Hashable]:
+    """The levels of a group, decomposed into arm, round and residual."""
 
     centers: Mapping[Arm, float]                    # log seconds
-    shared: Mapping[int, float]                     # by round, 0 on the whole
-    residuals: Mapping[Arm, Mapping[int, float]]    # see `residuals`
+    shared: Mapping[int, float]                     # effect of each round, centred at 0
+    residuals: Mapping[Arm, Mapping[int, float]]    # by arm and round, see `residuals`
 
 
 def residuals[Arm: Hashable](logs: RoundLogs[Arm]) -> Mapping[Arm, Mapping[int, float]]:
-    """Return what is left of each level without its arm and its round, scaled up to an error's own size.
+    """Return the residuals of all levels after arms and rounds are fitted, scaled to the variance of the errors.
 
-    Fitting an arm and a round takes some of the error away; residuals times root (n / (n - arms - rounds + 1)) have the
-    errors' variance.  Arms with less than two rounds, and rounds of less than two arms, tell nothing and are left out.
+    The fit absorbs some of the error; residuals times root (n / (n - arms - rounds + 1)) have the variance of the
+    errors.  Arms with fewer than two rounds, and rounds with fewer than two arms, have no information and are left out.
 
     Returns:
-        Log residuals by arm and round; empty when there are not more numbers than arms and rounds.
+        Log residuals by arm and round; empty unless there are more numbers than arms and rounds.
     """
-    found = fit(logs)
-    return {} if found is None else found.residuals
+    level_fit = fit(logs)
+    return {} if level_fit is None else level_fit.residuals
 
 
-def fit[Arm: Hashable](logs: RoundLogs[Arm]) -> Fit[Arm] | None:
-    """Return what arms and rounds explain of the levels, None when there are not more numbers than both."""
+def fit[Arm: Hashable](logs: RoundLogs[Arm]) -> LevelFit[Arm] | None:
+    """Fit arms and rounds to the levels; None unless there are more numbers than arms and rounds."""
     levels = _connected(logs.levels)
     if not levels:
         return None
@@ -114,16 +114,16 @@ def fit[Arm: Hashable](logs: RoundLogs[Arm]) -> Fit[Arm] | None:
     if free <= 0:
         return None
     scale = (count / free) ** 0.5
-    return Fit(centers=centers, shared=shared, residuals={
+    return LevelFit(centers=centers, shared=shared, residuals={
         arm: {r: (value - shared[r] - centers[arm]) * scale for r, value in rounds.items()}
         for arm, rounds in levels.items()
     })
 
 
 def _start[Arm: Hashable](logs: Mapping[Arm, Mapping[int, float]]) -> dict[Arm, float]:
-    """Return a first guess of the levels that knows when each arm was measured: by the arm that was always there.
+    """Return a first guess of the levels relative to the arm with the most rounds.
 
-    Arms that were there in a slow hour alone would else agree with one another that it was not.
+    Without that reference, arms that were measured only in a slow hour would make that hour look normal.
     """
     if not logs:
         return {}
@@ -135,27 +135,27 @@ def _start[Arm: Hashable](logs: Mapping[Arm, Mapping[int, float]]) -> dict[Arm, 
 
 
 def _shared[Arm: Hashable](logs: Mapping[Arm, Mapping[int, float]], levels: Mapping[Arm, float]) -> dict[int, float]:
-    """Return what all arms have in common in each pass or round, 0 on the whole."""
+    """Return the common effect of each pass or round, centred at 0."""
     away: dict[int, list[float]] = {}
     for arm, values in logs.items():
         for k, value in values.items():
             away.setdefault(k, []).append(value - levels[arm])
-    found = {k: trimmed_mean(values) for k, values in away.items()}
-    if not found:
+    effects = {k: trimmed_mean(values) for k, values in away.items()}
+    if not effects:
         return {}
-    middle = hodges_lehmann([*found.values()])
-    return {k: value - middle for k, value in found.items()}
+    middle = hodges_lehmann([*effects.values()])
+    return {k: value - middle for k, value in effects.items()}
 
 
 def _connected[Arm: Hashable](levels: Mapping[Arm, Mapping[int, float]]) -> dict[Arm, dict[int, float]]:
-    """Return the numbers of arms with two rounds or more, in rounds with two such arms or more."""
-    found = {arm: dict(rounds) for arm, rounds in levels.items()}
+    """Return the levels of arms with at least two rounds, in rounds with at least two such arms."""
+    connected = {arm: dict(rounds) for arm, rounds in levels.items()}
     while True:
-        arms_of = Counter(r for rounds in found.values() for r in rounds)
+        arms_of = Counter(r for rounds in connected.values() for r in rounds)
         fewer = {
-            arm: {r: value for r, value in rounds.items() if arms_of[r] > 1} for arm, rounds in found.items()
+            arm: {r: value for r, value in rounds.items() if arms_of[r] > 1} for arm, rounds in connected.items()
         }
         fewer = {arm: rounds for arm, rounds in fewer.items() if len(rounds) > 1}
-        if fewer == found:
-            return found
-        found = fewer
+        if fewer == connected:
+            return connected
+        connected = fewer

@@ -1,4 +1,4 @@
-"""A sample's centre and how well it is known.  One number per measuring process goes in."""
+"""The median of a sample and its confidence interval.  A sample has one number per measured process."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ class Summary:
     """A sample's median with its confidence interval."""
 
     center: float             # in the unit of the values
-    lo: float                 # the smallest value when there are too few for the confidence asked
-    hi: float                 # the largest value, likewise
-    confidence: float         # achieved, 0..1; what was asked or more, unless a note says otherwise
+    lo: float                 # the smallest value if there are too few for the requested confidence
+    hi: float                 # the largest value in that case
+    confidence: float         # achieved, 0..1; at least the requested one unless a note says otherwise
     count: int
     notes: tuple[Note, ...] = ()
 
     @property
     def spread(self) -> float:
-        """Return half the interval's width as a share of the centre: the "±1 %" of the tables."""
+        """Return the half-width of the interval as a share of the median: the "±1 %" of the tables."""
         return (self.hi - self.lo) / 2 / self.center if self.center else 0.0
 
 
 def summarize(values: Sequence[float], *, confidence: float = CONFIDENCE) -> Summary:
-    """Return the median and the narrowest interval between two order statistics that holds it.
+    """Return the median and the narrowest confidence interval between two order statistics.
 
-    The interval is free of any assumption on the distribution: the true median lies between the k-th smallest
+    The interval makes no assumption about the distribution: the true median lies between the k-th smallest
     and the k-th largest of n independent values with probability 1 - 2 P(Binomial(n, 1/2) < k).
 
     Args:
@@ -44,7 +44,7 @@ def summarize(values: Sequence[float], *, confidence: float = CONFIDENCE) -> Sum
         confidence: The least probability the interval must have.
 
     Returns:
-        The summary.  With too few values its interval is smallest to largest, and a note says so.
+        The summary.  With too few values its interval is the range of the values, and a note says so.
 
     Raises:
         ValueError: `values` is empty.
@@ -62,14 +62,14 @@ def summarize(values: Sequence[float], *, confidence: float = CONFIDENCE) -> Sum
 
 
 def order_confidence(count: int, rank: int) -> float:
-    """Return how probably the median lies between the `rank`-th smallest and largest of `count` values."""
+    """Return the probability that the median lies between the `rank`-th smallest and largest of `count` values."""
     outside = 2 * sum(comb(count, i) for i in range(rank))
     return max(0.0, 1 - outside / float(2**count))
 
 
 @cache
 def order_rank(count: int, confidence: float) -> int:
-    """Return the highest rank whose interval reaches `confidence`; 1 when none does."""
+    """Return the highest rank whose interval has `confidence`; 1 if none has."""
     rank = 1
     while rank < (count + 1) // 2 and order_confidence(count, rank + 1) >= confidence:
         rank += 1
@@ -77,7 +77,7 @@ def order_rank(count: int, confidence: float) -> int:
 
 
 def needed(confidence: float) -> int:
-    """Return the fewest values whose smallest-to-largest interval reaches `confidence`: 6 for 0.95."""
+    """Return the least number of values whose range is an interval of `confidence`: 6 for 0.95."""
     count = 1
     while order_confidence(count, 1) < confidence:
         count += 1
@@ -85,7 +85,7 @@ def needed(confidence: float) -> int:
 
 
 def few_notes(count: int, confidence: float, unit: str) -> tuple[Note, ...]:
-    """Return the note that `count` `unit` are too few for an interval of `confidence`, if they are."""
+    """Return a note if `count` `unit` are too few for an interval of `confidence`."""
     least = needed(confidence)
     if count >= least:
         return ()

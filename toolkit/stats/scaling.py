@@ -1,12 +1,12 @@
-"""How a cell's time falls with its workers, and what two models say is in the way.
+"""Scaling: fit two models of contention to a cell's times over worker counts.
 
 Both models are linear in their unknowns once written for N x T(N), the time that N workers occupy together:
 
     N T(N) = T(1) (1 + serial (N - 1))                       Amdahl (1967)
     N T(N) = T(1) (1 + sigma (N - 1) + kappa N (N - 1))      Gunther's Universal Scalability Law
 
-`sigma` is contention (waiting for one another), `kappa` is coherence (keeping one another up to date); only
-the second can make more workers slower than fewer.
+`sigma` is contention (workers wait for one another), `kappa` is coherence (they keep one another up to date); only
+coherence can make more workers slower than fewer.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.stats.sample import CONFIDENCE
-from gilscope.toolkit.stats.words import MIN_ROUNDS
+from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-COUNTS_NEEDED = 4  # USL has three unknowns; a fit without a spare point fits anything
+COUNTS_NEEDED = 4  # the USL has three unknowns, and three points always fit
 RESAMPLES = 500
-GOOD_FIT = 0.1     # the error within which the project promises to recover a curve
+GOOD_FIT = 0.1     # largest relative error of a curve that counts as a fit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Estimate:
+class FittedValue:
     """A fitted number with its bootstrap interval over rounds."""
 
     value: float
@@ -39,32 +39,32 @@ class Estimate:
 
     @property
     def certain(self) -> bool:
-        """Return whether every resample gave the same: at the edge of what is allowed, or from too little."""
+        """Return True if all resamples agree: the value is at its bound, or the data are too few."""
         return self.lo == self.hi
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scaling:
-    """What the models make of a cell's times over worker counts."""
+    """The parameters of both models for a cell's times over worker counts."""
 
     counts: tuple[int, ...]
     rounds: int
-    serial: Estimate | None = None   # Amdahl's serial fraction, 0..1
-    sigma: Estimate | None = None    # USL contention, >= 0
-    kappa: Estimate | None = None    # USL coherence, >= 0
+    serial: FittedValue | None = None   # Amdahl's serial fraction, 0..1
+    sigma: FittedValue | None = None    # USL contention, >= 0
+    kappa: FittedValue | None = None    # USL coherence, >= 0
     misfit: float | None = None      # largest relative error of the USL curve at a measured count
     notes: tuple[Note, ...] = ()
 
     @property
     def peak(self) -> float | None:
-        """Return the worker count from which the USL says that more workers are slower, None for never."""
+        """Return the worker count beyond which more workers are slower by the USL; None: there is no such count."""
         if self.sigma is None or self.kappa is None or self.kappa.value <= 0:
             return None
         return float((max(0.0, 1 - self.sigma.value) / self.kappa.value) ** 0.5)
 
 
 def efficiency(speedup: float, workers: int) -> float:
-    """Return the speedup per worker: 1.0 when every worker counts fully."""
+    """Return the speedup per worker: 1.0 for perfect scaling."""
     return speedup / workers
 
 
@@ -73,17 +73,16 @@ def fit_scaling(
 ) -> Scaling:
     """Fit Amdahl's law and the USL to times over worker counts.
 
-    A round's times are divided by their geometric mean first: a slow minute shifts a round, not its shape.
-    Errors are relative, coefficients are not below 0, and the whole fit is repeated for every resample of
-    the rounds.
+    The times of a round are divided by their geometric mean first: a slow minute shifts a round, but keeps its shape.
+    The fit minimises relative errors with non-negative coefficients, and is repeated for every resample of the rounds.
 
     Args:
-        times: Seconds by round, by worker count.  Rounds that miss a count do not enter.
-        confidence: Of the intervals.
-        seed: Of the resampling.
+        times: Seconds by worker count and round.  Only rounds with all worker counts are used.
+        confidence: The confidence of the intervals.
+        seed: The seed of the resampling.
 
     Returns:
-        The fit, or, with fewer than four worker counts or three common rounds, a note that says why not.
+        The fit; with fewer than four worker counts or three common rounds, a note with the reason.
 
     Source: Amdahl (1967), AFIPS 30, 483-485; Gunther (2007), "Guerrilla Capacity Planning", chapters 4-5,
     and Gunther, Puglia & Tomasette (2015), ACM Queue 13(5), for T(1) as a fitted unknown.
@@ -130,7 +129,7 @@ def _shape(seconds: Sequence[float]) -> list[float]:
 
 
 def _fit(counts: Sequence[int], shapes: Sequence[Sequence[float]]) -> tuple[float, float, float, float]:
-    """Return Amdahl's serial fraction (above 1: a slow-down), the USL's sigma, kappa and largest relative error."""
+    """Return Amdahl's serial fraction (above 1: a slow-down), and the USL's sigma, kappa and largest relative error."""
     occupied = [n * median(shape[i] for shape in shapes) for i, n in enumerate(counts)]
     contention = [float(n - 1) for n in counts]
     coherence = [float(n * (n - 1)) for n in counts]
@@ -145,7 +144,7 @@ def _fit(counts: Sequence[int], shapes: Sequence[Sequence[float]]) -> tuple[floa
 def _least_squares(columns: Sequence[Sequence[float]], target: Sequence[float]) -> list[float]:
     """Return non-negative coefficients that minimise the relative errors; the first column is always in.
 
-    With at most two coefficients that may be 0 every choice of them can be tried: exact, without iteration.
+    At most two coefficients may be 0, so every combination of them is tried: exact, without iteration.
     """
     best: tuple[float, list[float]] | None = None
     for keep in range(2 ** (len(columns) - 1)):
@@ -183,7 +182,7 @@ def _solve(matrix: list[list[float]], target: list[float]) -> list[float]:
     return solved
 
 
-def _estimate(value: float, resampled: list[float], confidence: float) -> Estimate:
+def _estimate(value: float, resampled: list[float], confidence: float) -> FittedValue:
     ordered = sorted(resampled)
     cut = int((1 - confidence) / 2 * len(ordered))
-    return Estimate(value=value, lo=ordered[cut], hi=ordered[-cut - 1])
+    return FittedValue(value=value, lo=ordered[cut], hi=ordered[-cut - 1])

@@ -1,21 +1,19 @@
-"""What is read of a run, checked whole before anything is computed of it.
+"""Checks of a stored run, before anything is computed from it.
 
-A damaged value that is believed changes a number without a word.  Every message names file and field.
+A damaged value would change a result silently.  Every message names the file and the field.
 """
 
 from __future__ import annotations
 
 import dataclasses
-import functools
-import math
 import re
-import types
 from collections import Counter
-from enum import StrEnum
-from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.metrics import find_metric
 from gilscope.toolkit.model import ENDINGS, MOST_LOOKS, Cell, Run
+from gilscope.toolkit.records import LARGEST, DamagedError, is_count, is_number, shown
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -23,122 +21,34 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Measurement, Observation
 
-EXPERIMENT = "experiment"   # the option that only an experiment's run has
+EXPERIMENT = "experiment"   # an option that only the run of an experiment has
 REMEDY = "; take the file from a copy or measure again"
-LARGEST = 2**63        # of a whole number: nothing that is counted here comes near it
-MOST_SECONDS, LEAST_SECONDS = 1e10, 1e-12   # since the epoch or of a value; nothing that is timed is outside of it
-MOST_METRIC = 1e18     # of what an experiment counts or times
+MOST_SECONDS, LEAST_SECONDS = 1e10, 1e-12   # limits of measured durations and of times since the epoch
+MOST_METRIC = 1e18     # largest metric of an experiment
 MOST_WORKERS = 100_000
 MOST_ROUNDS = 1_000_000
-_LABEL = re.compile(r"[^\s/\x00-\x1f.-][^/\x00-\x1f]{0,199}")   # of a build: it is a file's name
-_VERSION = re.compile(r"3\.\d{1,3}\.\d{1,3}[\w.+-]{0,40}")   # it is a folder's name, too
-_SHOWN = 60            # characters of a value that is not as it should be
-_WORDS: dict[Any, str] = {str: "text", int: "a whole number", float: "a finite number", bool: "true or false",
-                          types.NoneType: "null"}
-
-
-class DamagedError(ValueError):
-    """A field that does not hold what gilscope writes there; says which and what."""
-
-
-def shown(value: object) -> str:
-    """Return a value as a message shows it: on one line, and not all of a large one."""
-    try:
-        text = ascii(value)
-    except (ValueError, RecursionError):   # a number of more digits than Python writes, a list of too many floors
-        return f"a {type(value).__name__} too large to show"
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}... ({len(text)} characters)"
-
-
-def finite(value: object) -> bool:
-    """Return whether `value` is a number that a float can hold, and no infinity."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return False
-    try:
-        return math.isfinite(value)
-    except OverflowError:
-        return False
+_LABEL = re.compile(r"[^\s/\x00-\x1f.-][^/\x00-\x1f]{0,199}")   # a build's label, which becomes a file's name
+_VERSION = re.compile(r"3\.\d{1,3}\.\d{1,3}[\w.+-]{0,40}")   # a build's version, which becomes a folder's name
 
 
 def _is_time(value: object, least: float = 0.0) -> bool:
-    return finite(value) and least <= value <= MOST_SECONDS   # type: ignore[operator]  # it is a number
-
-
-def typed(cls: type, fields: object, where: str) -> dict[str, Any]:
-    """Return the fields of a dataclass as JSON holds them, all there and each of its type.
-
-    Raises:
-        DamagedError: one is missing, unknown or of another type.
-    """
-    if not isinstance(fields, dict):
-        raise DamagedError(f"{where} is {shown(fields)}, not an object")
-    hints = _hints(cls)
-    if unknown := [name for name in fields if name not in hints]:
-        raise DamagedError(f"{where} has an unknown field {shown(unknown[0])}")
-    for field in dataclasses.fields(cls):
-        optional = field.default is not dataclasses.MISSING or field.default_factory is not dataclasses.MISSING
-        if field.name not in fields:
-            if optional:
-                continue
-            raise DamagedError(f"{where} lacks {field.name}")
-        if not _fits(fields[field.name], hints[field.name]):
-            raise DamagedError(f"{where}.{field.name} is {shown(fields[field.name])}, not {_words(hints[field.name])}")
-    return fields
-
-
-@functools.cache
-def _hints(cls: type) -> dict[str, Any]:
-    return get_type_hints(cls)
-
-
-def _words(hint: Any) -> str:
-    if get_origin(hint) is types.UnionType:
-        return " or ".join(map(_words, get_args(hint)))
-    if _is_choice(hint):
-        return " or ".join(hint)
-    return _WORDS.get(hint) or ("a list" if get_origin(hint) is tuple else "an object")
-
-
-def _fits(value: object, hint: Any) -> bool:
-    origin = get_origin(hint)
-    if origin is types.UnionType:
-        return any(_fits(value, each) for each in get_args(hint))
-    if origin is tuple:
-        return isinstance(value, list | tuple) and _all_fit(value, get_args(hint))
-    if hint is int:
-        return isinstance(value, int) and not isinstance(value, bool) and -LARGEST < value < LARGEST
-    if hint is float:
-        return finite(value)
-    if _is_choice(hint):
-        return value in tuple(hint)
-    as_json = dict if origin is dict or dataclasses.is_dataclass(hint) else hint
-    return isinstance(value, as_json)
-
-
-def _is_choice(hint: Any) -> bool:
-    return isinstance(hint, type) and issubclass(hint, StrEnum)
-
-
-def _all_fit(values: Sequence[Any], hints: tuple[Any, ...]) -> bool:
-    if len(hints) == 2 and hints[1] is Ellipsis:  # noqa: PLR2004 - tuple[X, ...]
-        return all(_fits(each, hints[0]) for each in values)
-    return len(values) == len(hints) and all(map(_fits, values, hints))
+    return is_number(value) and least <= value <= MOST_SECONDS
 
 
 def check_header(run: Run, file: Path) -> None:
-    """Check what run.json says by itself.
+    """Check the header of a run by itself.
 
     Raises:
-        BadFileError: something of it cannot be.
+        BadFileError: A field has an impossible value.
     """
     _raise_first(file, _header_problems(run))
 
 
 def check_values(run: Run, file: Path) -> None:
-    """Check the values of a run against what its header says of it.
+    """Check the values of a run against its header.
 
     Raises:
-        BadFileError: something of it cannot be; `file` is the header's.
+        BadFileError: A value is impossible; `file` is the header's.
     """
     for measurement in run.measurements:
         suite = file.with_name(f"{measurement.cell.build}.json")
@@ -187,20 +97,27 @@ _LEAST = {"rounds": 1, "values": 1, "warmups": 0, "retakes": 0, "min_seconds": 0
 
 
 def _option_problems(options: Mapping[str, Any]) -> Iterable[str]:
-    """Yield what is wrong with what reports read of the options; what --resume needs is checked there."""
+    """Yield the problems of the options that reports read; --resume checks those that it needs."""
     for name, (kind, words) in _OPTIONS.items():
         if name in options and not isinstance(options[name], kind):
             yield f"options.{name} is {shown(options[name])}, not {words}"
             return
     for unit in options.get("units", ()):
-        if not (isinstance(unit, list) and _all_fit(unit, (str, float, int, int)) and min(unit[1:]) > 0):
+        if not _is_unit(unit):
             yield f"options.units has {shown(unit)}, not a workload, seconds, units and tasks"
-    # An experiment has them beside its name.
+    # An experiment stores its settings directly in the options.
     for where, settings in (("options", options), ("options.settings", options.get("settings", {}))):
         for name, least in _LEAST.items():
             number = settings.get(name)
-            if number is not None and not (finite(number) and least <= number <= LARGEST):
+            if number is not None and not (is_number(number) and least <= number <= LARGEST):
                 yield f"{where}.{name} is {shown(number)}, not a number from {least} on"
+
+
+def _is_unit(unit: Any) -> bool:
+    """Return True if `unit` is a calibration for --task-length: a workload's name, seconds, units and tasks."""
+    if not isinstance(unit, list) or len(unit) != 4 or not isinstance(unit[0], str):  # noqa: PLR2004
+        return False
+    return is_number(unit[1]) and is_count(unit[2]) and is_count(unit[3]) and min(unit[1:]) > 0
 
 
 def _label_problems(labels: Sequence[str]) -> Iterable[str]:
@@ -214,10 +131,10 @@ def _label_problems(labels: Sequence[str]) -> Iterable[str]:
 
 
 def _cell_problem(cell: Cell, labels: Collection[str]) -> str:
-    """Return what is wrong with a cell, "" when nothing is."""
+    """Return the problem of a cell, or "" if there is none."""
     if cell.build not in labels:
         return f"{cell.name} is on {shown(cell.build)}, which is none of its builds ({', '.join(labels)})"
-    if not 0 <= cell.workers <= MOST_WORKERS:   # an experiment has cells with none beside
+    if not 0 <= cell.workers <= MOST_WORKERS:   # cells of experiments may have no workers
         return f"{cell.name} has {cell.workers} workers"
     if cell.task_seconds is not None and cell.task_seconds <= 0:
         return f"{cell.name} has tasks of {cell.task_seconds} s"
@@ -250,48 +167,57 @@ def _cell_problems(run: Run, measurement: Measurement) -> Iterable[str]:
             yield f"{cell.name}, round {observation.round}: it has no gilscope_cpu"
 
 
-_COUNTS = (("loops", 1), ("retakes", 0), ("again", 0), ("tasks", 1), ("rss_bytes", 0), ("pss_bytes", 0),
-           ("involuntary_switches", 0))
+_COUNTS = (("loops", 1), ("retakes", 0), ("again", 0), ("tasks", 1), ("involuntary_switches", 0))
 
 
-def observation_problems(seen: Observation) -> Iterable[str]:
-    """Yield what cannot be in what one process measured."""
-    yield from _list_problems(seen)
-    numbers = {name: getattr(seen, name) for name in ("demand", "seconds")} | dataclasses.asdict(seen.evidence)
+def observation_problems(observation: Observation) -> Iterable[str]:
+    """Yield the problems of the values of one measured process."""
+    yield from _list_problems(observation)
+    evidence = dataclasses.asdict(observation.evidence)
+    numbers = {name: getattr(observation, name) for name in ("demand", "seconds")} | evidence
     for name, least in _COUNTS:
-        count = numbers.pop(name) if name in numbers else getattr(seen, name)
-        if count is not None and not (_fits(count, int) and count >= least):
+        count = numbers.pop(name) if name in numbers else getattr(observation, name)
+        if count is not None and not (is_count(count) and count >= least):
             yield f"{name} is {shown(count)}, not a whole number from {least} on"
     for name, number in numbers.items():
         if number is not None and not _is_time(number):
             yield f"{name} is {shown(number)}, not a number from 0 to {MOST_SECONDS:g}"
-    for name, metric in seen.metrics:
-        if not isinstance(metric, str) and not (finite(metric) and abs(metric) <= MOST_METRIC):
+    yield from _metric_problems(observation.metrics)
+    if observation.gil_culprit is not None and not isinstance(observation.gil_culprit, str):
+        yield f"gil_culprit is {shown(observation.gil_culprit)}, not text"
+
+
+def _metric_problems(metrics: Iterable[tuple[str, float | str]]) -> Iterable[str]:
+    for name, metric in metrics:
+        declared = find_metric(name)
+        if declared is not None and declared.whole and not (is_count(metric) and metric >= 0):
+            yield f"{name} is {shown(metric)}, not a whole number from 0 on"
+        elif declared is not None and isinstance(metric, str):
+            yield f"{name} is {shown(metric)}, not a number"
+        elif not isinstance(metric, str) and not (is_number(metric) and abs(metric) <= MOST_METRIC):
             yield f"metric {shown(name)} is {shown(metric)}"
-    if seen.gil_culprit is not None and not isinstance(seen.gil_culprit, str):
-        yield f"gil_culprit is {shown(seen.gil_culprit)}, not text"
 
 
-def _list_problems(seen: Observation) -> Iterable[str]:
-    """Yield what is wrong with that of which there is one for each value."""
-    if not seen.wall:
+def _list_problems(observation: Observation) -> Iterable[str]:
+    """Yield the problems of the lists that have one entry for each value."""
+    if not observation.wall:
         yield "it has no values"
-    if bad := [each for each in seen.wall if not _is_time(each, LEAST_SECONDS)]:
+    if bad := [each for each in observation.wall if not _is_time(each, LEAST_SECONDS)]:
         yield f"a value is {shown(bad[0])}, not a number of seconds above 0 and up to {MOST_SECONDS:g}"
     for name in ("cpu", "passes", "began"):
-        numbers = getattr(seen, name)
-        if len(numbers) not in {0, len(seen.wall)}:
-            yield f"gilscope_{name} has {len(numbers)} numbers for {len(seen.wall)} values"
+        numbers = getattr(observation, name)
+        if len(numbers) not in {0, len(observation.wall)}:
+            yield f"gilscope_{name} has {len(numbers)} numbers for {len(observation.wall)} values"
         if bad := [each for each in numbers if each != 0 and not _is_time(each, LEAST_SECONDS)]:
             yield f"gilscope_{name} has {shown(bad[0])}, not a number from 0 to {MOST_SECONDS:g}"
-    if len(set(seen.passes)) < len(seen.passes):
-        yield f"gilscope_passes is {shown(seen.passes)}, not a pass of its own for each value"
+    if len(set(observation.passes)) < len(observation.passes):
+        yield f"gilscope_passes is {shown(observation.passes)}, not a pass of its own for each value"
 
 
 def _round_problems(run: Run) -> Iterable[str]:
-    """Yield what does not fit between rounds.
+    """Yield the contradictions between rounds.
 
-    Cells may have fewer rounds than others: they failed, their answer was clear, or the first round was cut short.
+    A cell may have fewer rounds than others: it failed, its verdict was clear early, or the first round was cut short.
     """
     rounds = {each.cell: {one.round for one in each.observations} for each in run.measurements}
     failed = {each.cell for each in run.failures}
@@ -304,12 +230,12 @@ def _round_problems(run: Run) -> Iterable[str]:
     if EXPERIMENT not in run.options and run.baseline not in {
             each.runner for each in (*run.cells, *(skip.cell for skip in run.skips))}:
         yield f"baseline is {shown(run.baseline)}, which is none of the models of its cells"
-    # Where rounds go to open cells alone, A/A arms may be there for the noise of others, without their own baseline.
-    twins = {cell for cell in rounds if cell.twin and run.looks}
-    checks = twins | {dataclasses.replace(cell, twin=False) for cell in twins}
+    # If only undecided cells get further rounds, an A/A pair may be measured for their noise, without its own baseline.
+    aa_arms = {cell for cell in rounds if cell.twin and run.looks}
+    aa_pairs = aa_arms | {dataclasses.replace(cell, twin=False) for cell in aa_arms}
     for cell, own in rounds.items():
         base = dataclasses.replace(cell, runner=run.baseline, workers=1, twin=False)
-        if base not in run.cells or base in failed | skipped or cell in checks:
+        if base not in run.cells or base in failed | skipped or cell in aa_pairs:
             continue
         # The first round may have been cut before its baseline; the one after the last may be in progress.
         if lost := sorted(each for each in own - rounds.get(base, set()) if 0 < each < run.rounds_done):
@@ -317,20 +243,20 @@ def _round_problems(run: Run) -> Iterable[str]:
 
 
 def check_suite(document: Mapping[str, Any]) -> None:
-    """Check the shape of a pyperf suite, as pyperf does not; raise where it is another.
+    """Check the structure of a pyperf suite, which pyperf does not.
 
     Raises:
-        DamagedError: something is missing or of another type.
+        DamagedError: A field is missing or of another type.
     """
     for benchmark in _listed(document, "benchmarks", "the suite"):
         for run in _listed(benchmark, "runs", "a benchmark"):
             if not isinstance(run, dict):
                 raise DamagedError(f"a run is {shown(run)}, not an object")
             for value in _listed(run, "values", "a run"):
-                if not (finite(value) and value > 0):
+                if not (is_number(value) and value > 0):
                     raise DamagedError(f"a value is {shown(value)}, not a number of seconds above 0")
             for warmup in run.get("warmups") or ():
-                if not (isinstance(warmup, list) and len(warmup) == 2 and all(map(finite, warmup))):  # noqa: PLR2004
+                if not (isinstance(warmup, list) and len(warmup) == 2 and all(map(is_number, warmup))):  # noqa: PLR2004
                     raise DamagedError(f"a warmup is {shown(warmup)}, not loops and seconds")
             _check_metadata(run)
         _check_metadata(benchmark)
@@ -340,18 +266,18 @@ def check_suite(document: Mapping[str, Any]) -> None:
 def _listed(holder: object, name: str, what: str) -> list[Any]:
     if not isinstance(holder, dict):
         raise DamagedError(f"{what} is {shown(holder)}, not an object")
-    found = holder.get(name)
-    if not isinstance(found, list) or not found:
-        raise DamagedError(f"{name} of {what} is {shown(found)}, not a list of at least one")
-    return found
+    entries = holder.get(name)
+    if not isinstance(entries, list) or not entries:
+        raise DamagedError(f"{name} of {what} is {shown(entries)}, not a list of at least one")
+    return entries
 
 
 def _check_metadata(holder: Mapping[str, Any]) -> None:
-    found = holder.get("metadata", {})
-    if not isinstance(found, dict):
-        raise DamagedError(f"metadata is {shown(found)}, not an object")
-    if not isinstance(found.get("name", ""), str):
-        raise DamagedError(f"metadata name is {shown(found['name'])}, not text")
-    for name, value in found.items():
-        if not isinstance(value, str) and not finite(value):
+    metadata = holder.get("metadata", {})
+    if not isinstance(metadata, dict):
+        raise DamagedError(f"metadata is {shown(metadata)}, not an object")
+    if not isinstance(metadata.get("name", ""), str):
+        raise DamagedError(f"metadata name is {shown(metadata['name'])}, not text")
+    for name, value in metadata.items():
+        if not isinstance(value, str) and not is_number(value):
             raise DamagedError(f"metadata {shown(name)} is {shown(value)}, not text or a finite number")

@@ -1,8 +1,8 @@
-"""`results/LABEL/fleet.json`: which hosts the run of a fleet has, and how each stands.
+"""`results/LABEL/fleet.json`: the hosts of a fleet's run, and the state of each.
 
-Each host has a folder beside it, `results/LABEL/HOST/`, an ordinary run that every command reads by itself: write it
-with `Store.create(HOST, results / LABEL)`, and give its `Run` the label "LABEL/HOST".  A host that was lost before its
-first round may have none.  A host's name is ours ("host-1"); nothing here says where a host is, or who uses it.
+Each host has a folder beside it, `results/LABEL/HOST/`, with an ordinary run that every command can read on its own.
+Its `Run` has the label "LABEL/HOST"; a host that was lost before its first round may have no folder.  Hosts are named
+after dask's workers or numbered ("host-1"); the file contains neither addresses nor users.
 """
 
 from __future__ import annotations
@@ -12,11 +12,12 @@ import json
 from collections import Counter
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Self
 
 from gilscope.toolkit.errors import BadFileError, SaveError
-from gilscope.toolkit.store.checking import REMEDY, DamagedError, shown, typed
-from gilscope.toolkit.store.header import is_held, locked, read_json, replace_file
+from gilscope.toolkit.records import DamagedError, from_plain, shown, to_plain
+from gilscope.toolkit.store.checking import REMEDY
+from gilscope.toolkit.store.header import is_held, lock_folder, read_json, replace_file
 from gilscope.toolkit.store.labels import FLEET, RESULTS, can_be_label, new_folder
 
 if TYPE_CHECKING:
@@ -28,21 +29,21 @@ MOST_HOSTS = 10_000
 
 
 class HostState(StrEnum):
-    """How a host's part of a run stands."""
+    """The state of a host's part of a run."""
 
-    RUNNING = "running"     # it is being measured; read of a fleet that no process holds it is STOPPED
-    FINISHED = "finished"   # it has what was asked: its run.json says whether by rounds, budget or a clear answer
-    STOPPED = "stopped"     # we ended it, or were ended ourselves, before it had all
-    LOST = "lost"           # the host went away and did not come back
+    RUNNING = "running"     # it is measuring; `read_fleet` returns STOPPED instead if no process has locked the fleet
+    FINISHED = "finished"   # it has all requested rounds, used its budget, or has only clear answers: see its run.json
+    STOPPED = "stopped"     # it was ended, or its client was, before it had everything
+    LOST = "lost"           # the host disconnected and did not come back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Host:
     """One machine of a fleet."""
 
-    name: str          # of its folder; a label
+    name: str          # a valid label; the name of its folder
     state: HostState
-    note: str = ""     # why it was lost or stopped, one line; may hold others' text
+    note: str = ""     # the reason why it was lost or stopped, one line; may contain text of other programs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,11 +51,11 @@ class Fleet:
     """The hosts of one run, in the order of its tables."""
 
     hosts: tuple[Host, ...]
-    command: tuple[str, ...] = ()   # what was asked, for the record; without the fleet's address
+    command: tuple[str, ...] = ()   # the requested words of `gilscope run`, without the fleet's address
 
 
 class FleetStore:
-    """The run of a fleet being written.  One process at a time holds it; `close` lets go."""
+    """Writes fleet.json; the folder is locked until `close`."""
 
     def __init__(self, path: Path, lock: IO[str]) -> None:
         """Use `create` or `reopen` instead."""
@@ -63,23 +64,23 @@ class FleetStore:
 
     @classmethod
     def create(cls, label: str, results: Path = RESULTS) -> Self:
-        """Make the folder of a new run of a fleet.
+        """Create the folder of a new run of a fleet.
 
         Raises:
-            LabelTakenError: there is a run of that name.
-            ToolkitError: the folder cannot be written.
+            LabelTakenError: There is a run of that name.
+            ToolkitError: The folder cannot be written.
         """
         return cls(*new_folder(label, results))
 
     @classmethod
     def reopen(cls, path: Path) -> tuple[Self, Fleet]:
-        """Open the run of a fleet to go on with it, and return how its hosts stand.
+        """Open the run of a fleet to continue it, and return its hosts with their states.
 
         Raises:
-            LabelTakenError: another process is writing it.
+            LabelTakenError: Another process is writing it.
             BadFileError: fleet.json is missing or damaged.
         """
-        store = cls(path, locked(path))
+        store = cls(path, lock_folder(path))
         try:
             return store, _read(path / FLEET)
         except BaseException:
@@ -87,45 +88,45 @@ class FleetStore:
             raise
 
     def save(self, fleet: Fleet) -> None:
-        """Write fleet.json in one step; the hosts' values have stores of their own.
+        """Replace fleet.json atomically.
 
         Raises:
-            SaveError: the disk is full or the folder gone, and what was saved before is untouched.
+            SaveError: The disk is full or the folder is gone; the earlier file stays unchanged.
         """
         try:
             replace_file(self.path / FLEET, fleet_text(fleet))
         except OSError as error:
-            raise SaveError(f"cannot save {self.path.resolve()}: {error.strerror}; what was saved before is whole: "
-                            f"make room, then go on with --resume {self.path.name}") from error
+            raise SaveError(f"cannot save {self.path.resolve()}: {error.strerror}; everything saved before is intact: "
+                            f"free disk space, then continue with --resume {self.path.name}") from error
 
     def close(self) -> None:
-        """Let another process write."""
+        """Unlock the folder."""
         self._lock.close()
 
 
 def fleet_text(fleet: Fleet) -> str:
-    """Return what fleet.json holds of `fleet`."""
-    return json.dumps({"format": FORMAT, "version": VERSION} | dataclasses.asdict(fleet), indent=1)
+    """Return the content of fleet.json."""
+    return json.dumps({"format": FORMAT, "version": VERSION} | to_plain(fleet), indent=1)
 
 
 def is_fleet(path: Path) -> bool:
-    """Return whether the folder `path` has the run of a fleet."""
+    """Return True if the folder `path` contains the run of a fleet."""
     return (path / FLEET).is_file()
 
 
 def read_fleet(path: Path) -> Fleet:
-    """Return how the hosts of the fleet's run in the folder `path` stand.
+    """Return the hosts, with their states, of the fleet's run in the folder `path`.
 
-    A host that says "running" while no process holds the run was left behind when its client was killed: it is stopped.
+    A host is still stored as running, though no process has locked the run, if its client was killed: it is stopped.
 
     Raises:
-        BadFileError: fleet.json is missing, damaged or of a later version; names it and what is wrong.
+        BadFileError: fleet.json is missing, damaged or of a later version; the message names the file and the field.
     """
     fleet = _read(path / FLEET)
-    return fleet if is_held(path) else dataclasses.replace(fleet, hosts=tuple(map(_left, fleet.hosts)))
+    return fleet if is_held(path) else dataclasses.replace(fleet, hosts=tuple(map(_stopped, fleet.hosts)))
 
 
-def _left(host: Host) -> Host:
+def _stopped(host: Host) -> Host:
     running = host.state is HostState.RUNNING
     return dataclasses.replace(host, state=HostState.STOPPED) if running else host
 
@@ -138,24 +139,19 @@ def _read(file: Path) -> Fleet:
         raise BadFileError(f"{file} has version {shown(fields.get('version'))}, this gilscope reads {VERSION}; "
                            "read it with the gilscope that wrote it")
     try:
-        return _parse({name: value for name, value in fields.items() if name not in {"format", "version"}})
+        fleet = from_plain(Fleet, {name: value for name, value in fields.items() if name not in {"format", "version"}})
+        _check(fleet)
     except DamagedError as error:
         raise BadFileError(f"{file} is damaged or was edited: {error}{REMEDY}") from error
+    return fleet
 
 
-def _parse(fields: dict[str, Any]) -> Fleet:
-    fields = typed(Fleet, fields, "the fleet")
-    hosts = tuple(map(_host, fields["hosts"]))
-    if not 0 < len(hosts) <= MOST_HOSTS:
-        raise DamagedError(f"hosts has {len(hosts)} entries")
-    name, count = Counter(host.name for host in hosts).most_common(1)[0]
+def _check(fleet: Fleet) -> None:
+    if not 0 < len(fleet.hosts) <= MOST_HOSTS:
+        raise DamagedError(f"hosts has {len(fleet.hosts)} entries")
+    names = [host.name for host in fleet.hosts]
+    name, count = Counter(names).most_common(1)[0]
     if count > 1:
         raise DamagedError(f"hosts has {shown(name)} {count} times")
-    return Fleet(hosts=hosts, command=tuple(fields.get("command", ())))
-
-
-def _host(fields: Any) -> Host:
-    fields = typed(Host, fields, "an entry of hosts")
-    if not can_be_label(fields["name"]):
-        raise DamagedError(f"hosts has the name {shown(fields['name'])}, which cannot be a folder's")
-    return Host(**fields | {"state": HostState(fields["state"])})
+    if bad := [name for name in names if not can_be_label(name)]:
+        raise DamagedError(f"hosts has the name {shown(bad[0])}, which cannot be a folder's")

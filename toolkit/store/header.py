@@ -1,21 +1,23 @@
-"""`run.json`: everything of a run but its values, and whether a process is still writing it."""
+"""`run.json`: everything of a run except its values; and the lock of the process that writes it."""
 
 from __future__ import annotations
 
 import dataclasses
 import datetime
-import fcntl
-import functools
 import os
 from typing import IO, TYPE_CHECKING, Any
 
 from gilscope.toolkit.bounded_reading import SETTINGS, parse_json, read_text
 from gilscope.toolkit.errors import BadFileError, LabelTakenError, ToolkitError, cannot_write
-from gilscope.toolkit.model import Build, Cell, Failure, Machine, Note, Phase, Run, Skip
-from gilscope.toolkit.store.checking import REMEDY, DamagedError, check_header, typed
+from gilscope.toolkit.file_locks import try_lock
+from gilscope.toolkit.model import Run
+from gilscope.toolkit.records import from_plain, to_plain
+from gilscope.toolkit.store.checking import REMEDY, check_header
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from gilscope.toolkit.model import Build
 
 HEADER = "run.json"
 FORMAT = "gilscope run"
@@ -26,7 +28,7 @@ VERSION = 1
 def read_header(path: Path) -> Run:
     """Return the run in the folder `path` without its values.
 
-    A run that is being measured says "running"; one that says so and that no process holds was killed.
+    A run that is stored as running, but that no process has locked, was killed.
 
     Raises:
         BadFileError: run.json is missing, damaged or of a later version, or a build's values are gone.
@@ -48,52 +50,48 @@ def read_header(path: Path) -> Run:
 
 
 def _measured(run: Run, build: Build) -> bool:
-    """Return whether there must be values of `build`: it has cells which neither failed nor were skipped."""
+    """Return True if `build` must have values: some of its cells neither failed nor were skipped."""
     ended = {failure.cell for failure in run.failures} | {skip.cell for skip in run.skips}
     return run.rounds_done > 0 and any(cell.build == build.label and cell not in ended for cell in run.cells)
 
 
 def suite_path(path: Path, build: str) -> Path:
-    """Return where the run in `path` keeps the values of `build`."""
+    """Return the path of the values of `build` in the run in `path`."""
     return path / f"{build}.json"
 
 
-def locked(path: Path) -> IO[str]:
-    """Return the lock of the run in `path`, which is held until it is closed or the process ends, however it ends.
+def lock_folder(path: Path) -> IO[str]:
+    """Lock the run in `path`, and return the lock, which lasts until it is closed or the process ends.
 
     Raises:
-        LabelTakenError: another process holds it.
-        ToolkitError: it cannot be had here.
+        LabelTakenError: Another process has locked it.
+        ToolkitError: The file cannot be written or locked.
     """
     try:
-        lock = (path / LOCK).open("w")
+        file = (path / LOCK).open("w")
     except OSError as error:
         raise cannot_write(f"to {path.resolve()}", error) from error
     try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        lock.close()
-        raise LabelTakenError(f"another gilscope is writing {path}: wait for it, or choose another --label") from None
+        if try_lock(file):
+            return file
     except OSError as error:
-        lock.close()
+        file.close()
         raise ToolkitError(f"cannot lock {path.resolve()}: {error.strerror}") from error
-    return lock
+    file.close()
+    raise LabelTakenError(f"another gilscope is writing {path}: wait for it, or choose another --label")
 
 
 def is_held(path: Path) -> bool:
-    """Return whether some process is writing the run in `path`."""
+    """Return True if a process is writing the run in `path`."""
     try:
-        with (path / LOCK).open() as lock:
-            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        with (path / LOCK).open() as file:
+            return not try_lock(file, shared=True)
     except OSError:
-        return False   # a copy without its lock, or no locks here: nobody writes that could tell
-    return False
+        return False   # a copy without a lock file, or a file system without locks: a writer cannot be detected
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write `text` to `path` in one step."""
+    """Replace the file `path` by one with `text`, atomically."""
     part = path.with_name(f".{path.name}.part")
     try:
         with part.open("w") as file:
@@ -109,77 +107,39 @@ def read_json(path: Path, most: int = SETTINGS) -> dict[str, Any]:
     """Return the JSON object in the file `path`.
 
     Raises:
-        BadFileError: it is missing, no regular file, cannot be read, is larger than `most` bytes, cut off or no object.
+        BadFileError: It is missing, no regular file, unreadable, larger than `most` bytes, cut off or no JSON object.
     """
     try:
-        found = parse_json(read_text(path, most))
+        fields = parse_json(read_text(path, most))
     except FileNotFoundError:
         raise BadFileError(f"{path} is missing") from None
     except OSError as error:
         raise BadFileError(f"{path} cannot be read: {error.strerror}") from error
     except ValueError as error:
         raise BadFileError(f"{path} is cut off or not JSON: {error}{REMEDY}") from error
-    if not isinstance(found, dict):
-        raise BadFileError(f"{path} holds a {type(found).__name__}, not a run{REMEDY}")
-    return found
-
-
-def _cell(fields: Any, where: str) -> Cell:
-    fields = typed(Cell, fields, where)
-    parameters = tuple((name, value) for name, value in fields.get("parameters", ()))
-    return Cell(**{**fields, "phase": Phase(fields.get("phase", Phase.STEADY)), "parameters": parameters})
+    if not isinstance(fields, dict):
+        raise BadFileError(f"{path} holds a {type(fields).__name__}, not a run{REMEDY}")
+    return fields
 
 
 def header(run: Run) -> dict[str, Any]:
-    """Return what run.json holds of `run`: everything but the values, which are in the suites."""
-    fields = {field.name: getattr(run, field.name) for field in dataclasses.fields(run) if field.name != "measurements"}
-    return {"format": FORMAT, "version": VERSION} | {name: _plain(value) for name, value in fields.items()}
-
-
-def _plain(value: Any) -> Any:
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return dataclasses.asdict(value)
-    return [_plain(each) for each in value] if isinstance(value, tuple) else value
+    """Return the content of run.json: everything of `run` except the values, which are in the suites."""
+    fields = to_plain(dataclasses.replace(run, measurements=()))
+    del fields["measurements"]
+    return {"format": FORMAT, "version": VERSION} | fields
 
 
 def parse_header(header: dict[str, Any], path: Path) -> Run:
-    """Return the run without its values that `header` tells of; messages name it `path`.
+    """Return the run, without its values, that `header` describes; messages name the file `path`.
 
     Raises:
-        BadFileError: it says what cannot be.
+        BadFileError: A field is damaged or was edited.
     """
     fields = {name: value for name, value in header.items() if name not in {"format", "version"}}
     try:
-        typed(Run, {**fields, "measurements": []}, "the run")
-        datetime.datetime.fromisoformat(fields["started"])
-        run = Run(**{name: _parse(name, value) for name, value in fields.items()}, measurements=())
-    except (DamagedError, ValueError) as error:
+        run = from_plain(Run, fields | {"measurements": []})
+        datetime.datetime.fromisoformat(run.started)
+    except ValueError as error:
         raise BadFileError(f"{path} lacks what a gilscope run has, or was edited: {error}{REMEDY}") from error
     check_header(run, path)
     return run
-
-
-def _parse(name: str, value: Any) -> Any:
-    if name == "machine":
-        return Machine(**typed(Machine, value, name))
-    if not isinstance(value, list):
-        return value
-    each = functools.partial(_ENTRIES[name], where=f"an entry of {name}")
-    return tuple(map(each, value))
-
-
-def _failure(fields: Any, where: str) -> Failure:
-    fields = typed(Failure, fields, where)
-    return Failure(**fields | {"cell": _cell(fields["cell"], f"{where}.cell")})
-
-
-def _skip(fields: Any, where: str) -> Skip:
-    fields = typed(Skip, fields, where)
-    return Skip(**fields | {"cell": _cell(fields["cell"], f"{where}.cell")})
-
-
-_ENTRIES = {
-    "builds": lambda fields, where: Build(**typed(Build, fields, where)),
-    "notes": lambda fields, where: Note(**typed(Note, fields, where)),
-    "cells": _cell, "answered": _cell, "skips": _skip, "failures": _failure,
-}

@@ -1,8 +1,8 @@
 """`results/<label>/`: one pyperf suite per build, and `run.json` beside them.
 
-Every measured process is one pyperf run, so that pyperf's own commands read the files; what pyperf has no place for
-stands in the run's metadata under names that begin with `gilscope_`.  Nothing derived is kept.  Files are replaced in
-one step: a reader, or a crash, sees the old one or the new one.
+Every measured process is one pyperf run, so that pyperf's own commands can read the files; fields that pyperf lacks are
+stored in the run's metadata under names that begin with `gilscope_`.  No derived number is stored.  Files are replaced
+atomically: a reader, also after a crash, sees either the old or the new one.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from typing import IO, TYPE_CHECKING, Any
 
 import pyperf
 
+from gilscope.toolkit import metrics
 from gilscope.toolkit.bounded_reading import RESULTS, parse_json, read_text
 from gilscope.toolkit.errors import BadFileError, SaveError, ToolkitError
 from gilscope.toolkit.model import Build, Cell, Evidence, Measurement, Observation, Run
-from gilscope.toolkit.store.checking import REMEDY, DamagedError, check_suite, check_values, observation_problems, shown
-from gilscope.toolkit.store.header import HEADER, header, locked, read_header, replace_file, suite_path
+from gilscope.toolkit.records import DamagedError, shown
+from gilscope.toolkit.store.checking import REMEDY, check_suite, check_values, observation_problems
+from gilscope.toolkit.store.header import HEADER, header, lock_folder, read_header, replace_file, suite_path
 from gilscope.toolkit.store.labels import RESULTS as RESULTS_FOLDER
-from gilscope.toolkit.store.labels import label_of, label_path, new_folder, taken
-from gilscope.toolkit.store.transfer_rounds import WAITING
+from gilscope.toolkit.store.labels import label_of, label_path, label_taken, new_folder
+from gilscope.toolkit.store.transfer_rounds import PENDING
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -31,12 +33,12 @@ if TYPE_CHECKING:
 
 _PREFIX = "gilscope_"
 _METRIC = "gilscope_metric_"
-# pyperf does not check what it loads: anything can come out of a file that is not its own.
+# pyperf does not check the files that it loads, so a file of another program may raise any of these.
 _NO_SUITE = (ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError, RuntimeError)
 
 
 class Store:
-    """A run being written.  One process at a time holds it; `close` lets go."""
+    """Writes one run; its folder is locked until `close`."""
 
     def __init__(self, path: Path, lock: IO[str]) -> None:
         """Use `create` or `reopen` instead."""
@@ -47,62 +49,62 @@ class Store:
 
     @staticmethod
     def refuse_taken(label: str, results: Path = RESULTS_FOLDER) -> None:
-        """Refuse a label that a run has already, before anything is prepared for it.
+        """Refuse a label that is taken, before a new run is prepared.
 
         Raises:
-            LabelTakenError: there is a run of that name.
+            LabelTakenError: There is a run of that name.
         """
         path = label_path(label, results)
         if path.exists():
-            raise taken(path)
+            raise label_taken(path)
 
     @classmethod
     def create(cls, label: str, results: Path = RESULTS_FOLDER) -> Store:
-        """Make the folder of a new run.
+        """Create the folder of a new run.
 
         Raises:
-            LabelTakenError: there is a run of that name.
-            ToolkitError: the folder cannot be written.
+            LabelTakenError: There is a run of that name.
+            ToolkitError: The folder cannot be written.
         """
         return cls(*new_folder(label, results))
 
     @classmethod
     def reopen(cls, path: Path) -> tuple[Store, Run]:
-        """Open an unfinished run to go on with it, and return what it holds of complete rounds.
+        """Open an unfinished run to continue it, and return it with its complete rounds only.
 
         Raises:
-            LabelTakenError: another process is writing it.
-            BadFileError: a file of it is damaged.
+            LabelTakenError: Another process is writing it.
+            BadFileError: One of its files is damaged.
         """
-        store = cls(path, locked(path))
+        store = cls(path, lock_folder(path))
         try:
             run = load_run(path)
             for build in run.builds:
-                store._take_back(path, build, run.rounds_done)
+                store._load_rounds(path, build, run.rounds_done)
         except BaseException:
             store.close()
             raise
         failures = tuple(failure for failure in run.failures if failure.round < run.rounds_done)
         return store, dataclasses.replace(run, measurements=store.measurements(), failures=failures)
 
-    def _take_back(self, path: Path, build: Build, rounds: int) -> None:
+    def _load_rounds(self, path: Path, build: Build, rounds: int) -> None:
         for cell, pyperf_run, observation in _read_suite(path, build):
-            # A round cut short was measured in two different minutes: it is made again as a whole.
+            # An interrupted round is repeated as a whole: continued later, it would mix two states of the machine.
             if observation.round < rounds:
-                self._keep(cell, pyperf_run, observation)
+                self._insert(cell, pyperf_run, observation)
 
     def add(self, cell: Cell, values: Path, details: Mapping[str, Any]) -> Observation:
-        """Take over the pyperf file `values` of one measured process; replaces the same round's earlier one.
+        """Add the pyperf file `values` of one measured process; it replaces an earlier one of the same round.
 
         Args:
-            cell: What was measured.
-            values: The file pyperf's worker wrote: one benchmark with one run.
-            details: The fields of `Observation` that pyperf does not keep, and `metadata` for the record.
+            cell: The measured cell.
+            values: The file that pyperf's worker wrote: one benchmark with one run.
+            details: The fields of `Observation` that pyperf does not store, and additional `metadata`.
 
         Raises:
-            BadFileError: the file cannot be read: what was measured may have replaced what writes it, or something has
-                cleared it away; or it says what cannot be.
-            ToolkitError: the earlier rounds were measured elsewhere, so the run cannot go on here.
+            BadFileError: The file was deleted, cannot be read, or has an impossible value; the measured code may have
+                overwritten it, or replaced the code that writes it.
+            ToolkitError: The earlier rounds were measured on another machine or interpreter.
         """
         try:
             (run,) = pyperf.Benchmark.load(str(values)).get_runs()
@@ -110,62 +112,62 @@ class Store:
         except OSError as error:
             raise BadFileError(f"its values cannot be read: {error.strerror}") from error
         except _NO_SUITE as error:
-            raise BadFileError(f"its values cannot be read ({type(error).__name__}): what it ran may have "
-                               "written over them, or replaced what writes them") from error
+            raise BadFileError(f"its values cannot be read ({type(error).__name__}): the measured code may have "
+                               "overwritten them, or replaced the code that writes them") from error
         for problem in observation_problems(observation):
-            raise BadFileError(f"what it measured cannot be: {problem}")
+            raise BadFileError(f"a measured value is impossible: {problem}")
         metadata = dict(run.get_metadata())
         metadata |= dict(details.get("metadata", {})) | _to_metadata(observation)
-        kept = pyperf.Run(run.values, warmups=run.warmups, metadata=metadata, collect_metadata=False)
-        self._refuse_elsewhere(cell, kept)
-        self._keep(cell, kept, observation)
+        complete = pyperf.Run(run.values, warmups=run.warmups, metadata=metadata, collect_metadata=False)
+        self._refuse_elsewhere(cell, complete)
+        self._insert(cell, complete, observation)
         return observation
 
     def _refuse_elsewhere(self, cell: Cell, run: pyperf.Run) -> None:
-        """Refuse a process of another machine, system or interpreter than the cell's others: pyperf keeps none such."""
+        """Refuse a process of another machine, system or interpreter: pyperf stores no such mix in one benchmark."""
         others = self._runs.get(cell)
         if others:
             try:
                 pyperf.Benchmark([next(iter(others.values())), run])
             except ValueError as error:
-                raise ToolkitError(f"{self.path.name} cannot go on here, its rounds were measured on another machine, "
-                                   f"system or interpreter ({error}): begin a new run") from error
+                raise ToolkitError(f"{self.path.name} cannot be continued here, because its rounds were measured on "
+                                   f"another machine, system or interpreter ({error}): start a new run") from error
 
     def keep_files(self, cell: Cell, files: Mapping[str, str]) -> None:
-        """Take over what a measured process left beside its values, by name; replaces what an earlier one left.
+        """Store the files, by name, that a measured process wrote beside its values; they replace earlier ones.
 
         Raises:
-            SaveError: the disk is full or the folder gone.
+            SaveError: The disk is full or the folder is gone.
         """
         for name, path in files.items():
-            kept = file_path(self.path, cell, name)
+            target = file_path(self.path, cell, name)
             try:
-                kept.parent.mkdir(exist_ok=True)
-                shutil.move(path, kept)
+                target.parent.mkdir(exist_ok=True)
+                shutil.move(path, target)
             except OSError as error:
-                raise SaveError(f"cannot keep {kept}: {error.strerror}") from error
+                raise SaveError(f"cannot save {target}: {error.strerror}") from error
 
-    def _keep(self, cell: Cell, run: pyperf.Run, observation: Observation) -> None:
+    def _insert(self, cell: Cell, run: pyperf.Run, observation: Observation) -> None:
         self._runs.setdefault(cell, {})[observation.round] = run
         self._observations.setdefault(cell, {})[observation.round] = observation
 
     def observations(self, cell: Cell) -> Sequence[Observation]:
-        """Return what is kept of `cell` so far, in order of round."""
+        """Return the observations of `cell` so far, in order of round."""
         rounds = self._observations.get(cell, {})
         return [rounds[key] for key in sorted(rounds)]
 
     def measurements(self) -> tuple[Measurement, ...]:
-        """Return everything kept so far."""
+        """Return the measurements of all cells so far."""
         return tuple(
             Measurement(cell=cell, observations=tuple(rounds[key] for key in sorted(rounds)))
             for cell, rounds in self._observations.items()
         )
 
     def save(self, run: Run) -> None:
-        """Write the suites, then run.json; `run.measurements` is not looked at.
+        """Write the suites, then run.json; `run.measurements` is ignored.
 
         Raises:
-            SaveError: the disk is full, and what was saved before is untouched; or the folder is gone for good.
+            SaveError: The disk is full, and the earlier files stay unchanged; or the folder is gone for good.
         """
         try:
             if not self.path.is_dir():
@@ -175,18 +177,18 @@ class Store:
             replace_file(self.path / HEADER, json.dumps(header(run), indent=1))
         except OSError as error:
             if not self.path.is_dir():
-                raise SaveError(f"cannot save {self.path}: somebody has removed it, and it cannot be made again "
-                                f"({error.strerror}); nothing of this run is kept") from error
+                raise SaveError(f"cannot save {self.path}: the folder was deleted and cannot be created again "
+                                f"({error.strerror}); this run is lost") from error
             raise SaveError(
-                f"cannot save {self.path.resolve()}: {error.strerror}; what was saved before is whole: make room, then "
-                f"go on with --resume {self.path.name}"
+                f"cannot save {self.path.resolve()}: {error.strerror}; everything saved before is intact: free disk "
+                f"space, then continue with --resume {self.path.name}"
             ) from error
 
     def _make_again(self) -> None:
-        """Make the folder that somebody has removed: all values are still here."""
+        """Create the folder again after somebody deleted it: all values are still in memory."""
         self.path.mkdir(parents=True)
         self._lock.close()
-        self._lock = locked(self.path)
+        self._lock = lock_folder(self.path)
 
     def _save_suite(self, build: str) -> None:
         benchmarks = [
@@ -207,12 +209,12 @@ class Store:
             part.unlink(missing_ok=True)
 
     def close(self) -> None:
-        """Let another process write."""
+        """Unlock the folder."""
         self._lock.close()
 
 
 def file_path(path: Path, cell: Cell, name: str) -> Path:
-    """Return where the run in `path` keeps the file `name` that a measured process of `cell` left."""
+    """Return the path of the file `name` that a measured process of `cell` left in the run in `path`."""
     readable = re.sub(r"[^A-Za-z0-9._+=-]", "_", f"{cell.build}-{cell.name}")
     return path / "files" / f"{readable}-{name}"
 
@@ -221,15 +223,15 @@ def load_run(path: Path) -> Run:
     """Return the run in the folder `path`.
 
     Raises:
-        BadFileError: a file is missing, cut off, of another kind or of a later version; names it and what is wrong.
+        BadFileError: A file is missing, damaged, of another format or of a later version; the message names it.
     """
-    waiting = (path / WAITING).exists()
+    merging = (path / PENDING).exists()
     run = read_header(path)
     observations: dict[Cell, list[Observation]] = {}
     for build in run.builds:
         for cell, _pyperf_run, observation in _read_suite(path, build):
-            # Blocks are put into the suites before the header says so: who puts them may be at it, or was killed.
-            if not waiting or observation.round < run.rounds_done:
+            # A merge replaces the suites before the header; it may be in progress, or may have been killed.
+            if not merging or observation.round < run.rounds_done:
                 observations.setdefault(cell, []).append(observation)
     measurements = tuple(
         Measurement(cell=cell, observations=tuple(sorted(each, key=lambda one: one.round)))
@@ -267,15 +269,15 @@ def _load_suite(file: Path) -> pyperf.BenchmarkSuite:
         check_suite(document)
         return pyperf.BenchmarkSuite.loads(text)
     except FileNotFoundError:
-        raise BadFileError(f"{file} leads to a file that is missing") from None
+        raise BadFileError(f"{file} is a link to a missing file") from None
     except OSError as error:
         raise BadFileError(f"{file} cannot be read: {error.strerror}") from error
     except _NO_SUITE as error:
-        said = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        raise BadFileError(f"{file} is cut off or not a pyperf suite: {said}{REMEDY}") from error
+        problem = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
+        raise BadFileError(f"{file} is cut off or not a pyperf suite: {problem}{REMEDY}") from error
 
 
-_OPTIONAL = ("rss_bytes", "pss_bytes", "gil_start", "gil_end", "gil_culprit", "demand", "tasks", "seconds")
+_OPTIONAL = ("gil_start", "gil_end", "gil_culprit", "demand", "tasks", "seconds")
 _LISTS: dict[str, type[float | int]] = {"cpu": float, "passes": int, "began": float}   # one for each value
 _EVIDENCE = tuple(field.name for field in dataclasses.fields(Evidence))
 
@@ -290,7 +292,7 @@ def _observation(values: tuple[float, ...], details: Mapping[str, Any]) -> Obser
         evidence=Evidence(**{name: evidence.get(name) for name in _EVIDENCE}),
         starved=details["starved"],
         retakes=details.get("retakes", 0),
-        metrics=tuple(dict(details.get("metrics", {})).items()),
+        metrics=tuple(sorted(dict(details.get("metrics", {})).items())),
         passes=tuple(details.get("passes", ())),
         began=tuple(details.get("began", ())),
         again=details.get("again", 0),
@@ -308,13 +310,17 @@ def _to_metadata(observation: Observation) -> dict[str, str | int | float]:
         **{name: getattr(observation.evidence, name) for name in _EVIDENCE},
         **{name: getattr(observation, name) for name in _OPTIONAL},
     }
-    # pyperf takes str, int and float; what is not known is left out.
+    # pyperf accepts str, int and float only; unknown fields are left out.
     known = {
         _PREFIX + name: ("yes" if value else "no") if isinstance(value, bool) else value
         for name, value in fields.items()
         if value is not None
     }
-    return known | {_METRIC + name: value for name, value in observation.metrics}
+    return known | {_metric_key(name): value for name, value in observation.metrics}
+
+
+def _metric_key(name: str) -> str:
+    return (_PREFIX if metrics.find_metric(name) else _METRIC) + name
 
 
 def _from_metadata(run: pyperf.Run) -> Observation:
@@ -322,29 +328,31 @@ def _from_metadata(run: pyperf.Run) -> Observation:
     fields = {name.removeprefix(_PREFIX): value for name, value in metadata.items() if name.startswith(_PREFIX)}
     details: dict[str, Any] = {name: fields.get(name) for name in _OPTIONAL}
     for name in ("gil_start", "gil_end"):
-        details[name] = None if details[name] is None else _said(fields, name)
+        details[name] = None if details[name] is None else _yes_or_no(fields, name)
     details |= {
         "round": _whole(fields["round"], "round"),
         "retakes": _whole(fields["retakes"], "retakes"),
-        "starved": _said(fields, "starved"),
+        "starved": _yes_or_no(fields, "starved"),
         **{name: [kind(each) for each in str(fields.get(name, "")).split()] for name, kind in _LISTS.items()},
         "again": _whole(fields.get("again", 0), "again"),
         "evidence": {name: fields.get(name) for name in _EVIDENCE},
         "loops": run.get_total_loops(),
         "metrics": {
             name.removeprefix(_METRIC): value for name, value in metadata.items() if name.startswith(_METRIC)
+        } | {
+            each.name: fields[each.name] for each in metrics.CELL_METRICS if each.name in fields
         },
     }
     return _observation(run.values, details)
 
 
-def _said(fields: Mapping[str, Any], name: str) -> bool:
+def _yes_or_no(fields: Mapping[str, Any], name: str) -> bool:
     if fields[name] not in {"yes", "no"}:
         raise ValueError(f"{_PREFIX}{name} is {shown(fields[name])}, not yes or no")
     return bool(fields[name] == "yes")
 
 
 def _whole(value: object, name: str) -> int:
-    if not isinstance(value, int):   # 1.5 is no round, and must not become one
-        raise ValueError(f"{_PREFIX}{name} is {shown(value)}, not a whole number")  # noqa: TRY004 - it is the file's
+    if not isinstance(value, int):   # int() would turn 1.5 into 1
+        raise ValueError(f"{_PREFIX}{name} is {shown(value)}, not a whole number")  # noqa: TRY004 - an error of the file
     return value

@@ -9,25 +9,25 @@ from pathlib import Path
 from typing import IO
 
 from gilscope.toolkit.errors import LabelTakenError, ToolkitError, cannot_write
-from gilscope.toolkit.store.header import HEADER, locked
+from gilscope.toolkit.store.header import HEADER, lock_folder
 
 RESULTS = Path("results")
-FLEET = "fleet.json"   # of a run on several hosts; each has a folder with a run.json of its own
+FLEET = "fleet.json"   # in the folder of a run on several hosts, beside a folder for each host's run
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 
 
 def default_label() -> str:
-    """Return a label that no other run has: date, time, process."""
+    """Return a label that no other run has: date, time and process id."""
     return datetime.datetime.now().astimezone().strftime("%Y%m%d-%H%M%S") + f"-{os.getpid()}"
 
 
 def can_be_label(text: str) -> bool:
-    """Return whether `text` can be a label, which is a folder's name."""
+    """Return True if `text` can be a label, which is a folder's name."""
     return _LABEL.fullmatch(text) is not None
 
 
 def label_path(label: str, results: Path = RESULTS) -> Path:
-    """Return where `label` lives.
+    """Return the folder of `label`.
 
     Raises:
         ToolkitError: `label` cannot be a folder's name.
@@ -40,34 +40,35 @@ def label_path(label: str, results: Path = RESULTS) -> Path:
 
 
 def new_folder(label: str, results: Path = RESULTS) -> tuple[Path, IO[str]]:
-    """Make the folder of a new run, and return it with its lock.
+    """Create the folder of a new run, and return it with its lock.
 
     Raises:
-        LabelTakenError: there is a run of that name.
-        ToolkitError: the folder cannot be written.
+        LabelTakenError: There is a run of that name.
+        ToolkitError: The folder cannot be written.
     """
     path = label_path(label, results)
     if path.exists():
-        raise taken(path)
+        raise label_taken(path)
     try:
         path.mkdir(parents=True)
     except FileExistsError as error:
         if path.exists():
-            raise taken(path) from None
+            raise label_taken(path) from None
         raise ToolkitError(f"cannot write results to {path.resolve()}: {results} is a file") from error
     except OSError as error:
         raise cannot_write(
             f"results to {path.resolve()}", error, "; run gilscope in a folder you may write to") from error
-    return path, locked(path)
+    return path, lock_folder(path)
 
 
-def taken(path: Path) -> LabelTakenError:
-    """Return the error that says that there is a run in the folder `path` already."""
-    return LabelTakenError(f"{path} exists already: choose another --label, or go on with it by --resume {path.name}")
+def label_taken(path: Path) -> LabelTakenError:
+    """Return the error for a new run whose folder `path` exists already."""
+    return LabelTakenError(f"{path} exists already: choose another --label, or continue that run with --resume "
+                           f"{path.name}")
 
 
 def label_of(label: str, path: Path, results: Path = RESULTS) -> str:
-    """Return by what the run in the folder `path` is found: `label`, which is in run.json, unless it is a copy."""
+    """Return the label or path under which the run in `path` is found: the stored `label`, unless it is a copy."""
     place = path.absolute()
     if place.as_posix().endswith(f"/{label}"):
         return label
@@ -75,7 +76,7 @@ def label_of(label: str, path: Path, results: Path = RESULTS) -> str:
 
 
 def find_fleet(label: str, results: Path = RESULTS) -> Path | None:
-    """Return the folder of the run of a fleet that a label or a path stands for; None: it stands for something else."""
+    """Return the folder of the fleet's run with a label or at a path; None if there is no such run."""
     for path in (results / label, Path(label)):
         if (path / HEADER).is_file():
             return None
@@ -85,8 +86,8 @@ def find_fleet(label: str, results: Path = RESULTS) -> Path | None:
 
 
 def labels(results: Path = RESULTS) -> list[str]:
-    """Return the labels under `results`, the oldest first; of experiments "LABEL/EXPERIMENT"."""
+    """Return the labels under `results`, the oldest first; "LABEL/EXPERIMENT" for experiments."""
     headers = [*results.glob(f"*/{HEADER}"), *results.glob(f"*/*/{HEADER}")]
-    headers = [path for path in headers if path.is_file()]   # a link that leads nowhere, or back to itself, is none
+    headers = [path for path in headers if path.is_file()]   # a dangling or circular link is not
     headers.sort(key=lambda path: path.stat().st_mtime)
     return [path.parent.relative_to(results).as_posix() for path in headers]

@@ -1,8 +1,8 @@
-"""Rounds of a run on their way from one folder to another: cut out there, kept here as they come, put into its files.
+"""Transfer of a run's rounds between folders: `cut_block` exports new rounds, `RoundReceiver` stores and merges them.
 
-What travels is a block: the header of the run and the complete rounds from some number on, as JSON of pyperf suites.
-Here each block is a file of its own until it is put into the suites, whose size grows with every round: that is done
-at once while it is quick, and seldom where it would take the time of who waits for the next block.
+A block holds the header of the run and its complete rounds from a given number on, as JSON of pyperf suites.  A
+received block is a file of its own until it is merged into the suites.  A merge rewrites whole suites, which grow with
+every round, so `SavePace` limits the share of time that merging may take.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ from typing import TYPE_CHECKING, Any, Self
 
 from gilscope.toolkit.bounded_reading import MIB, RESULTS, parse_json, read_bytes, read_text
 from gilscope.toolkit.errors import BadFileError, LabelTakenError, SaveError, ToolkitError
-from gilscope.toolkit.store.checking import REMEDY, DamagedError, check_suite, shown
+from gilscope.toolkit.records import DamagedError, shown
+from gilscope.toolkit.store.checking import REMEDY, check_suite
 from gilscope.toolkit.store.header import (
     HEADER,
-    locked,
+    lock_folder,
     parse_header,
     read_header,
     read_json,
@@ -34,22 +35,22 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Run
 
-WAITING = ".blocks"        # the folder of the blocks that are not in the suites yet
-_PART = ".part"            # in it, a block that is being written
-MOST = 1024 * MIB          # of a block's JSON: more than a suite may have, and an end
-SHARE = 0.05               # of the time may go to putting blocks into suites
-_LEVEL = 1                 # of compression: JSON of numbers shrinks to a quarter, and nobody waits long
+PENDING = ".blocks"        # folder of the blocks that are not merged into the suites yet
+_PART = ".part"            # name, in that folder, of a block that is being written
+MOST = 1024 * MIB          # largest JSON of a block: more than a suite may have, but bounded
+SHARE = 0.05               # largest share of the time that merging may take
+_LEVEL = 1                 # compression level: the fastest one shrinks JSON of numbers to a quarter
 _ROUND = "gilscope_round"
-_OWN = frozenset({"name", _ROUND})   # never said once for all benchmarks of a suite
+_OWN = frozenset({"name", _ROUND})   # metadata that each run has for itself, never a whole suite
 
 
-def cut(path: Path, since: int = 0) -> bytes:
-    """Return what the run in `path`, which may be being written, has of complete rounds from `since` on, as a block.
+def cut_block(path: Path, since: int = 0) -> bytes:
+    """Return the complete rounds from `since` on of the run in `path`, which may still be written, as a block.
 
     Raises:
-        BadFileError: a file of it is missing or damaged.
+        BadFileError: One of its files is missing or damaged.
     """
-    # First the header: values are saved before it, so they are never older than what it says of them.
+    # Read the header first: values are saved before it, so they are never older than the header.
     header = read_json(path / HEADER)
     try:
         done, labels = int(header["rounds_done"]), [str(build["label"]) for build in header["builds"]]
@@ -59,81 +60,81 @@ def cut(path: Path, since: int = 0) -> bytes:
     return _packed({"header": header, "suites": {label: suite for label, suite in suites.items() if suite}})
 
 
-class Pace:
-    """How much of the time has gone into putting blocks into suites, of all runs that come in together."""
+class SavePace:
+    """Limits the share of time that all incoming runs together spend on merging blocks into suites."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        """Begin now; `clock` gives seconds."""
+        """Start now; `clock` returns seconds."""
         self.clock = clock
         self._began = clock()
         self._spent = 0.0
 
     @property
     def has_time(self) -> bool:
-        """Whether some may go into it now."""
+        """True if blocks may be merged now."""
         return self._spent <= SHARE * (self.clock() - self._began)
 
     @contextmanager
     def spending(self) -> Iterator[None]:
-        """Count what the block takes."""
+        """Add the duration of the `with` block to the time spent."""
         began = self.clock()
         yield
         self._spent += self.clock() - began
 
 
-class Arriving:
-    """The run in a folder that gets its rounds from elsewhere; held until it is closed."""
+class RoundReceiver:
+    """The local copy of a run that is measured elsewhere; its folder is locked until `close`."""
 
-    def __init__(self, path: Path, label: str, pace: Pace | None = None) -> None:
-        """Open the folder, which may be new.
+    def __init__(self, path: Path, label: str, pace: SavePace | None = None) -> None:
+        """Open the folder, which may be new, and merge the blocks that an earlier process left there.
 
         Args:
             path: The folder.
-            label: Of the run.
-            pace: Of all that come in together; None: this one comes alone.
+            label: The label of the run.
+            pace: Shared by all runs that are received at the same time; None: this is the only one.
 
         Raises:
-            LabelTakenError: another process holds it.
-            BadFileError: what is there is damaged.
-            SaveError: it cannot be written.
+            LabelTakenError: Another process has locked the folder.
+            BadFileError: A file in it is damaged.
+            SaveError: The folder cannot be written.
         """
         self.path = path
         self._label = label
-        self._pace = pace or Pace()
+        self._pace = pace or SavePace()
         try:
             path.mkdir(parents=True, exist_ok=True)
-            self._lock = locked(path)
+            self._lock = lock_folder(path)
         except OSError as error:
             raise _cannot_save(path, error) from error
         try:
-            self._count = max((int(each.name) for each in self._blocks()), default=-1) + 1
-            self.put()
+            self._count = max((int(block.name) for block in self._pending()), default=-1) + 1
+            self.merge()
             self.run: Run | None = read_header(path) if (path / HEADER).exists() else None
         except BaseException:
             self.close()
             raise
 
     def __enter__(self) -> Self:
-        """Hold it."""
+        """Return the receiver itself."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Let go."""
+        """Close it."""
         self.close()
 
     @property
     def rounds(self) -> int:
-        """How many rounds are kept."""
+        """The number of stored rounds."""
         return self.run.rounds_done if self.run else 0
 
-    def keep(self, block: bytes) -> Run:
-        """Keep a block on the disk and return the header in it.
+    def receive(self, block: bytes) -> Run:
+        """Write a block to the disk, merge it if there is time, and return the header in it.
 
         Raises:
-            BadFileError: it is no block, or says what cannot be; what is kept stays as it was.
-            SaveError: the disk is full.
+            BadFileError: It is no valid block; stored rounds stay unchanged.
+            SaveError: The disk is full.
         """
         fields = _unpacked(block, f"what came for {self._label}")
         run = parse_header(fields["header"] | {"label": self._label}, self.path / HEADER)
@@ -141,94 +142,95 @@ class Arriving:
         if strangers := fields["suites"].keys() - labels:
             raise BadFileError(f"what came for {self._label} has values of {', '.join(map(shown, sorted(strangers)))}, "
                                "which it has no build of")
-        waiting = self.path / WAITING
-        part = waiting / _PART
+        folder = self.path / PENDING
+        part = folder / _PART
         try:
-            waiting.mkdir(exist_ok=True)
+            folder.mkdir(exist_ok=True)
             with part.open("wb") as file:
                 file.write(block)
                 file.flush()
                 os.fsync(file.fileno())
-            part.rename(waiting / f"{self._count:06d}")
+            part.rename(folder / f"{self._count:06d}")
         except OSError as error:
             raise _cannot_save(self.path, error) from error
         self._count += 1
         self.run = run
         if self._pace.has_time:
-            self.put()
+            self.merge()
         return run
 
-    def put(self) -> None:
-        """Put the blocks that wait into the suites.
+    def merge(self) -> None:
+        """Merge the pending blocks into the suites.
 
         Raises:
-            SaveError: the disk is full; what was kept before is whole.
-            BadFileError: a file is damaged.
+            SaveError: The disk is full; stored rounds stay unchanged.
+            BadFileError: A file is damaged.
         """
-        if waiting := self._blocks():
+        if pending := self._pending():
             with self._pace.spending():
-                self._put(waiting)
+                self._merge(pending)
 
-    def _put(self, waiting: Sequence[Path]) -> None:
-        blocks = [_unpacked(read_bytes(each, RESULTS), str(each)) for each in waiting]
+    def _merge(self, pending: Sequence[Path]) -> None:
+        blocks = [_unpacked(read_bytes(file, RESULTS), str(file)) for file in pending]
         try:
             for label in {label: None for block in blocks for label in block["suites"]}:
                 file = suite_path(self.path, label)
                 runs = _merged([_read_suite(file), *(_runs(block["suites"].get(label, {})) for block in blocks)])
                 replace_file(file, json.dumps(_document(runs), separators=(",", ":")))
             replace_file(self.path / HEADER, json.dumps(blocks[-1]["header"] | {"label": self._label}, indent=1))
-            for each in waiting:
-                each.unlink()
-            (self.path / WAITING / _PART).unlink(missing_ok=True)   # of a block that the disk had no room for
-            (self.path / WAITING).rmdir()
+            for merged in pending:
+                merged.unlink()
+            (self.path / PENDING / _PART).unlink(missing_ok=True)   # left by a write for which the disk had no room
+            (self.path / PENDING).rmdir()
         except OSError as error:
             raise _cannot_save(self.path, error) from error
 
-    def _blocks(self) -> list[Path]:
-        return sorted(each for each in self.path.glob(f"{WAITING}/*") if each.name.isdecimal())
+    def _pending(self) -> list[Path]:
+        return sorted(file for file in self.path.glob(f"{PENDING}/*") if file.name.isdecimal())
 
     def close(self) -> None:
-        """Let another process write."""
+        """Unlock the folder; pending blocks stay there."""
         self._lock.close()
 
 
-def put_waiting(path: Path) -> None:
-    """Put what waits of the run in the folder `path`, or of the hosts below it, into their files.
+def merge_pending(path: Path) -> None:
+    """Merge the pending blocks of the run in the folder `path`, or of the hosts' runs below it.
 
-    Who kept it may have been killed, or had no room on the disk.  What another process is at is left to that.
+    A receiver that was killed, or ran out of disk space, leaves such blocks behind.  A run that another process has
+    locked is left to that process.
 
     Raises:
-        SaveError: it cannot be written, and nothing of that run is in its files; the others are done.
-        BadFileError: likewise, as it is damaged.
+        SaveError: A run without any merged round cannot be written; all others are merged.
+        BadFileError: The blocks of such a run are damaged; all others are merged.
     """
     failed: list[ToolkitError] = []
-    for run in sorted(waiting.parent for pattern in (WAITING, f"*/{WAITING}") for waiting in path.glob(pattern)):
+    for run in sorted(folder.parent for pattern in (PENDING, f"*/{PENDING}") for folder in path.glob(pattern)):
         try:
-            Arriving(run, "/".join(run.absolute().parts[-2:])).close()
+            RoundReceiver(run, "/".join(run.absolute().parts[-2:])).close()
         except LabelTakenError:
             continue
         except ToolkitError as error:
-            if not (run / HEADER).exists():   # else what is in the files can be shown
+            if not (run / HEADER).exists():   # otherwise the rounds that were merged before can be shown
                 failed.append(error)
     if failed:
         raise failed[0]
 
 
-Runs = dict[str, dict[int, dict[str, Any]]]   # benchmark, round: a run of pyperf's with all of its metadata
+Runs = dict[str, dict[int, dict[str, Any]]]   # by benchmark and round: a pyperf run with its complete metadata
 
 
 def _runs(suite: Mapping[str, Any]) -> Runs:
-    """Return the runs of a suite, each with what the suite says once for several."""
-    found: Runs = {}
+    """Return the runs of a suite, each with the metadata that it shares with others."""
+    runs: Runs = {}
     for benchmark in suite.get("benchmarks", ()):
         common = suite.get("metadata", {}) | benchmark.get("metadata", {})
         for run in benchmark["runs"]:
             metadata = common | run.get("metadata", {})
             try:
-                found.setdefault(metadata["name"], {})[int(metadata[_ROUND])] = run | {"metadata": metadata}
+                runs.setdefault(metadata["name"], {})[int(metadata[_ROUND])] = run | {"metadata": metadata}
             except (KeyError, ValueError, TypeError) as error:
                 raise DamagedError(f"a run of it lacks what gilscope wrote ({error})") from error
-    return found
+    return runs
 
 
 def _chosen(runs: Runs, numbers: range) -> Runs:
@@ -237,7 +239,7 @@ def _chosen(runs: Runs, numbers: range) -> Runs:
 
 
 def _merged(parts: Iterable[Runs]) -> Runs:
-    """Return all runs; of one benchmark and round, that of the later part."""
+    """Return all runs; if several parts have the same round of a benchmark, the last part wins."""
     merged: Runs = {}
     for part in parts:
         for name, rounds in part.items():
@@ -246,7 +248,7 @@ def _merged(parts: Iterable[Runs]) -> Runs:
 
 
 def _document(runs: Runs) -> dict[str, Any]:
-    """Return the suite with these runs; {} of none.  What all of them say stands once."""
+    """Return the suite with these runs, {} if there are none; metadata that all runs share is stored once."""
     if not runs:
         return {}
     all_runs = [run for each in runs.values() for run in each.values()]
@@ -267,7 +269,7 @@ def _benchmark(name: str, rounds: Mapping[int, dict[str, Any]], common: Mapping[
 
 
 def _read_suite(file: Path) -> Runs:
-    """Return what the suite in `file` holds, nothing where there is none."""
+    """Return the suite in `file`, empty if there is none."""
     try:
         suite = parse_json(read_text(file, RESULTS))
         check_suite(suite)
@@ -288,7 +290,7 @@ def _unpacked(block: bytes, where: str) -> dict[str, Any]:
     """Return the fields of a block, checked.
 
     Raises:
-        BadFileError: it is none.
+        BadFileError: It is no valid block.
     """
     try:
         unpacking = zlib.decompressobj()
@@ -307,5 +309,5 @@ def _unpacked(block: bytes, where: str) -> dict[str, Any]:
 
 
 def _cannot_save(path: Path, error: OSError) -> SaveError:
-    return SaveError(f"cannot save {path.resolve()}: {error.strerror}; what was saved before is whole: make room, then "
-                     "go on with --resume")
+    return SaveError(f"cannot save {path.resolve()}: {error.strerror}; everything saved before is intact: free disk "
+                     "space, then continue with --resume")

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate.packages.ask.imports import Wanted, import_run
+from gilscope.toolkit.evaluate.packages.imports import ImportRequest, import_run
 from tests.conformance.builds import ROOT
 
 HERE = Path(sys.executable)
@@ -16,7 +16,7 @@ HERE = Path(sys.executable)
 
 def imported(folder, text, **options):
     (folder / "thing.py").write_text(text)
-    return import_run(HERE, Wanted(roots=("thing",)), path=[str(folder)], **options)
+    return import_run(HERE, ImportRequest(roots=("thing",)), path=[str(folder)], **options)
 
 
 def ends(pid):
@@ -92,9 +92,9 @@ def test_stopping_ends_what_runs(tmp_path):
     program = f"""
 from pathlib import Path
 import sys
-from gilscope.toolkit.evaluate.packages.ask.every_import import all_at_once
-from gilscope.toolkit.evaluate.packages.ask.imports import Wanted, import_run
-all_at_once(lambda _: import_run(Path(sys.executable), Wanted(roots=("thing",)), path=[{str(tmp_path)!r}]), ["a"])
+from gilscope.toolkit.evaluate.packages.imports import ImportRequest, all_at_once, import_run
+request = ImportRequest(roots=("thing",))
+all_at_once(lambda _: import_run(Path(sys.executable), request, path=[{str(tmp_path)!r}]), ["a"])
 """
     process = subprocess.Popen([sys.executable, "-c", program], cwd=ROOT, stderr=subprocess.PIPE)
     deadline = time.monotonic() + 300

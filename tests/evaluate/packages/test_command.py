@@ -8,8 +8,8 @@ import pytest
 
 from gilscope.toolkit.cli import main
 from gilscope.toolkit.commands.doctor import command
-from gilscope.toolkit.evaluate.packages import current, doctor
-from gilscope.toolkit.evaluate.packages.current import current_requirements
+from gilscope.toolkit.evaluate.packages import distributions, doctor
+from gilscope.toolkit.evaluate.packages.distributions import current_requirements
 from tests.evaluate.places import at_hand, build_called, one_of_each
 
 FREE_THREADED = one_of_each(free_threaded=(True,))
@@ -119,7 +119,7 @@ def test_current_environment_is_what_is_installed_in_it_and_has_a_wheel(site, mo
     (place.site / "edited-1.0.dist-info" / "direct_url.json").write_text('{"url": "file:///x", "dir_info": {}}')
     monkeypatch.setenv("VIRTUAL_ENV", str(place.folder))
     assert current_requirements() == ("thing==1.0",)
-    assert current.OURS == "gilscope"
+    assert distributions.OURS == "gilscope"
 
 
 # What each was on 2026-11-21: a newer version may have mended it, and then this table tells so.

@@ -6,15 +6,17 @@ from functools import partial
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
 from gilscope.toolkit.evaluate.evaluation import Word
+from gilscope.toolkit.evaluate.pipeline import Evaluator
 from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
-from gilscope.toolkit.evaluate.project.racing import workload_then_tests
+from gilscope.toolkit.evaluate.project.racing import races as looking
 from gilscope.toolkit.evaluate.project.racing.tests import check_races
 from gilscope.toolkit.evaluate.project.workload import rounds as workload
-from gilscope.toolkit.evaluate.report.screen import document, exit_code
+from gilscope.toolkit.evaluate.readings import is_quiet
+from gilscope.toolkit.evaluate.request import EvaluationRequest
 from gilscope.toolkit.evaluate.sections import Missing
-from gilscope.toolkit.evaluate.verdict.costs_and_gains import may_tell_speed
+from gilscope.toolkit.evaluate.verdict import exit_code
+from gilscope.toolkit.evaluate.views.screen import document
 from gilscope.toolkit.report.terminal import render
 from tests.conformance.builds import ROOT
 from tests.evaluate.places import compiled, skip_when_busy
@@ -39,7 +41,7 @@ def evaluate(pair, without_registry, tmp_path, monkeypatch):
 
     def go(name, **asked):
         shutil.copytree(CORPUS / name, tmp_path / name, dirs_exist_ok=True)
-        request = Asked(path=tmp_path / name, tests=TESTS, **{"budget": 1800.0, **asked})
+        request = EvaluationRequest(path=tmp_path / name, tests=TESTS, **{"budget": 1800.0, **asked})
         return Evaluator(request, pair[:1], pair, lambda _: None).go()
 
     return go
@@ -83,7 +85,7 @@ def test_package_that_turns_the_gil_on_late_blocks(evaluate, pair, libraries, tm
 
 
 def test_confirmed_race_blocks(evaluate, monkeypatch):
-    monkeypatch.setattr(workload_then_tests, "check_races", partial(check_races, confirm=CONFIRMING_RUNS))
+    monkeypatch.setattr(looking, "check_races", partial(check_races, confirm=CONFIRMING_RUNS))
     for _ in range(TRIES):   # the two threads meet in a confirming run when the system gives the second one a core
         found = evaluate("racy")
         if any(race.confirmed for race in found.races.found):
@@ -136,7 +138,7 @@ def test_threads_that_wait_for_something_else_gain_nothing(evaluate, monkeypatch
             pytest.skip(f"waits for the GIL cannot be seen here: {build.gain}")
         if conclusion(found).word is Word.NOT_WORTH_IT:
             break
-    busy = not may_tell_speed(found.machine) or (build.gain.queued or 0) > MOST_QUEUED
+    busy = not is_quiet(found.machine) or (build.gain.queued or 0) > MOST_QUEUED
     if conclusion(found).word is not Word.NOT_WORTH_IT and (busy or build.gain.wait_share < ASLEEP):
         # A thread that has the GIL and no core makes the others wait for it: that is so, and the machine's doing.
         pytest.skip(f"the machine is too busy: {found.machine}, {build.gain}")

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate.packages.damaged_library import damage
-from gilscope.toolkit.evaluate.packages.distributions import installed
+from gilscope.toolkit.evaluate.packages.distributions import damage, installed
 from tests.evaluate.places import at_hand
 
 

@@ -6,14 +6,15 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.evaluate.packages import doctor
-from gilscope.toolkit.evaluate.packages.ask.imports import Wanted, import_run
-from gilscope.toolkit.evaluate.packages.doctor import Options, diagnose, reference_of
-from gilscope.toolkit.evaluate.packages.install.scratch import Request
-from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
-from gilscope.toolkit.evaluate.report.doctor import document, plain
-from gilscope.toolkit.evaluate.report.explain_package import explain
+from gilscope.toolkit.evaluate.packages.doctor import DoctorOptions, diagnose, reference_of
+from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.packages.imports import ImportRequest, import_run
+from gilscope.toolkit.evaluate.packages.scratch import EnvironmentRequest
+from gilscope.toolkit.evaluate.views.doctor import document, plain
+from gilscope.toolkit.evaluate.views.explain_package import explain
 from gilscope.toolkit.report.terminal import render
 from tests.evaluate.places import Site, at_hand, build_called, one_of_each
+from tests.evaluate.views.test_schemas import valid
 
 FREE_THREADED = one_of_each(free_threaded=(True,))
 LIMIT = 300.0                # seconds for what ends by itself
@@ -83,8 +84,8 @@ def report(reports, site, variants, tmp_path, monkeypatch):
             scratches = {each.label: filled(site(each.label), free_threaded=each.free_threaded)
                          for each in (build, twin)}
             monkeypatch.setattr(doctor, "prepare", lambda *_: scratches)
-            request = Request(requirements=("plain", "good", "lazy"))
-            (found,) = diagnose(request, [build], at_hand(), Options(limit=LIMIT, interpreters=True))
+            request = EnvironmentRequest(requirements=("plain", "good", "lazy"))
+            (found,) = diagnose(request, [build], at_hand(), DoctorOptions(limit=LIMIT, interpreters=True))
             hanging = the_one_that_hangs(build, twin, tmp_path, variants, monkeypatch)
             reports[label] = replace(found, findings=(*found.findings, hanging))
         return reports[label]
@@ -101,8 +102,8 @@ def the_one_that_hangs(build, twin, folder, variants, monkeypatch):
         scratches[each.label] = site.scratch()
     monkeypatch.setattr(doctor, "prepare", lambda *_: scratches)
     for limit in HANGING:
-        options = Options(limit=limit, interpreters=True)
-        (found,) = diagnose(Request(requirements=("hang",)), [build], at_hand(), options)
+        options = DoctorOptions(limit=limit, interpreters=True)
+        (found,) = diagnose(EnvironmentRequest(requirements=("hang",)), [build], at_hand(), options)
         (finding,) = found.findings
         if "while importing hang.hanging" in finding.verdict.reasons[0] and finding.seen.control.kind == "done":
             break
@@ -148,7 +149,7 @@ def test_all_culprits_stand_in_one_report_with_their_way(report, label):
     culprits = ("flips", "old", "lazy", "strange", "inner")
     assert all(f"{name} 1.0 on {label} turns the GIL on" in text for name in culprits)
     assert "loaded through flips (flips/__init__.py:1)" in text
-    assert f"absent 1.0 on {label} has no wheel\n" in text
+    assert f"absent 1.0 on {label}: no wheel for this build\n" in text
     assert "loaded through inner.use (inner/use.py:1)" in text
 
 
@@ -194,6 +195,7 @@ def test_explain_shows_one_package_alone(report, label):
 
 @pytest.mark.parametrize("label", FREE_THREADED)
 def test_json_has_the_same(report, label):
+    valid(plain([report(label)]), "doctor")
     (build,) = json.loads(json.dumps(plain([report(label)])))["builds"]
     flips = next(each for each in build["packages"] if each["name"] == "flips")
     assert (flips["status"], flips["blocks"]) == ("turns the GIL on", True)
@@ -208,8 +210,8 @@ def test_what_the_standard_library_does_to_an_interpreter_is_not_the_packages_fa
     place.add("dates", package("dates", DATES, "multi_best"))
     scratch = place.scratch()
     monkeypatch.setattr(doctor, "prepare", lambda *_: {label: scratch})
-    options = Options(limit=LIMIT, interpreters=True)
-    (found,) = diagnose(Request(requirements=("dates",)), [build_called(label)], at_hand(), options)
+    options = DoctorOptions(limit=LIMIT, interpreters=True)
+    (found,) = diagnose(EnvironmentRequest(requirements=("dates",)), [build_called(label)], at_hand(), options)
     (dates,) = found.findings
     assert (dates.verdict.status, dates.interpreters) == (Status.READY, InterpreterStatus.OK)
 
@@ -219,14 +221,14 @@ def test_what_was_asked_is_kept_until_the_packages_change(site, label):
     place = site(label)
     place.add("good", PACKAGES["good"][0])
     scratch = place.scratch()
-    told = [import_run(scratch.python, Wanted(roots=("good",)), memo=scratch.answers) for _ in range(2)]
+    told = [import_run(scratch.python, ImportRequest(roots=("good",)), memo=scratch.answers) for _ in range(2)]
     (kept,) = scratch.answers.iterdir()
     assert told[0] == told[1]
     assert [load.name for load in told[0].loads] == ["good.multi_best"]
     (scratch.folder / "pyvenv.cfg").unlink()   # now the question itself cannot be asked
-    assert import_run(scratch.python, Wanted(roots=("good",)), memo=scratch.answers) == told[0]
+    assert import_run(scratch.python, ImportRequest(roots=("good",)), memo=scratch.answers) == told[0]
     kept.write_text("{")
-    assert import_run(scratch.python, Wanted(roots=("good",)), memo=scratch.answers) != told[0]
+    assert import_run(scratch.python, ImportRequest(roots=("good",)), memo=scratch.answers) != told[0]
 
 
 def test_reference_is_the_same_version_with_a_gil():

@@ -5,11 +5,9 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
-from gilscope.toolkit.evaluate.packages.facts import Seen
-from gilscope.toolkit.evaluate.packages.judge.distribution import judge
-from gilscope.toolkit.evaluate.packages.judge.interpreters import judge_interpreters
-from gilscope.toolkit.evaluate.packages.judge.status import Status
-from gilscope.toolkit.evaluate.report.doctor import document
+from gilscope.toolkit.evaluate.packages.evidence import PackageEvidence, Status
+from gilscope.toolkit.evaluate.packages.judge import judge, judge_interpreters
+from gilscope.toolkit.evaluate.views.doctor import document
 from gilscope.toolkit.report.terminal import render
 from tests.evaluate.packages.test_judge import CRASH, THING, extension, load, run
 from tests.evaluate.places import at_hand
@@ -26,8 +24,8 @@ def shown(seen, *, reference=TWIN, **fields):
     return render(document([report]), width=300)
 
 
-READY = Seen(distribution=THING, extensions=(extension(),), run=run(load()))
-USED = Seen(distribution=THING, extensions=(extension(gil="used"),), run=run(load(gil="used"), gil_on=True))
+READY = PackageEvidence(distribution=THING, extensions=(extension(),), run=run(load()))
+USED = PackageEvidence(distribution=THING, extensions=(extension(gil="used"),), run=run(load(gil="used"), gil_on=True))
 
 
 def test_what_the_interpreter_does_alone_is_said_and_not_held_against_packages():

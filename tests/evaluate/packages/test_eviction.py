@@ -9,8 +9,8 @@ import pytest
 
 from gilscope.toolkit.cli import main
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.evaluate.packages.install import eviction
-from gilscope.toolkit.evaluate.packages.install.eviction import STAMP, clear, hold, make_room, size_of
+from gilscope.toolkit.evaluate.packages import eviction
+from gilscope.toolkit.evaluate.packages.eviction import STAMP, clear, hold, make_room, size_of
 
 GIB = 2**30
 

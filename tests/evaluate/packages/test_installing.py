@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.builds.packages.environment import python_of
-from gilscope.toolkit.builds.packages.installer import NO_WHEEL, UNKNOWN, run_installer
+from gilscope.toolkit.builds.environment import python_of
+from gilscope.toolkit.builds.package_installer import NOT_FOUND, WITHOUT_WHEEL, InstallProblem, run_installer
 from gilscope.toolkit.errors import BuildError
+from gilscope.toolkit.evaluate.packages import installing
 from gilscope.toolkit.evaluate.packages.distributions import installed, site_folders
-from gilscope.toolkit.evaluate.packages.install import installing
-from gilscope.toolkit.evaluate.packages.install.fetch_wheels import Store, make, of_version, pip_of
-from gilscope.toolkit.evaluate.packages.install.installing import Chosen, chosen_in, fill
+from gilscope.toolkit.evaluate.packages.fetch_wheels import WheelStore, make_environment, of_version, pip_of
+from gilscope.toolkit.evaluate.packages.installing import ChosenVersions, fill, versions_in
 from tests.evaluate.places import build_called, one_of_each
 from tests.evaluate.wheels import make_wheel
 
@@ -66,16 +66,18 @@ def test_first_environment_chooses_and_the_others_follow(index, tmp_path):
     make_wheel(index, "half", "0.9", free, {"half.py": ""})       # what a resolver would go back to
     (index / "half-1.0.tar.gz").write_bytes(b"")
     wanted = ("absent", "free", "plain", "both", "half", "source @ file:///nowhere")
-    unbuilt = "it is named by its source, which is built with --build-sdists only"
+    unbuilt = InstallProblem("it is named by its source, which is built with --build-sdists only")
+    sourceless = InstallProblem(f"no wheel for {gil.label} (1 for others), and no source either")
     assert fill(tmp_path / "gil", gil, wanted, None, sdists=False) == {
-        "absent": UNKNOWN, "free": f"no wheel for {gil.label} (1 for others), and no source either", "source": unbuilt}
-    chosen = chosen_in(tmp_path / "gil")
+        "absent": NOT_FOUND, "free": sourceless, "source": unbuilt}
+    chosen = versions_in(tmp_path / "gil")
     assert chosen.pins == ("both==2.0", "half==1.0", "plain==1.0")
     missing = fill(tmp_path / "free", free, wanted, chosen, sdists=False)
     assert versions(tmp_path / "free", free) == {"plain": "1.0", "both": "2.0", "free": "1.0"}
     assert missing == {
-        "absent": NO_WHEEL, "source": unbuilt,
-        "half": f"no wheel for {free.label} (1 for others, none without a GIL); its source takes what its build needs"}
+        "absent": WITHOUT_WHEEL, "source": unbuilt,
+        "half": InstallProblem(f"no wheel for {free.label} (1 for others, none without a GIL)",
+                               "its source takes what its build needs")}
 
 
 @pytest.mark.slow
@@ -91,14 +93,14 @@ def test_lock_is_installed_at_once_although_one_of_it_needs_what_has_no_wheel(in
     wanted = ('needy==1.0 ; python_version >= "3"', "Sourced==1.0", "plain==1.0", "free",
               'plain ==0.1; python_version < "3"')
     assert fill(tmp_path / "gil", gil, wanted, None, sdists=False) == {
-        "sourced": "no wheel at all; its source takes what its build needs"}
+        "sourced": InstallProblem("no wheel at all", "its source takes what its build needs")}
     assert versions(tmp_path / "gil", gil) == {"needy": "1.0", "plain": "1.0", "free": "2.0", "beside": "2.0"}
 
 
 def test_pip_is_there_for_the_project_and_the_unpacked_one_is_not_harmed(index, tmp_path):
     gil = one_that_has_pip(index, free_threaded=False)
     pip = pip_of(gil, tmp_path / "gil")
-    assert make(pip, gil) == ""
+    assert make_environment(pip, gil) == ""
     assert run_installer([python_of(tmp_path / "gil"), "-m", "pip", "--version"]) == ""
     assert pip.run("uninstall", "--quiet", "--yes", "pip") == ""
     assert pip.run("--version") == ""
@@ -110,7 +112,7 @@ def test_index_that_does_not_answer_is_no_missing_wheel(index, monkeypatch, tmp_
     monkeypatch.setenv("PIP_INDEX_URL", "http://127.0.0.1:9/simple")   # nobody listens on the port of discard
     monkeypatch.setenv("PIP_RETRIES", "1")
     with pytest.raises(BuildError, match="does not answer"):
-        fill(tmp_path / "gil", gil, ("absent",), Chosen(pins=("absent==1.0",)), sdists=False)
+        fill(tmp_path / "gil", gil, ("absent",), ChosenVersions(pins=("absent==1.0",)), sdists=False)
 
 
 @pytest.mark.parametrize(("text", "source"), [
@@ -129,19 +131,19 @@ def test_wheels_of_every_build_are_kept_apart_from_those_of_one(index, tmp_path)
     files = [index / "a-1.0-py3-none-any.whl", index / "b-1.0-cp399-cp399-any.whl"]
     for file in files:
         file.touch()
-    Store(gil).keep(files)
+    WheelStore(gil).keep(files)
     pins = ("a==1.0", "b==1", "c==1")
-    assert list(Store(gil).find(pins)) == ["a==1.0", "b==1"]
-    assert list(Store(free).find(pins)) == ["a==1.0"]
+    assert list(WheelStore(gil).find(pins)) == ["a==1.0", "b==1"]
+    assert list(WheelStore(free).find(pins)) == ["a==1.0"]
     # A build without a GIL may be given the pure twin of what is compiled for others.
     (index / "c-1-py3-none-any.whl").touch()
-    Store(free).keep([index / "c-1-py3-none-any.whl"])
-    assert (list(Store(gil).find(["c==1"])), list(Store(free).find(["c==1"]))) == ([], ["c==1"])
+    WheelStore(free).keep([index / "c-1-py3-none-any.whl"])
+    assert (list(WheelStore(gil).find(["c==1"])), list(WheelStore(free).find(["c==1"]))) == ([], ["c==1"])
 
 
 def test_wheels_of_yesterday_are_fetched_again(index, tmp_path):
     gil = replace(one_that_has_pip(index, free_threaded=False), version="3.14.0")
-    store = Store(gil)
+    store = WheelStore(gil)
     for name in ("old", "new"):
         (index / f"{name}-1.0-py3-none-any.whl").touch()
     store.keep(index.glob("*.whl"))

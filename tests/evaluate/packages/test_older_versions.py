@@ -3,8 +3,8 @@
 import pytest
 from packaging.specifiers import SpecifierSet
 
-from gilscope.toolkit.evaluate.packages.facts import Distribution
-from gilscope.toolkit.evaluate.packages.install import older_versions
+from gilscope.toolkit.evaluate.packages import scratch
+from gilscope.toolkit.evaluate.packages.evidence import Distribution
 
 WHEELS = "thing (0.10.1)\nAvailable versions: 0.10.1, 0.9\n"
 ANSWER = "thing (4.4.0)\nAvailable versions: 4.4.0, 4.3.2, 0.10.1, 0.9\n  INSTALLED: 0.10.1\n"
@@ -12,11 +12,11 @@ ANSWER = "thing (4.4.0)\nAvailable versions: 4.4.0, 4.3.2, 0.10.1, 0.9\n  INSTAL
 
 @pytest.mark.parametrize(("allowed", "newest"), [("", "4.4.0"), ("<4.4", "4.3.2"), ("<=0.10.1", "0.10.1"), (">5", "")])
 def test_newest_version_is_one_that_was_asked_for(allowed, newest):
-    assert older_versions.newest_of(ANSWER, SpecifierSet(allowed)) == newest
+    assert scratch.newest_of(ANSWER, SpecifierSet(allowed)) == newest
 
 
 def test_without_an_answer_nothing_is_newer():
-    assert older_versions.newest_of("", SpecifierSet()) == ""
+    assert scratch.newest_of("", SpecifierSet()) == ""
 
 
 @pytest.mark.parametrize(("requirement", "version", "pure", "told"), [
@@ -33,6 +33,6 @@ def test_without_an_answer_nothing_is_newer():
 def test_pure_version_older_than_what_was_asked_for_is_a_way_back(
     requirement, version, pure, told, monkeypatch, tmp_path,
 ):
-    monkeypatch.setattr(older_versions, "_answer", lambda _python, _name, *options: WHEELS if options else ANSWER)
+    monkeypatch.setattr(scratch, "_index_versions", lambda _python, _name, *options: WHEELS if options else ANSWER)
     found = Distribution(name="thing", version=version, modules=("thing",), inner=(), extensions=(), tags=(), pure=pure)
-    assert older_versions.went_back(tmp_path, [requirement], [found]) == told
+    assert scratch.old_versions(tmp_path, [requirement], [found]) == told

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.toolkit.builds.package_installer import WITHOUT_WHEEL
 from gilscope.toolkit.errors import BuildError
-from gilscope.toolkit.evaluate.packages.install import installing, scratch
-from gilscope.toolkit.evaluate.packages.install.installing import name_of
-from gilscope.toolkit.evaluate.packages.install.scratch import Request, prepare
+from gilscope.toolkit.evaluate.packages import installing, scratch
+from gilscope.toolkit.evaluate.packages.installing import name_of
+from gilscope.toolkit.evaluate.packages.scratch import EnvironmentRequest, prepare
 from tests.evaluate.places import at_hand
 
 
@@ -64,7 +65,7 @@ def versions(found):
 
 
 def test_the_newest_released_build_with_a_gil_chooses_the_versions(installer):
-    found = prepare(Request(requirements=("thing", "other")), builds("3.14t", "3.15", "3.13", "3.14"))
+    found = prepare(EnvironmentRequest(requirements=("thing", "other")), builds("3.14t", "3.15", "3.13", "3.14"))
     assert list(found) == ["3.14", "3.13", "3.15", "3.14t"]
     assert "--constraint" not in installer.calls[0][1]
     assert installer.calls[0][0].startswith("3.14.2-")
@@ -74,12 +75,12 @@ def test_the_newest_released_build_with_a_gil_chooses_the_versions(installer):
 
 @pytest.mark.parametrize(("text", "first"), [("thing", "3.14.2-"), ("thing==1.0", "3.15.0rc1-")])
 def test_release_at_hand_chooses_for_builds_before_theirs_where_there_is_a_choice(installer, text, first):
-    prepare(Request(requirements=(text,)), builds("3.15t", "3.15"), at_hand=builds("3.14", "3.14t"))
+    prepare(EnvironmentRequest(requirements=(text,)), builds("3.15t", "3.15"), at_hand=builds("3.14", "3.14t"))
     assert installer.calls[0][0].startswith(first)
 
 
 def test_environment_follows_when_the_first_one_gets_other_versions(installer):
-    request, both = Request(requirements=("thing",)), builds("3.14", "3.14t")
+    request, both = EnvironmentRequest(requirements=("thing",)), builds("3.14", "3.14t")
     stamp = prepare(request, both)["3.14"].folder / scratch.STAMP
     installer.has["thing"] = "1.1"
     assert versions(prepare(request, both)["3.14t"]) == {"thing": "1.0"}
@@ -89,16 +90,16 @@ def test_environment_follows_when_the_first_one_gets_other_versions(installer):
 
 def test_what_has_no_wheel_is_named_and_the_rest_installed_in_the_same_versions(installer):
     installer.lacks = {"t-": {"thing"}}
-    found = prepare(Request(requirements=("thing", "other")), builds("3.14", "3.14t"))
-    assert found["3.14t"].missing == {"thing": "no wheel for this build"}
+    found = prepare(EnvironmentRequest(requirements=("thing", "other")), builds("3.14", "3.14t"))
+    assert found["3.14t"].missing == {"thing": WITHOUT_WHEEL}
     assert versions(found["3.14t"]) == {"other": "2.0"}
     assert [word for word in installer.calls[-1][1] if "==" in word] == ["other==2.0"]
 
 
 def test_what_has_no_wheel_anywhere_does_not_stop_the_rest(installer):
     installer.lacks = {"": {"thing"}}
-    found = prepare(Request(requirements=("thing", "other")), builds("3.14", "3.14t"))
-    assert [each.missing for each in found.values()] == [{"thing": "no wheel for this build"}] * 2
+    found = prepare(EnvironmentRequest(requirements=("thing", "other")), builds("3.14", "3.14t"))
+    assert [each.missing for each in found.values()] == [{"thing": WITHOUT_WHEEL}] * 2
     assert [versions(each) for each in found.values()] == [{"other": "2.0"}] * 2
 
 
@@ -109,17 +110,17 @@ def test_what_has_no_wheel_anywhere_does_not_stop_the_rest(installer):
 def test_an_index_that_does_not_answer_is_no_missing_wheel(installer, monkeypatch, told):
     monkeypatch.setattr(installing, "run_installer", lambda *_: told)
     with pytest.raises(BuildError, match="does not answer"):
-        prepare(Request(requirements=("thing",)), builds("3.14"))
+        prepare(EnvironmentRequest(requirements=("thing",)), builds("3.14"))
 
 
 def test_sources_are_built_only_when_that_was_asked_for(installer):
-    prepare(Request(requirements=("thing",)), builds("3.14"))
-    prepare(Request(requirements=("thing",), sdists=True), builds("3.14"))
+    prepare(EnvironmentRequest(requirements=("thing",)), builds("3.14"))
+    prepare(EnvironmentRequest(requirements=("thing",), sdists=True), builds("3.14"))
     assert ["--only-binary" in words for _, words in installer.calls] == [True, False]
 
 
 def test_an_environment_is_made_once_and_again_after_a_day(installer, monkeypatch):
-    request = Request(requirements=("thing",))
+    request = EnvironmentRequest(requirements=("thing",))
     (build,) = builds("3.14")
     first = prepare(request, [build])["3.14"]
     assert prepare(request, [build])["3.14"] == first
@@ -132,14 +133,14 @@ def test_an_environment_is_made_once_and_again_after_a_day(installer, monkeypatc
 
 
 def test_offline_makes_nothing(installer):
-    assert prepare(Request(requirements=("thing",), offline=True), builds("3.14", "3.14t")) == {}
+    assert prepare(EnvironmentRequest(requirements=("thing",), offline=True), builds("3.14", "3.14t")) == {}
     assert installer.calls == []
 
 
 def test_what_is_installed_is_told_once_and_for_the_build_alone(installer):
     said = []
-    prepare(Request(requirements=("thing==1; python_version < '3.8'", "thing==2; python_version >= '3.8'", "other",
-                                  "other")), builds("3.14"), said.append)
+    prepare(EnvironmentRequest(requirements=("thing==1; python_version < '3.8'", "thing==2; python_version >= '3.8'",
+                                             "other", "other")), builds("3.14"), said.append)
     assert said == ["3.14: install thing==2, other"]
 
 
@@ -155,5 +156,5 @@ def test_cache_folder_that_cannot_be_made_is_refused(installer, monkeypatch, tmp
     (tmp_path / "file").touch()
     monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path / "file/cache"))
     with pytest.raises(BuildError, match=r"cannot write into the cache folder .*file/cache: Not a directory; set "):
-        prepare(Request(requirements=("thing",)), builds("3.14t"))
+        prepare(EnvironmentRequest(requirements=("thing",)), builds("3.14t"))
     assert not installer.calls

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate.packages.ask.imports import Wanted, import_run, interpreter_runs
-from gilscope.toolkit.evaluate.packages.ask.slots import read_extensions
+from gilscope.toolkit.evaluate.packages.imports import ImportRequest, import_run, interpreter_runs, read_extensions
 from tests.evaluate.places import build_called, one_of_each, version
 
 BUILDS = one_of_each()
@@ -83,7 +82,7 @@ def test_importing_does_what_the_slots_say(label, files, tmp_path):
     build = build_called(label)
     expected = expected_on(build)
     files(label, expected)
-    run = import_run(Path(build.executable), Wanted(roots=tuple(expected)), path=[str(tmp_path)])
+    run = import_run(Path(build.executable), ImportRequest(roots=tuple(expected)), path=[str(tmp_path)])
     assert (run.kind, run.failed) == ("done", ())
     seen = {load.name: load.gil for load in run.loads if load.name in expected}
     assert seen == {name: gil_of(what, build) if build.free_threaded else None for name, what in expected.items()}
@@ -95,7 +94,7 @@ def test_importing_does_what_the_slots_say(label, files, tmp_path):
 def test_one_run_with_the_gil_forced_off_names_every_culprit(label, files, tmp_path):
     build = build_called(label)
     files(label, EXPECTED)
-    run = import_run(Path(build.executable), Wanted(roots=tuple(EXPECTED)), path=[str(tmp_path)], force_off=True)
+    run = import_run(Path(build.executable), ImportRequest(roots=tuple(EXPECTED)), path=[str(tmp_path)], force_off=True)
     assert run.gil_on is False
     assert {load.name for load in run.loads if load.gil == "used" and load.name in EXPECTED} == {
         name for name, what in EXPECTED.items() if what.gil != "not-used"}
@@ -106,7 +105,8 @@ def test_interpreters_load_what_says_that_it_supports_their_own_gil(label, files
     build = build_called(label)
     expected = expected_on(build)
     files(label, expected)
-    first, *_ = runs = interpreter_runs(Path(build.executable), Wanted(roots=tuple(expected)), path=[str(tmp_path)])
+    first, *_ = runs = interpreter_runs(Path(build.executable), ImportRequest(roots=tuple(expected)),
+                                        path=[str(tmp_path)])
     assert [run.kind for run in runs] == ["done"] * 3
     assert set(first.imported) == {name for name, what in expected.items() if what.interpreters == "own-gil"}
     assert all("does not support loading in subinterpreters" in error for _, error in first.failed)
@@ -138,7 +138,7 @@ def test_a_hook_that_breaks_is_an_answer_and_costs_its_file_alone(label, files, 
             break
     assert {name: text for name, text in named.items() if text not in found[name].problem} == {}
     assert f"within {limit:g} s" in found["hook_hangs"].problem
-    assert (found["empty"].problem, found["empty"].damaged) == ("its file is no shared library", True)
+    assert (found["empty"].problem, found["empty"].damaged) == ("its file is not a shared library", True)
     assert all(each.init is None for name, each in found.items() if name != "multi_best")
     assert found["multi_best"].init == MULTI
 

@@ -2,7 +2,13 @@
 
 import pytest
 
-from gilscope.toolkit.evaluate.project.build_output import build_lines, last_lines, told_of, why_not_built
+from gilscope.toolkit.evaluate.project.build_output import (
+    build_lines,
+    last_lines,
+    names_limited_api,
+    why_module_not_built,
+    why_not_built,
+)
 
 pytestmark = pytest.mark.newest
 
@@ -42,7 +48,7 @@ WHY = "pkg/_c.c:3:2: error: #error no threads here; error: command '/usr/bin/gcc
 
 def test_first_error_and_last_of_a_build_that_failed():
     assert why_not_built(FAILED) == WHY
-    assert told_of("pkg._c", FAILED) == WHY
+    assert why_module_not_built("pkg._c", FAILED) == WHY
     assert not any("did not run successfully" in line or "exit code: 1" in line for line in build_lines(FAILED))
     assert last_lines(FAILED).splitlines()[-1].strip() == "error: command '/usr/bin/gcc' failed with exit code 1"
 
@@ -64,15 +70,23 @@ def test_what_a_backend_raised_is_told_and_not_that_an_installer_ended():
     assert why_not_built(REFUSED) == "ValueError: `py_limited_api='cp312'` not supported"
 
 
+@pytest.mark.parametrize(("said", "named"), [
+    (REFUSED, True), ("error: x.abi3.so cannot be loaded", True), ("Py_LIMITED_API is not available here", True),
+    ("cc -c pkg/_c.c\nerror: no such type", False)])
+def test_build_that_names_the_limited_api(said, named):
+    assert names_limited_api("", said) is named
+
+
 def test_module_that_was_left_out_has_its_own_words():
-    assert told_of("pkg._c", WENT_ON).startswith("pkg/_c.c:1:10: fatal error: missing.h: No such file or directory; ")
-    assert told_of("pkg._a", WENT_ON) == ""
-    assert told_of("pkg._never", WENT_ON) == ""
+    assert why_module_not_built("pkg._c", WENT_ON).startswith(
+        "pkg/_c.c:1:10: fatal error: missing.h: No such file or directory; ")
+    assert why_module_not_built("pkg._a", WENT_ON) == ""
+    assert why_module_not_built("pkg._never", WENT_ON) == ""
 
 
 @pytest.mark.parametrize("said", ["", "Successfully installed x-1.0\n"])
 def test_build_that_compiled_nothing_says_nothing_of_a_module(said):
-    assert told_of("pkg._c", said) == ""
+    assert why_module_not_built("pkg._c", said) == ""
 
 
 @pytest.mark.parametrize(("line", "kind"), [

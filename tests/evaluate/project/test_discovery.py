@@ -5,7 +5,7 @@ import pytest
 from gilscope.toolkit.errors import BadFileError, ToolkitError
 from gilscope.toolkit.evaluate.project.discovery import NO_MODULES, PYTEST, find_project
 from gilscope.toolkit.evaluate.project.own_modules import needed_to_run, with_built, without_measuring
-from gilscope.toolkit.evaluate.requirements.declared import requirement_lines
+from gilscope.toolkit.evaluate.requirements.requirements_file import requirement_lines
 
 PEP_621 = """
 [project]
@@ -15,7 +15,7 @@ dependencies = ["aiohttp>=3", "lxml"]
 test = ["hypothesis"]
 [dependency-groups]
 tests = ["pytest", {include-group = "lint"}]
-lint = ["ruff", {include-group = "tests"}]
+lint = ["ruff"]
 [tool.pytest.ini_options]
 """
 POETRY = """
@@ -44,7 +44,7 @@ def write(folder, **files):
     return folder
 
 
-def test_pep_621_project_with_groups_that_include_each_other(tmp_path):
+def test_pep_621_project_with_a_group_that_includes_another(tmp_path):
     write(tmp_path, **{"pyproject.toml": PEP_621, "src/svc/__init__.py": "", "uv.lock": ""})
     found = find_project(tmp_path)
     assert found.name == "svc"
@@ -56,6 +56,12 @@ def test_pep_621_project_with_groups_that_include_each_other(tmp_path):
     assert found.tests == PYTEST
     assert found.installable
     assert "requirements: [project] of pyproject.toml" in found.found
+
+
+def test_groups_that_include_each_other_are_refused(tmp_path):
+    text = PEP_621.replace('lint = ["ruff"]', 'lint = ["ruff", {include-group = "tests"}]')
+    with pytest.raises(BadFileError, match=r"pyproject.toml: \[dependency-groups\]: Cyclic dependency group"):
+        find_project(write(tmp_path, **{"pyproject.toml": text}))
 
 
 TOX = """

@@ -6,10 +6,16 @@ import time
 
 import pytest
 
-from gilscope.toolkit.evaluate.packages.install.scratch import FRESH_SECONDS
-from gilscope.toolkit.evaluate.project.installing import BUILT, Installation, built_before, copy_project, keep_built
+from gilscope.toolkit.evaluate.packages.scratch import FRESH_SECONDS
+from gilscope.toolkit.evaluate.project.installing import (
+    BUILT,
+    Installation,
+    copy_project,
+    restore_installation,
+    store_installation,
+)
 
-DONE = Installation(said="built it", output="built it")
+DONE = Installation(log="built it", output="built it")
 
 
 @pytest.fixture
@@ -20,20 +26,20 @@ def environment(tmp_path):
     (made / "own.py").write_text("")
     folder = tmp_path / "environment"
     folder.mkdir()
-    keep_built(folder, made, "one", DONE)
+    store_installation(folder, made, "one", DONE)
     return folder
 
 
 def test_what_was_kept_is_used_for_the_same_sum_alone(environment, tmp_path):
-    assert built_before(environment, tmp_path / "other", "two") is None
-    assert built_before(environment, tmp_path / "target", "one") == DONE
+    assert restore_installation(environment, tmp_path / "other", "two") is None
+    assert restore_installation(environment, tmp_path / "target", "one") == DONE
     assert (tmp_path / "target" / "own.py").is_file()
 
 
 def test_what_was_kept_a_day_ago_is_built_anew(environment, tmp_path):
     before = time.time() - FRESH_SECONDS - 60
     os.utime(environment / BUILT / "stamp.json", (before, before))
-    assert built_before(environment, tmp_path / "target", "one") is None
+    assert restore_installation(environment, tmp_path / "target", "one") is None
     assert not (tmp_path / "target").exists()
 
 
@@ -47,7 +53,7 @@ def test_what_another_call_replaces_meanwhile_is_not_used(environment, tmp_path,
         (tmp_path / "others").rename(stamp)
 
     monkeypatch.setattr(shutil, "copytree", copy)
-    assert built_before(environment, tmp_path / "target", "one") is None
+    assert restore_installation(environment, tmp_path / "target", "one") is None
     assert not (tmp_path / "target").exists()
 
 

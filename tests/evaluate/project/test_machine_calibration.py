@@ -11,7 +11,7 @@ from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.evaluate.project import machine_calibration
 from gilscope.toolkit.evaluate.project.machine_calibration import LEAST_SPINS, Calibration, Spin, doubts, facts, spin
 from gilscope.toolkit.evaluate.sections import Missing
-from gilscope.toolkit.measure.process.inherited import Inherited
+from gilscope.toolkit.measure.inherited_limits import InheritedLimits
 from tests.conformance.builds import ROOT
 
 
@@ -58,8 +58,8 @@ def test_facts_are_of_all_looks():
 
 
 def test_facts_tell_how_gilscope_was_started(monkeypatch):
-    started = Inherited(nice=5, policy="", cpus=(0, 1), online=2, files=1024, limits={}, cpu_seconds=None)
-    monkeypatch.setattr(machine_calibration, "inherited", lambda: started)
+    started = InheritedLimits(nice=5, policy="", cpus=(0, 1), online=2, files=1024, limits={}, cpu_seconds=None)
+    monkeypatch.setattr(machine_calibration, "inherited_limits", lambda: started)
     assert facts([look(1.9)]).inherited == "gilscope was started with nice 5; so were the measured processes"
 
 
@@ -79,7 +79,8 @@ def test_few_looks_become_enough():
     assert len(calibration.spins) == LEAST_SPINS
 
 
-@pytest.mark.parametrize("broken", ["raise SystemExit(1)", "print('no numbers')", "print('\\n0 0 0 0')"])
+@pytest.mark.parametrize("broken", ["raise SystemExit(1)", "print('no numbers')", "print('true\\n[0, 0, 0, 0]')",
+                                    "print('true\\n5')"])
 def test_spinner_that_fails_is_a_reason(broken, monkeypatch):
     monkeypatch.setattr(machine_calibration, "SPINNER", broken)
     calibration = Calibration()
@@ -89,8 +90,9 @@ def test_spinner_that_fails_is_a_reason(broken, monkeypatch):
 
 
 def test_spinning_process_ends_with_who_started_it(capfd):
-    process = machine_calibration._started()
-    assert process.stdout.readline() == "r\n"
+    helper = machine_calibration._started().wait_until_ready(60)
+    assert helper.ready is True
+    process = helper._process
     assert process.communicate(timeout=60)[0] == ""   # its standard input is closed, as when we are killed
     assert process.returncode == 1
     assert capfd.readouterr().err == ""

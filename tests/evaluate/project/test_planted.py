@@ -14,15 +14,22 @@ import pytest
 
 from gilscope.toolkit.evaluate.evaluation import ProcessesEvaluation, Word
 from gilscope.toolkit.evaluate.project.discovery import find_project
-from gilscope.toolkit.evaluate.project.racing.programs import workload_in_threads
-from gilscope.toolkit.evaluate.project.racing.workload import check_workload
-from gilscope.toolkit.evaluate.project.where_to_run import Bench
-from gilscope.toolkit.evaluate.project.workload.programs.calls import shown
-from gilscope.toolkit.evaluate.project.workload.rounds import Workload
+from gilscope.toolkit.evaluate.project.racing import workload_in_threads
+from gilscope.toolkit.evaluate.project.racing.races import check_workload
+from gilscope.toolkit.evaluate.project.where_to_run import RunSite
+from gilscope.toolkit.evaluate.project.workload.calls import shown
+from gilscope.toolkit.evaluate.project.workload.rounds import UserWorkload
 from gilscope.toolkit.evaluate.sections import Missing, Races
-from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
-from gilscope.toolkit.evaluate.verdict.readiness import conclude
-from tests.evaluate.made_up import QUIET, finding, found, inside, ratio
+from tests.evaluate.made_up import (
+    QUIET,
+    conclude,
+    conclude_interpreters,
+    conclude_processes,
+    finding,
+    found,
+    inside,
+    ratio,
+)
 from tests.fakes import make_build
 
 # name -> files, the workload, what is racy there and in which file
@@ -259,9 +266,9 @@ def raced(folder, files, workload, **options):
     for name, source in {"test_app.py": "def test_nothing(): assert True\n", **files}.items():
         (folder / name).parent.mkdir(exist_ok=True)
         (folder / name).write_text(dedent(source))
-    bench = Bench(build="host", python=Path(sys.executable), folders=(folder,), compiled=folder / "compiled")
-    named = Workload.of(str(folder / workload) if workload.endswith(".py") else workload, folder)
-    return check_workload(find_project(folder), bench, named, **{"limit": 300.0, "confirm": 0} | options)
+    run_site = RunSite(build="host", python=Path(sys.executable), folders=(folder,), compiled=folder / "compiled")
+    named = UserWorkload.of(str(folder / workload) if workload.endswith(".py") else workload, folder)
+    return check_workload(find_project(folder), run_site, named, **{"limit": 300.0, "confirm": 0} | options)
 
 
 @pytest.mark.parametrize(("files", "workload", "variable", "file"), some(RACY, FAST_RACES))
@@ -299,7 +306,8 @@ def test_results_that_can_be_compared_and_differ_are_told(result, otherwise):
         return eval(result, names)
 
     calls = SimpleNamespace(function_called=lambda _: work, refuse_unawaited=lambda *_: None, shown=shown)
-    callers = [workload_in_threads.Caller(number, "app:work", calls, threading.Barrier(1)) for number in range(2)]
+    callers = [workload_in_threads.CallingThread(number, "app:work", calls,
+                                                 threading.Barrier(1)) for number in range(2)]
     for each in callers:
         thread = threading.Thread(target=each.run)
         thread.start()
@@ -336,7 +344,7 @@ def test_what_threads_share_is_not_ready_for_copies(tmp_path, source, variable):
 def test_work_that_cannot_be_raced_says_why(tmp_path):
     broken = raced(tmp_path, {"app.py": "def work():\n    raise LookupError('no such row')\n"}, "app:work")
     assert isinstance(broken, Missing)
-    assert "the workload failed (LookupError: no such row) under the race checker" in broken.reason
+    assert "the workload failed: LookupError: no such row, under the race checker" in broken.reason
     source = "import threading\ndef work(): threading.Event().wait()\n"
     hangs = raced(tmp_path, {"app.py": source}, "app:work", limit=8.0)
     assert isinstance(hangs, Missing)

@@ -4,11 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.evaluate.project.workload.predict import FORMULA_ERROR, Round, ceiling, predict
+from gilscope.toolkit.evaluate.project.workload.predict import FORMULA_ERROR, MeasuredRound, ceiling, predict
 from gilscope.toolkit.evaluate.sections import MachineFacts, Missing
 
 QUIET = MachineFacts(cores=2, effective=2.0, run_queue=0.02, governor=None, libc="glibc 2.36", doubts=())
-ROUND = Round(wall=1.0, cpu=1.0, cost=1.0, inflation=1.0, cores=2.0)
+ROUND = MeasuredRound(wall=1.0, cpu=1.0, cost=1.0, inflation=1.0, cores=2.0)
 
 
 def predicted(*rounds, threads=2, machine=QUIET):

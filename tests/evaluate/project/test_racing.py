@@ -11,14 +11,13 @@ import pytest
 
 from gilscope.toolkit.evaluate.project.discovery import PYTEST, find_project
 from gilscope.toolkit.evaluate.project.racing import checker
-from gilscope.toolkit.evaluate.project.racing.checker import FOUND, Checked, facts, shared_facts
-from gilscope.toolkit.evaluate.project.racing.tests import as_program, check_races, nothing_ran
-from gilscope.toolkit.evaluate.project.racing.tests_in_threads import AtOnce
+from gilscope.toolkit.evaluate.project.racing.checker import FOUND, RaceCheckResult, facts, shared_facts
+from gilscope.toolkit.evaluate.project.racing.tests import ThreadedTests, as_program, check_races, nothing_ran
 from gilscope.toolkit.evaluate.project.suite.running import run_bounded
-from gilscope.toolkit.evaluate.project.where_to_run import Bench, Shown
-from gilscope.toolkit.evaluate.sections import Missing, RaceFact
+from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, RunSite
+from gilscope.toolkit.evaluate.sections import Cause, Missing, RaceFact
 from tests.conformance.builds import ROOT
-from tests.evaluate.made_up import PROJECT
+from tests.evaluate.made_up import PROJECT, ended
 from tests.evaluate.places import skip_when_busy
 from tests.measure.children import MARK, still_alive
 
@@ -54,8 +53,8 @@ def check(tmp_path, monkeypatch, code, tests=None, **options):
     (tmp_path / "test_app.py").write_text(f"from app import *\n{head}{test}")
     mark = uuid.uuid4().hex
     monkeypatch.setenv(MARK, mark)
-    bench = Bench(build="host", python=Path(sys.executable), folders=())
-    found = check_races(find_project(tmp_path, tests=tests), bench, **{"limit": 600.0, "confirm": 0, **options})
+    run_site = RunSite(build="host", python=Path(sys.executable), folders=())
+    found = check_races(find_project(tmp_path, tests=tests), run_site, **{"limit": 600.0, "confirm": 0, **options})
     assert not still_alive(mark)
     return found
 
@@ -90,9 +89,9 @@ def test_race_is_kept_when_its_confirming_run_does_not_end(tmp_path, monkeypatch
         commands.append(command)
         told = Path(next(word for word in command if word.startswith("--json=")).removeprefix("--json="))
         if len(commands) > 1:
-            return "hang: not done within 9 s"
+            return ended("hang: not done within 9 s")
         told.write_text((ROOT / "tests/golden/race.json").read_text())
-        return FOUND
+        return ended(str(FOUND))
 
     monkeypatch.setattr("gilscope.toolkit.evaluate.project.racing.checker.run_bounded", run_once)
     assert check(tmp_path, monkeypatch, RACY, confirm=1).found
@@ -102,19 +101,19 @@ def test_race_is_kept_when_its_confirming_run_does_not_end(tmp_path, monkeypatch
 def test_silence_until_the_time_is_up_is_no_hang(tmp_path):
     silent = [sys.executable, "-I", "-c", "import threading; threading.Event().wait()"]
     ending = run_bounded(silent, tmp_path, {}, tmp_path / "output", limit=0.1, quiet=0.1)
-    assert ending == "unfinished: not done within 0 s"
+    assert str(ending) == "unfinished: not done within 0 s"
 
 
-@pytest.mark.parametrize(("ending", "reason", "passing"), [
+@pytest.mark.parametrize(("ending", "reason", "cause"), [
     ("unfinished: not done within 3 s",
-     "no time was left in the budget: the race checker was not done within 3 s", True),
+     "no time was left in the budget: the race checker was not done within 3 s", Cause.TIME),
     ("hang: no output for 120 s",
-     "the race checker did not come to its end (hang: no output for 120 s: no report)", False)])
-def test_too_little_time_is_told_as_that(tmp_path, monkeypatch, ending, reason, passing):
-    monkeypatch.setattr(checker, "run_bounded", lambda *_, **__: ending)
+     "the race checker did not come to its end (hang: no output for 120 s: no report)", Cause.OTHER)])
+def test_too_little_time_is_told_as_that(tmp_path, monkeypatch, ending, reason, cause):
+    monkeypatch.setattr(checker, "run_bounded", lambda *_, **__: ended(ending))
     monkeypatch.setattr(checker, "last_lines", lambda _: "")
     found = check(tmp_path, monkeypatch, LOCKED, limit=3.0)
-    assert (found, found.passing) == (Missing(reason=reason), passing)
+    assert found == Missing(reason=reason, cause=cause)
 
 
 @pytest.mark.slow
@@ -141,13 +140,14 @@ def test_commands(tests, program):
     ("0", {}, ""),
 ])
 def test_a_run_without_tests_is_no_run_without_races(ending, counted, said):
-    assert nothing_ran(ending, counted) == said
+    lacking = nothing_ran(ended(ending), counted)
+    assert (lacking.reason if lacking else "") == said
 
 
 def test_no_race_is_told_of_tests_that_cannot_start(tmp_path, monkeypatch):
     (tmp_path / "conftest.py").write_text("import no_such_module_at_all")
     assert check(tmp_path, monkeypatch, LOCKED) == Missing(
-        reason="no test is known to have run (exit code 4) under the race checker")
+        reason="no test is known to have run (exit code 4), under the race checker")
 
 
 A, B, C = (RaceFact(kind="lost update", variable=name, file="a.py", line=1, confirmed=False) for name in "abc")
@@ -170,12 +170,12 @@ def test_races_of_the_first_run_are_kept_whatever_the_confirming_one_does(
         found = next(told)
         if isinstance(found, Missing):
             return found
-        return Checked(found=found, threads=True, together=True, left=AtOnce())
+        return RaceCheckResult(found=found, threads=True, together=True, left=ThreadedTests())
 
     monkeypatch.setattr(checker, "_checked", checked)
     monkeypatch.setattr(checker, "time", SimpleNamespace(monotonic=iter((100.0, 100.0 + took)).__next__))
-    bench = Bench(build="host", python=Path(sys.executable), folders=())
-    races = check_races(PROJECT, bench, limit=10.0, confirm=confirm)
+    run_site = RunSite(build="host", python=Path(sys.executable), folders=())
+    races = check_races(PROJECT, run_site, limit=10.0, confirm=confirm)
     assert (races if isinstance(races, Missing) else races.found) == kept
     assert asked == ([10.0] if again is None else [10.0, 10.0 - took])
 
@@ -189,7 +189,7 @@ def test_facts_of_a_report_confirmed_ones_first():
     report = json.loads((ROOT / "tests/golden/race.json").read_text())
     bank = Path("/home/ann/bank")
     project = replace(find_project(ROOT), root=bank, sources=(bank,))
-    found = facts(report, Shown(project, Bench(build="host", python=Path(sys.executable), folders=(bank,))))
+    found = facts(report, ProjectPaths(project, RunSite(build="host", python=Path(sys.executable), folders=(bank,))))
     assert [race.confirmed for race in found] == sorted((race.confirmed for race in found), reverse=True)
     assert found[0].confirmed
     assert ("Account.balance", "bank.py", 14) in [(race.variable, race.file, race.line) for race in found]
@@ -197,6 +197,16 @@ def test_facts_of_a_report_confirmed_ones_first():
     named = {True: "atomicity violation", False: "race"}
     assert {(race.variable, named[race.violation], race.repair) for race in found} == given
     assert all(f"{race.file}:{race.line}" == race.places[0] for race in found)
+
+
+@pytest.mark.parametrize("confirmed", [True, False, None])
+@pytest.mark.parametrize("sentence", ["confirmed: 1 update lost", "an update was lost", None])
+def test_wording_of_the_confirmation_does_not_matter(sentence, confirmed):
+    report = json.loads((ROOT / "tests/golden/race.json").read_text())
+    for race in report["races"]:
+        race |= {"confirmation": sentence, "confirmed": confirmed}
+    run_site = RunSite(build="host", python=Path(sys.executable), folders=())
+    assert {race.confirmed for race in facts(report, ProjectPaths(PROJECT, run_site))} == {confirmed is True}
 
 
 SERIAL = """
@@ -269,7 +279,7 @@ def shared_of(folder, *told):
                "other": {"path": str(folder / other), "line": 2, "function": "work"}}
               for base, file, function, other in told]
     project = replace(PROJECT, root=folder, sources=(folder,))
-    shown = Shown(project, Bench(build="3.14t", python=Path("python"), folders=(folder,)))
+    shown = ProjectPaths(project, RunSite(build="3.14t", python=Path("python"), folders=(folder,)))
     return [each.variable for each in shared_facts({"shared": shared, "target": str(folder / "run.py")}, shown)]
 
 

@@ -16,16 +16,17 @@ from gilscope.toolkit.evaluate.project.suite import running as testing
 from gilscope.toolkit.evaluate.project.suite.running import (
     counts,
     ending_of,
+    error_line,
     needed_by,
     own_command,
     run_tests,
-    told_by,
 )
-from gilscope.toolkit.evaluate.project.where_to_run import Bench, Shown, short
+from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, RunSite, short
 from gilscope.toolkit.evaluate.sections import Missing, Place
+from tests.evaluate.made_up import ended
 from tests.measure.children import MARK, still_alive
 
-BENCH = Bench(build="host", python=Path(sys.executable), folders=())
+BENCH = RunSite(build="host", python=Path(sys.executable), folders=())
 
 
 @pytest.fixture
@@ -69,19 +70,19 @@ def test_counts_and_exit_code(make_project, monkeypatch):
 
         def test_error(broken): ...
     """), monkeypatch)
-    assert (found.passed, found.failed, found.errors, found.skipped, found.ending) == (1, 1, 1, 1, "1")
+    assert (found.passed, found.failed, found.errors, found.skipped, str(found.ending)) == (1, 1, 1, 1, "1")
     assert "assert 42 == 41" in found.output
 
 
 def test_nothing_is_left_in_the_project(make_project, monkeypatch):
     project = make_project("def test_passes(): import app")
-    assert run(project, monkeypatch).ending == "0"
+    assert run(project, monkeypatch).ending.succeeded
     assert sorted(path.name for path in project.root.iterdir()) == ["app.py", "test_app.py"]
 
 
 def test_crash_keeps_its_signal(make_project, monkeypatch):
     found = run(make_project("def test_crashes():\n    import os\n    os.abort()"), monkeypatch)
-    assert found.ending == "crash: SIGABRT"
+    assert str(found.ending) == "crash: SIGABRT"
     assert found.passed is None
 
 
@@ -92,17 +93,17 @@ def test_hang_is_ended_with_all_that_it_started(make_project, monkeypatch):
         def test_hangs():
             subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"]).wait()
     """), monkeypatch, quiet=3.0)
-    assert found.ending == "hang: no output for 3 s"
+    assert str(found.ending) == "hang: no output for 3 s"
 
 
 def test_time_limit_holds_for_what_talks_all_the_time(make_project, monkeypatch):
     talk = f"{sys.executable} -c 'import time\nwhile True: print(1, flush=True); time.sleep(.1)'"
-    assert run(make_project("", tests=talk), monkeypatch, limit=2.0).ending == "unfinished: not done within 2 s"
+    assert str(run(make_project("", tests=talk), monkeypatch, limit=2.0).ending) == "unfinished: not done within 2 s"
 
 
 def test_command_that_does_not_exist_is_an_ending(make_project, monkeypatch):
     found = run(make_project("", tests="no-such-runner --all"), monkeypatch)
-    assert found.ending != "0"
+    assert found.ending.failed
     assert "no-such-runner" in found.output
 
 
@@ -116,7 +117,7 @@ def test_unittests_summary_is_read(make_project, monkeypatch):
             def test_breaks(self): raise RuntimeError
             def test_skipped(self): self.skipTest("not here")
         """, tests="python -m unittest discover -q"), monkeypatch)
-    assert (found.passed, found.failed, found.errors, found.skipped, found.ending) == (1, 1, 1, 1, "1")
+    assert (found.passed, found.failed, found.errors, found.skipped, str(found.ending)) == (1, 1, 1, 1, "1")
 
 
 JUNIT = """<testsuites><testsuite tests="9" failures="2" errors="1" skipped="3"/><testsuite tests="1"/></testsuites>"""
@@ -138,7 +139,7 @@ def test_counts_are_of_the_last_that_was_told(tmp_path, junit, output, told):
 
 def test_command_that_does_not_tell_has_its_exit_code_alone(make_project, monkeypatch):
     found = run(make_project("", tests="python -c 'raise SystemExit(5)'"), monkeypatch)
-    assert (found.passed, found.failed, found.ending) == (None, None, "5")
+    assert (found.passed, found.failed, str(found.ending)) == (None, None, "5")
 
 
 @pytest.mark.parametrize(("output", "told"), [
@@ -151,7 +152,7 @@ def test_command_that_does_not_tell_has_its_exit_code_alone(make_project, monkey
     ("no tests ran in 0.01s", ""),
 ])
 def test_line_that_tells_why_the_tests_did_not_start(output, told):
-    assert told_by(output) == told
+    assert error_line(output) == told
 
 
 def test_no_tests_and_no_time_have_reasons(make_project, tmp_path):
@@ -169,7 +170,7 @@ def test_the_environments_own_sitecustomize_still_runs(make_project, monkeypatch
     project = make_project("def test_marked():\n    import sys\n    assert sys.marked")
     monkeypatch.setenv(MARK, uuid.uuid4().hex)
     found = run_tests(project, replace(BENCH, folders=(own,)), limit=600.0)
-    assert found.ending == "0", found.output
+    assert found.ending.succeeded, found.output
 
 
 @pytest.mark.parametrize(("file", "shown"), [
@@ -184,7 +185,7 @@ def test_witness_tells_who_turned_the_gil_on_and_where_it_was_asked_for(tmp_path
     (tmp_path / "src").mkdir()
     (tmp_path / "src" / "app.py").write_text("")
     project = find_project(tmp_path)
-    shown = Shown(project, replace(BENCH, folders=(tmp_path / "copy",)))
+    shown = ProjectPaths(project, replace(BENCH, folders=(tmp_path / "copy",)))
     chain = [["/env/a/__init__.py", 1], [str(tmp_path / "copy" / "app.py"), 7], [str(tmp_path / "test_app.py"), 2]]
     told = [{"load": "a._c", "chain": chain}, {"flip": "a._c"}, {"flip": "a._c"}, {"gil": True}]
     path.write_text("\n".join(map(json.dumps, told)) + '\n{"gi')
@@ -223,13 +224,13 @@ def test_pytest_is_needed_where_it_is_the_command():
 
 @pytest.mark.parametrize(("status", "ending"), [(0, "0"), (5, "5"), (-11, "crash: SIGSEGV")])
 def test_statuses(status, ending):
-    assert ending_of(status) == ending
+    assert str(ending_of(status)) == ending
 
 
 def test_project_that_cannot_be_installed_says_why(tmp_path):
     (tmp_path / "app.py").write_text("")
     found = install_project(find_project(tmp_path), tmp_path, tmp_path / "t")
-    assert found.failure == "it has no [build-system] or [project]"
+    assert found.failure.reason == "it has no [build-system] or [project]"
 
 
 def test_variables_of_the_environment_come_first():
@@ -240,8 +241,8 @@ def test_variables_of_the_environment_come_first():
 
 
 def test_commands_of_the_project_are_found_where_it_was_installed(tmp_path):
-    bench = Bench(build="3.14t", python=tmp_path / "env/bin/python", folders=(tmp_path / "own",))
-    first, second, *_ = testing.environment(bench, tmp_path)["PATH"].split(os.pathsep)
+    run_site = RunSite(build="3.14t", python=tmp_path / "env/bin/python", folders=(tmp_path / "own",))
+    first, second, *_ = testing.environment(run_site, tmp_path)["PATH"].split(os.pathsep)
     assert (first, second) == (str(tmp_path / "own/bin"), str(tmp_path / "env/bin"))
 
 
@@ -249,7 +250,7 @@ def test_file_that_cannot_be_collected_is_left_out_and_named(make_project, monke
     project = make_project("def test_passes(): import app")
     (project.root / "test_broken.py").write_text("import gone\n")
     found = run(project, monkeypatch)
-    assert (found.passed, found.errors, found.ending) == (1, 0, "0")
+    assert (found.passed, found.errors, str(found.ending)) == (1, 0, "0")
     assert [(each.file, each.why) for each in found.left_out] == [
         ("test_broken.py", "ModuleNotFoundError: No module named 'gone'")]
     assert found.command[-1] == "--ignore=test_broken.py"
@@ -259,13 +260,13 @@ def test_file_that_cannot_be_collected_is_left_out_and_named(make_project, monke
 @pytest.mark.slow
 def test_nothing_is_left_out_where_nothing_would_be_left(make_project, monkeypatch):
     found = run(make_project("import gone"), monkeypatch)
-    assert (found.left_out, found.ending) == ((), "2")
+    assert (found.left_out, str(found.ending)) == ((), "2")
     assert "No module named 'gone'" in found.output
 
 
-@pytest.mark.parametrize(("ending", "output", "told"), [
-    ("unfinished: not done within 9 s", "....  [ 37%]\n...", ", at 37 %"),
-    ("unfinished: not done within 9 s", "... [  8%]\n... [ 16%]\n", ", at 16 %"),
-    ("unfinished: not done within 9 s", "50% of it\n", ""), ("1", "... [100%]\n", "")])
-def test_how_far_the_tests_came_is_told(ending, output, told):
-    assert testing._how_far(ending, output) == told
+@pytest.mark.parametrize(("ending", "output", "percent"), [
+    ("unfinished: not done within 9 s", "....  [ 37%]\n...", 37),
+    ("unfinished: not done within 9 s", "... [  8%]\n... [ 16%]\n", 16),
+    ("unfinished: not done within 9 s", "50% of it\n", None), ("1", "... [100%]\n", None)])
+def test_how_far_the_tests_came_is_told(ending, output, percent):
+    assert testing._how_far(ended(ending), output) == percent

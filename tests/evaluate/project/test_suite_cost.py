@@ -7,18 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate.project.cost_and_gain import NO_WORKLOAD, Comparing
+from gilscope.toolkit.evaluate.project.cost_and_gain import NO_WORKLOAD, CostAndGainMeasurer
 from gilscope.toolkit.evaluate.project.machine_calibration import Spin
 from gilscope.toolkit.evaluate.project.suite import cost as suite_cost
 from gilscope.toolkit.evaluate.project.suite.cost import LEAST_CPU, LEAST_ROUNDS, METER, MOST_ROUNDS, SuiteCosts
 from gilscope.toolkit.evaluate.project.suite.running import run_bounded
-from gilscope.toolkit.evaluate.project.where_to_run import Bench
-from gilscope.toolkit.evaluate.sections import NO_TIME, Missing
-from tests.evaluate.made_up import NOT_DONE, PROJECT, suite
+from gilscope.toolkit.evaluate.project.where_to_run import RunSite
+from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing
+from tests.evaluate.made_up import NOT_DONE, PROJECT, ended, suite
 from tests.fakes import make_build
 
 TWINS = {"3.14t": "3.14"}
-BENCHES = {label: Bench(build=label, python=Path(f"/{label}/bin/python"), folders=()) for label in ("3.14t", "3.14")}
+BENCHES = {label: RunSite(build=label, python=Path(f"/{label}/bin/python"), folders=()) for label in ("3.14t", "3.14")}
 
 
 @pytest.fixture
@@ -35,10 +35,10 @@ def runs(monkeypatch):
             if forced is not None:   # the build that has a GIL refuses the variable
                 assert (command[5:7] == ["env", "PYTHON_GIL=0"]) is (label == "3.14t")
                 if label == "3.14t":
-                    return forced
+                    return ended(forced)
             first = 1 if label in asked[:-1] else 9   # nothing of the first run counts
             Path(command[4]).write_text(f"{cpu[label]} {first * (1024 if label == '3.14' else 1280)}")
-            return next(ends, "0")
+            return ended(next(ends, "0"))
 
         monkeypatch.setattr(suite_cost, "run_bounded", run)
         usual = {"3.14t": suite(seconds=10.0), "3.14": suite(build="3.14", seconds=10.0, gil_end=True)}
@@ -107,7 +107,8 @@ def test_tests_that_fail_with_the_gil_are_not_run_with_it_forced_off(runs):
     there = suite(build="3.14", ending="1", failed=1)
     _, asked, costs = runs(forced="0", **{"3.14t": suite(gil_end=True), "3.14": there})
     assert asked == []
-    assert costs.forced("3.14t", "3.14") == Missing(reason="not all tests pass on 3.14")
+    assert costs.forced("3.14t", "3.14") == Missing(
+        reason="not all tests pass on 3.14", cause=Cause.TESTS_NOT_TIMED)
 
 
 def test_tests_that_are_left_out_are_not_run(runs):
@@ -122,7 +123,7 @@ def test_tests_that_are_left_out_are_not_run(runs):
 def test_meter_ends_as_what_it_measures(tmp_path, code, ending):
     told = tmp_path / "usage"
     command = [sys.executable, "-I", "-c", METER, str(told), sys.executable, "-c", code]
-    assert run_bounded(command, tmp_path, {}, tmp_path / "output", limit=60.0, quiet=60.0) == ending
+    assert run_bounded(command, tmp_path, {}, tmp_path / "output", limit=60.0, quiet=60.0) == ended(ending)
     cpu, resident = map(float, told.read_text().split())
     assert cpu > 0
     assert resident > 0
@@ -146,7 +147,7 @@ def test_suite_that_is_too_long_is_sampled(runs):
 
 def test_suite_of_one_file_or_of_another_runner_is_not_sampled(runs):
     assert "do not fit" in runs(limit=60.0, **both(files(9.0)))[0].reason
-    assert runs(limit=60.0, **both(files(9.0)))[0].passing
+    assert runs(limit=60.0, **both(files(9.0)))[0].cause is Cause.TESTS_TOO_LONG
 
 
 def test_suite_whose_every_file_is_too_long_is_not_sampled(runs):
@@ -163,7 +164,7 @@ def test_suite_that_fits_is_run_whole(runs):
 def test_nothing_is_left_is_no_number_below_zero(workload, gain, tmp_path):
     twins = {"3.14t": "3.14"}
     project = replace(PROJECT, root=tmp_path)
-    comparing = Comparing(project, workload, [make_build("3.14t"), make_build("3.14")], twins, left=lambda: -2.0,
-                          say=lambda _: None)
+    comparing = CostAndGainMeasurer(project, workload, [make_build("3.14t"), make_build("3.14")], twins,
+                                    left=lambda: -2.0, say=lambda _: None)
     sections = comparing.compare(BENCHES, {"3.14t": suite(), "3.14": suite(build="3.14", gil_end=True)}).sections
     assert (sections["3.14t"].cost, sections["3.14t"].gain) == (NO_TIME, gain)

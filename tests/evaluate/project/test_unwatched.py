@@ -8,15 +8,26 @@ import pytest
 
 from gilscope.toolkit.evaluate.evaluation import ProcessesEvaluation, Word
 from gilscope.toolkit.evaluate.project.discovery import find_project
-from gilscope.toolkit.evaluate.project.racing.shared_outside import kept_by_others, locks_of_what_is_outside
-from gilscope.toolkit.evaluate.project.racing.threaded_functions import Ran
-from gilscope.toolkit.evaluate.project.racing.unreached import unreached
-from gilscope.toolkit.evaluate.project.racing.unwatched import unwatched
-from gilscope.toolkit.evaluate.project.where_to_run import Bench, Shown
+from gilscope.toolkit.evaluate.project.racing.threaded_functions import ThreadedFunction
+from gilscope.toolkit.evaluate.project.racing.unwatched import (
+    library_state,
+    locks_for_outside,
+    unreached,
+    unwatched,
+)
+from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, RunSite
 from gilscope.toolkit.evaluate.sections import Races, Unwatched
-from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters, conclude_processes
-from gilscope.toolkit.evaluate.verdict.readiness import conclude
-from tests.evaluate.made_up import CLEAN, QUIET, finding, found, inside, ratio
+from tests.evaluate.made_up import (
+    CLEAN,
+    QUIET,
+    conclude,
+    conclude_interpreters,
+    conclude_processes,
+    finding,
+    found,
+    inside,
+    ratio,
+)
 from tests.evaluate.project.test_planted import raced
 from tests.fakes import make_build
 
@@ -135,10 +146,11 @@ def looked_at(folder, source, what=unwatched, /, **changes):
     lines = text.splitlines()
     line = next(number for number, each in enumerate(lines, 1) if each.lstrip().startswith("def work"))
     line -= lines[line - 2].lstrip().startswith("@")
-    ran = Ran(**{"file": str(folder / "app.py"), "line": line, "twice": True, "one_self": True, "foreign": FOREIGN}
-              | changes)
+    ran = ThreadedFunction(**{"file": str(folder / "app.py"), "line": line, "twice": True, "one_self": True,
+                              "foreign": FOREIGN}
+                           | changes)
     project = find_project(folder)
-    shown = Shown(project, Bench(build="3.14t", python=Path("python"), folders=project.sources))
+    shown = ProjectPaths(project, RunSite(build="3.14t", python=Path("python"), folders=project.sources))
     here = next((number for number, each in enumerate(lines, 1) if "HERE" in each), 0)
     return list(what([ran], shown)), here
 
@@ -168,9 +180,9 @@ def test_cache_that_one_thread_filled_is_named(tmp_path):
     ("def work():\n    return os.environ['A'], STATS['b']", None)])
 def test_what_others_keep_for_all_threads_is_shared(tmp_path, source, kept):
     foreign = FOREIGN | {"PERMITS": "threading.Semaphore", "DICE": "random.Random"}
-    assert [each.variable for each in looked_at(tmp_path, source, kept_by_others, foreign=foreign)[0]] == (
+    assert [each.variable for each in looked_at(tmp_path, source, library_state, foreign=foreign)[0]] == (
         [kept] if kept else [])
-    assert looked_at(tmp_path, source, kept_by_others, foreign=foreign, twice=False)[0] == []
+    assert looked_at(tmp_path, source, library_state, foreign=foreign, twice=False)[0] == []
 
 
 LOCKED = """
@@ -188,7 +200,7 @@ def work():
     (LOCKED.replace("LOCK", "STATS"), (), None), (LOCKED.replace("LOCK", "self.lock"), (), "self.lock")])
 def test_lock_of_what_is_outside_is_shared(tmp_path, source, explained, lock):
     def what(ran, shown):
-        return locks_of_what_is_outside(ran, shown, explained)
+        return locks_for_outside(ran, shown, explained)
 
     assert [(each.variable, each.file) for each in looked_at(tmp_path, source, what)[0]] == (
         [(f"{lock} (a lock, of which a copy guards nothing outside)", "app.py")] if lock else [])

@@ -7,16 +7,24 @@ from types import SimpleNamespace
 
 import pytest
 
-from gilscope.toolkit.evaluate.children.asking import Ending, Told
-from gilscope.toolkit.evaluate.packages.judge.interpreters import refusal_in
-from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
-from gilscope.toolkit.evaluate.project.workers import cost as measuring
-from gilscope.toolkit.evaluate.project.workers.cost import measure_workers, modules_inside
-from gilscope.toolkit.evaluate.report.worker_cost import growth, lines
-from gilscope.toolkit.evaluate.sections import Broken, Missing, Spread, Worker
-from gilscope.toolkit.evaluate.verdict.models import conclude_interpreters
-from gilscope.toolkit.evaluate.verdict.worker_price import takes
-from tests.evaluate.made_up import PROJECT, finding, imports, inside, report, spread, workers
+from gilscope.toolkit.evaluate.children.asking import ChildAnswer, ProcessEnding
+from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.packages.judge import refusal_in
+from gilscope.toolkit.evaluate.project import worker_costs as measuring
+from gilscope.toolkit.evaluate.project.worker_costs import measure_workers, modules_inside
+from gilscope.toolkit.evaluate.sections import Broken, Missing, Spread, WorkerPrice
+from gilscope.toolkit.evaluate.views.table import table
+from tests.evaluate.made_up import (
+    PROJECT,
+    conclude_interpreters,
+    concluded,
+    finding,
+    imports,
+    inside,
+    report,
+    spread,
+    workers,
+)
 from tests.evaluate.places import build_called, one_of_each, version
 
 LIMIT = 600.0   # seconds for what ends by itself
@@ -83,7 +91,7 @@ def test_crash_is_blamed_on_what_was_imported_when_the_standard_library_alone_do
 
 
 def told(*records, kind="done", reason=""):
-    return Told(records=records, ending=Ending(kind=kind, reason=reason, output=""))
+    return ChildAnswer(records=records, ending=ProcessEnding(kind=kind, reason=reason, output=""))
 
 
 def worker(event, start, memory, **others):
@@ -195,6 +203,24 @@ def test_what_loads_in_interpreters_of_the_projects_requirements_and_its_own_mod
     assert modules_inside(PROJECT, Missing(reason="")) == ("myapp",)
 
 
+def lines(found):
+    """Return what the screen says of one more worker."""
+    return [f"{fact.target}: {fact.text}" for fact in concluded(interpreters=tuple(found)).facts
+            if fact.code == "workers.price"]
+
+
+def takes(found):
+    """Return what the verdict on interpreters says of their price."""
+    return [fact.text for fact in concluded(interpreters=(inside(workers=found),)).facts
+            if fact.code == "interpreters.price"]
+
+
+def growth(worker):
+    """Return the memory of an interpreter in the table."""
+    shown = table(concluded(interpreters=(inside(workers=workers(interpreter=worker)),)))
+    return shown.rows[0][[column.title for column in shown.columns].index("memory")].value or ""
+
+
 def test_times_are_told_on_a_quiet_machine_only_and_memory_always():
     quiet, busy = workers(), workers(run_queue=0.4)
     (told,) = lines([inside(workers=quiet)])
@@ -210,17 +236,17 @@ def test_times_are_told_on_a_quiet_machine_only_and_memory_always():
 
 
 def test_what_is_not_known_of_a_worker_is_left_out():
-    empty = Worker(start=spread(0.01), memory=None)
+    empty = WorkerPrice(start=spread(0.01), memory=None)
     unknown = workers(run_queue=None, kept=None, modules=(), interpreter=empty, process=empty, thread=empty, bare=empty)
     assert list(lines([inside(workers=unknown), inside(workers=Broken(reason="crashed with SIGSEGV"))])) == [
-        "3.14, importing nothing: no word on times: the system does not tell who waited for a core",
+        "3.14: importing nothing: no word on times: the system does not tell who waited for a core",
         "3.14: not known: crashed with SIGSEGV"]
     assert list(takes(unknown)) == []
     assert list(takes(workers(kept=None, process=empty))) == [
         "each takes 9.0 MiB and 180 ms to start (a process 10.0 ms)"]
-    assert (growth(empty), growth(Worker(start=spread(0.01), memory=2**20))) == ("", "+1.0 MiB")
+    assert (growth(empty), growth(WorkerPrice(start=spread(0.01), memory=2**20))) == ("", "+1.0 MiB")
     (told,) = lines([inside(workers=workers(modules=("a", "b", "c")))])
-    assert told.startswith("3.14, importing a, b, c: interpreter")
+    assert told.startswith("3.14: importing a, b, c: interpreter")
     assert told.endswith("destroying an interpreter takes 30.0 ms and leaves 0 B")
 
 

@@ -14,19 +14,18 @@ import pytest
 
 from gilscope.toolkit.evaluate.project.discovery import find_project
 from gilscope.toolkit.evaluate.project.machine_calibration import Calibration, Spin
-from gilscope.toolkit.evaluate.project.measured import Measured
-from gilscope.toolkit.evaluate.project.where_to_run import Bench
+from gilscope.toolkit.evaluate.project.measured import CellMeasurements
+from gilscope.toolkit.evaluate.project.where_to_run import RunSite
 from gilscope.toolkit.evaluate.project.workload import rounds as workload
-from gilscope.toolkit.evaluate.project.workload.programs.calls import (
+from gilscope.toolkit.evaluate.project.workload.calls import (
     NoWorkError,
     call_often,
     function_called,
     refuse_unawaited,
     shown,
 )
-from gilscope.toolkit.evaluate.project.workload.programs.workload import Caller, loaded
-from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, Workload, WorkloadMeasurer
-from gilscope.toolkit.evaluate.project.workload.schedule import Cell, seconds_of
+from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, UserWorkload, WorkloadMeasurer
+from gilscope.toolkit.evaluate.project.workload.schedule import WorkloadCell, seconds_of
 from gilscope.toolkit.evaluate.project.workload.speed import Speed
 from gilscope.toolkit.evaluate.project.workload.waits import (
     busiest,
@@ -36,12 +35,13 @@ from gilscope.toolkit.evaluate.project.workload.waits import (
     queued_share,
     wait_share,
 )
-from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, Pool
+from gilscope.toolkit.evaluate.project.workload.workload_program import WorkloadCaller, loaded
+from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, NativePool
 from gilscope.toolkit.gil import preload
-from gilscope.toolkit.gil.summary import Place as WaitingPlace
-from gilscope.toolkit.measure.process.running import Answer
-from gilscope.toolkit.measure.schedule.measure_round import OneByOne, Taken
-from gilscope.toolkit.measure.schedule.turns import InTurn
+from gilscope.toolkit.gil.summary import WaitPlace
+from gilscope.toolkit.measure.measured_process import ProcessAnswer, hang_reason
+from gilscope.toolkit.measure.rounds import ArmResult, OneAtATime
+from gilscope.toolkit.measure.turns import RoundRobin
 from tests.evaluate.made_up import PROJECT, QUIET
 from tests.fakes import make_build
 
@@ -89,11 +89,11 @@ def measurer(project, pair, monkeypatch, tmp_path_factory):
     def measure(name, *, models=(), left=lambda: 0.01, rounds=1):
         monkeypatch.setattr(workload, "OTHER_MODELS", models)
         monkeypatch.setattr(workload, "LEAST_ROUNDS", rounds)
-        benches = {each.label: Bench(build=each.label, python=Path(each.executable), folders=project.sources,
-                                     compiled=compiled / each.label) for each in pair}
+        run_sites = {each.label: RunSite(build=each.label, python=Path(each.executable), folders=project.sources,
+                                         compiled=compiled / each.label) for each in pair}
         said = []
-        made = WorkloadMeasurer(project, Workload.of(name, project.root), benches, {each.label: each for each in pair},
-                                left=left, say=said.append)
+        made = WorkloadMeasurer(project, UserWorkload.of(name, project.root), run_sites,
+                                {each.label: each for each in pair}, left=left, say=said.append)
         made.measure()
         return made
 
@@ -102,21 +102,21 @@ def measurer(project, pair, monkeypatch, tmp_path_factory):
 
 @pytest.mark.parametrize(("text", "kind"), [("script.py", "script"), ("app:busy", "function")])
 def test_script_and_function_are_told_apart(project, text, kind):
-    assert Workload.of(text, project.root).kind == kind
+    assert UserWorkload.of(text, project.root).kind == kind
 
 
 def test_script_has_its_arguments(project):
     (project.root / "two words.py").write_text("")
-    assert Workload.of("script.py --n 3 'a b'", project.root).words == ("--n", "3", "a b")
-    assert Workload.of("two words.py", project.root).name.endswith("two words.py")
-    assert Workload.of("script.py a:b", project.root).kind == "script"
+    assert UserWorkload.of("script.py --n 3 'a b'", project.root).words == ("--n", "3", "a b")
+    assert UserWorkload.of("two words.py", project.root).name.endswith("two words.py")
+    assert UserWorkload.of("script.py a:b", project.root).kind == "script"
 
 
 @pytest.mark.parametrize(("text", "reason"), [
     ("missing.py", "there is no such script"), ("app", "no module:function is named"),
     ("gilscope.toolkit.cli:main", "'gilscope' is gilscope itself")])
 def test_workload_that_is_none_has_a_reason(project, text, reason):
-    assert reason in Workload.of(text, project.root).reason
+    assert reason in UserWorkload.of(text, project.root).reason
 
 
 def test_function_is_measured_in_threads_interpreters_and_processes_in_turn(measurer, pair, monkeypatch):
@@ -124,20 +124,21 @@ def test_function_is_measured_in_threads_interpreters_and_processes_in_turn(meas
     models = ("subinterpreters", "processes")
     taken = []
 
-    class Watched(InTurn):
+    class Watched(RoundRobin):
         def measure(self, *words):
             taken.append(super().measure(*words))
             return taken[-1]
 
-    monkeypatch.setattr(workload, "InTurn", Watched)
+    monkeypatch.setattr(workload, "RoundRobin", Watched)
     made = measurer("app:busy", models=models, rounds=3)
     assert len(taken) == 3
-    assert [made.found[Cell(each.label, count)].given for each in pair for count in (1, 2)] == [
+    assert [made.found[WorkloadCell(each.label, count)].given for each in pair for count in (1, 2)] == [
         [], [["4498500"] * 3] * 3] * 2
     assert {(tuple(each.details["passes"]), len(each.answer.fields["values"])) for arms in taken for each in arms
             if each.answer.kind == "measured"} == {((0, 1), 2)}
-    assert set(made.found) == {*(Cell(each.label, count) for each in pair for count in (1, 2)),
-                               *(Cell(twin.label, 2, model) for model in models), Cell(twin.label, 1, twin=True)}
+    assert set(made.found) == {*(WorkloadCell(each.label, count) for each in pair for count in (1, 2)),
+                               *(WorkloadCell(twin.label, 2, model) for model in models),
+                               WorkloadCell(twin.label, 1, twin=True)}
     # Before 3.14 interpreters need a package that is not there.
     assert not [measured.failure for measured in made.found.values() if measured.failure and not measured.unavailable]
     assert all(measured.cpu and measured.rss for measured in made.found.values() if not measured.unavailable)
@@ -153,7 +154,7 @@ def test_function_is_measured_in_threads_interpreters_and_processes_in_turn(meas
 def test_script_is_measured_as_it_is(measurer, pair):
     build, twin = pair
     made = measurer("script.py 3", models=("processes",), rounds=3)
-    assert set(made.found) == {Cell(each.label, 0) for each in pair}
+    assert set(made.found) == {WorkloadCell(each.label, 0) for each in pair}
     speed = Speed(made, QUIET)
     sections = speed.sections(build.label, twin.label)
     assert "a script chooses its threads itself" in sections.gain.predicted.reason
@@ -170,14 +171,14 @@ def test_workload_that_fails_is_the_reason_of_every_section(measurer, pair, name
     for section in (sections.cost, sections.gain, sections.contention):
         assert isinstance(section, Missing)
         assert reason in section.reason
-    assert sections.failure == ""   # it fails with the GIL, too
+    assert sections.failure is None   # it fails with the GIL, too
 
 
 def test_function_that_fails_with_the_gil_is_not_tried_elsewhere(measurer, pair, monkeypatch):
     asked = []
     def fail(_, spec, __):
         asked.append(spec.build)
-        return Answer(kind="exception", reason="no", fields={}, output="")
+        return ProcessAnswer(kind="exception", reason="no", fields={}, output="")
 
     one_by_one(monkeypatch, fail)
     made = measurer("app:broken")
@@ -191,7 +192,7 @@ def test_function_that_fails_with_the_gil_is_not_tried_elsewhere(measurer, pair,
 def one_by_one(monkeypatch, measure):
     """Have all processes measured one by one, by `measure`."""
     monkeypatch.setattr(workload, "run_child", measure)
-    monkeypatch.setattr(workload, "InTurn", lambda: OneByOne(measure))
+    monkeypatch.setattr(workload, "RoundRobin", lambda: OneAtATime(measure))
 
 
 METRICS = {"rss": 5e6, "import": 0.5, "queued": 0.25, "pools": "OpenBLAS=2 OpenMP=4", "compiled": "app._a app._b"}
@@ -200,7 +201,7 @@ METRICS = {"rss": 5e6, "import": 0.5, "queued": 0.25, "pools": "OpenBLAS=2 OpenM
 def measured(**changes):
     fields = {"seconds": 2.0, "cpu": [1.5], "starved": False, "gil_end": False, "metrics": METRICS} | changes
     value = {"seconds": fields["seconds"], "cpu": fields["cpu"][0], "metrics": fields["metrics"]}
-    return Answer(kind="measured", reason="", output="", fields=fields | {"values": [value]})
+    return ProcessAnswer(kind="measured", reason="", output="", fields=fields | {"values": [value]})
 
 
 @pytest.fixture
@@ -216,10 +217,10 @@ def answered(monkeypatch):
             return answer(spec)
 
         one_by_one(monkeypatch, answered)
-        benches = {label: Bench(build=label, python=Path("python"), folders=()) for label in ("3.14t", "3.14")}
+        run_sites = {label: RunSite(build=label, python=Path("python"), folders=()) for label in ("3.14t", "3.14")}
         made = WorkloadMeasurer(
-            PROJECT, Workload(kind=kind, name="app:busy"), benches, {label: make_build(label) for label in benches},
-            left=left, say=lambda _: None, forced=forced, turn=turn)
+            PROJECT, UserWorkload(kind=kind, name="app:busy"), run_sites,
+            {label: make_build(label) for label in run_sites}, left=left, say=lambda _: None, forced=forced, turn=turn)
         made.calibration = Calibration(lambda cores: Spin(cores=cores, effective=cores, ran=2, waited=0, lasted=1))
         made.measure()
         return made, asked
@@ -229,14 +230,14 @@ def answered(monkeypatch):
 
 def test_what_a_process_tells_is_kept_by_round(answered):
     made, _ = answered(lambda spec: measured(starved=spec.build == "3.14", gil_end=True, gil_culprit="a._b"))
-    found, twin = made.found[Cell("3.14t", 2)], made.found[Cell("3.14", 2)]
+    found, twin = made.found[WorkloadCell("3.14t", 2)], made.found[WorkloadCell("3.14", 2)]
     assert (found.wall, found.cpu, found.idle, found.rss, found.imports, found.pools) == (
         {0: pytest.approx(2.0)}, {0: pytest.approx(1.5)}, {0: 0.25}, [5e6], [0.5], {"OpenBLAS": 2, "OpenMP": 4})
     assert (twin.wall, twin.cpu) == ({}, {0: pytest.approx(1.5)})   # starved: CPU time is known all the same
     assert (found.flipped, twin.flipped) == ("the GIL was on at the end of the workload: a._b turned it on", "")
-    assert set(made.found) == {*(Cell(label, count) for label in ("3.14t", "3.14") for count in (1, 2)),
-                               Cell("3.14", 2, "subinterpreters"), Cell("3.14", 2, "processes"),
-                               Cell("3.14", 1, twin=True)}
+    assert set(made.found) == {*(WorkloadCell(label, count) for label in ("3.14t", "3.14") for count in (1, 2)),
+                               WorkloadCell("3.14", 2, "subinterpreters"), WorkloadCell("3.14", 2, "processes"),
+                               WorkloadCell("3.14", 1, twin=True)}
 
 
 def test_cost_knows_which_extension_modules_of_the_projects_own_were_loaded(answered):
@@ -272,7 +273,7 @@ def test_turn_is_held_while_anything_is_measured(answered):
 
     made, asked = answered(answer, rounds=2, turn=turn)
     assert len(asked) > len(taken) == 3   # what tells how long a call takes, then the rounds
-    made.watched(Cell("3.14t", 2))
+    made.watched(WorkloadCell("3.14t", 2))
     assert held == []
     assert len(taken) == 3 + (not NO_SHIM)
 
@@ -281,7 +282,8 @@ def test_what_the_workload_gives_is_asked_in_the_first_rounds_alone(answered):
     told = measured(metrics=METRICS | {"given": json.dumps(["a", "b", "b"])})
     made, asked = answered(lambda _: told, rounds=5)
     assert sum("results" in spec.parameters for spec in asked) == workload.ROUNDS_COMPARED * len(made.found)
-    assert made.found[Cell("3.14t", 2)].given == [["a", "b", "b"]] * 5   # of made-up answers, which do not listen
+    assert made.found[WorkloadCell("3.14t", 2)].given == [["a", "b",
+                                                           "b"]] * 5   # of made-up answers, which do not listen
 
 
 @pytest.mark.slow
@@ -293,17 +295,17 @@ def test_processes_that_cannot_be_alive_together_are_measured_one_after_the_othe
         "from app import busy\n")
     made = measurer("server:busy")
     assert not [measured.failure for measured in made.found.values() if measured.failure]
-    assert all(made.found[Cell(each.label, count)].cpu[0] > 0 for each in pair for count in (1, 2))
+    assert all(made.found[WorkloadCell(each.label, count)].cpu[0] > 0 for each in pair for count in (1, 2))
 
 
 def process(cell, passes, seconds, *, starved=False):
     values = [{"seconds": each, "cpu": 2 * each, "metrics": {}} for each in seconds]
-    return Taken(cell=cell.arm, start=None, details={"passes": passes} if passes else {}, answer=Answer(
+    return ArmResult(cell=cell.arm, start=None, details={"passes": passes} if passes else {}, answer=ProcessAnswer(
         kind="measured", reason="", output="", fields={"starved": starved, "values": values}))
 
 
 def test_pass_in_which_the_machine_was_slow_slows_both_sides_of_a_ratio():
-    one, two, rare = Cell("3.14", 1), Cell("3.14t", 1), Cell("3.14t", 2)
+    one, two, rare = WorkloadCell("3.14", 1), WorkloadCell("3.14t", 1), WorkloadCell("3.14t", 2)
     found = [process(one, [0, 1, 2], [1.0, 1.0, 10.0]), process(two, [0, 1, 2], [2.0, 2.0, 20.0]),
              process(rare, [2], [5.0])]
     for clock in ("wall", "cpu"):
@@ -313,7 +315,7 @@ def test_pass_in_which_the_machine_was_slow_slows_both_sides_of_a_ratio():
 
 
 def test_starved_process_has_cpu_time_alone():
-    one, two = Cell("3.14", 1), Cell("3.14t", 2)
+    one, two = WorkloadCell("3.14", 1), WorkloadCell("3.14t", 2)
     found = [process(one, None, [1.0]), process(two, None, [3.0], starved=True)]
     assert seconds_of(found, "wall") == {one: pytest.approx(1.0)}
     assert seconds_of(found, "cpu") == {one: pytest.approx(2.0), two: pytest.approx(6.0)}
@@ -321,13 +323,13 @@ def test_starved_process_has_cpu_time_alone():
 
 def test_a_twin_that_differs_widens_what_is_said():
     same = filled(t_1=(ONE, ONE), t_2=(ONE, [0.5] * 10), g_1=(ONE, ONE), g_2=(ONE, ONE))
-    twin = Cell("3.14", 1, twin=True)
+    twin = WorkloadCell("3.14", 1, twin=True)
     halves = []
     for away in (1.0, 1.3):
         draw = random.Random(3)
         for measured in same.found.values():
             measured.wall = {number: each * exp(draw.gauss(0, 0.002)) for number, each in measured.wall.items()}
-        same.found[twin] = Measured(wall=dict(enumerate([away] * 10)), cpu=dict(enumerate(ONE)), rss=[1e6])
+        same.found[twin] = CellMeasurements(wall=dict(enumerate([away] * 10)), cpu=dict(enumerate(ONE)), rss=[1e6])
         seen = Speed(same, QUIET).sections("3.14t", "3.14").gain.measured[2]
         assert not [note.text for note in seen.notes if "no cell was measured twice" in note.text]
         halves.append(seen.hi - seen.lo)
@@ -336,7 +338,7 @@ def test_a_twin_that_differs_widens_what_is_said():
 
 def test_with_the_gil_forced_off_there_are_threads_only(answered):
     made, _ = answered(lambda _: measured(), forced=True)
-    assert set(made.found) == {Cell(label, count) for label in ("3.14t", "3.14") for count in (1, 2)}
+    assert set(made.found) == {WorkloadCell(label, count) for label in ("3.14t", "3.14") for count in (1, 2)}
 
 
 @pytest.mark.parametrize(("left", "rounds"), [(1e-9, LEAST_ROUNDS), (600.0, 5), (0.0, 0)])
@@ -347,7 +349,7 @@ def test_rounds_are_taken_while_there_is_time_and_a_few_in_any_case(answered, le
 
 
 def test_script_that_fails_with_the_gil_is_tried_once(answered):
-    failing = Answer(kind="exception", reason="no", fields={}, output="")
+    failing = ProcessAnswer(kind="exception", reason="no", fields={}, output="")
     _, asked = answered(lambda spec: failing if spec.build == "3.14" else measured(), kind="script", rounds=5)
     assert sorted(spec.build for spec in asked) == ["3.14", "3.14t"]
     _, asked = answered(lambda spec: failing if spec.build == "3.14t" else measured(), kind="script", rounds=5)
@@ -356,7 +358,7 @@ def test_script_that_fails_with_the_gil_is_tried_once(answered):
 
 def test_busy_threads_are_never_idle(answered):
     made, _ = answered(lambda _: measured(cpu=[3.0]))
-    assert made.found[Cell("3.14t", 2)].idle == {0: 0.0}
+    assert made.found[WorkloadCell("3.14t", 2)].idle == {0: 0.0}
 
 
 @pytest.mark.parametrize(("call", "queued", "import_", "calls", "patience"), [
@@ -385,17 +387,18 @@ def test_script_that_is_silent_costs_what_is_left_at_most(answered, left, patien
 
 def test_model_that_a_build_does_not_have_is_no_failure_of_the_workload(answered):
     def answer(spec):
-        lacking = Answer(kind="unavailable", reason="no interpreters; raise --timeout", fields={}, output="")
+        lacking = ProcessAnswer(kind="unavailable", reason="no interpreters", fields={}, output="")
         return lacking if spec.model == "subinterpreters" else measured()
 
-    found = answered(answer)[0].found[Cell("3.14", 2, "subinterpreters")]
+    found = answered(answer)[0].found[WorkloadCell("3.14", 2, "subinterpreters")]
     assert (found.failure, found.unavailable) == ("no interpreters", True)
 
 
 def test_hang_of_several_threads_says_what_it_may_be():
-    hang = Answer(kind="hang", reason="no progress for 60 s; raise --timeout to wait longer", fields={}, output="")
-    assert workload._why(hang, Cell("3.14t", 1)) == "no progress for 60 s"
-    assert workload._why(hang, Cell("3.14t", 2)).endswith("; its threads are in each other's way, or wait for ever")
+    hang = ProcessAnswer(kind="hang", reason="it hung; raise --timeout", fields={}, output="", hung_seconds=60.0)
+    assert workload._why(hang, WorkloadCell("3.14t", 1)) == hang_reason(60.0)
+    assert workload._why(hang,
+                         WorkloadCell("3.14t", 2)).endswith("; its threads are in each other's way, or wait for ever")
 
 
 def test_async_def_is_run_to_its_end(monkeypatch):
@@ -425,7 +428,7 @@ def test_function_that_runs_nothing_is_refused(monkeypatch):
 def test_calls_end_when_their_time_is_over(monkeypatch, limit, made):
     calls = []
     monkeypatch.setattr(workload, "task", lambda: calls.append(1), raising=False)
-    caller = Caller(f"{workload.__name__}:task", 640)
+    caller = WorkloadCaller(f"{workload.__name__}:task", 640)
     caller.work(limit)
     assert (caller.failure, caller.made, len(calls)) == (None, made, made)
 
@@ -434,7 +437,7 @@ def test_threads_that_crawl_are_stopped_and_what_they_did_is_reckoned_up(measure
     monkeypatch.setattr(workload, "LONGEST_SECONDS", 0.0)   # no thread makes more than its first calls
     made = measurer("app:busy")
     for each in pair:
-        cells = [made.found[Cell(each.label, count)] for count in (1, 2)]
+        cells = [made.found[WorkloadCell(each.label, count)] for count in (1, 2)]
         assert not [cell.failure for cell in cells if cell.failure]
         assert all(cell.cpu[0] > 0 for cell in cells)
 
@@ -471,15 +474,15 @@ def test_places_of_contention_are_the_projects(measurer, pair, monkeypatch):
 
 
 def waiting(file, *, idle=False):
-    return WaitingPlace(file=file, line=1, function="f", what="a lock", idle=idle, count=1, seconds=1.0, longest=1.0,
-                        thread=None)
+    return WaitPlace(file=file, line=1, function="f", what="a lock", idle=idle, count=1, seconds=1.0, longest=1.0,
+                     thread=None)
 
 
 def test_neither_our_own_code_nor_what_the_program_wants_is_contention(tmp_path):
-    from gilscope.toolkit.builds.packages.environment import harness_path
+    from gilscope.toolkit.builds.environment import harness_path
 
     theirs = waiting("/src/toolkit/app.py")   # a project's folder of that name is not ours
-    child = harness_path() / "gilscope" / "toolkit" / "measure" / "process" / "child_base.py"
+    child = harness_path() / "gilscope" / "toolkit" / "measure" / "child" / "base.py"
     ours = [waiting(str(child)), waiting(workload.__file__)]
     importing = waiting("<frozen importlib._bootstrap>")
     assert contended([*ours, theirs, waiting("/src/app.py", idle=True), waiting(""), importing]) == [theirs]
@@ -497,7 +500,7 @@ def filled(**cells):
     found = {}
     for name, (cpu, wall) in cells.items():
         label, count = name.rsplit("_", 1)
-        found[Cell(label.replace("t", "3.14t").replace("g", "3.14"), int(count))] = Measured(
+        found[WorkloadCell(label.replace("t", "3.14t").replace("g", "3.14"), int(count))] = CellMeasurements(
             cpu=dict(enumerate(cpu)), wall={number: each for number, each in enumerate(wall) if each}, rss=[1e6])
     spins = dict.fromkeys(range(10), Spin(cores=2, effective=1.7, ran=39, waited=1, lasted=20))
     return type("Made", (), {
@@ -523,7 +526,7 @@ INHERITED = ("in the main thread b, too: without the GIL a thread begins, from 3
     ids=["the same", "another", "the context", "each time another", "each process another", "not there", "nowhere"])
 def test_work_that_is_another_on_the_other_build_is_told(here, there, said):
     made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
-    made.found[Cell("3.14t", 2)].given, made.found[Cell("3.14", 2)].given = here, there
+    made.found[WorkloadCell("3.14t", 2)].given, made.found[WorkloadCell("3.14", 2)].given = here, there
     seen = Speed(made, QUIET).sections("3.14t", "3.14")
     assert seen.otherwise == said
     assert isinstance(seen.gain.measured, Missing) is bool(said)
@@ -564,7 +567,7 @@ def test_gain_is_predicted_beside_what_was_measured():
     made = filled(t_1=(ONE, ONE), t_2=(ONE, [0.5] * 10), g_1=(ONE, ONE), g_2=(ONE, ONE))
     found = Speed(made, QUIET).sections("3.14t", "3.14")
     gain = found.gain
-    assert (found.failure, found.cost.by, list(gain.measured)) == ("", "workload", [2])
+    assert (found.failure, found.cost.by, list(gain.measured)) == (None, "workload", [2])
     assert gain.measured[2].ratio == pytest.approx(2.0)
     assert gain.predicted.value == pytest.approx(1.95)   # cores that the machine gives
     made.calibration.spins.clear()
@@ -575,7 +578,8 @@ def test_numbers_are_of_the_rounds_in_which_all_was_measured():
     ten = range(10)
     made = filled(t_1=([3.0 for _ in ten], ONE), t_2=([4.5 for _ in ten], [2.5] * 10), g_1=([2.0 for _ in ten], ONE),
                   g_2=([9.0 for _ in ten], [2.4] * 10))
-    here, several, there, with_gil = (made.found[Cell(label, count)] for label in ("3.14t", "3.14") for count in (1, 2))
+    here, several, there, with_gil = (made.found[WorkloadCell(label, count)] for label in ("3.14t",
+                                                                                           "3.14") for count in (1, 2))
     del here.cpu[0], there.cpu[1], several.wall[2], with_gil.wall[3]
     several.cpu[4] = 99.0   # of one round
     there.idle = dict.fromkeys(ten, 0.2)
@@ -608,7 +612,7 @@ def test_two_rounds_are_no_ratio():
     made = filled(t_1=(ONE, ONE), t_2=(ONE, [*ONE[:2], *STARVED[2:]]), g_1=(ONE, ONE), g_2=(ONE, ONE))
     starved = Speed(made, QUIET).sections("3.14t", "3.14").gain.measured
     assert starved.reason.startswith("fewer than 3 of the rounds taken had the cores that they needed")
-    assert starved.passing   # the same command measures it again
+    assert starved.cause is Cause.BUSY   # the same command measures it again
     few = filled(t_1=(ONE[:2], ONE[:2]), t_2=(ONE[:2], ONE[:2]), g_1=(ONE, ONE), g_2=(ONE, ONE))
     assert "time for fewer than 3 rounds" in Speed(few, QUIET).sections("3.14t", "3.14").gain.measured.reason
 
@@ -617,7 +621,7 @@ def test_places_that_cost_little_are_left_out():
     made = filled(t_0=(ONE, ONE), g_0=(ONE, ONE))
     made.thread_counts = lambda: (0,)
     made.project = type("Project", (), {"sources": (), "root": Path("/src")})
-    made.benches = {"3.14t": Bench(build="3.14t", python=Path("python"), folders=())}
+    made.run_sites = {"3.14t": RunSite(build="3.14t", python=Path("python"), folders=())}
     places = [replace(waiting(file), seconds=seconds) for file, seconds in (
         ("/src/app.py", 0.03), ("/env/site-packages/lib.py", 0.02), ("/src/seldom.py", 0.019))]
     places += [replace(waiting("/src/many.py"), line=line, seconds=0.5) for line in range(8)]
@@ -640,27 +644,27 @@ def test_starved_rounds_are_no_measurement():
 
 def test_workload_that_fails_on_one_build_only_keeps_what_was_measured():
     made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
-    made.found[Cell("3.14t", 2)].failure = "crashed with SIGSEGV"
+    made.found[WorkloadCell("3.14t", 2)].failure = "crashed with SIGSEGV"
     found = Speed(made, QUIET).sections("3.14t", "3.14")
-    assert found.failure == "the workload fails, and does not with the GIL: with 2 threads: crashed with SIGSEGV"
+    assert str(found.failure) == "the workload fails, and does not with the GIL: with 2 threads: crashed with SIGSEGV"
     assert found.cost.cpu.ratio == pytest.approx(1.0)
     assert found.gain.measured.reason == "the workload failed on 3.14t: with 2 threads: crashed with SIGSEGV"
     assert found.gain.predicted == found.gain.measured
-    made.found[Cell("3.14", 2)].failure = "crashed with SIGSEGV"
+    made.found[WorkloadCell("3.14", 2)].failure = "crashed with SIGSEGV"
     found = Speed(made, QUIET).sections("3.14t", "3.14")
-    assert found.failure == ""
+    assert found.failure is None
     assert found.cost.reason == "the workload failed on 3.14: with 2 threads: crashed with SIGSEGV"
 
 
 def test_workload_that_turns_the_gil_on_shows_its_waits_on_the_other_build_alone():
     made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
-    made.found[Cell("3.14t", 2)].flipped = "the GIL was on at the end of the workload: a._b turned it on"
+    made.found[WorkloadCell("3.14t", 2)].flipped = "the GIL was on at the end of the workload: a._b turned it on"
     made.watched = lambda cell: seen(Thread("a", 1.0, 0.5)) if cell.label == "3.14" else None
     found = Speed(made, QUIET).sections("3.14t", "3.14")
-    assert found.failure == found.cost.reason == found.contention.reason
-    assert found.failure == found.gain.predicted.reason == found.gain.measured.reason
+    assert str(found.failure) == found.cost.reason == found.contention.reason
+    assert str(found.failure) == found.gain.predicted.reason == found.gain.measured.reason
     assert (found.gain.wait_share, found.gain.ceiling) == (0.5, 1.95)   # no more than the cores do
-    assert "a._b turned it on" in found.failure
+    assert "a._b turned it on" in found.failure.detail
     for machine in (replace(QUIET, doubts=("busy",)), Missing(reason="not calibrated")):   # what it can do is not known
         assert Speed(made, machine).sections("3.14t", "3.14").gain.ceiling == 2.0
 
@@ -671,7 +675,7 @@ def test_gain_is_of_the_most_threads_and_needs_two():
     asked = set()
     made.watched = lambda cell: (asked.add(cell), Missing(reason="not watched"))[1]
     gain = Speed(made, QUIET).sections("3.14t", "3.14").gain
-    assert (list(gain.measured), asked) == ([2, 4], {Cell("3.14", 4), Cell("3.14t", 4)})
+    assert (list(gain.measured), asked) == ([2, 4], {WorkloadCell("3.14", 4), WorkloadCell("3.14t", 4)})
     made.thread_counts = lambda: (1,)
     assert Speed(made, QUIET).sections("3.14t", "3.14").gain.reason == "there is one core only"
 
@@ -686,19 +690,20 @@ def test_script_has_no_prediction_and_one_cost():
 
 def test_workload_that_fails_in_one_thread_has_no_cost():
     made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
-    made.found[Cell("3.14t", 1)].failure = "crashed with SIGSEGV"
+    made.found[WorkloadCell("3.14t", 1)].failure = "crashed with SIGSEGV"
     found = Speed(made, QUIET).sections("3.14t", "3.14")
     assert found.cost.reason == found.contention.reason == "the workload failed on 3.14t: crashed with SIGSEGV"
-    made.found[Cell("3.14", 1)].failure = "RuntimeError: no"
+    made.found[WorkloadCell("3.14", 1)].failure = "RuntimeError: no"
     found = Speed(made, QUIET).sections("3.14t", "3.14")
-    assert (found.failure, found.cost.reason) == ("", "the workload failed on 3.14: RuntimeError: no")
+    assert (found.failure, found.cost.reason) == (None, "the workload failed on 3.14: RuntimeError: no")
 
 
 def test_what_turns_the_gil_on_elsewhere_is_not_charged_here():
     made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
-    made.found[Cell("3.15t", 1)] = Measured(flipped="the GIL was on at the end of the workload", failure="no")
-    made.found[Cell("3.14", 2, "processes")] = Measured(failure="no")
-    assert Speed(made, QUIET).sections("3.14t", "3.14").failure == ""
+    made.found[WorkloadCell("3.15t", 1)] = CellMeasurements(flipped="the GIL was on at the end of the workload",
+                                                            failure="no")
+    made.found[WorkloadCell("3.14", 2, "processes")] = CellMeasurements(failure="no")
+    assert Speed(made, QUIET).sections("3.14t", "3.14").failure is None
 
 
 def test_nothing_measured_for_want_of_time():
@@ -713,24 +718,25 @@ def test_build_without_a_twin_has_a_reason():
 
 def test_other_models_are_compared_with_threads():
     made = filled(g_1=(ONE, ONE), g_2=(ONE, ONE))
-    made.found[Cell("3.14", 2, "processes")] = Measured(wall=dict(enumerate([0.5] * 10)), cpu=dict(enumerate(ONE)))
-    made.found[Cell("3.14", 2, "subinterpreters")] = Measured(failure="ImportError: no")
+    made.found[WorkloadCell("3.14", 2, "processes")] = CellMeasurements(wall=dict(enumerate([0.5] * 10)),
+                                                                        cpu=dict(enumerate(ONE)))
+    made.found[WorkloadCell("3.14", 2, "subinterpreters")] = CellMeasurements(failure="ImportError: no")
     speed = Speed(made, QUIET)
     assert speed.other_model("3.14", "processes").ratio == pytest.approx(2.0)
     assert speed.other_model("3.14", "subinterpreters").reason == "the workload failed: ImportError: no"
     assert speed.failure("3.14", "subinterpreters") == "ImportError: no"
     assert speed.failure("3.14", "processes") == ""
     assert speed.several
-    starved = made.found[Cell("3.14", 2, "processes")]
+    starved = made.found[WorkloadCell("3.14", 2, "processes")]
     starved.wall = {10: 1.0}
     assert "had the cores that they needed" in speed.other_model("3.14", "processes").reason
     assert speed.other_model("3.15", "processes").reason == "no function was measured in several workers"
     assert speed.failure("3.15", "processes") == ""
-    made.found[Cell("3.14", 2)].failure = "RuntimeError: no"
+    made.found[WorkloadCell("3.14", 2)].failure = "RuntimeError: no"
     assert speed.other_model("3.14", "processes").reason == "the workload failed: RuntimeError: no"
     assert speed.failure("3.14", "subinterpreters") == ""   # it fails in threads, too
-    made.found[Cell("3.14", 2)].failure = ""
-    made.found[Cell("3.14", 2, "subinterpreters")].unavailable = True
+    made.found[WorkloadCell("3.14", 2)].failure = ""
+    made.found[WorkloadCell("3.14", 2, "subinterpreters")].unavailable = True
     assert speed.failure("3.14", "subinterpreters") == ""
     assert speed.other_model("3.14", "subinterpreters").reason == "subinterpreters on 3.14: ImportError: no"
 
@@ -779,14 +785,14 @@ def test_share_of_the_busiest_thread(main, others, share):
 @pytest.mark.parametrize(("queued", "parked"), [(0.0, 0.3), (0.5, None)])
 def test_parked_beside_other_load_says_nothing(queued, parked):
     made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
-    made.benches = {"3.14t": Bench(build="3.14t", python=Path("python"), folders=())}
+    made.run_sites = {"3.14t": RunSite(build="3.14t", python=Path("python"), folders=())}
     made.project = None
-    made.found[Cell("3.14t", 2)].pools = {"OpenBLAS": 2}
+    made.found[WorkloadCell("3.14t", 2)].pools = {"OpenBLAS": 2}
     made.watched = lambda _: seen(Thread("main", 5.0, 0.0, parked=5.0),
                                   Thread("a", 1.0, 0.0, parked=0.3, cpu=0.5, run_queue=queued))
     contention = Speed(made, QUIET).sections("3.14t", "3.14").contention
     assert contention.parked == parked
-    assert (contention.threads, contention.pools) == (2, (Pool(library="OpenBLAS", threads=2),))
+    assert (contention.threads, contention.pools) == (2, (NativePool(library="OpenBLAS", threads=2),))
 
 
 @pytest.mark.parametrize(("threads", "share"), [

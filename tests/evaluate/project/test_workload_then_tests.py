@@ -5,17 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate.cache import left_open
-from gilscope.toolkit.evaluate.project.racing import workload_then_tests
-from gilscope.toolkit.evaluate.project.racing.workload_then_tests import Wanted, look_for_races
-from gilscope.toolkit.evaluate.project.where_to_run import Bench
+from gilscope.toolkit.evaluate.cache import why_provisional
+from gilscope.toolkit.evaluate.project.racing import races as looking
+from gilscope.toolkit.evaluate.project.racing.races import RaceCheckRequest, look_for_races
+from gilscope.toolkit.evaluate.project.where_to_run import RunSite
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceFact, Races, SharedFact
 from tests.evaluate.made_up import CLEAN, LOOK, PROJECT, suite
 
 RACE = RaceFact(kind="lost update", variable="total", file="app.py", line=3, confirmed=False)
 WORKED = replace(CLEAN, looks=(replace(LOOK, of="workload"),), shared=())
-BENCHES = {label: Bench(build=label, python=Path("python"), folders=()) for label in ("3.14t", "3.14")}
-FAILS = Missing(reason="the workload failed (No module named 'orjson') under the race checker")
+BENCHES = {label: RunSite(build=label, python=Path("python"), folders=()) for label in ("3.14t", "3.14")}
+FAILS = Missing(reason="the workload failed: No module named 'orjson', under the race checker")
 
 
 @pytest.fixture
@@ -24,18 +24,18 @@ def seen(monkeypatch):
     found, asked = {}, []
 
     def look(what):
-        def checked(_project, bench, *_, limit, threads):
-            asked.append((what, bench.build, limit, threads))
-            return found.get((what, bench.build), replace(CLEAN, shared=None) if what == "tests" else WORKED)
+        def checked(_project, run_site, *_, limit, threads):
+            asked.append((what, run_site.build, limit, threads))
+            return found.get((what, run_site.build), replace(CLEAN, shared=None) if what == "tests" else WORKED)
         return checked
 
-    monkeypatch.setattr(workload_then_tests, "check_races", look("tests"))
-    monkeypatch.setattr(workload_then_tests, "check_workload", look("workload"))
+    monkeypatch.setattr(looking, "check_races", look("tests"))
+    monkeypatch.setattr(looking, "check_workload", look("workload"))
     return found, asked
 
 
-def looked(workload="app:work", threads=0, benches=BENCHES, tests=None, seconds=100.0):
-    return look_for_races(Wanted(project=PROJECT, workload=workload, threads=threads), benches, tests or {},
+def looked(workload="app:work", threads=0, run_sites=BENCHES, tests=None, seconds=100.0):
+    return look_for_races(RaceCheckRequest(project=PROJECT, workload=workload, threads=threads), run_sites, tests or {},
                           left=lambda: seconds, say=lambda _: None)
 
 
@@ -71,13 +71,13 @@ def test_what_runs_nowhere_is_said_beside_what_was_seen(seen):
     found["workload", "3.14t"] = FAILS
     found["workload", "3.14"] = Missing(reason="another reason")
     races = looked()
-    assert races.lacking == (("workload", FAILS.reason),)
+    assert races.lacking == (("workload", FAILS),)
     assert [look.of for look in races.looks] == ["tests"]
     assert races.shared is None
     for build in BENCHES:
         found["tests", build] = Missing(reason="no test ran")
     races = looked()
-    assert (races.looks, races.lacking) == ((), (("workload", FAILS.reason), ("tests", "no test ran")))
+    assert (races.looks, races.lacking) == ((), (("workload", FAILS), ("tests", Missing(reason="no test ran"))))
     assert looked(workload=None) == Missing(reason="no test ran")
 
 
@@ -85,7 +85,7 @@ def test_what_runs_nowhere_is_said_beside_what_was_seen(seen):
 def test_want_of_time_is_not_kept_as_an_answer(seen, reason, lasts):
     for build in BENCHES:
         seen[0]["tests", build] = reason
-    assert (not left_open(looked(workload=None))) is lasts
+    assert (not why_provisional(looked(workload=None))) is lasts
 
 
 def test_threads_are_those_of_the_workload_and_of_each_test(seen):
@@ -125,12 +125,12 @@ def test_shared_state_is_what_the_workload_shares(seen):
     assert looked().shared == (shared,)
 
 
-@pytest.mark.parametrize("benches", [{}, {"3.14t": Missing(reason="no pip")}])
-def test_nowhere_to_look(seen, benches):
-    found = looked(benches=benches)
+@pytest.mark.parametrize("run_sites", [{}, {"3.14t": Missing(reason="no pip")}])
+def test_nowhere_to_look(seen, run_sites):
+    found = looked(run_sites=run_sites)
     assert isinstance(found, Missing)
     assert seen[1] == []
-    assert found.reason == ("no pip" if benches else "no build to run the tests on")
+    assert found.reason == ("no pip" if run_sites else "no build to run the tests on")
 
 
 def test_scripts_are_looked_at_as_such(seen, tmp_path):
@@ -139,7 +139,7 @@ def test_scripts_are_looked_at_as_such(seen, tmp_path):
     seen[0]["workload", "3.14t"] = Missing(reason="gone")
     seen[0]["workload", "3.14"] = Missing(reason="gone")
     assert isinstance(races := looked(workload=str(script)), Races)
-    assert races.lacking == (("script", "gone"),)
+    assert races.lacking == (("script", Missing(reason="gone")),)
 
 
 @pytest.mark.parametrize("run", [suite(passed=None, failed=None, ending="1"), suite(passed=0, errors=3, ending="2")])
@@ -147,5 +147,5 @@ def test_scripts_are_looked_at_as_such(seen, tmp_path):
 def test_nothing_is_claimed_of_tests_that_did_not_run(seen, run, threads):
     races = looked(tests=dict.fromkeys(BENCHES, run), threads=threads)
     assert [look.of for look in races.looks] == ["workload"]
-    assert ("tests", f"no test runs on 3.14t (exit code {run.ending})") in races.lacking
+    assert ("tests", Missing(reason=f"no test runs on 3.14t (exit code {run.ending})")) in races.lacking
     assert {what for what, *_ in seen[1]} == {"workload"}

@@ -4,7 +4,12 @@ import pytest
 
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.evaluate.project.discovery import find_project
-from gilscope.toolkit.evaluate.requirements.closure import apart, is_for_developers
+from gilscope.toolkit.evaluate.requirements.closure import (
+    dependency_chains,
+    is_for_developers,
+    split_lock,
+    top_level_packages,
+)
 from gilscope.toolkit.evaluate.requirements.locks import read_graph, read_lock
 
 UV = """
@@ -64,21 +69,26 @@ created-by = "some tool"
 [[packages]]
 name = "markupsafe"
 version = "1"
+archive = { path = "x.zip", hashes = { sha256 = "a" } }
 [[packages]]
 name = "watchdog"
 version = "1"
+archive = { path = "x.zip", hashes = { sha256 = "a" } }
 marker = "'watch' in extras"
 [[packages]]
 name = "mypy"
 version = "1"
+archive = { path = "x.zip", hashes = { sha256 = "a" } }
 marker = "'dev' in dependency_groups or 'lint' in dependency_groups"
 [[packages]]
 name = "colorama"
 version = "1"
+archive = { path = "x.zip", hashes = { sha256 = "a" } }
 marker = "sys_platform == 'linux' or 'dev' in dependency_groups"
 [[packages]]
 name = "cryptography"
 version = "1"
+archive = { path = "x.zip", hashes = { sha256 = "a" } }
 marker = "python_version >= '3.9' and 'dev' in dependency_groups"
 """
 PYPROJECT = '[project]\nname = "werk"\nversion = "3"\ndependencies = ["MarkupSafe>=2"]\n'
@@ -86,7 +96,7 @@ PYPROJECT = '[project]\nname = "werk"\nversion = "3"\ndependencies = ["MarkupSaf
 
 def told_apart(folder, name, text, asked=("MarkupSafe",)):
     (folder / name).write_text(text)
-    found = apart(read_lock(folder / name), read_graph(folder / name), asked)
+    found = split_lock(read_lock(folder / name), read_graph(folder / name), asked)
     return [each.name for each in found.runtime], [each.name for each in found.development]
 
 
@@ -165,3 +175,21 @@ def test_whether_a_project_says_what_it_needs(tmp_path):
     (tmp_path / "pyproject.toml").write_text("[build-system]\nrequires = []\n")
     (tmp_path / "app.py").write_text("")
     assert not find_project(tmp_path).declares
+
+
+CHAIN_NEEDS = {"web": ("models", "core"), "models": ("core",), "core": ("core-binary",), "core-binary": ("models",)}
+
+
+def test_shortest_way_from_what_was_asked_for():
+    found = dependency_chains(CHAIN_NEEDS, ["models", "web"])
+    assert found["web"] == ("web",)
+    assert found["core-binary"] == ("models", "core", "core-binary")
+
+
+def test_what_nobody_asked_for_has_no_way():
+    assert "web" not in dependency_chains(CHAIN_NEEDS, ["models"])
+
+
+def test_what_no_other_one_needs_was_asked_for():
+    assert top_level_packages(CHAIN_NEEDS) == ("web",)
+    assert top_level_packages({"one": (), "two": ()}) == ("one", "two")

@@ -6,7 +6,7 @@ import pytest
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
-from gilscope.toolkit.evaluate.requirements.wheel_for_build import offered
+from gilscope.toolkit.evaluate.requirements.wheel_for_build import choose_wheels
 from tests.fakes import make_build
 
 MACHINE = platform.machine()
@@ -41,10 +41,17 @@ name = "fast-json"
 version = "1.0"
 marker = "python_full_version >= '3.13'"
 dependencies = [{{ name = "needed-one" }}]
-wheels = [{{ name = "fast_json-1.0-cp314-cp314-{OLD}.whl", url = "https://example.org/x", hashes = {{}} }},
-          {{ path = "wheels/fast_json-1.0-cp314-cp314t-{OLD}.whl", hashes = {{}} }}]
+[[packages.wheels]]
+name = "fast_json-1.0-cp314-cp314-{OLD}.whl"
+url = "https://example.org/x"
+hashes = {{ sha256 = "aa" }}
+[[packages.wheels]]
+path = "wheels/fast_json-1.0-cp314-cp314t-{OLD}.whl"
+hashes = {{ sha256 = "aa" }}
 [packages.sdist]
 name = "fast_json-1.0.tar.gz"
+url = "https://example.org/fast_json-1.0.tar.gz"
+hashes = {{ sha256 = "aa" }}
 [[packages]]
 name = "svc"
 [packages.directory]
@@ -75,20 +82,22 @@ def test_each_format_gives_the_same_package(tmp_path, name, text):
     assert (found.name, found.version, found.sdist) == ("fast-json", "1.0", True)
     assert found.needs == ("needed-one",)
     assert sorted(found.wheels) == [f"fast_json-1.0-cp314-cp314-{OLD}.whl", f"fast_json-1.0-cp314-cp314t-{OLD}.whl"]
-    assert [len(offered([found], make_build(build))) for build in ("3.12", "3.14")] == [0, 1]   # its marker
+    assert [len(choose_wheels([found], make_build(build))) for build in ("3.12", "3.14")] == [0, 1]   # its marker
 
 
 UV_FOLDERS = "".join(f'[[package]]\nname = "{kind}"\nsource = {{ {kind} = "." }}\n'
                      for kind in ("editable", "virtual", "directory"))
-PYLOCK_FOLDER = 'lock-version = "1.0"\n[[packages]]\nname = "a"\ndirectory = { path = "." }\n[[packages]]\n'
+PYLOCK_FOLDER = ('lock-version = "1.0"\ncreated-by = "some tool"\n'
+                 '[[packages]]\nname = "a"\ndirectory = { path = "." }\n'
+                 '[[packages]]\nname = "x"\nversion = "1"\n')
 POETRY_FOLDER = '[[package]]\nname = "a"\nversion = "0"\nsource = { type = "directory" }\n[[package]]\n'
 
 
 @pytest.mark.parametrize(("name", "text", "sdist"), [
     ("uv.lock", "version = 1\n" + UV_FOLDERS + '[[package]]\nname = "x"\nversion = "1"\nsource = {}\n', False),
-    ("pylock.toml", PYLOCK_FOLDER + 'name = "x"\nversion = "1"\nvcs = {}\n', True),
-    ("pylock.toml", PYLOCK_FOLDER + 'name = "x"\nversion = "1"\narchive = {}\n', True),
-    ("pylock.toml", PYLOCK_FOLDER + 'name = "x"\nversion = "1"\n', False),
+    ("pylock.toml", PYLOCK_FOLDER + 'vcs = { type = "git", url = "https://x.org/x", commit-id = "aa" }\n', True),
+    ("pylock.toml", PYLOCK_FOLDER + 'archive = { url = "https://x.org/x.zip", hashes = { sha256 = "a" } }\n', True),
+    ("pylock.toml", PYLOCK_FOLDER + 'sdist = { path = "x-1.zip", hashes = { sha256 = "a" } }\n', True),
     ("poetry.lock", POETRY_FOLDER + 'name = "x"\nversion = "1"\nmarkers = { main = "" }\n'
      '[metadata.files]\nx = [{ file = "x-1.zip" }]\n', True),   # as poetry wrote it before 2.0
 ])
@@ -100,7 +109,7 @@ def test_folders_of_the_project_are_left_out_and_the_rest_kept(tmp_path, name, t
 def test_pip_locks_for_one_platform_only(tmp_path):
     (tmp_path / "pylock.toml").write_text(PYLOCK.replace("some tool", "pip"))
     (found,) = read_lock(tmp_path / "pylock.toml")
-    assert [each.kind for each in offered([found], make_build("3.15t"))] == ["not known"]
+    assert [each.kind for each in choose_wheels([found], make_build("3.15t"))] == ["not known"]
 
 
 def test_pinned_requirements_name_no_files(tmp_path):
@@ -111,9 +120,9 @@ def test_pinned_requirements_name_no_files(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "text", "said"), [
-    ("uv.lock", "version = 1\n[[package", "cannot be read"), ("uv.lock", "a = 1", "known are uv.lock"),
-    ("pylock.toml", 'lock-version = "2.0"\npackages = []', "lock-version '2.0'"),
-    ("poetry.lock", "[[package]]\nname = 'x'", "does not look like"),
+    ("uv.lock", "version = 1\n[[package", "cannot be read"), ("uv.lock", "a = 1", "supported are uv.lock"),
+    ("pylock.toml", 'lock-version = "2.0"\ncreated-by = "x"\npackages = []', "pylock version 2.0"),
+    ("poetry.lock", "[[package]]\nname = 'x'", "is not a valid lock file"),
     ("requirements.txt", "lxml>=6", "has no exact version"), ("requirements.txt", "lxml ??", "is not a requirement"),
 ])
 def test_damaged_ones_are_named(tmp_path, name, text, said):

@@ -5,8 +5,8 @@ import platform
 import pytest
 
 from gilscope.toolkit.evaluate.requirements import wheel_for_build
-from gilscope.toolkit.evaluate.requirements.locks import Locked
-from gilscope.toolkit.evaluate.requirements.wheel_for_build import libc_floor, offered, supported, why_no_wheel
+from gilscope.toolkit.evaluate.requirements.locks import LockedPackage
+from gilscope.toolkit.evaluate.requirements.wheel_for_build import choose_wheels, libc_floor, supported, why_no_wheel
 from tests.fakes import make_build
 
 MACHINE = platform.machine()
@@ -14,7 +14,7 @@ OLD = f"manylinux_2_17_{MACHINE}.manylinux2014_{MACHINE}"
 
 
 def locked(*wheels, sdist=False):
-    return Locked(name="x", version="1", wheels=tuple(f"x-1-{tags}.whl" for tags in wheels), sdist=sdist)
+    return LockedPackage(name="x", version="1", wheels=tuple(f"x-1-{tags}.whl" for tags in wheels), sdist=sdist)
 
 
 @pytest.mark.parametrize(("build", "wheels", "kind"), [
@@ -29,7 +29,7 @@ def locked(*wheels, sdist=False):
     ("3.14t", [f"py3-none-{OLD}"], "binary"),          # a program or a library that is not an extension
 ])
 def test_the_wheel_a_build_would_take(build, wheels, kind):
-    (found,) = offered([locked(*wheels)], make_build(build))
+    (found,) = choose_wheels([locked(*wheels)], make_build(build))
     assert found.kind == kind
 
 
@@ -47,18 +47,19 @@ def test_the_wheel_a_build_would_take(build, wheels, kind):
 ])
 def test_no_wheel_has_its_reason(wheels, said, monkeypatch):
     monkeypatch.setattr(wheel_for_build, "_libc_here", lambda: ("glibc", "2.36"))
-    (found,) = offered([locked(*wheels, sdist=True)], make_build("3.14t"))
+    (found,) = choose_wheels([locked(*wheels, sdist=True)], make_build("3.14t"))
     assert found.kind == "sdist"
     assert said in found.note
 
 
 def test_pure_twin_of_binaries_is_told():
-    (found,) = offered([locked("py3-none-any", f"cp314-cp314-{OLD}")], make_build("3.14t"))
+    (found,) = choose_wheels([locked("py3-none-any", f"cp314-cp314-{OLD}")], make_build("3.14t"))
     assert found.note == "pure Python, although 1 wheels of other builds have C code"
 
 
 def test_file_that_is_no_wheel_is_passed_over():
-    (found,) = offered([Locked(name="x", version="1", wheels=("x.whl", "x-1-py3-none-any.whl"), sdist=False)],
+    (found,
+     ) = choose_wheels([LockedPackage(name="x", version="1", wheels=("x.whl", "x-1-py3-none-any.whl"), sdist=False)],
                        make_build("3.14"))
     assert found.wheel == "x-1-py3-none-any.whl"
 
@@ -79,14 +80,14 @@ def test_oldest_c_library_that_a_wheel_runs_with(platforms, floor):
 
 
 def test_wheel_taken_has_its_c_library():
-    (found,) = offered([locked(f"cp314-cp314t-{OLD}")], make_build("3.14t"))
+    (found,) = choose_wheels([locked(f"cp314-cp314t-{OLD}")], make_build("3.14t"))
     assert found.libc == "glibc 2.17"
 
 
 def test_binary_half_names_whose_it_is():
-    halves = [Locked(name="x", version="1", wheels=("x-1-py3-none-any.whl",), sdist=False, needs=("x-binary",)),
-              Locked(name="x-binary", version="1", wheels=(f"x_binary-1-cp314-cp314-{OLD}.whl",), sdist=False)]
-    assert [(each.kind, each.needed_by) for each in offered(halves, make_build("3.14t"))] == [
+    halves = [LockedPackage(name="x", version="1", wheels=("x-1-py3-none-any.whl",), sdist=False, needs=("x-binary",)),
+              LockedPackage(name="x-binary", version="1", wheels=(f"x_binary-1-cp314-cp314-{OLD}.whl",), sdist=False)]
+    assert [(each.kind, each.needed_by) for each in choose_wheels(halves, make_build("3.14t"))] == [
         ("pure", ()), ("nothing", ("x",))]
 
 

@@ -7,8 +7,8 @@ import time
 import pytest
 
 from gilscope.toolkit.evaluate.survey import cache, report
-from gilscope.toolkit.evaluate.survey.answer import Answer, counts, from_doctor, from_line, to_line
-from gilscope.toolkit.evaluate.survey.cache import KeptAnswers
+from gilscope.toolkit.evaluate.survey.answer import PackageAnswer, counts, from_doctor, from_line, to_line
+from gilscope.toolkit.evaluate.survey.cache import AnswerCache
 from gilscope.toolkit.report import terminal
 from tests.evaluate.survey.told import package, told
 
@@ -18,7 +18,7 @@ READY = from_doctor("Thing[x]>=1", {"builds": [told(package("thing"))]}, 2.04)
 NEEDY = from_doctor("needy", {"builds": [told(
     package("needy", "pure Python", extensions=0),
     package("old", "turns the GIL on", blocks=True, reasons=["old._c needs the GIL"], newest=["2.0", "ready"]))]}, 1.0)
-FAILED = Answer(package="late", problem="the package index does not answer")
+FAILED = PackageAnswer(package="late", problem="the package index does not answer")
 
 
 def test_package_is_found_by_its_name_whatever_is_asked_of_it():
@@ -65,29 +65,29 @@ def test_line_with_a_status_that_is_none_is_no_answer():
 
 def test_answers_are_kept_for_a_day(tmp_path, monkeypatch):
     monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path))
-    KeptAnswers(["3.14t"]).put(NEEDY)
-    found = KeptAnswers(["3.14t"]).get("needy")
+    AnswerCache(["3.14t"]).put(NEEDY)
+    found = AnswerCache(["3.14t"]).get("needy")
     assert (found.kept, found.builds) == (True, NEEDY.builds)
-    assert KeptAnswers(["3.15t"]).get("needy") is None   # another build
+    assert AnswerCache(["3.15t"]).get("needy") is None   # another build
     late = time.time() + cache.FRESH_SECONDS + 1
     monkeypatch.setattr(cache.time, "time", lambda: late)
-    assert KeptAnswers(["3.14t"]).get("needy") is None
+    assert AnswerCache(["3.14t"]).get("needy") is None
 
 
 def test_what_is_no_answer_is_not_kept(tmp_path, monkeypatch):
     monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path))
-    KeptAnswers([]).put(FAILED)
-    assert KeptAnswers([]).get("late") is None
+    AnswerCache([]).put(FAILED)
+    assert AnswerCache([]).get("late") is None
 
 
 def test_damaged_or_old_answers_are_asked_for_again(tmp_path, monkeypatch):
     monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path))
-    KeptAnswers([]).put(READY)
+    AnswerCache([]).put(READY)
     (file,) = (tmp_path / "surveys").iterdir()
     file.write_text(file.read_text()[:-5])
-    assert KeptAnswers([]).get(READY.package) is None
+    assert AnswerCache([]).get(READY.package) is None
     os.utime(file, (0, 0))
-    KeptAnswers([])
+    AnswerCache([])
     assert not file.exists()
 
 

@@ -9,8 +9,8 @@ import time
 
 import pytest
 
-from gilscope.toolkit.builds.user_dirs import uv_command
-from gilscope.toolkit.evaluate.packages.install.fetch_wheels import pip_of
+from gilscope.toolkit.builds.uv import uv_command
+from gilscope.toolkit.evaluate.packages.fetch_wheels import pip_of
 from tests.conformance.builds import ROOT
 from tests.evaluate.places import build_called, one_of_each
 from tests.faults.test_hostile_packages import add_wheel
@@ -65,7 +65,7 @@ def test_each_package_has_its_own_answer(place, asked):
     assert found.pop("absent") in {"not found", "no wheel"}
     assert found == {"good": "pure Python", "crashes": "crashes"}
     again = subprocess.run(command(words), cwd=folder, env=env, capture_output=True, text=True, timeout=60, check=False)
-    assert "3 answers of the last day kept" in again.stderr
+    assert "using 3 answers from the last day" in again.stderr
     assert sorted(again.stdout.splitlines()) == sorted(done.stdout.splitlines())
 
 
@@ -91,11 +91,11 @@ def test_ctrl_c_ends_what_is_asked_and_keeps_what_was_answered(place, asked):
             survey.kill()
     assert json.loads(first)["package"] == "good"
     assert survey.returncode == 130
-    assert "the same command goes on after it" in complaint
+    assert "run the same command again to continue" in complaint
     assert all(map(gone, pids)), time.monotonic() - began
     assert not list((folder / "tmp").iterdir())
     (folder / "packages.txt").write_text("good\n")
     again = subprocess.run([*command(words), "--build-sdists"], cwd=folder, env=env, capture_output=True, text=True,
                            timeout=60, check=False)
     assert again.returncode == 0, again.stderr
-    assert "1 answer of the last day kept" in again.stderr
+    assert "using 1 answer from the last day" in again.stderr

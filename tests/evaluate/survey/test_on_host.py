@@ -6,13 +6,13 @@ import threading
 import pytest
 
 from gilscope.toolkit.evaluate.survey import on_host
-from gilscope.toolkit.evaluate.survey.answer import Answer
-from gilscope.toolkit.evaluate.survey.asking import Question
+from gilscope.toolkit.evaluate.survey.answer import PackageAnswer
+from gilscope.toolkit.evaluate.survey.asking import SurveyQuestion
 from gilscope.toolkit.processes.supervised import Supervised
 
 pytestmark = pytest.mark.newest
 
-QUESTION = Question(builds=("3.14t",))
+QUESTION = SurveyQuestion(builds=("3.14t",))
 
 
 class Asking(threading.Thread):
@@ -39,7 +39,7 @@ def asking(monkeypatch):
             process.wait(60)
         if process.stopped:
             raise KeyboardInterrupt
-        return Answer(package="x")
+        return PackageAnswer(package="x")
 
     def begin(survey):
         made = Asking(survey)

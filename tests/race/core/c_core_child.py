@@ -418,10 +418,10 @@ def subinterpreters(world):
         import sys, threading
         sys.path.insert(0, {str(Path.cwd())!r})
         from gilscope.toolkit.race._core.build import load
-        from gilscope.toolkit.race.core import UnavailableError
+        from gilscope.toolkit.race.core import CoreUnavailableError
         try:
             load()
-        except UnavailableError as error:
+        except CoreUnavailableError as error:
             assert "interpreter" in str(error), error
         else:
             raise AssertionError("a second core")

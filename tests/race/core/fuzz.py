@@ -11,7 +11,7 @@ import random
 import sys
 from collections import deque
 
-from gilscope.toolkit.race.site import Flag, Kind
+from gilscope.toolkit.race.site import AccessKind, Flag
 from tests.race.core.cases.run import load
 from tests.race.core.cases.world import Thing, World
 
@@ -116,7 +116,7 @@ def describe(name, conflict):
     sort, _, part, key, first, second, _ = conflict
     if sort == "order":
         return f"order: {name} {part} {key!r}"
-    sides = [f"{Kind(side[2]).name}{'' if side[5] == -1 else ' after its read'}" for side in (first, second)]
+    sides = [f"{AccessKind(side[2]).name}{'' if side[5] == -1 else ' after its read'}" for side in (first, second)]
     return f"span: {name} {part} {key!r}: {sides[0]}, then {sides[1]}"
 
 

@@ -7,16 +7,16 @@ import sys
 import pytest
 
 from gilscope.toolkit.race._core import build, compiling
-from gilscope.toolkit.race.core import UnavailableError
+from gilscope.toolkit.race.core import CoreUnavailableError
 from tests.conformance.builds import ROOT, builds, run_child
 
 LOAD = "from gilscope.toolkit.race._core.build import load; print(load(lambda: print('compiling')).name)"
 TELL = """
 from gilscope.toolkit.race._core.build import load
-from gilscope.toolkit.race.core import UnavailableError
+from gilscope.toolkit.race.core import CoreUnavailableError
 try:
     load()
-except UnavailableError as error:
+except CoreUnavailableError as error:
     print(error)
 """
 
@@ -24,7 +24,7 @@ except UnavailableError as error:
 def has_compiler():
     try:
         compiling.compiler()
-    except UnavailableError:
+    except CoreUnavailableError:
         return False
     return True
 
@@ -56,7 +56,7 @@ def test_two_processes_at_once_compile_once(tmp_path):
 @pytest.mark.parametrize("label", builds())
 def test_every_build_has_a_core_of_its_own(label, tmp_path):
     child = run_child(builds()[label], "-c", LOAD, GILSCOPE_CACHE=str(tmp_path))
-    if "UnavailableError" in child.stderr:
+    if "CoreUnavailableError" in child.stderr:
         pytest.skip(child.stderr.splitlines()[-1])
     assert (child.stdout, child.stderr) == ("compiling\nC\n", "")
 
@@ -66,7 +66,7 @@ def test_what_is_compiled_is_loaded_without_heavy_imports():
     code = f"{LOAD}; import sys; print([name for name in {heavy} if name in sys.modules])"
     run_child(sys.executable, "-c", LOAD)
     child = run_child(sys.executable, "-S", "-c", code)
-    if "UnavailableError" in child.stderr:
+    if "CoreUnavailableError" in child.stderr:
         pytest.skip(child.stderr.splitlines()[-1])
     assert child.stdout == "C\n[]\n", child.stderr
 
@@ -99,7 +99,7 @@ def test_python_may_be_asked_for():
 def test_a_file_that_is_no_core_is_a_reason(tmp_path):
     path = tmp_path / "_core.so"
     path.write_bytes(b"nothing that can be loaded")
-    with pytest.raises(UnavailableError, match="cannot be loaded"):
+    with pytest.raises(CoreUnavailableError, match="cannot be loaded"):
         build._load(str(path))
 
 

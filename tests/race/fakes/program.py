@@ -3,10 +3,9 @@
 import ast
 from contextlib import contextmanager
 
-from gilscope.toolkit.race import site_registry
 from gilscope.toolkit.race.conflicts.handler import ConflictHandler
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.site import Flag, Kind, SiteInfo
+from gilscope.toolkit.race.site import AccessKind, Flag, SiteInfo, all_sites, register_sites
 
 
 class FakeCore:
@@ -60,7 +59,7 @@ class Program:
         self.spool.mkdir(exist_ok=True)
         self.threads = {1: ("thread-1", ((str(self.path), 1, "<module>"),)), 2: ("thread-2", ())}
         self.handler = ConflictHandler(self.core, str(self.spool), lambda uid: self.threads[uid],
-                             {"root": str(folder), "target": name, "build": "3.14t"})
+                                       {"root": str(folder), "target": name, "build": "3.14t"})
 
     def line_of(self, fragment, occurrence=1):
         found = [number for number, line in enumerate(self.lines, 1) if fragment in line]
@@ -74,8 +73,8 @@ class Program:
         width = len(text) if text in source else len(source.strip())
         info = SiteInfo(str(self.path), line, column, line, column + width, function or self.function_at(line), op, key,
                         text, int(flags), tuple(self.numbers[name] for name in partners), note)
-        self.numbers[label] = site_registry.add([info._replace(partners=())])
-        site_registry.sites[self.numbers[label]] = info
+        self.numbers[label] = register_sites([info._replace(partners=())])
+        all_sites[self.numbers[label]] = info
         return self.numbers[label]
 
     def function_at(self, line):
@@ -95,7 +94,7 @@ class Program:
         visit(self.tree, inside=False)
         return "".join(names) or "<module>"
 
-    def access(self, label, kind=Kind.WRITE, thread=1, locks=(), span=None, context=0):
+    def access(self, label, kind=AccessKind.WRITE, thread=1, locks=(), span=None, context=0):
         opened = -1 if span is None else self.numbers[span]
         return (thread, self.numbers[label], int(kind), context, tuple(locks), opened)
 

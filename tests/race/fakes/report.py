@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from gilscope.toolkit.race.report.model import Access, Frame, Held, Race, RaceReport, Spot
+from gilscope.toolkit.race.report.model import Access, Frame, HeldLock, Race, RaceReport, Spot
 
 ROOT = "/home/ann/bank"
-LOCK = Held(uid=3, name="Bank.lock", taken=Frame(path=f"{ROOT}/bank.py", line=20, function="Bank.audit"))
+LOCK = HeldLock(uid=3, name="Bank.lock", taken=Frame(path=f"{ROOT}/bank.py", line=20, function="Bank.audit"))
 
 
 def frame(place, function, source=""):
@@ -41,7 +41,7 @@ def make_race(**changes):
 
 CHECK = make_race(
     ident="ba9876543210", variable="Pool.jobs['a, b: 100%']", base="Pool.jobs", kind="check-then-act",
-    severity="atomicity violation", confirmation="confirmed: 2 updates lost in a re-run", count=1,
+    severity="atomicity violation", confirmation="confirmed: 2 updates lost in a re-run", confirmed=True, count=1,
     second=make_access(
         verb="popleft", text="self.jobs", augmented=False, started=(), thread="MainThread", stack=(),
         place=frame("pool.py:9", "Pool.take", "return self.jobs.popleft()"),

@@ -3,7 +3,7 @@
 import builtins
 import contextlib
 
-from gilscope.toolkit.race.loading.link import link
+from gilscope.toolkit.race.loading.hook import link
 from gilscope.toolkit.race.rewrite import compile_rewritten
 from gilscope.toolkit.race.site import OP_PREFIX
 

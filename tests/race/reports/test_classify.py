@@ -5,10 +5,10 @@ from collections import Counter
 import pytest
 
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.site import Flag, Kind
+from gilscope.toolkit.race.site import AccessKind, Flag
 from tests.race.fakes.program import Program
 
-F, K = Flag, Kind
+F, K = Flag, AccessKind
 
 
 @pytest.fixture
@@ -380,7 +380,7 @@ def test_the_flag_of_double_checked_locking_comes_last(program, occurrence, seve
     made.site("outer", "if not self.ready", "self.ready", "attr_read", "ready", F.TEST | F.SPAN_READ, occurrence=outer)
     made.site("inner", "if not self.ready", "self.ready", "attr_read", "ready", F.TEST | F.SPAN_READ, occurrence=inner)
     stores = [("value", "= compute()", F.NONE, ()), ("ready", "= True", F.CONSTANT | F.GUARD | F.RECHECKED,
-                                                    ("outer", "inner"))]
+                                                     ("outer", "inner"))]
     for key, fragment, flags, partners in stores if occurrence == 1 else reversed(stores):
         made.site(key, fragment, f"self.{key}", "attr_write", key, flags, partners, occurrence=occurrence)
     made.site("return", "return self.value", "self.value", "attr_read", "value", occurrence=occurrence)

@@ -14,7 +14,7 @@ import pytest
 from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.conflicts import recorder
 from gilscope.toolkit.race.conflicts.handler import ConflictHandler
-from gilscope.toolkit.race.site import Flag, Kind
+from gilscope.toolkit.race.site import AccessKind, Flag
 from tests.conformance.builds import ROOT
 from tests.race.fakes.program import FakeCore, Program
 
@@ -38,7 +38,7 @@ class Account:
             self.rates = (1, 2)
         return self.rates
 """
-WRITE, READ = Kind.WRITE, Kind.READ
+WRITE, READ = AccessKind.WRITE, AccessKind.READ
 
 
 class Account:
@@ -75,7 +75,7 @@ def test_a_race_is_in_the_spool_before_the_handler_returns(program):
 
 
 def test_nothing_is_written_without_a_conflict(program):
-    assert not program.handler.heard_any
+    assert not program.handler.any_conflict
     assert list(program.spool.iterdir()) == []
 
 
@@ -281,16 +281,16 @@ import os, sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tests.race.fakes.program import FakeCore, Program
-from gilscope.toolkit.race.site import Flag, Kind
+from gilscope.toolkit.race.site import Flag, AccessKind
 program = Program(Path(sys.argv[1]), "total += 1\\nother += 1\\n")
 program.site("one", "total", "total", "global_update", "total", Flag.AUGMENTED)
 program.site("two", "other", "other", "global_update", "other", Flag.AUGMENTED)
 spaces = {"__name__": "jobs", "__builtins__": {}}
-program.tell(("one", Kind.WRITE), ("one", Kind.WRITE), spaces, "item", "total")
+program.tell(("one", AccessKind.WRITE), ("one", AccessKind.WRITE), spaces, "item", "total")
 if os.fork() == 0:
     program.handler.after_fork()
-    program.tell(("one", Kind.WRITE), ("one", Kind.WRITE), spaces, "item", "total")
-    program.tell(("two", Kind.WRITE), ("two", Kind.WRITE), spaces, "item", "other")
+    program.tell(("one", AccessKind.WRITE), ("one", AccessKind.WRITE), spaces, "item", "total")
+    program.tell(("two", AccessKind.WRITE), ("two", AccessKind.WRITE), spaces, "item", "other")
     os._exit(3)
 os.wait()
 os.closerange(3, 100)
@@ -338,8 +338,7 @@ def test_the_handler_imports_little():
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True,
                            cwd=ROOT).stdout.split()
     assert set(found) <= {"gilscope", "gilscope.toolkit", "gilscope.toolkit.race", "gilscope.toolkit.race.conflicts",
-                          "gilscope.toolkit.race.conflicts.handler",
-                          "gilscope.toolkit.race.site_registry", "gilscope.toolkit.race.spool", "_json",
+                          "gilscope.toolkit.race.conflicts.handler", "gilscope.toolkit.race.spool", "_json",
                           "__future__"}
 
 

@@ -7,10 +7,14 @@ import types
 import pytest
 
 from gilscope.toolkit.race.conflicts import safe_inspection
-from gilscope.toolkit.race.conflicts.naming.locks import LockNames
-from gilscope.toolkit.race.conflicts.naming.referrers import Referrers
-from gilscope.toolkit.race.conflicts.naming.variables import Naming, container_text, enclosing_class
-from gilscope.toolkit.race.conflicts.source_context import Sources
+from gilscope.toolkit.race.conflicts.naming import (
+    LockNamer,
+    ReferrerSearch,
+    VariableNamer,
+    container_text,
+    enclosing_class,
+)
+from gilscope.toolkit.race.conflicts.source_context import SourceFiles
 from gilscope.toolkit.race.site import SiteInfo
 from tests.race.fakes.program import FakeCore, Program
 
@@ -20,7 +24,7 @@ def site(text, op="attr_read", key="", function="<module>", path="/src/jobs.py")
 
 
 def name_of(part, owner, key, *sites, module=None, referrers=None):
-    return Naming(sites, referrers).variable(part, owner, key, sites, module)
+    return VariableNamer(sites, referrers).variable(part, owner, key, sites, module)
 
 
 class Account:
@@ -73,7 +77,7 @@ def test_an_instance_is_told_by_the_global_that_refers_to_it(monkeypatch):
 def test_an_instance_is_told_by_the_attribute_that_refers_to_it():
     owner = account()
     owner.parent = account()
-    found = name_of("attr", owner.parent, "balance", site("x.balance"), referrers=Referrers())
+    found = name_of("attr", owner.parent, "balance", site("x.balance"), referrers=ReferrerSearch())
     assert found.text == "Account.balance of Account.parent"
 
 
@@ -103,7 +107,7 @@ def test_a_global(file, expected):
 ])
 def test_a_closure_variable(function, others, expected):
     sites = [site("total", "cell_update", "total", name) for name in (function, *others)]
-    assert Naming(sites).variable("cell", object(), "total", sites[:1]).text == expected
+    assert VariableNamer(sites).variable("cell", object(), "total", sites[:1]).text == expected
 
 
 LEDGER = "Ledger.add"
@@ -149,7 +153,7 @@ def test_a_parameter_is_called_what_the_module_calls_its_object():
 def test_a_parameter_is_called_after_the_attribute_that_refers_to_it():
     owner = account(totals=collections.Counter())
     info = site("table[k]", "item_read", "", "increment")
-    assert name_of("item", owner.totals, "k", info, referrers=Referrers()).text == "Account.totals['k']"
+    assert name_of("item", owner.totals, "k", info, referrers=ReferrerSearch()).text == "Account.totals['k']"
 
 
 def test_what_others_keep_of_an_object_is_no_name():
@@ -172,7 +176,7 @@ def test_a_closure_of_others_is_no_name():
 def test_a_local_keeps_its_name_when_the_time_for_searching_is_over():
     owner = account(totals={})
     info = site("table[k]", "item_read", "", "increment")
-    naming = Naming([info], Referrers(seconds=0))
+    naming = VariableNamer([info], ReferrerSearch(seconds=0))
     assert naming.variable("item", owner.totals, "k", [info]).text == "table['k']"
 
 
@@ -267,7 +271,7 @@ def make():
 def locks(tmp_path):
     program = Program(tmp_path, LOCKS)
     core = FakeCore()
-    names = LockNames(core, Sources(str(tmp_path)), Naming([], Referrers()))
+    names = LockNamer(core, SourceFiles(str(tmp_path)), VariableNamer([], ReferrerSearch()))
 
     def describe(fragment, lock=None):
         line = program.line_of(fragment)
@@ -318,4 +322,4 @@ def test_a_lock_in_a_closure_variable(locks):
 
 def test_a_lock_that_nobody_knows(locks):
     core = FakeCore()
-    assert LockNames(core, Sources("/"), Naming([])).describe(9) == {"uid": 9, "name": "a lock", "at": []}
+    assert LockNamer(core, SourceFiles("/"), VariableNamer([])).describe(9) == {"uid": 9, "name": "a lock", "at": []}

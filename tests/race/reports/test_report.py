@@ -10,9 +10,9 @@ from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.program import start
 from gilscope.toolkit.race.report import github, json_, sarif, sentences, text
 from gilscope.toolkit.race.report.gather import load
-from gilscope.toolkit.race.report.model import Held
+from gilscope.toolkit.race.report.model import ConfirmationOutcome, HeldLock
 from gilscope.toolkit.race.report.settings import Suppression
-from gilscope.toolkit.race.site import Flag, Kind
+from gilscope.toolkit.race.site import AccessKind, Flag
 from tests.faults.damage import at, kind_of, places
 from tests.race.fakes.program import Program
 from tests.race.fakes.report import frame, make_access
@@ -52,7 +52,7 @@ def program(tmp_path):
 
 def conflicts(program, labels):
     for label in labels:
-        program.tell((label, Kind.WRITE, LOCKED), ("peek", Kind.READ), {}, "item", "the")
+        program.tell((label, AccessKind.WRITE, LOCKED), ("peek", AccessKind.READ), {}, "item", "the")
 
 
 def test_the_missing_lock_is_told_by_all_places_of_the_variable(program):
@@ -192,7 +192,7 @@ def test_who_fills_the_records_with_lines_does_not_keep_us_busy(program):
 def test_comments_that_suppress_nothing_or_give_no_reason(program):
     program.site("idle", "stop =", "stop", "global_write", "stop", note="never")
     program.site("bare", "return", "self.counts[word]", "item_read", "", note="")
-    program.tell(("add", Kind.WRITE), ("bare", Kind.READ), {}, "item", "the")
+    program.tell(("add", AccessKind.WRITE), ("bare", AccessKind.READ), {}, "item", "the")
     program.handler.finish()
     report = program.report()
     mine = [text for text in report.unused_suppressions if "ledger.py" in text]
@@ -204,8 +204,9 @@ def test_comments_that_suppress_nothing_or_give_no_reason(program):
 def test_confirmations_are_added_by_ident(program):
     conflicts(program, ["add"])
     [race] = program.report().races
-    report = program.report().with_confirmations({race.ident: "confirmed: 2 updates lost", "x": "y"})
-    assert report.races[0].confirmation == "confirmed: 2 updates lost"
+    outcome = ConfirmationOutcome(confirmed=True, sentence="2 updates lost")
+    report = program.report().with_confirmations({race.ident: outcome, "x": outcome})
+    assert (report.races[0].confirmation, report.races[0].confirmed) == ("2 updates lost", True)
 
 
 def test_an_empty_spool_is_a_clean_run(tmp_path):
@@ -214,7 +215,7 @@ def test_an_empty_spool_is_a_clean_run(tmp_path):
 
 
 def lock(uid, name):
-    return Held(uid=uid, name=name, taken=None)
+    return HeldLock(uid=uid, name=name, taken=None)
 
 
 @pytest.mark.parametrize(("first", "second", "said", "to_hold"), [

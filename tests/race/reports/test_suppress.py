@@ -3,7 +3,7 @@
 import pytest
 
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.race.report.settings import Settings, Suppression, relative, settings
+from gilscope.toolkit.race.report.settings import RaceSettings, Suppression, relative, settings
 from tests.race.fakes.report import make_access, make_race, make_report
 
 
@@ -21,16 +21,16 @@ def test_a_whole_table(tmp_path):
         suppress = [{variable = "Account.*", kind = "lost update", file = "bank/*.py", why = "counted at night"}]
     """)
     entry = Suppression(variable="Account.*", kind="lost update", file="bank/*.py", why="counted at night")
-    assert found == Settings(suppressions=(entry,), include=("vendored",), notes=True)
+    assert found == RaceSettings(suppressions=(entry,), include=("vendored",), notes=True)
 
 
 @pytest.mark.parametrize("text", ["", "[tool.other]\nkey = 1\n", "[tool.gilscope]\n"])
 def test_no_table(tmp_path, text):
-    assert read(tmp_path, text) == Settings()
+    assert read(tmp_path, text) == RaceSettings()
 
 
 def test_no_file(tmp_path):
-    assert settings(tmp_path / "pyproject.toml") == settings(None) == Settings()
+    assert settings(tmp_path / "pyproject.toml") == settings(None) == RaceSettings()
 
 
 @pytest.mark.parametrize(("table", "said"), [

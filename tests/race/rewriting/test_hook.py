@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.race.loading import cache, hook
-from gilscope.toolkit.race.loading.link import link
+from gilscope.toolkit.race.loading.hook import link
 from gilscope.toolkit.race.rewrite import compile_rewritten
 from tests.conformance.builds import ROOT
 from tests.race.fakes.stub import StubCore, in_builtins
@@ -66,7 +66,7 @@ def test_second_process_finds_it_in_the_cache(tmp_path):
         import sys
         sys.path[:0] = [sys.argv[1], sys.argv[2]]
         from tests.race.fakes.stub import StubCore
-        for name in ("ast", "gilscope.toolkit.race.rewrite", "gilscope.toolkit.race.rewrite.scopes.shared"):
+        for name in ("ast", "gilscope.toolkit.race.rewrite", "gilscope.toolkit.race.analysis.scopes"):
             sys.modules.pop(name, None)
         from gilscope.toolkit.race.loading import hook
         core = StubCore()
@@ -129,13 +129,13 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path, monkeypatch):
 
 
 def test_a_module_that_cannot_be_rewritten_runs_and_is_named(core, tmp_path, monkeypatch):
-    from gilscope.toolkit.race.loading import compile_rewritten
+    from gilscope.toolkit.race import rewrite
     write(tmp_path, "odd_of_hook.py", "x = [1]\n")
 
     def fail(*_args, **_keywords):
         raise RecursionError("too deep")
 
-    monkeypatch.setattr(compile_rewritten, "compile_rewritten", fail)
+    monkeypatch.setattr(rewrite, "compile_rewritten", fail)
     import odd_of_hook
     assert odd_of_hook.x == [1]
     assert core.unrewritable == [("odd_of_hook.py", "RecursionError: too deep")]

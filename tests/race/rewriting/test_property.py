@@ -7,7 +7,7 @@ import traceback
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from gilscope.toolkit.race.loading.link import link
+from gilscope.toolkit.race.loading.hook import link
 from gilscope.toolkit.race.rewrite import compile_rewritten
 from tests.race.fakes.stub import StubCore, in_builtins
 

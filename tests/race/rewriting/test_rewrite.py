@@ -11,7 +11,7 @@ import warnings
 
 import pytest
 
-from gilscope.toolkit.race.loading.link import link
+from gilscope.toolkit.race.loading.hook import link
 from gilscope.toolkit.race.rewrite import compile_rewritten
 from gilscope.toolkit.race.site import Flag
 from tests.race.fakes.stub import StubCore, in_builtins, run, shown, sites
@@ -95,7 +95,7 @@ def test_second_read_without_a_call_between_needs_no_operation():
     assert shown(function("return self.a + x() + self.a")) == ["attr_read self.a"] * 2
     assert shown(function("y = self.a\nself = x\nreturn self.a")) == ["attr_read self.a"] * 2
     assert shown(function("y = self.a\nself.a = 1\nreturn self.a")) == ["attr_read self.a", "attr_write self.a",
-                                                                       "attr_read self.a"]
+                                                                        "attr_read self.a"]
     assert shown(function("y = x and self.a\nreturn self.a")) == ["attr_read self.a"] * 2
 
 
@@ -119,9 +119,9 @@ class Account:
     ("try:\n    import json\nexcept ImportError:\n    json = None\ndef f():\n    return json\n", []),
     ("if 1:\n    limit = 3\nelse:\n    limit = 4\ndef f():\n    return limit\n", []),
     ("sum = 0\ndef f():\n    global sum\n    sum = sum + g()\n", ["global_write sum", "global_read sum",
-                                                                "global_write sum"]),
+                                                                  "global_write sum"]),
     ("def f():\n    n = 0\n    def g():\n        nonlocal n\n        n += 1\n    return g\n", ["cell_write n",
-                                                                                          "cell_update n"]),
+                                                                                               "cell_update n"]),
     ("def f():\n    n = 0\n    return lambda: n\n", []),
     ("def f():\n    for i in x:\n        call(lambda: i)\n", ["iterate x", "cell_write i", "cell_read i"]),
 ])

@@ -6,8 +6,8 @@ from contextlib import contextmanager
 
 import pytest
 
-from gilscope.toolkit.race import site_registry, sync
-from gilscope.toolkit.race.site import Flag, SiteInfo
+from gilscope.toolkit.race import sync
+from gilscope.toolkit.race.site import Flag, SiteInfo, register_sites
 from tests.race.fakes.core import FakeCore
 
 LIMIT = 120    # seconds; only a hang comes near
@@ -40,9 +40,9 @@ class Probe:
     def __init__(self, core):
         self.core, self.boxes, self.raced = core, {}, set()
         info = SiteInfo(__file__, 1, 0, 1, 1, "f", "attr_write", "value", "box.value", Flag.NONE, (), None)
-        self.here = core.site(info, site_registry.add([info]))
+        self.here = core.site(info, register_sites([info]))
         reads = info._replace(op="attr_read")
-        self.reads = core.site(reads, site_registry.add([reads]))
+        self.reads = core.site(reads, register_sites([reads]))
         core.start(self.on_conflict)
 
     def __getattr__(self, name):
@@ -67,12 +67,12 @@ def pure_core():
 def native_core():
     try:
         from gilscope.toolkit.race._core.build import load
-        from gilscope.toolkit.race.core import UnavailableError
+        from gilscope.toolkit.race.core import CoreUnavailableError
     except ImportError:
         pytest.skip("no C core here")
     try:
         return Probe(load())
-    except UnavailableError as error:
+    except CoreUnavailableError as error:
         pytest.skip(str(error))
 
 

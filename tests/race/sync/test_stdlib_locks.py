@@ -13,7 +13,7 @@ import types
 import pytest
 
 from gilscope.toolkit.race import sync
-from gilscope.toolkit.race.pure.state import guard
+from gilscope.toolkit.race.pure import threads
 from tests.conformance.builds import ROOT
 from tests.race.sync.layer import LIMIT, Unseen, installed, level_in
 from tests.race.sync.test_primitives import in_turn
@@ -229,9 +229,9 @@ def test_child_of_a_fork_amid_busy_threads_goes_on(core, recwarn):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks")
 def test_child_of_a_fork_waits_for_no_thread_that_is_gone(monkeypatch, recwarn):
-    monkeypatch.setattr(guard, "_PATIENCE", 3600.0)
+    monkeypatch.setattr(threads, "_PATIENCE", 3600.0)
     held, over, ran = Unseen(), Unseen(), []
-    lock = guard.Guard()
+    lock = threads.CoreLock()
     hold = lambda: (held.set(), over.wait())
     thread = threading.Thread(target=lock.run, args=(types.SimpleNamespace(inside=False), hold))
     thread.start()
@@ -257,7 +257,7 @@ def test_core_is_told_of_the_child():
         "child = os.fork()\n"
         "if not child: print(len(core.threads), type(threading._active_limbo_lock).__name__, flush=True); os._exit(0)\n"
         "os.waitpid(child, 0); print(len(core.threads), type(threading._active_limbo_lock).__name__); event.set()")
-    assert output == "1 Quiet\n2 Quiet\n"
+    assert output == "1 UntrackedLock\n2 UntrackedLock\n"
 
 
 # -- the rest of the library ---------------------------------------------------------------------------------------

@@ -417,7 +417,7 @@ def test_core_that_cannot_be_had_is_told(tmp_path):
                           capture_output=True, text=True, timeout=TIMEOUT, check=False,
                           env=environment(GILSCOPE_RACE_CORE="python"))
     assert (done.stdout, done.returncode) == ("", 2)
-    assert done.stderr.startswith("gilscope: the C core cannot be had")
+    assert done.stderr.startswith("gilscope: the C core is not available")
 
 
 SHARING = """

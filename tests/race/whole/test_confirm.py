@@ -9,8 +9,9 @@ import threading
 
 import pytest
 
-from gilscope.toolkit.race.confirm.pausing.watch import ANY, Watcher, same
-from gilscope.toolkit.race.confirm.plan import (
+from gilscope.toolkit.race.confirm.confirm import confirmation_text, make_plan
+from gilscope.toolkit.race.confirm.watch import (
+    ANY,
     CHANGED,
     FIRST,
     ITERATES,
@@ -20,8 +21,8 @@ from gilscope.toolkit.race.confirm.plan import (
     READS,
     SECOND,
     WRITES,
-    in_words,
-    plan,
+    RaceWatcher,
+    may_be_same,
 )
 from gilscope.toolkit.race.report.model import Access, Frame, Race, Spot
 from tests.conformance.builds import ROOT, builds
@@ -282,14 +283,14 @@ def race(kind, first, second, variable="x"):
      {1: FIRST | ITERATES, 2: SECOND | WRITES}),
 ])
 def test_places_get_their_roles(found, question, roles):
-    _, asked, _, places = plan(found)
+    _, asked, _, places = make_plan(found)
     assert (asked, {place[1]: role for place, role in places}) == (question, roles)
 
 
 @pytest.mark.parametrize(("variable", "key"), [
     ("counts['the']", "['the']"), ("frame[4]", "[4]"), ("Account.balance of <Account 'bob'>", ""), ("total", "")])
 def test_key_is_taken_from_the_variable(variable, key):
-    assert plan(race("lost update", access("write", 1), access("write", 2), variable))[2] == key
+    assert make_plan(race("lost update", access("write", 1), access("write", 2), variable))[2] == key
 
 
 @pytest.mark.parametrize(("question", "times", "words"), [
@@ -298,7 +299,7 @@ def test_key_is_taken_from_the_variable(variable, key):
     (CHANGED, 9, "confirmed: the structure changed during iteration"),
 ])
 def test_answers_have_words(question, times, words):
-    assert in_words(question, times) == words
+    assert confirmation_text(question, times) == words
 
 
 class Watched:
@@ -306,7 +307,7 @@ class Watched:
 
     def __init__(self, question, key="", pause=30.0):
         self.told = 0
-        self.watcher = Watcher(question, key, pause, self.tell)
+        self.watcher = RaceWatcher(question, key, pause, self.tell)
         self.location = (self, "x")
 
     def tell(self, times):
@@ -318,7 +319,7 @@ class Watched:
         return thread
 
     def waiting(self, count):
-        while len(self.watcher._waits) != count:
+        while len(self.watcher._paused) != count:
             pass
 
 
@@ -327,39 +328,39 @@ def test_reader_waits_for_the_other_threads_write():
     done = []
 
     def update():
-        watched.watcher.read(watched.location, READS)
-        watched.watcher.wrote(watched.location, WRITES)
+        watched.watcher.after_read(watched.location, READS)
+        watched.watcher.after_write(watched.location, WRITES)
         done.append(watched.told)
 
     thread = threading.Thread(target=update)
     thread.start()
     watched.waiting(1)
-    watched.watcher.wrote(watched.location, WRITES)
+    watched.watcher.after_write(watched.location, WRITES)
     thread.join(TIMEOUT)
     assert done == [1]
 
 
 def test_write_outside_the_span_loses_nothing():
     watched = Watched(LOST, pause=0.001)
-    watched.watcher.read(watched.location, READS)
-    watched.watcher.wrote(watched.location, WRITES)
-    watched.elsewhere("wrote", watched.location, WRITES).join(TIMEOUT)
+    watched.watcher.after_read(watched.location, READS)
+    watched.watcher.after_write(watched.location, WRITES)
+    watched.elsewhere("after_write", watched.location, WRITES).join(TIMEOUT)
     assert watched.told == 0
 
 
 def test_own_write_is_no_loss():
     watched = Watched(LOST, pause=0.001)
-    watched.watcher.read(watched.location, READS)
-    watched.watcher.wrote(watched.location, WRITES)
+    watched.watcher.after_read(watched.location, READS)
+    watched.watcher.after_write(watched.location, WRITES)
     assert watched.told == 0
 
 
 def test_write_elsewhere_is_no_loss():
     watched = Watched(LOST, pause=0.001)
-    watched.watcher.read(watched.location, READS)
-    watched.elsewhere("wrote", (watched, "y"), WRITES).join(TIMEOUT)
-    watched.elsewhere("wrote", (object(), "x"), WRITES).join(TIMEOUT)
-    watched.watcher.wrote(watched.location, WRITES)
+    watched.watcher.after_read(watched.location, READS)
+    watched.elsewhere("after_write", (watched, "y"), WRITES).join(TIMEOUT)
+    watched.elsewhere("after_write", (object(), "x"), WRITES).join(TIMEOUT)
+    watched.watcher.after_write(watched.location, WRITES)
     assert watched.told == 0
 
 
@@ -382,18 +383,18 @@ def test_threads_at_the_same_place_do_not_meet(roles):
 
 def test_change_during_an_iteration_is_seen():
     watched = Watched(CHANGED, pause=0.001)
-    watched.watcher.begin((watched, ANY))
-    watched.elsewhere("wrote", watched.location, WRITES).join(TIMEOUT)
-    watched.watcher.end()
-    watched.elsewhere("wrote", watched.location, WRITES).join(TIMEOUT)
+    watched.watcher.begin_span((watched, ANY))
+    watched.elsewhere("after_write", watched.location, WRITES).join(TIMEOUT)
+    watched.watcher.end_span()
+    watched.elsewhere("after_write", watched.location, WRITES).join(TIMEOUT)
     assert watched.told == 1
 
 
 def test_pauses_of_a_loop_come_to_an_end():
     watched = Watched(LOST, pause=0.0001)
     for _ in range(1000):
-        watched.watcher.read(watched.location, READS)
-        watched.watcher.wrote(watched.location, WRITES)
+        watched.watcher.after_read(watched.location, READS)
+        watched.watcher.after_write(watched.location, WRITES)
     assert watched.watcher._left == 0
 
 
@@ -416,7 +417,7 @@ class Array:
 ])
 def test_keys_of_arrays_are_ranges(one, other, overlap):
     array = Array()
-    assert same((array, one), (array, other)) is overlap
+    assert may_be_same((array, one), (array, other)) is overlap
 
 
 def test_keys_that_cannot_be_compared_are_different():
@@ -427,4 +428,4 @@ def test_keys_that_cannot_be_compared_are_different():
             raise ValueError("odd")
 
     owner = {}
-    assert not same((owner, Odd()), (owner, Odd()))
+    assert not may_be_same((owner, Odd()), (owner, Odd()))

@@ -12,7 +12,7 @@ TIMEOUT = 300
 CORES = ("python", "c")
 PRELUDE = """
     import builtins, sys, threading, _thread, queue, os, tempfile
-    from gilscope.toolkit.race.session import Session, load_core
+    from gilscope.toolkit.race.session import RaceSession, load_core
     folder = tempfile.TemporaryDirectory()   # gone when the process ends
     spool = folder.name
     def look():
@@ -40,14 +40,14 @@ def test_everything_is_taken_back(core, python):
     shown = run(python, f"""
         before = look()
         for _ in range(3):
-            session = Session(spool=spool, core={core!r})
+            session = RaceSession(spool=spool, core={core!r})
             session.start()
             assert "gilscope:attr_read" in vars(builtins)
-            assert Session.current is session
+            assert RaceSession.current is session
             lock = threading.Lock()
             session.stop()
             after = look()
-            print([now == then for now, then in zip(after, before)], Session.current)
+            print([now == then for now, then in zip(after, before)], RaceSession.current)
         with lock:
             print(lock.locked())   # what was made meanwhile keeps working
         """)
@@ -56,16 +56,16 @@ def test_everything_is_taken_back(core, python):
 
 def test_second_checking_is_refused(python):
     shown = run(python, """
-        session = Session(spool=spool, core="python")
+        session = RaceSession(spool=spool, core="python")
         session.start()
         try:
-            Session(spool=spool, core="python").start()
+            RaceSession(spool=spool, core="python").start()
         except RuntimeError as error:
             print(error)
-        print(Session.current is session)
+        print(RaceSession.current is session)
         session.stop()
         """)
-    assert shown == "this process is being checked for races already; one checking cannot hold another\nTrue\n"
+    assert shown == "this process is already being checked for races; sessions cannot be nested\nTrue\n"
 
 
 def test_beginning_that_fails_is_taken_back(python):
@@ -76,9 +76,9 @@ def test_beginning_that_fails_is_taken_back(python):
         gilscope.toolkit.race.session.ConflictHandler = fail
         before = look()
         try:
-            Session(spool=spool, core="python").start()
+            RaceSession(spool=spool, core="python").start()
         except OSError:
-            print(look() == before, Session.current)
+            print(look() == before, RaceSession.current)
         """)
     assert shown == "True None\n"
 

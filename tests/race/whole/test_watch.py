@@ -241,7 +241,7 @@ def test_block_within_a_block_is_refused(run):
                 print(error)
             both(Account().deposit)
         print(len(report.races))
-        """) == "this process is being checked for races already; one checking cannot hold another\n1\n"
+        """) == "this process is already being checked for races; sessions cannot be nested\n1\n"
 
 
 def test_decorated_function_is_checked_at_each_call(run):

@@ -5,7 +5,7 @@ import dataclasses
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.hosts.agreement import hosts_contrasts
 from gilscope.toolkit.report.table import Contrast, compare_runs
-from gilscope.toolkit.stats.words import Comparison
+from gilscope.toolkit.stats.verdict import Comparison
 from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState
 from tests.fakes import MACHINE, RunMaker
 from tests.test_store import write

@@ -4,8 +4,9 @@ import json
 
 import pytest
 
-from gilscope.toolkit.report.as_json import comparison, hosts_compare_values, hosts_values
+from gilscope.toolkit.report.as_json import comparison
 from gilscope.toolkit.report.hosts.agreement import hosts_contrasts, measured_host
+from gilscope.toolkit.report.hosts.as_json import hosts_compare_values, hosts_values
 from gilscope.toolkit.report.hosts.comparison import hosts_in_short
 from tests.report.hosts.made_up import HOSTS, STATES, across, contrast, host_run
 from tests.report.test_as_json import check

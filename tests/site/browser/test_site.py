@@ -13,7 +13,7 @@ from gilscope.toolkit.report.comparison import comparison_document
 from gilscope.toolkit.report.document import Banner, Lines, Table
 from gilscope.toolkit.report.table import compare_builds, compare_models, compare_runs
 from gilscope.toolkit.report.wording import entry_text
-from gilscope.toolkit.site.making import Asked, make_site
+from gilscope.toolkit.site.making import SiteRequest, make_site
 from gilscope.toolkit.site.sources import find_sources
 from gilscope.toolkit.store import load_run
 from tests.site.browser.opened import SCHEMES, SIZES, opened
@@ -28,10 +28,10 @@ def site(tmp_path_factory):
     """A site of three runs of two machines, one of them with a starved and a failed cell, and an experiment."""
     folder = tmp_path_factory.mktemp("site")
     out = folder / "site"
-    make_site(Asked(sources=find_sources([
+    make_site(SiteRequest(sources=find_sources([
         f"one={EXAMPLE / RUNS[0]}", f"two={EXAMPLE / RUNS[1]}", f"two={EXAMPLE / RUNS[2]}",
         f"one={EXAMPLE}/experiments",
-    ]), title="Results", kinds=KINDS, python=sys.executable, tell=_about), out)
+    ]), title="Results", kinds=KINDS, python=sys.executable, describe=_about), out)
     return out
 
 

@@ -8,12 +8,12 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.commands.doctor.survey_question import Asked, known_as, question_of
+from gilscope.toolkit.commands.doctor.survey_question import AnswerSource, known_as, question_of
 from gilscope.toolkit.commands.fleet.cluster import cluster, from_any_folder, meet_ours
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.evaluate.survey import on_host
-from gilscope.toolkit.evaluate.survey.answer import Answer
+from gilscope.toolkit.evaluate.survey.answer import PackageAnswer
 from gilscope.toolkit.fleet.dask_cluster import Connection, another_version
 from gilscope.toolkit.fleet.host_differences import builds_of
 from gilscope.toolkit.report.wording import list_text
@@ -23,14 +23,14 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Collection, Generator, Iterator, Sequence
 
-    from gilscope.toolkit.evaluate.survey.asking import Question
+    from gilscope.toolkit.evaluate.survey.asking import SurveyQuestion
     from gilscope.toolkit.fleet.host_differences import Facts
 
 _LONGEST = 300   # characters of an error of another machine's
 
 
 @contextlib.contextmanager
-def fleet_asked(args: argparse.Namespace) -> Iterator[Asked]:
+def fleet_asked(args: argparse.Namespace) -> Iterator[AnswerSource]:
     """Give the hosts of the cluster that --fleet names; one of this machine is started, and ended.
 
     Raises:
@@ -47,18 +47,18 @@ def fleet_asked(args: argparse.Namespace) -> Iterator[Asked]:
         question = replace(question, added=tuple(map(from_any_folder, question.added)))
         say(f"{counted(len(facts), 'host')} for {', '.join(question.builds)}")
         among = [*facts] if met.others or len(facts) < len(met.facts) else None
-        yield Asked(question=question, depends=(*_known_by(facts, question), known_as(question)),
-                    ask=partial(_ask, connection, question, among))
+        yield AnswerSource(question=question, depends=(*_known_by(facts, question), known_as(question)),
+                           ask=partial(_ask, connection, question, among))
 
 
 def _ask(
-    connection: Connection, question: Question, among: Sequence[str] | None, packages: Sequence[str]
-) -> Generator[Answer]:
+    connection: Connection, question: SurveyQuestion, among: Sequence[str] | None, packages: Sequence[str]
+) -> Generator[PackageAnswer]:
     survey = secrets.token_hex(8)
     try:
         for package, host, told in connection.spread(on_host.answer, packages, survey, question, among=among):
-            answer = told if isinstance(told, Answer) else Answer(
-                package=package, problem=f"no host came to an answer: {type(told).__name__}: {told}"[:_LONGEST])
+            answer = told if isinstance(told, PackageAnswer) else PackageAnswer(
+                package=package, problem=f"no host could answer: {type(told).__name__}: {told}"[:_LONGEST])
             yield replace(answer, host=host)
     except BaseException:   # also that nobody wants the others
         connection.tell(on_host.end, survey)
@@ -95,7 +95,7 @@ def _are(hosts: Collection[str]) -> str:
     return "is" if len(hosts) == 1 else "are"
 
 
-def _known_by(facts: Facts, question: Question) -> Iterator[str]:
+def _known_by(facts: Facts, question: SurveyQuestion) -> Iterator[str]:
     """Yield what tells the builds of the hosts apart: who answers does not matter where these are alike."""
     for label in question.builds:
         versions = {build.version for each in facts.values() if (build := builds_of(each).get(label))}

@@ -9,12 +9,12 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
-from gilscope.toolkit.builds.packages.stamp import identity
+from gilscope.toolkit.builds.environment import identity
 from gilscope.toolkit.commands.doctor.on_fleet import fleet_asked
-from gilscope.toolkit.commands.doctor.survey_question import Asked, known_as, question_of
+from gilscope.toolkit.commands.doctor.survey_question import AnswerSource, known_as, question_of
 from gilscope.toolkit.commands.options.files import STDOUT
 from gilscope.toolkit.commands.output.printing import say
-from gilscope.toolkit.commands.output.reports import Output
+from gilscope.toolkit.commands.output.reports import ReportOutput, form_on_stdout
 from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, cannot_write
@@ -23,14 +23,14 @@ from gilscope.toolkit.evaluate.children.at_once import as_they_come
 from gilscope.toolkit.evaluate.survey import report
 from gilscope.toolkit.evaluate.survey.answer import to_line
 from gilscope.toolkit.evaluate.survey.asking import ask
-from gilscope.toolkit.evaluate.survey.cache import KeptAnswers
+from gilscope.toolkit.evaluate.survey.cache import AnswerCache
 from gilscope.toolkit.evaluate.survey.packages import listed_packages
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator, Sequence
 
-    from gilscope.toolkit.evaluate.survey.answer import Answer
+    from gilscope.toolkit.evaluate.survey.answer import PackageAnswer
     from gilscope.toolkit.model import Build
 
 LINES = ".jsonl"
@@ -62,8 +62,8 @@ def refuse_beside_list(args: argparse.Namespace) -> None:
     if given := [option for name, option in _OF_ONE.items() if getattr(args, name)]:
         raise ToolkitError(f"{', '.join(given)} cannot be used with --list, which asks about each package by itself: "
                            "leave one of them out")
-    if args.lines == STDOUT and STDOUT in {args.json, args.markdown}:
-        raise ToolkitError("--lines and --json or --markdown cannot both be on standard output: name a FILE")
+    if args.lines == STDOUT and (rival := form_on_stdout(args)):
+        raise ToolkitError(f"--lines and {rival.option} cannot both be on standard output: name a FILE")
 
 
 def survey(args: argparse.Namespace, targets: Callable[[], Sequence[Build]]) -> int:
@@ -74,22 +74,22 @@ def survey(args: argparse.Namespace, targets: Callable[[], Sequence[Build]]) -> 
         targets: Returns the builds to ask on, where this machine answers.
     """
     packages = listed_packages(args.list)
-    found: dict[str, Answer] = {}
+    found: dict[str, PackageAnswer] = {}
     with _asked(args, targets) as asked, _lines(args.lines) as write:
         try:
             # Closed whatever happens here: what is being asked must not go on without us.
-            with contextlib.closing(_answers(packages, asked, KeptAnswers(asked.depends))) as coming:
+            with contextlib.closing(_answers(packages, asked, AnswerCache(asked.depends))) as coming:
                 for answer in coming:
                     found[answer.package] = answer
                     write(json.dumps(to_line(answer)))
                     if not answer.kept:
-                        say(f"{len(found)} of {len(packages)}: {report.said(answer)}")
+                        say(f"{len(found)} of {len(packages)}: {report.progress_line(answer)}")
         except KeyboardInterrupt:
-            say("what was answered is kept: the same command goes on after it")
+            say("the answers so far are saved: run the same command again to continue")
             raise
     answers = [found[package] for package in packages]
     labels = asked.question.builds
-    output = Output(args)
+    output = ReportOutput(args)
     if args.lines != STDOUT:
         output.show(report.document(answers, labels))
     output.finish(lambda: report.plain(answers, labels))
@@ -99,7 +99,7 @@ def survey(args: argparse.Namespace, targets: Callable[[], Sequence[Build]]) -> 
 
 
 @contextlib.contextmanager
-def _asked(args: argparse.Namespace, targets: Callable[[], Sequence[Build]]) -> Iterator[Asked]:
+def _asked(args: argparse.Namespace, targets: Callable[[], Sequence[Build]]) -> Iterator[AnswerSource]:
     """Give who answers: the hosts of a fleet, or this machine."""
     if args.fleet:
         with fleet_asked(args) as asked:
@@ -108,15 +108,15 @@ def _asked(args: argparse.Namespace, targets: Callable[[], Sequence[Build]]) -> 
     builds = targets()
     question = question_of(args, [build.label for build in builds])
     most = max(1, usable_cores() // CORES_EACH)
-    yield Asked(question=question, depends=(*map(_known_by, builds), known_as(question)),
-                ask=lambda packages: as_they_come(partial(ask, question=question), packages, most))
+    yield AnswerSource(question=question, depends=(*map(_known_by, builds), known_as(question)),
+                       ask=lambda packages: as_they_come(partial(ask, question=question), packages, most))
 
 
-def _answers(packages: Sequence[str], asked: Asked, kept: KeptAnswers) -> Generator[Answer]:
+def _answers(packages: Sequence[str], asked: AnswerSource, kept: AnswerCache) -> Generator[PackageAnswer]:
     """Yield what was kept, then the others as they come; keep these."""
     earlier = {package: answer for package in packages if (answer := kept.get(package))}
     if earlier:
-        say(f"{counted(len(earlier), 'answer')} of the last day kept; --clear-cache forgets them")
+        say(f"using {counted(len(earlier), 'answer')} from the last day; --clear-cache removes them")
     yield from earlier.values()
     rest = [package for package in packages if package not in earlier]
     with contextlib.closing(asked.ask(rest)) as coming:

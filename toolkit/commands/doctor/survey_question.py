@@ -1,34 +1,35 @@
-"""What a survey asks about each package, and who answers."""
+"""The question of a survey about each package, and the source of its answers."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.survey.asking import Question
+from gilscope.toolkit.evaluate.survey.asking import SurveyQuestion
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Generator, Sequence
 
-    from gilscope.toolkit.evaluate.survey.answer import Answer
+    from gilscope.toolkit.evaluate.survey.answer import PackageAnswer
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """Who answers, and how."""
+class AnswerSource:
+    """The hosts or processes that answer a survey, and how they are asked."""
 
-    question: Question
+    question: SurveyQuestion
     depends: tuple[str, ...]   # what answers go by: the builds, and how they are asked
-    ask: Callable[[Sequence[str]], Generator[Answer]]   # answers as they come; closed, it ends what is being asked
+    ask: Callable[[Sequence[str]],
+                  Generator[PackageAnswer]]   # answers as they come; closed, it ends what is being asked
 
 
-def question_of(args: argparse.Namespace, labels: Sequence[str]) -> Question:
-    """Return what the command line asks about each package, on builds of these labels."""
-    return Question(builds=tuple(labels), added=tuple(args.build), limit=args.timeout,
-                    interpreters=args.interpreters, sdists=args.build_sdists)
+def question_of(args: argparse.Namespace, labels: Sequence[str]) -> SurveyQuestion:
+    """Return the question of the command line about each package, on builds of these labels."""
+    return SurveyQuestion(builds=tuple(labels), added=tuple(args.build), limit=args.timeout,
+                          interpreters=args.interpreters, sdists=args.build_sdists)
 
 
-def known_as(question: Question) -> str:
-    """Return what other answers of the same builds are told from these by."""
+def known_as(question: SurveyQuestion) -> str:
+    """Return the options that distinguish these answers from others about the same builds."""
     return f"{question.limit} {question.interpreters} {question.sdists}"

@@ -1,1 +1,1 @@
-"""gilscope fleet: the hosts of a cluster; and what other commands do with a cluster and with runs of several hosts."""
+"""`gilscope fleet`, and the use of a cluster and of runs of several hosts by other commands."""

@@ -1,4 +1,4 @@
-"""The cluster that a command measures or asks on: started or reached, and who in it can go on with us."""
+"""The cluster that a command uses: start or reach it, and find the hosts with this version of gilscope."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ LOCAL = re.compile(r"local:([1-9]\d{0,2})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Met:
-    """Who is in a cluster."""
+class FleetRoster:
+    """The hosts of a cluster, as they answered."""
 
-    facts: Facts              # of the hosts with our gilscope
-    others: dict[str, str]    # hosts with another one: which, "" is none
-    notes: list[str]          # workers that are no hosts, or are called otherwise, each as a sentence
+    facts: Facts              # of the hosts with our version of gilscope
+    others: dict[str, str]    # hosts with another version -> that version, "" for none
+    notes: list[str]          # sentences on workers that are no hosts, or have another name
 
 
-def meet(connection: Connection) -> Met:
-    """Return what the hosts of a cluster tell of themselves.
+def meet(connection: Connection) -> FleetRoster:
+    """Return the facts that the hosts of a cluster report.
 
     Raises:
-        FleetLostError: there is none, or the cluster is gone.
+        FleetLostError: The cluster has no hosts, or is gone.
     """
     workers, notes = connection.workers(), connection.notes()
     if not workers:
@@ -49,20 +49,20 @@ def meet(connection: Connection) -> Met:
     facts = connection.facts(ours)
     silent = [each.name for each in ours if each.name not in facts]
     if silent:
-        notes = [*notes, f"{', '.join(silent)} did not tell what {'it is' if len(silent) == 1 else 'they are'}"]
-    return Met(facts=facts, others=others, notes=notes)
+        notes = [*notes, f"no answer from {', '.join(silent)}"]
+    return FleetRoster(facts=facts, others=others, notes=notes)
 
 
-def meet_ours(connection: Connection, *, strict: bool = False) -> Met:
-    """Return what the hosts of a cluster tell of themselves, of which some can go on with us; say what is odd.
+def meet_ours(connection: Connection, *, strict: bool = False) -> FleetRoster:
+    """Return the facts that hosts with our version of gilscope report; print notes on the cluster.
 
     Args:
         connection: To the cluster.
-        strict: Refuse also a cluster that has hosts with another gilscope than ours beside those.
+        strict: Refuse a cluster if any host has another version of gilscope.
 
     Raises:
-        FleetLostError: there is none, or the cluster is gone.
-        ToolkitError: hosts have another gilscope than ours.
+        FleetLostError: No host answers, or the cluster is gone.
+        ToolkitError: All hosts, or any with `strict`, have another version of gilscope.
     """
     met = meet(connection)
     for note in met.notes:
@@ -75,29 +75,29 @@ def meet_ours(connection: Connection, *, strict: bool = False) -> Met:
 
 
 def warn_if_open(address: str) -> None:
-    """Say so where others can read what goes to `address`.
+    """Warn if traffic to `address` is not encrypted and leaves this machine.
 
     Raises:
-        ToolkitError: it is no address.
+        ToolkitError: `address` is no address.
     """
     if is_open(address):
-        say(f"warning: {address} is not encrypted, and not for this machine alone: whoever reaches it can run code "
-            "on every host. Use it in a network of your own alone, or give dask TLS certificates (tls://; see "
+        say(f"warning: {address} is not encrypted and can be reached from other machines, and whoever reaches it can "
+            "run code on every host. Use it only in a private network, or give dask TLS certificates (tls://; see "
             "docs/fleet.md)")
 
 
 def from_any_folder(build: str) -> str:
-    """Return "LABEL=PATH" with the whole path: hosts work in folders of their own."""
+    """Return "LABEL=PATH" with an absolute path, because each host works in its own folder."""
     label, is_sign, path = build.partition("=")
     return f"{label}={Path(path).absolute()}" if is_sign else build
 
 
 @contextmanager
 def cluster(fleet: str, what_they_do: str) -> Iterator[str]:
-    """Yield the address of the cluster that --fleet names; one of this machine is started, and ended.
+    """Yield the address of the cluster that --fleet names; a cluster on this machine is started, and ended afterwards.
 
     Raises:
-        ToolkitError: it names none.
+        ToolkitError: --fleet names no cluster.
     """
     if fleet != "local" and not fleet.startswith("local:"):
         warn_if_open(fleet)

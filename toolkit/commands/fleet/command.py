@@ -1,4 +1,4 @@
-"""`gilscope fleet`: the hosts of a cluster and what would not match between them; `start` makes a cluster."""
+"""`gilscope fleet`: show the hosts of a cluster and their differences; `start` starts a cluster."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ from gilscope.toolkit.units import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.commands.fleet.cluster import Met
+    from gilscope.toolkit.commands.fleet.cluster import FleetRoster
     from gilscope.toolkit.fleet.host_differences import Facts
 
 START = "start"
 PORT = 8786          # dask's own
 MOST_PORT = 65535
-DIFFERENT = 1        # exit code: something would not match
+DIFFERENT = 1        # exit code: the hosts differ
 COLUMNS = ("host", "cores", "CPU", "builds", "other programs", "gilscope")
 _LOOK = 0.5
 
@@ -43,10 +43,11 @@ def add_parser(commands: Any) -> None:
         "fleet",
         help="show the hosts of a cluster, or start one",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Show what each host of a dask.distributed cluster would measure with, and what would not match\n"
-        "between them: ask this before `gilscope run --fleet ADDRESS`. `gilscope fleet start` starts a cluster\n"
-        "on this machine, and says how others join it.",
-        epilog="exit codes: 0 all match; 1 something does not; 2 a mistake in the command;\n"
+        description="Show the machine and the builds of each host in a dask.distributed cluster, and the differences "
+                    "that\n"
+        "would affect a measurement. Use it before `gilscope run --fleet ADDRESS`. `gilscope fleet start` starts\n"
+        "a cluster on this machine, and shows how other machines join it.",
+        epilog="exit codes: 0 all hosts match; 1 something differs; 2 the request was wrong;\n"
         "            3 no cluster answers at ADDRESS\n\n"
         "examples:\n"
         "  gilscope fleet start --hosts 2\n"
@@ -55,15 +56,15 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("where", metavar="ADDRESS|start",
                         help="The address of a dask scheduler, e.g. tcp://10.0.0.5:8786; or start.")
-    parser.add_argument("--json", action="store_true", help="Print JSON, for scripts.")
+    parser.add_argument("--json", action="store_true", help="Print JSON instead of the table. Use it in scripts.")
     start = parser.add_argument_group("start")
     start.add_argument("--hosts", metavar="N", type=positive, default=None,
-                       help="Start N hosts on this machine, which take turns (default: 1).")
+                       help="Start N hosts on this machine (default: 1). They measure in turn.")
     start.add_argument("--port", metavar="PORT", type=_port, default=None,
-                       help=f"Port of the scheduler on this machine (default: {PORT}); 0 takes any that is free.")
+                       help=f"Listen on PORT of this machine (default: {PORT}). Use 0 for any free port.")
     start.add_argument("--ssh", metavar="HOST", nargs="+", default=[],
-                       help="Start the scheduler on the first of these machines and a worker on each, by dask's "
-                       "SSHCluster. Each has this version of gilscope under the same path.")
+                       help="Start the scheduler on the first HOST and a worker on each, by dask's SSHCluster "
+                       "(default: this machine). Each needs this version of gilscope under the same path.")
     parser.set_defaults(run=run)
 
 
@@ -74,8 +75,9 @@ def run(args: argparse.Namespace) -> int:
     if args.hosts or args.ssh or args.port is not None:
         raise ToolkitError(f"--hosts, --port and --ssh go with start: gilscope fleet {START}")
     if args.where == "local" or LOCAL.fullmatch(args.where):
-        raise ToolkitError(f"{args.where} is started by what uses it: gilscope run --fleet {args.where}. To look at a "
-                           f"cluster of this machine, gilscope fleet {START} makes one and tells its address")
+        raise ToolkitError(f"{args.where} is started by the command that uses it: gilscope run --fleet {args.where}. "
+                           f"To look at a cluster of this machine, start one with gilscope fleet {START}, which prints "
+                           "its address")
     warn_if_open(args.where)
     with Connection(args.where) as connection:
         met = meet(connection)
@@ -90,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     return DIFFERENT if unlike else 0
 
 
-def _print(met: Met, unlike: list[str]) -> None:
+def _print(met: FleetRoster, unlike: list[str]) -> None:
     facts, versions, notes, unlike = visible_all((met.facts, met.others, met.notes, unlike))
     table = Table(box=None, pad_edge=False)
     for column in COLUMNS:
@@ -109,25 +111,26 @@ def _print(met: Met, unlike: list[str]) -> None:
         for line in [*notes, *_machines(facts)]:
             console.print(line, soft_wrap=True)
         for line in unlike:
-            console.print(f"would not match: {line}", soft_wrap=True)
+            console.print(f"differs: {line}", soft_wrap=True)
         if not unlike:
-            console.print(f"{counted(len(facts), 'host')}, and nothing that would not match")
+            console.print(f"{counted(len(facts), 'host')}; all match")
 
 
 def _machines(facts: Facts) -> Iterator[str]:
-    """Yield which hosts are one machine."""
+    """Yield a line for hosts that are on one machine."""
     machines: dict[str, list[str]] = {}
     for name, each in facts.items():
         machines.setdefault(each["machine"]["hostname"], []).append(name)
     for names in machines.values():
         if len(names) > 1:
-            yield f"{list_text(names)} are one machine, and take turns"
+            yield f"{list_text(names)} are on one machine, and measure in turn"
 
 
 def _port(text: str) -> int:
     """Return the number of a port."""
     if not text.isdecimal() or int(text) > MOST_PORT:
-        raise argparse.ArgumentTypeError(f"{text!r} is no port: write 0, which is any, to {MOST_PORT}")
+        raise argparse.ArgumentTypeError(f"{text!r} is no port: write a number from 0, for any free port, to "
+                                         f"{MOST_PORT}")
     return int(text)
 
 
@@ -152,15 +155,15 @@ def _tell(address: str, commands: list[list[str]]) -> None:
            f"measure on it:    gilscope run --fleet {address}\n"
            f"look at it:       gilscope fleet {address}")
     if commands:
-        inform(f"It is reached from this machine alone ({LOOPBACK}). For several machines, start these yourself, in a "
-               "network of your own or with dask's TLS; the variables keep dask from using the CPU meanwhile:\n"
+        inform(f"It can be reached from this machine only ({LOOPBACK}). For several machines, start these yourself, in "
+               "a private network or with dask's TLS; the variables keep dask from using CPU time meanwhile:\n"
                + "\n".join([f"  export {name}={value}" for name, value in quiet_variables().items()]
                            + [f"  {' '.join(each)}" for each in commands]))
     inform("Ctrl-C ends it")
 
 
 def _wait(processes: Any) -> None:
-    """Wait for Ctrl-C, or for the end of the scheduler."""
+    """Wait for Ctrl-C, or until a part of the cluster ends."""
     while all(each.poll() is None for each in processes):
         time.sleep(_LOOK)
-    raise FleetLostError("a part of the cluster has ended by itself; what is left of it was ended, too")
+    raise FleetLostError("a part of the cluster has ended unexpectedly, so the rest was stopped")

@@ -1,1 +1,1 @@
-"""gilscope gil: a program of the user's recorded, and what its threads waited for."""
+"""`gilscope gil`: record a program and report the waits of its threads."""

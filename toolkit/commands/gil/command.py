@@ -14,9 +14,19 @@ from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.commands.gil.report import document
 from gilscope.toolkit.commands.options.common import positive
 from gilscope.toolkit.commands.options.files import add_page
-from gilscope.toolkit.commands.options.programs import Once, interpreter_flags, output_file, saved, say
+from gilscope.toolkit.commands.options.programs import (
+    OnceOption,
+    build_python,
+    cut_program,
+    interpreter_flags,
+    output_file,
+    saved,
+    say,
+    warn_of_late_options,
+)
 from gilscope.toolkit.commands.output.pages import HtmlFile
-from gilscope.toolkit.commands.race.command import SIGNALLED, build_python, warn_of_late_options
+from gilscope.toolkit.commands.output.reports import add_program_output, save_beside_program
+from gilscope.toolkit.commands.stopping import SIGNALLED
 from gilscope.toolkit.commands.streams import put_beside
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.escaping import in_json
@@ -26,7 +36,7 @@ from gilscope.toolkit.gil.chrome import trace
 from gilscope.toolkit.gil.diagnosis import diagnose, values
 from gilscope.toolkit.gil.recorder import Recording, inflation, record
 from gilscope.toolkit.gil.rerun_without_gil import WithoutGil, free_build, run_there
-from gilscope.toolkit.measure.machine.alone import WAITING, Turns
+from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
 from gilscope.toolkit.race.program.start import run_words
 from gilscope.toolkit.race.program.target import default_python, module_of, refuse_plain_folder
 from gilscope.toolkit.report.terminal import WIDTH, render
@@ -40,21 +50,19 @@ if TYPE_CHECKING:
 
 UNMEASURED = 3   # the exit code when the program ended well and nothing was recorded
 PLACES = 10
-NARROWEST = 40   # characters; a terminal may say that it has none
+NARROWEST = 40   # characters; some terminals report a width of 0
 
 USAGE = """gilscope gil [options] SCRIPT [ARGS...]
        gilscope gil [options] -m MODULE [ARGS...]"""
 DESCRIPTION = """\
-Run a Python program and report what its threads wait for. On a build with a GIL: how long they wait for it, who has it
-meanwhile, at which line of the program, and what the free-threaded build gives. On a free-threaded build: how long they
-are parked on locks and on objects that they share. The last sentence says what limits the program. The program is not
-changed; Linux with glibc and a C compiler."""
+Run a Python program and report what its threads wait for. On a build with a GIL: how long they wait for it, which
+thread holds it meanwhile and at which line, and the gain on the free-threaded build. On a free-threaded build: how long
+they are parked on locks and on objects that they share. The last sentence names the bottleneck. Needs Linux with glibc,
+and a C compiler. The program itself is not modified."""
 EPILOG = """\
-exit codes: the program's own; 128+N when signal N ended it; 3 when it ended well but nothing was recorded.
-The report follows on standard error. Processes that the program starts are recorded, too.
+exit codes: the program's own; 128+N when signal N ended it; 3 when it succeeded but nothing was recorded.
+The report follows on standard error. Processes that the program starts are also recorded.
 """
-WITH_VALUE = frozenset({"--build", "--trace", "--json", "--html", "--places", "--python-args"})
-FLAGS = frozenset({"--inflation", "--once"})
 
 
 def add_parser(commands: Any) -> None:
@@ -63,51 +71,47 @@ def add_parser(commands: Any) -> None:
         "gil", help="run a program and report its waits for the GIL", usage=USAGE, description=DESCRIPTION,
         epilog=EPILOG, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False,
     )
+    add_options(parser)
+    parser.cut = cut_program
+    parser.set_defaults(run=run)
+
+
+def add_options(parser: Any) -> None:
+    """Add the options of `gilscope gil`."""
     add = parser.add_argument
-    add("--build", metavar="LABEL", action=Once, help="Run the program under this build, e.g. 3.14t, or under "
-        "LABEL=PATH. To compare builds (default: the active environment's Python, else gilscope's own).")
+    add("--build", metavar="LABEL", action=OnceOption, help="Run the program under this build, e.g. 3.14t, or under "
+        "LABEL=PATH (default: the active environment's Python, or gilscope's own). Use it to compare builds.")
     add("--python-args", metavar="ARGS", type=interpreter_flags, default=(),
-        help="Flags of the interpreter, as one word: --python-args='-O -W error'. For a program that is run with them.")
-    add("--json", metavar="FILE", type=output_file, help="Write everything as JSON to FILE, in place of the text. For "
-        "scripts; /dev/stderr is a file, too.")
+        help="Pass ARGS to the interpreter, quoted as one argument: --python-args='-O -W error' (default: none).")
+    add_program_output(parser)
     add_page(parser)
     add("--trace", metavar="FILE", type=output_file,
         help="Also write a timeline to FILE. Open it at ui.perfetto.dev or chrome://tracing.")
     add("--places", metavar="N", type=positive, default=PLACES,
-        help=f"Show the N threads and places that waited most (default: {PLACES}). For a long program.")
+        help=f"Show the N threads and places that waited most (default: {PLACES}). Use more for a long program.")
     add("--inflation", action="store_true", help="On a free-threaded build, run the program again with its GIL on, and "
-        "say how much more CPU time it takes when its threads run at the same time. It must bear to be run again.")
-    add("--once", action="store_true", help="Run the program once only. Else one that ends well and that the GIL "
-        "limits is run again on the free-threaded build at hand, without input and output, to say what that gives.")
-    parser.cut = cut
-    parser.set_defaults(run=run)
-
-
-def cut(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Cut the words after `gil` into our options and the program with its arguments, whatever those look like."""
-    position = 0
-    while position < len(words):
-        word = words[position]
-        if not word.startswith("-") or word == "-" or word.startswith("-m"):
-            break
-        position += 2 if word in WITH_VALUE else 1
-    return list(words[:position]), list(words[position:])
+        "report how much more CPU time it takes when its threads run at the same time. The program must be safe to "
+        "run repeatedly.")
+    add("--once", action="store_true", help="Run the program only once. By default, a program that succeeds and is "
+        "limited by the GIL is run again on the free-threaded build, without input and output, to show the gain.")
 
 
 def run(args: Namespace) -> int:
-    """Run the program, tell what its threads waited for, and return the exit code."""
+    """Run the program, report the waits of its threads, and return the exit code."""
+    if args.program[:1] == ["--"]:
+        del args.program[0]
     command = [build_python(args.build) if args.build else default_python(), *args.python_args,
                *_program(args.program)]
     page = HtmlFile(args.html, say) if args.html else None
-    preload.library()      # where it cannot be had, nothing is started
-    turns = Turns(alone=False, waiting=lambda: say(f"gilscope: {WAITING}"), told=True)
+    preload.library()      # raises before the program is started, if the library cannot be built
+    turns = MachineLock(alone=False, waiting=lambda: say(f"gilscope: {WAITING}"), children_join=True)
     with turns.turn():
         first = record(lambda environ: run_words(command, environ), os.environ, all_holds=bool(args.trace))
     code = first.ended if first.ended >= 0 else SIGNALLED - first.ended
     if not first.processes:
         say("gilscope: nothing was recorded: " + (
-            first.problem or "the program's Python did not load the library that measures, as one does that is linked "
-            "statically, or is older than 3.12"))
+            first.problem or "the program's Python did not load gilscope's library; a statically linked Python and "
+            "versions before 3.12 cannot"))
         return code or UNMEASURED
     with turns.turn():
         found = diagnose(args.program, first, cpu_inflation=_inflation(args, command, first))
@@ -116,19 +120,19 @@ def run(args: Namespace) -> int:
     unsaved = 0
     if args.trace:
         unsaved = saved(args.trace, in_json(json.dumps(trace(first.processes), separators=(",", ":"))))
-    told = document(found, places=args.places)
-    if args.json:
-        unsaved = saved(args.json, in_json(json.dumps(values(found), indent=1)) + "\n") or unsaved
-    else:
-        put_beside(render(told, width=_width(), ascii_only=not _takes_unicode()))
+    report = document(found, places=args.places)
+    replaced, code_of_files = save_beside_program(args, [report], lambda: values(found))
+    unsaved = code_of_files or unsaved
+    if not replaced:
+        put_beside(render(report, width=_width(), ascii_only=not _takes_unicode()))
     if page:
-        unsaved = page.saved("waits.html", wait_values(values(found), told)) or unsaved
-    warn_of_late_options("gil", WITH_VALUE | FLAGS, first.ended, args.program)
+        unsaved = page.saved("waits.html", wait_values(values(found), report)) or unsaved
+    warn_of_late_options("gil", add_options, first.ended, args.program)
     return code or unsaved
 
 
 def _program(words: Sequence[str]) -> list[str]:
-    """Return the words that the interpreter is given.
+    """Return the command line after the interpreter and its flags.
 
     Raises:
         ToolkitError: there is no program, or Python cannot run it.
@@ -147,7 +151,7 @@ def _program(words: Sequence[str]) -> list[str]:
 
 
 def _inflation(args: Namespace, command: list[str], first: Recording) -> float | str | None:
-    """Return the CPU inflation or why there is none; None where it has not been asked for."""
+    """Return the CPU inflation, or the reason why it is unknown; None if --inflation is not given."""
     if not args.inflation:
         return None
     if not first.free_threaded:
@@ -158,7 +162,7 @@ def _inflation(args: Namespace, command: list[str], first: Recording) -> float |
 
 
 def _elsewhere(found: Diagnosis, words: list[str], first: Recording) -> WithoutGil | None:
-    """Return what the free-threaded build gives; None where that is no question, or there is no such build."""
+    """Run the program on the free-threaded build; None if that is not requested or there is no such build."""
     in_the_way = found.limit.what is Limiter.GIL or found.convoys
     if found.free_threaded or found.exit or not in_the_way or "-" in found.program[:1]:
         return None
@@ -171,7 +175,7 @@ def _elsewhere(found: Diagnosis, words: list[str], first: Recording) -> WithoutG
 
 
 def _width() -> int:
-    """Return how many characters a line of the report may have: what fits the terminal, on one."""
+    """Return the line width of the report: that of the terminal, if there is one."""
     return max(NARROWEST, os.get_terminal_size(2).columns) if sys.stderr.isatty() else WIDTH
 
 

@@ -1,43 +1,43 @@
-"""What `gilscope gil` says of a recorded program, as a document.  It ends in one sentence: what limits the program."""
+"""The report of `gilscope gil` as a document; it ends with one sentence on the bottleneck of the program."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.commands.gil.tables import (
-    HOLDERS_LEGEND,
-    WRITTEN,
-    holders_table,
-    places_table,
-    threads_legend,
-    threads_table,
-)
 from gilscope.toolkit.gil.bottleneck import SEEN, held_share, where
 from gilscope.toolkit.gil.recorder import BUSY
-from gilscope.toolkit.gil.records import Kind
+from gilscope.toolkit.gil.records import SpanKind
 from gilscope.toolkit.gil.rerun_without_gil import took_as_long
-from gilscope.toolkit.report.document import Document, Heading, Lines
-from gilscope.toolkit.units import format_seconds, percent
+from gilscope.toolkit.gil.summary import INNER_LOCK, SPINNING
+from gilscope.toolkit.report.document import Column, Document, Duration, Entry, Heading, Lines, Quantity, Share, Table
+from gilscope.toolkit.units import format_seconds, inflect, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.gil.diagnosis import Diagnosis
     from gilscope.toolkit.gil.holders import Convoy, Holder
     from gilscope.toolkit.gil.rerun_without_gil import WithoutGil
-    from gilscope.toolkit.gil.summary import Summary
-    from gilscope.toolkit.gil.unfinished_waits import Last
-    from gilscope.toolkit.report.document import Section
+    from gilscope.toolkit.gil.summary import RecordingSummary, ThreadSummary, WaitPlace
+    from gilscope.toolkit.gil.unfinished_waits import LastActivity
+    from gilscope.toolkit.report.document import Section, Value
 
-LEAST = 0.0001
-DIFFERENT = 1.25     # the longest run over the shortest one, beyond which their median says little
-ENOUGH = 10          # times, from which on a fraction says nothing
-HELD = 0.8           # of the waits for the GIL, that somebody had it, below which that is told
-WORST = 3            # holders of whom is told who waited meanwhile
-SHOWN = 0.005        # a share below it says nothing: 0 %, as it is written
-MOST_LAST = 10       # threads of a killed process
-LAST = {Kind.WAIT: "waited for the GIL", Kind.HOLD: "had the GIL", Kind.SWITCH: "handed the GIL over",
-        Kind.PARK: "was parked, for a lock or an object", Kind.IDLE: "waited for another thread", Kind.SPIN: "spun"}
+MOST_THREADS = 20
+# Characters: a table that is wider than the terminal would be split into two parts.
+LONGEST_NAME, LONGEST_PLACE = 22, 30
+HOLDERS_LEGEND = "share: of the time that threads waited for the GIL; held, longest: while others waited."
+WRITTEN = 1e-6      # seconds; a shorter time is reported as none
+SHORTER = {SPINNING: "a lock (spin)", INNER_LOCK: "an inner lock"}
+LEAST_OVERHEAD = 0.0001   # share of the program's CPU time; a smaller one is reported as below it
+MOST_SPREAD = 1.25   # longest run / shortest run; the median of runs that differ more says little
+WHOLE_RATIOS = 10    # a speed-up from this on is written without a fraction
+MOST_HELD = 0.8      # share of the waits for the GIL in which a thread held it; a smaller one gets a sentence
+WORST = 3            # holders whose waiting threads are listed
+SHOWN = 0.005        # smaller shares would be written as 0 %
+MOST_LAST = 10       # threads of killed processes whose last activity is listed
+LAST = {SpanKind.WAIT: "waited for the GIL", SpanKind.HOLD: "had the GIL", SpanKind.SWITCH: "handed the GIL over",
+        SpanKind.PARK: "was parked, for a lock or an object", SpanKind.IDLE: "waited for another thread",
+        SpanKind.SPIN: "spun"}
 
 
 def document(found: Diagnosis, *, places: int) -> Document:
@@ -45,7 +45,7 @@ def document(found: Diagnosis, *, places: int) -> Document:
 
     Args:
         found: The program's run.
-        places: How many rows of who waited where to show, and of who had the GIL.
+        places: Number of rows to show of the places of waits, and of the holders of the GIL.
     """
     summary = found.summary
     gil = found.gil_used or summary.waits > 0
@@ -72,7 +72,7 @@ def _title(found: Diagnosis) -> str:
     summary = found.summary
     build = f"Python {found.version}{'t' if found.free_threaded else ''}"
     gil = "" if not found.free_threaded else ", GIL on" if found.gil_used else ", no GIL"
-    at_least = "at least " if summary.killed else ""   # to the last event that was seen
+    at_least = "at least " if summary.killed else ""   # the last recorded event is not the end
     processes = "1 process" if summary.processes == 1 else f"{summary.processes} processes"
     threads = _counted(len(summary.threads), "thread")
     return f"{build}{gil}: {processes}, {threads}, {at_least}{format_seconds(summary.wall)}"
@@ -93,12 +93,12 @@ def _waits(found: Diagnosis) -> Iterator[str]:
                f"{percent(summary.share, 1)} of the threads' time; {percent(summary.wanted_share)} of the time in "
                "which they wanted it while others did.")
         held = held_share(summary, found.holders)
-        if held < HELD:
-            yield (f"For {percent(1 - held)} of that nobody had it: who was to have it next had no core. What limits "
-                   "the program is told without that.")
+        if held < MOST_HELD:
+            yield (f"For {percent(1 - held)} of that nobody had it: the next thread had no core. The last sentence, "
+                   "on what limits the program, leaves that time out.")
         yield f"Longest: {format_seconds(summary.longest)}, by {summary.longest_thread}."
-        yield (f"It changed hands {summary.handovers:,} times; threads tried {summary.failed:,} times in vain, and "
-               f"asked the holder {summary.requests:,} times to let go.")
+        yield (f"It changed hands {summary.handovers:,} times; threads made {summary.failed:,} failed tries, "
+               f"and asked the holder {summary.requests:,} times to release it.")
     yield from map(_convoy, found.convoys)
     yield from _contention(summary, free_threaded=found.free_threaded)
     if summary.idle > WRITTEN:
@@ -113,19 +113,19 @@ def _convoy(convoy: Convoy) -> str:
             f"{format_seconds(convoy.seconds)}.")
 
 
-def _contention(summary: Summary, *, free_threaded: bool) -> Iterator[str]:
-    """Yield what threads waited for each other, without the GIL: locks, objects and pauses are three things."""
+def _contention(summary: RecordingSummary, *, free_threaded: bool) -> Iterator[str]:
+    """Yield the time that threads waited for locks, for shared objects, and in pauses of all threads."""
     if not summary.parks and not summary.spins:
         yield "For locks and shared objects: none." if free_threaded else "For locks: none."
         return
     parts = [("for locks", summary.on_locks), ("for objects that threads share", summary.on_objects),
              ("while all threads were stopped, as by the garbage collector", summary.paused),
              ("spinning until a lock or an object was free", summary.spun)]
-    told = "; ".join(f"{format_seconds(seconds)} {what}" for what, seconds in parts if seconds > 0)
+    reasons = "; ".join(f"{format_seconds(seconds)} {what}" for what, seconds in parts if seconds > 0)
     share = f", {percent(summary.blocked_share, 1)} of the threads' time" if summary.blocked_share >= SEEN else ""
     waits = _counted(summary.parks + summary.spins, "wait")
     subject = "For locks and shared objects" if free_threaded or summary.on_objects else "For locks"
-    yield f"{subject}: {waits}{share}: {told}."
+    yield f"{subject}: {waits}{share}: {reasons}."
 
 
 def _meanwhile(holder: Holder) -> str:
@@ -136,36 +136,36 @@ def _meanwhile(holder: Holder) -> str:
     return f"{holder.thread} at {where(holder)}{inside}: {longest}{meanwhile}."
 
 
-def _last(last: Last) -> str:
+def _last(last: LastActivity) -> str:
     at = f", at {where(last.place)}" if last.place else ""
     return f"{last.thread} {LAST[last.kind]}, for {format_seconds(last.seconds)} or longer{at}."
 
 
 def _counted(count: int, what: str) -> str:
-    return f"{count:,} {what}{'' if count == 1 else 's'}"
+    return f"{count:,} {inflect(count, what)}"
 
 
 def _measured(found: Diagnosis) -> Iterator[str]:
     summary = found.summary
     share = summary.overhead_share
-    least = f", below {percent(LEAST, 2)} of it"
-    of_cpu = "" if share is None else f", {percent(share, 2)} of the program's" if share >= LEAST else least
+    least = f", below {percent(LEAST_OVERHEAD, 2)} of it"
+    of_cpu = "" if share is None else f", {percent(share, 2)} of the program's" if share >= LEAST_OVERHEAD else least
     yield f"Measuring took {format_seconds(summary.overhead)} of CPU time{of_cpu}, by costs measured at the start."
     queued = found.queued_share
     if queued is not None and queued > BUSY and len(summary.threads) > 1:
         yield (f"The machine was busy: the threads waited for a core {percent(queued)} of the time in which they "
-               "wanted one. Who holds a lock then keeps it longer than on a quiet machine.")
+               "wanted one. A thread that holds a lock then keeps it longer than on a quiet machine.")
     if isinstance(found.cpu_inflation, float):
         yield (f"CPU inflation: {found.cpu_inflation:.2f} times the CPU time of the same work with the GIL on. "
-               "What is above 1 is the price of sharing, which no wait shows.")
+               "The part above 1 is the cost of sharing objects, which no wait shows.")
     elif found.cpu_inflation is not None:
-        yield f"CPU inflation: not told, as {found.cpu_inflation}."
+        yield f"CPU inflation: unknown, because {found.cpu_inflation}."
     elif found.free_threaded:
         yield "CPU inflation: not measured; --inflation runs the program again with the GIL on."
     if summary.killed:
         yield (f"{summary.killed} of {summary.processes} processes left no end: killed, ended by os._exit, replaced "
-               "by exec, or still there. Waits that this cut off count up to the last thing that was seen. How long "
-               "its threads were there is known up to then, and their CPU time is not.")
+               "by exec, or still running. Waits that were cut off, and the lifetimes of their threads, count up to "
+               "the last recorded event; the CPU time of these threads is unknown.")
     if summary.threads_lost:
         yield f"{summary.threads_lost} threads are missing: there is room for 2,048 in each process."
     if not summary.sites_known:
@@ -180,13 +180,13 @@ def _in_short(found: Diagnosis) -> Iterator[str]:
 
 def _there(there: WithoutGil, found: Diagnosis) -> str:
     if there.ratio is None or there.wall is None:
-        return f"What {there.build} gives is not known: {there.refused}."
+        return f"The gain on {there.build} is unknown: {there.refused}."
     here = format_seconds(found.summary.wall)
     without = "without the GIL"
     if there.version.split(".")[:2] != found.version.split(".")[:2]:
         without += f" and of another version than {found.version}"
     least, most = min(there.walls), max(there.walls)
-    if most > DIFFERENT * least:
+    if most > MOST_SPREAD * least:
         return (f"On {there.build}, {without}, it took {format_seconds(least)} to {format_seconds(most)} in "
                 f"{len(there.walls)} runs, in place of {here}: runs differ too much for one number.")
     runs = f"{len(there.walls)} runs there" if len(there.walls) > 1 else "one run each"
@@ -201,5 +201,102 @@ def _there(there: WithoutGil, found: Diagnosis) -> str:
 
 
 def _times(ratio: float) -> str:
-    """Return what a few runs tell of a ratio: two digits."""
-    return f"{ratio:.1f}" if ratio < ENOUGH else f"{ratio:.0f}"
+    """Return a ratio of few runs with two digits."""
+    return f"{ratio:.1f}" if ratio < WHOLE_RATIOS else f"{ratio:.0f}"
+
+
+def holders_table(holders: Sequence[Holder], left_out: int) -> Table:
+    """Return the table of the GIL's holders, those that caused the longest waits first.
+
+    Args:
+        holders: In this order.
+        left_out: Number of further holders.
+    """
+    columns = (Column(title="share", key=True), Column(title="held"), Column(title="longest"),
+               Column(title="thread", key=True, align="left"), Column(title="where", align="left"))
+    rows = tuple(
+        (Entry(Share(holder.share)), Entry(Duration(holder.seconds)), Entry(Duration(holder.longest)),
+         Entry(_short_name(holder.thread)), Entry(_where(holder)))
+        for holder in holders
+    )
+    notes = [f"{left_out} more caused shorter waits; --places shows more of them"] if left_out else []
+    return Table(title="Who had the GIL while others waited for it", columns=columns, rows=rows, footnotes=tuple(notes))
+
+
+def threads_table(summary: RecordingSummary, *, gil: bool) -> Table:
+    """Return the table of each thread's time by activity; with `gil`, the process used a GIL."""
+    other = _contention_titles(summary)
+    titles = ("there", "CPU", "no core", *(("GIL", "share") if gil else ()), *other, "idle")
+    columns = [Column(title="thread", key=True, align="left"), *(Column(title=title) for title in titles)]
+    several = summary.processes > 1
+    ranked = sorted(summary.threads, key=lambda row: -(row.waited + row.parked + row.spun))
+    rows = tuple(_thread(row, other, several=several, gil=gil) for row in ranked[:MOST_THREADS])
+    left_out = len(ranked) - len(rows)
+    note = (f"{left_out} more threads waited less",) if left_out else ()
+    return Table(title="Where each thread's time went", columns=tuple(columns), rows=rows, footnotes=note)
+
+
+def _contention_titles(summary: RecordingSummary) -> list[str]:
+    """Return the titles of the columns of waits other than for the GIL: "locks", and each other that has waits."""
+    seconds = {"objects": summary.on_objects, "pauses": summary.paused, "spins": summary.spun}
+    return ["locks", *(title for title, there in seconds.items() if there >= WRITTEN)]
+
+
+def threads_legend(summary: RecordingSummary, *, gil: bool) -> str:
+    """Return the explanations of the headings of `threads_table`."""
+    meanings = {"locks": "waited for locks", "objects": "for objects that threads share",
+                "pauses": "while all threads were stopped", "spins": "until a lock or an object was free"}
+    other = "; ".join(f"{title}: {meanings[title]}" for title in _contention_titles(summary))
+    of_gil = "GIL, share: waited for the GIL, in all and of its life; " if gil else ""
+    return (f"there: from its start to its end; CPU: ran; no core: could have run, but no core was free; {of_gil}"
+            f"{other}; idle: waited as the program wants it. The rest: sleeping, "
+            "reading and the like.")
+
+
+def _thread(row: ThreadSummary, other: Sequence[str], *, several: bool, gil: bool) -> tuple[Entry, ...]:
+    contention = {"locks": row.parked - row.on_objects - row.paused, "objects": row.on_objects, "pauses": row.paused,
+                  "spins": row.spun}
+    share = Share(row.waited / row.seconds) if row.waited >= WRITTEN and row.seconds else "-"
+    waited = (_time(row.waited), share) if gil else ()
+    values = (Duration(row.seconds), _time(row.cpu), _time(row.run_queue), *waited,
+              *(_time(contention[title]) for title in other), _time(row.idle))
+    return (Entry(_short_name(f"{row.process} {row.name}" if several else row.name)), *map(Entry, values))
+
+
+def _time(seconds: float | None) -> Value:
+    if seconds is None:
+        return "?"
+    return "-" if seconds < WRITTEN else Duration(seconds)
+
+
+def places_table(places: Sequence[WaitPlace], left_out: int, *, lost: bool) -> Table:
+    """Return the table of waits by place and reason, the longest first.
+
+    Args:
+        places: Of single threads, the most seconds first.
+        left_out: Number of further places.
+        lost: True if the places of some waits are unknown.
+    """
+    columns = (Column(title="waited", key=True), Column(title="times"), Column(title="thread", key=True, align="left"),
+               Column(title="for", align="left"), Column(title="where", align="left"))
+    rows = tuple(
+        (Entry(Duration(place.seconds)), Entry(Quantity(place.count, "")), Entry(_short_name(place.thread or "")),
+         Entry(SHORTER.get(place.what, place.what)), Entry(_where(place)))
+        for place in places
+    )
+    notes = [f"{left_out} more waited less; --places shows more of them"] if left_out else []
+    notes += ["there were too many places to record all of them: some waits are missing here"] if lost else []
+    return Table(title="Who waited for what, where", columns=columns, rows=rows, footnotes=tuple(notes))
+
+
+def _where(place: WaitPlace | Holder) -> str:
+    """Return file, line and function; a function that does not fit is shortened to its last name, or left out."""
+    at, _, function = where(place).partition(" ")
+    names = (function, function.rpartition(".")[2])
+    return next((f"{at} {name}" for name in names if len(at) + len(name) < LONGEST_PLACE), at)
+
+
+def _short_name(name: str) -> str:
+    """Return a name shortened in its middle: the workers of a pool differ at the end."""
+    half = LONGEST_NAME // 2 - 2
+    return name if len(name) <= LONGEST_NAME else f"{name[:half]}...{name[-half:]}"

@@ -1,4 +1,4 @@
-"""What the parsers of the commands share: option values, from text to values, and words that are not theirs."""
+"""Shared parts of the commands' parsers: the parser classes, and functions that parse values."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gilscope.toolkit import escaping
-from gilscope.toolkit.commands.options.files import with_files
+from gilscope.toolkit.commands.options.files import tie_values
 from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.units import TIMES
 
@@ -21,45 +21,45 @@ PERCENT = {"%": 0.01}
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser that says what is wrong with words without repeating what does not show in them.
+    """A parser whose messages escape control characters.
 
-    An option is written out: a beginning of it that is clear today is another one's tomorrow.
+    Options cannot be abbreviated: an abbreviation that is unique today may be ambiguous tomorrow.
     """
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**{"allow_abbrev": False, **options})
 
     def _print_message(self, message: str, file: Any = None) -> None:
-        """Print help; argparse itself takes a full disk for success."""
+        """Print help; unlike argparse, report a full disk."""
         if message and file is sys.stdout:
             put(message, end="")
         else:
             super()._print_message(message, file)
 
     def exit(self, status: int = 0, message: str | None = None) -> NoReturn:
-        """Leave, after a message."""
+        """Exit after printing a message."""
         super().exit(status, message and escaping.message(message))
 
 
 class CommandParser(Parser):
-    """The parser of one command, which may leave words to the program that it runs: they become `program`.
+    """The parser of one command, which may pass words on to a program: they become `program`.
 
     Attributes:
-        cut: Returns the command's own words and the program's; None when all are its own.
+        cut: Returns the command's own words and the program's; None if the command runs no program.
     """
 
-    cut: Callable[[Sequence[str]], tuple[list[str], list[str]]] | None = None
+    cut: Callable[[Mapping[str, argparse.Action], Sequence[str]], tuple[list[str], list[str]]] | None = None
 
     def error(self, message: str) -> NoReturn:
-        """Leave with what is wrong, without the list of all options, which would push it off the screen."""
+        """Exit with the message alone; a list of all options would push it off the screen."""
         self.exit(2, f"{self.prog}: {message}; `{self.prog} --help` shows the options\n")
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
         """Parse the command's own words."""
         program: list[str] = []
         if self.cut is not None:
-            args, program = self.cut(args)
-        args = with_files(self._option_string_actions, args)
+            args, program = self.cut(self._option_string_actions, args)
+        args = tie_values(self._option_string_actions, args)
         found, unknown = super().parse_known_args(args, namespace)
         if unknown:
             self.error(f"unrecognized arguments: {' '.join(unknown)}{self._meant(unknown)}")
@@ -68,42 +68,42 @@ class CommandParser(Parser):
         return found, unknown
 
     def _meant(self, words: Sequence[str]) -> str:
-        """Return which option may be meant by the first of the words that is like one."""
+        """Return a hint at the option that resembles an unknown one."""
         options = [word.partition("=")[0] for word in words if word.startswith("--")]
         likely = (get_close_matches(option, self._option_string_actions, n=1) for option in options)
         meant = next(filter(None, likely), None)
         return f"; did you mean {meant[0]}?" if meant else ""
 
     def _get_value(self, action: argparse.Action, arg_string: str) -> Any:
-        """Return the value of one word; a path that is empty would be the current folder, a name any."""
+        """Return the value of one word; refuse an empty one, which would mean the current folder, or any name."""
         if not arg_string.strip() and action.default != () and all(
                 arg_string is not usual for usual in (action.default, action.const)):
-            raise argparse.ArgumentError(action, "it is empty; leave it out, or say what it is")
+            raise argparse.ArgumentError(action, "it is empty; leave it out, or give it a value")
         return super()._get_value(action, arg_string)
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # argparse looks types up by their hash
-class Quantity:
-    """An option's value that has a unit, a time or a percentage; to be given to argparse as `type`.
+class UnitValue:
+    """Parses an option's value with a unit, a time or a percentage; a `type` for argparse.
 
-    A bare number is refused: whoever writes `--task-length 1` may mean a millisecond, and would be given an answer to
-    another question without a word.
+    A number without a unit is refused: `--task-length 1` may be meant in milliseconds, and a silent guess would measure
+    something else.
     """
 
     what: str  # "duration"
-    units: Mapping[str, float]  # how a unit is written -> its value in what is returned
-    like: str  # examples, for the message
-    meant: tuple[str, ...]  # the units that a bare number is likely to be in
+    units: Mapping[str, float]  # a unit -> its value in the returned number
+    like: str  # examples for the message
+    meant: tuple[str, ...]  # the likely units of a number without one
     with_zero: bool = False
-    limit: float = float("inf")  # what is returned lies below
+    limit: float = float("inf")  # the returned number is below this
 
     def __call__(self, text: str) -> float:
-        """Return the value of "5m" in seconds, of "2%" as 0.02; argparse shows the message when it is none."""
+        """Return "5m" in seconds, "2%" as 0.02; argparse shows the message of an error."""
         match = _NUMBER.fullmatch(text.strip().replace("µ", "u").replace("\N{GREEK SMALL LETTER MU}", "u"))
         if match is None or (match["unit"] and match["unit"] not in self.units):
             raise argparse.ArgumentTypeError(f"{text!r} is not a {self.what}; write it like {self.like}")
         number = float(match["number"])
-        if number > 0 and not match["unit"]:  # what is not positive is the same in every unit
+        if number > 0 and not match["unit"]:  # zero and negative numbers get the message below
             raise argparse.ArgumentTypeError(f"{text!r} has no unit: write {_alternatives(self._readings(number))}")
         value = number * self.units.get(match["unit"], 1.0)
         if not 0 <= value < self.limit or (value == 0 and not self.with_zero):
@@ -118,28 +118,28 @@ class Quantity:
 
 
 _NUMBER = re.compile(r"(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?)\s*(?P<unit>[^\W\d_]*|%)", re.IGNORECASE)
-duration = Quantity("duration", TIMES, like="250ms, 10s, 5m or 1h", meant=("s", "m", "h"))
-task_length = Quantity("duration", TIMES, like="250us, 1ms or 10s", meant=("us", "ms", "s"))
-share = Quantity("percentage", PERCENT, like="2%", meant=("%",), limit=1.0)  # of a whole, which it is less than
-growth = Quantity("percentage", PERCENT, like="5%", meant=("%",), with_zero=True)  # of what may be outgrown
+duration = UnitValue("duration", TIMES, like="250ms, 10s, 5m or 1h", meant=("s", "m", "h"))
+task_length = UnitValue("duration", TIMES, like="250us, 1ms or 10s", meant=("us", "ms", "s"))
+share = UnitValue("percentage", PERCENT, like="2%", meant=("%",), limit=1.0)  # a part of a whole, so less than 100 %
+growth = UnitValue("percentage", PERCENT, like="5%", meant=("%",), with_zero=True)  # may exceed 100 %
 
 
-def add_build(parser: Any, more: str = "For one that is not found.") -> None:
-    """Add `--build` to a parser or a group of options; `more` says what it is for."""
+def add_build(parser: Any, more: str = "Use it for a build that `gilscope builds` does not find.") -> None:
+    """Add `--build` to a parser or a group of options; `more` says when to use it."""
     parser.add_argument("--build", metavar="LABEL=PATH", action="append", default=[],
-                        help=f"Add the interpreter at PATH under the name LABEL. {more}")
+                        help=f"Add the interpreter at PATH under the name LABEL (default: none). {more}")
 
 
 def task_lengths(text: str) -> tuple[float, ...]:
-    """Return the seconds in "1ms,10ms", ascending: lengths of a task."""
+    """Return the task lengths in "1ms,10ms" in seconds, ascending."""
     return tuple(sorted({task_length(each) for each in names(text)}))
 
 
 def names(text: str) -> tuple[str, ...]:
-    """Return the parts of a list with commas, at least one."""
+    """Return the parts of a list with commas; at least one."""
     found = tuple(part.strip() for part in text.split(",") if part.strip())
     if not found:
-        raise argparse.ArgumentTypeError("an empty list; leave the option out for the default")
+        raise argparse.ArgumentTypeError("the list is empty; leave the option out for the default")
     return found
 
 

@@ -1,7 +1,6 @@
-"""`--markdown`, `--json` and `--html` on the command line, the same for every command that has them.
+"""Options that name a FILE to write.
 
-Without FILE, or with `-`, the form takes the text's place on standard output; with FILE it is written beside the text.
-`output.reports` does that.  Nothing heavy is imported: every command's parser waits for what stands here.
+Nothing heavy is imported here: the parser of every command needs this module.
 """
 
 from __future__ import annotations
@@ -14,46 +13,77 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 STDOUT = "-"
-_SUFFIXES = {"json": ".json", "markdown": ".md"}
-# Endings of no label: a FILE is meant, if a wrong one.
+# Endings that no label has: the word is meant as a FILE, even where the option refuses it.
 _NO_LABELS = (".txt", ".log", ".out", ".html", ".csv", ".yaml", ".yml", ".json", ".md")
 PAGES = (".html", ".htm")
-PLAN = "free-threading.md"   # the FILE of a plan where none is named
+PLAN = "free-threading.md"   # the default FILE of a plan
 _DEVICES = "/dev/"   # /dev/null, and what shells give for >(command)
 
 
-class FileOption(argparse.Action):
-    """An option whose FILE may be left out, and is told from a word that is the command's by how it ends."""
+class OptionalValueOption(argparse.Action):
+    """An option whose value may be left out, so the next word is its value only if it looks like one."""
 
-    def __init__(self, option_strings: Sequence[str], dest: str, **others: Any) -> None:
-        super().__init__(option_strings, dest, nargs="?", const=STDOUT, metavar="FILE", **others)
-        self.suffix = _SUFFIXES[dest]
+    def is_value(self, word: str) -> bool:
+        """Return True if `word`, which follows the option, is its value."""
+        raise NotImplementedError
 
-    def is_file(self, word: str) -> bool:
-        """Return whether `word` is this option's FILE."""
-        return word == STDOUT or word.endswith(self.suffix) or word.startswith(_DEVICES)
+    def is_meant(self, word: str) -> bool:
+        """Return True if `word` can only be meant as the value, even if it is refused."""
+        return self.is_value(word)
 
     def __call__(self, _parser: Any, namespace: argparse.Namespace, values: Any, _option: Any = None) -> None:
-        """Keep FILE, or refuse one that cannot be written: what is measured first may take hours."""
-        if not self.is_file(values):
+        """Store the value."""
+        setattr(namespace, self.dest, values)
+
+
+class FileOption(OptionalValueOption):
+    """An option with an optional FILE, whose name ends in a suffix."""
+
+    def __init__(self, option_strings: Sequence[str], dest: str, *, suffix: str, others: Sequence[str] = (),
+                 **options: Any) -> None:
+        """Make the action.
+
+        Args:
+            option_strings: From argparse.
+            dest: From argparse.
+            suffix: The end of the FILE's name.
+            others: `dest` of the options that exclude this one on standard output.
+            options: Passed on to argparse.
+        """
+        super().__init__(option_strings, dest, nargs="?", const=STDOUT, metavar="FILE", **options)
+        self.suffix = suffix
+        self.others = others
+
+    def is_value(self, word: str) -> bool:
+        """Return True if `word` names a FILE of this option, or standard output."""
+        return word == STDOUT or word.endswith(self.suffix) or word.startswith(_DEVICES)
+
+    def is_meant(self, word: str) -> bool:
+        """Return True if `word` is a FILE, of this form or another."""
+        return self.is_value(word) or word.endswith(_NO_LABELS)
+
+    def __call__(self, _parser: Any, namespace: argparse.Namespace, values: Any, _option: Any = None) -> None:
+        """Store FILE; refuse one that cannot be written now, because the measurement before it may take hours."""
+        if not self.is_value(values):
             raise argparse.ArgumentError(
                 self, f"{values!r} does not end in {self.suffix}; a FILE does, - is standard output")
         if values != STDOUT and not Path(values).parent.is_dir():
             raise argparse.ArgumentError(self, f"there is no folder {str(Path(values).parent)!r}")
-        if STDOUT == values == getattr(namespace, _other(self.dest), None):
-            raise argparse.ArgumentError(self, "--json and --markdown cannot both be on standard output: name a FILE")
+        rivals = [name for name in self.others if getattr(namespace, name, None) == STDOUT]
+        if values == STDOUT and rivals:
+            both = " and ".join(sorted(f"--{name}" for name in (self.dest, rivals[0])))
+            raise argparse.ArgumentError(self, f"{both} cannot both be on standard output: name a FILE")
         setattr(namespace, self.dest, values)
 
 
-class PlanFile(FileOption):
-    """A FILE in Markdown that is read before it is written anew; one that is left out has a name of its own."""
+class PlanFileOption(FileOption):
+    """A FILE in Markdown that is read before it is rewritten, with a default name of its own."""
 
-    def __init__(self, option_strings: Sequence[str], dest: str, **others: Any) -> None:
-        argparse.Action.__init__(self, option_strings, dest, nargs="?", const=STDOUT, metavar="FILE", **others)
-        self.suffix = ".md"
+    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
+        super().__init__(option_strings, dest, suffix=".md", **options)
 
     def __call__(self, _parser: Any, namespace: argparse.Namespace, values: Any, _option: Any = None) -> None:
-        """Keep FILE, or refuse one that cannot be written: what is measured first may take long."""
+        """Store FILE; refuse one that cannot be written now, because the evaluation before it may take long."""
         if values != STDOUT and not values.endswith(self.suffix):
             raise argparse.ArgumentError(self, f"{values!r} does not end in {self.suffix}; a FILE does")
         place = Path(PLAN if values == STDOUT else values)
@@ -62,25 +92,8 @@ class PlanFile(FileOption):
         setattr(namespace, self.dest, place)
 
 
-def _other(dest: str) -> str:
-    (other,) = _SUFFIXES.keys() - {dest}
-    return other
-
-
-def add_output(parser: Any, what: str = "the report") -> None:
-    """Add `--markdown` and `--json` to a parser or a group of options."""
-    parser.add_argument(
-        "--markdown", action=FileOption,
-        help=f"Write {what} as Markdown to FILE, which ends in .md (default: to standard output, in place of the "
-        "text). For pasting into an issue.")
-    parser.add_argument(
-        "--json", action=FileOption,
-        help=f"Write {what} as JSON to FILE, which ends in .json (default: to standard output, in place of the "
-        "text). For scripts.")
-
-
 def html_file(text: str) -> str:
-    """Return the name of a page to write; argparse shows why one is refused, before anything takes long."""
+    """Return the name of a page to write; argparse shows why a name is refused, before anything takes long."""
     if not text.endswith(PAGES) and not text.startswith(_DEVICES):
         raise argparse.ArgumentTypeError(f"{text!r} does not end in .html; a page does")
     if not Path(text).parent.is_dir():
@@ -92,12 +105,15 @@ def add_page(parser: Any, what: str = "the report") -> None:
     """Add `--html` to a parser or a group of options."""
     parser.add_argument(
         "--html", metavar="FILE", type=html_file,
-        help=f"Also write {what} as one page to FILE, which ends in .html. For a browser: to attach, or to mail; paths "
-        "are left out, and it is refused where it names the user, the host or a secret.")
+        help=f"Also write {what} as one page to FILE, which ends in .html. Use it for a browser, an attachment "
+        "or an email. Paths in the project are relative and others are replaced; a page that would name the user, the "
+        "host or a secret is refused.")
 
 
-def with_files(actions: Mapping[str, Any], words: Sequence[str]) -> list[str]:
-    """Return the words of a command line with each FILE tied to its option, `--json=FILE`, so that no other word is.
+def tie_values(actions: Mapping[str, Any], words: Sequence[str]) -> list[str]:
+    """Return the words of a command line with every optional value tied to its option, as in `--json=FILE`.
+
+    An option without its value gets its default, so argparse takes no other word for it.
 
     Args:
         actions: The parser's, by the option as it is written.
@@ -106,10 +122,9 @@ def with_files(actions: Mapping[str, Any], words: Sequence[str]) -> list[str]:
     tied: list[str] = []
     for word in words:
         action = actions.get(tied[-1]) if tied else None
-        if isinstance(action, FileOption) and "--" not in tied:
-            meant = action.is_file(word) or word.endswith(_NO_LABELS)
-            tied[-1] += f"={word if meant else STDOUT}"
-            if meant:
+        if isinstance(action, OptionalValueOption) and "--" not in tied:
+            tied[-1] += f"={word if action.is_meant(word) else action.const}"
+            if action.is_meant(word):
                 continue
         tied.append(word)
     return tied

@@ -1,4 +1,4 @@
-"""Requirements as a user types them: what is empty, none, or most likely the value of another option is refused."""
+"""Check requirements that a user typed; refuse what is empty, invalid, or probably the value of another option."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from packaging.utils import (
 from gilscope.toolkit.bounded_reading import opened
 from gilscope.toolkit.errors import UnknownNameError
 
-# Some have an owner on a package index; nobody who types them alone wants that.
+# Packages of some of these names exist, but whoever types one alone means a value.
 _VALUES = {"nan", "inf", "infinity", "true", "false", "none", "null", "yes", "no", "on", "off"}
 _FILES = (".whl", ".tar.gz", ".zip")
 _NUMBER = re.compile(r"[+-]?\d[\d._]*(e[+-]?\d+)?(t|[mun]?s|m|h|%)?", re.IGNORECASE)   # 3, 2.5, 1e6, 10s, 3.14t
 
 
 def checked(text: str, *, paths: bool = False) -> str:
-    """Return a requirement that an installer may be given.
+    """Return a requirement in a form for an installer.
 
     Args:
         text: The requirement.
-        paths: Whether it may be the path of a wheel or of a source archive, too.
+        paths: Also accept the path of a wheel or of a source archive.
 
     Raises:
-        UnknownNameError: it is none, or looks like a value that was meant for something else.
+        UnknownNameError: It is no requirement, or looks like a value of another option.
     """
     if not text.strip():
         raise UnknownNameError("a requirement is empty: name a package, or leave it out")
     if looks_like_a_value(text):
         way_out = f"; if a package has that name, ask for {text.strip()}>=0" if text.strip()[:1].isalnum() else ""
-        raise UnknownNameError(f"{text!r} looks like a value, not like a package: nothing was installed{way_out}")
+        raise UnknownNameError(f"{text!r} looks like a value, not like a package, so nothing was installed{way_out}")
     if paths and "://" not in text and (text.endswith(_FILES) or text in {".", ".."} or os.sep in text):
         return _of_file(Path(text))
     try:
@@ -50,10 +50,10 @@ def checked(text: str, *, paths: bool = False) -> str:
 
 
 def _of_file(path: Path) -> str:
-    """Return a file of a package as a requirement with its name, and the sum of what is in it now.
+    """Return a package's file as a requirement with its name and checksum.
 
     Raises:
-        UnknownNameError: it is no wheel and no sdist, by its name.
+        UnknownNameError: Its name is not that of a wheel or an sdist.
     """
     if not path.exists():
         raise UnknownNameError(f"there is no file {str(path)!r}")
@@ -68,6 +68,6 @@ def _of_file(path: Path) -> str:
 
 
 def looks_like_a_value(text: str) -> bool:
-    """Return whether a requirement is a bare word that stands for a number or a switch."""
+    """Return True if a requirement is a single word that means a number or a switch."""
     word = text.strip().lower()
     return word in _VALUES or _NUMBER.fullmatch(word) is not None

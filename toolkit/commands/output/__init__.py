@@ -1,1 +1,1 @@
-"""What commands print: documents, files, figures, how to read on."""
+"""Output of commands: reports, pages, figures, previews."""

@@ -1,4 +1,4 @@
-"""What `--dry-run` shows of a plan, on one screen: how much, what not and why, how long, and how to make it shorter."""
+"""`--dry-run`: show a plan on one screen: the cells, the skipped ones and why, the time, and how to shorten it."""
 
 from __future__ import annotations
 
@@ -12,35 +12,35 @@ from typing import TYPE_CHECKING, Any
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.bounded_reading import RESULTS
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.measure.machine.described import this_machine
-from gilscope.toolkit.measure.plan.estimate import Took, estimate
+from gilscope.toolkit.measure.estimate import EarlierProcess, estimate
+from gilscope.toolkit.measure.machine import this_machine
 from gilscope.toolkit.model import Cell
-from gilscope.toolkit.stats.looks import FIRST
+from gilscope.toolkit.stats.interim_looks import FIRST
 from gilscope.toolkit.store import find_label, labels, read_json
-from gilscope.toolkit.units import few, format_minutes, format_seconds
+from gilscope.toolkit.units import counted, few, format_minutes, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from gilscope.toolkit.measure.plan.cells import Plan, Selection
-    from gilscope.toolkit.measure.plan.estimate import Estimate
-    from gilscope.toolkit.measure.plan.settings import Settings
+    from gilscope.toolkit.measure.cells import Plan, Selection
+    from gilscope.toolkit.measure.estimate import Estimate
+    from gilscope.toolkit.measure.settings import Settings
     from gilscope.toolkit.model import Build
 
-SHORT_SECONDS = 120.0   # nobody has to be told how to make that shorter
+SHORT_SECONDS = 120.0   # a shorter run needs no advice
 WIDTH = 80
-RECENT = 5           # earlier runs that are looked at: older ones say little of the machine today
+RECENT = 5           # earlier runs to estimate from; older ones say little about the machine today
 SHOWN_REASONS = 6
-MOST_NAMED = 4   # models, or builds, of one reason
-PAUSE_SECONDS = 30.0  # between two processes: the machine slept, or the run was interrupted
+MOST_NAMED = 4   # models, or builds, named per reason
+PAUSE_SECONDS = 30.0  # a longer pause between two processes means that the run was interrupted
 
 
 def preview(
-    plan: Plan, builds: Sequence[Build], selection: Selection, settings: Settings, earlier: Sequence[Took]
+    plan: Plan, builds: Sequence[Build], selection: Selection, settings: Settings, earlier: Sequence[EarlierProcess]
 ) -> list[str]:
-    """Return the lines that are shown."""
-    told = estimate(plan.cells, settings, selection.size, earlier)
+    """Return the lines of the preview."""
+    estimated = estimate(plan.cells, settings, selection.size, earlier)
     fewest, most = (f"{len(plan.cells) * rounds}" for rounds in _range(settings))
     processes = most if fewest == most else f"{fewest} to {most}"
     return [
@@ -50,12 +50,12 @@ def preview(
         *_matrix(plan, builds),
         "",
         *skipped(plan),
-        *_time(told, settings, selection),
+        *_time(estimated, settings, selection),
     ]
 
 
 def rounds_text(settings: Settings) -> str:
-    """Return "12 rounds", or "4 to 12 rounds" where cells whose answer is clear get no more."""
+    """Return "12 rounds", or "4 to 12 rounds" if cells stop when their answer is clear."""
     fewest, most = _range(settings)
     return f"{most} rounds" if fewest == most else f"{fewest} to {most} rounds"
 
@@ -66,7 +66,7 @@ def _range(settings: Settings) -> tuple[int, int]:
 
 def _asked(selection: Selection) -> Iterator[str]:
     names = [selection.user.function] if selection.user else list(selection.workloads)
-    yield from _wrapped(f"{len(names)} workload{'s' * (len(names) > 1)}: ", ", ".join(names), lines=2)
+    yield from _wrapped(f"{counted(len(names), 'workload')}: ", ", ".join(names), lines=2)
     lengths = [f"task lengths {', '.join(map(format_seconds, selection.task_seconds))}"] * bool(selection.task_seconds)
     yield from _wrapped("each with: ", "; ".join([
         f"workers {', '.join(map(str, selection.workers))}", f"size {selection.size}",
@@ -74,7 +74,7 @@ def _asked(selection: Selection) -> Iterator[str]:
 
 
 def _matrix(plan: Plan, builds: Sequence[Build]) -> Iterator[str]:
-    """Yield how many cells each model has on each build; A/A is what is measured twice."""
+    """Yield a table of the number of cells per model and build; A/A are cells that are measured twice."""
     asked = {each.runner for each in (*plan.cells, *(skip.cell for skip in plan.skips))}
     models = [runner.name for runner in RUNNERS if runner.name in asked]
     counts = Counter(("A/A" if cell.twin else cell.runner, cell.build) for cell in plan.cells)
@@ -87,47 +87,48 @@ def _matrix(plan: Plan, builds: Sequence[Build]) -> Iterator[str]:
 
 
 def skipped(plan: Plan) -> Iterator[str]:
-    """Yield why cells are not measured, the reasons that most of them have first."""
+    """Yield the reasons why cells are not measured, the most frequent first."""
     if not plan.skips:
         return
     about: dict[str, list[Cell]] = {}
     for skip in plan.skips:
-        # One reason in the words of several models or versions: "threads cannot share", "not in 3.13".
+        # One reason is worded differently for several models or versions: "threads cannot share", "not in 3.13".
         text = re.sub(r" in 3\.\d+$", " there", skip.reason).replace(f"{skip.cell.runner} cannot", "it cannot")
         about.setdefault(text, []).append(skip.cell)
-    yield f"not measured: {len(plan.skips)} cell{'s' * (len(plan.skips) > 1)}"
+    yield f"not measured: {counted(len(plan.skips), 'cell')}"
     ranked = sorted(about.items(), key=lambda item: -len(item[1]))
     for reason, cells in ranked[:SHOWN_REASONS]:
         models, builds = (few([*dict.fromkeys(names)], MOST_NAMED) for names in (
             (cell.runner for cell in cells), (cell.build for cell in cells)))
         yield from _wrapped(f"{len(cells):6}  ", f"{models} on {builds}: {reason}", lines=2)
     if rest := ranked[SHOWN_REASONS:]:
-        yield f"{sum(len(cells) for _, cells in rest):6}  for {len(rest)} more reason{'s' * (len(rest) > 1)}"
+        yield f"{sum(len(cells) for _, cells in rest):6}  for {counted(len(rest), 'more reason')}"
     yield ""
 
 
-def _time(told: Estimate, settings: Settings, selection: Selection) -> Iterator[str]:
-    if not told.cells:
+def _time(estimated: Estimate, settings: Settings, selection: Selection) -> Iterator[str]:
+    if not estimated.cells:
         return
-    if told.known == told.cells:
+    if estimated.known == estimated.cells:
         source = "from earlier runs here"
-    elif told.known:
-        source = f"{told.known} of {told.cells} cells from earlier runs here, others guessed from the number of passes"
+    elif estimated.known:
+        source = (f"{estimated.known} of {estimated.cells} cells from earlier runs here, the others guessed from the "
+                  "number of passes")
     else:
-        source = "a guess from the number of passes: nothing of this was measured here before"
+        source = "a guess from the number of passes, because none of this was measured here before"
     budget = settings.budget
-    cut = f", cut to {format_minutes(budget)} by the budget" if budget and budget < told.seconds else ""
+    cut = f", cut to {format_minutes(budget)} by the budget" if budget and budget < estimated.seconds else ""
     most = "at most " if settings.where_open else ""
-    yield from _wrapped("time: ", f"{most}about {format_minutes(told.seconds)}{cut} ({source})")
-    if told.seconds < SHORT_SECONDS:
+    yield from _wrapped("time: ", f"{most}about {format_minutes(estimated.seconds)}{cut} ({source})")
+    if estimated.seconds < SHORT_SECONDS:
         return
     half = max(1, settings.rounds // 2)
-    seconds = told.seconds * half / settings.rounds
+    seconds = estimated.seconds * half / settings.rounds
     fewer = settings.rounds > 1 and (not budget or seconds < budget)
     ways = [f"--rounds {half} (about {format_minutes(seconds)}, wider intervals)"] * fewer
     ways += [] if budget else ["--budget 5m (stops in time)"]
     ways += ["fewer workloads, --models, --workers or --builds"]
-    ways += ["--quick (a first look in about 3 minutes)"] if selection.controls else []
+    ways += ["--quick (a first look in at most 3 minutes)"] if selection.controls else []
     yield from _wrapped("shorter: ", "; ".join(ways))
 
 
@@ -136,10 +137,10 @@ def _wrapped(title: str, text: str, *, lines: int | None = None) -> list[str]:
                          break_on_hyphens=False, placeholder=" ...")
 
 
-def earlier_processes() -> list[Took]:
-    """Return what the processes of the newest runs under results/ took, as far as those were made on this machine."""
+def earlier_processes() -> list[EarlierProcess]:
+    """Return the times of processes in the newest runs under results/ that were made on this machine."""
     here = this_machine()
-    found: list[Took] = []
+    found: list[EarlierProcess] = []
     runs = []
     for label in labels():
         path = find_label(label)
@@ -150,14 +151,14 @@ def earlier_processes() -> list[Took]:
                     here.hostname, here.cpu_model, here.cores):
                 runs.append((str(fields["started"]), path, fields))
         except (BadFileError, KeyError, TypeError, ValueError, AttributeError):
-            continue  # an estimate is not worth a complaint: `gilscope report` tells what is wrong with it
+            continue  # `gilscope report` tells what is wrong with the run
     for _, path, fields in sorted(runs, key=lambda each: each[0])[-RECENT:]:
         found += _took(path, fields)
     return found
 
 
-def _took(path: Path, fields: dict[str, Any]) -> Iterator[Took]:
-    """Yield what each process of one run took; of runs that do not say it: until the next one began."""
+def _took(path: Path, fields: dict[str, Any]) -> Iterator[EarlierProcess]:
+    """Yield the time of each process in a run; in older runs, the time until the next process began."""
     begun: list[tuple[datetime.datetime, Cell]] = []
     try:
         settings, size = fields["options"]["settings"], str(fields["options"]["selection"]["size"])
@@ -167,15 +168,15 @@ def _took(path: Path, fields: dict[str, Any]) -> Iterator[Took]:
             for each in suite["benchmarks"]:
                 cell = Cell.parse(each["metadata"]["name"], build["label"])
                 for run in each["runs"]:
-                    told = {**suite.get("metadata", {}), **each["metadata"], **run.get("metadata", {})}
-                    if (seconds := told.get("gilscope_seconds")) is None:
-                        begun.append((datetime.datetime.fromisoformat(told["date"]), cell))
+                    metadata = {**suite.get("metadata", {}), **each["metadata"], **run.get("metadata", {})}
+                    if (seconds := metadata.get("gilscope_seconds")) is None:
+                        begun.append((datetime.datetime.fromisoformat(metadata["date"]), cell))
                         continue
-                    passes = other_passes + len(run["values"]) + int(told.get("gilscope_again", 0))
-                    yield Took(cell=cell, size=size, passes=passes, seconds=float(seconds))
+                    passes = other_passes + len(run["values"]) + int(metadata.get("gilscope_again", 0))
+                    yield EarlierProcess(cell=cell, size=size, passes=passes, seconds=float(seconds))
     except (BadFileError, KeyError, TypeError, ValueError, AttributeError, OverflowError):
         return
     begun.sort(key=lambda each: each[0])
     for (start, cell), (end, _) in pairwise(begun):
         if (seconds := (end - start).total_seconds()) < PAUSE_SECONDS:
-            yield Took(cell=cell, size=size, passes=other_passes + int(settings["values"]), seconds=seconds)
+            yield EarlierProcess(cell=cell, size=size, passes=other_passes + int(settings["values"]), seconds=seconds)

@@ -1,4 +1,4 @@
-"""How commands get figures drawn: what draws them is found once, and what is in its way is said once."""
+"""Figures of commands: find the Python that draws them once, and report its absence once."""
 
 from __future__ import annotations
 
@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 
 
 def python_that_draws(later: str) -> Path | None:
-    """Return what draws figures, or None after having said why nothing can; `later`: the command to draw them then."""
+    """Return the Python that draws figures, or None after printing why there is none.
+
+    Args:
+        later: The command that would draw them later.
+    """
     try:
         return drawing_python(say)
     except CannotDrawError as error:
@@ -25,7 +29,7 @@ def python_that_draws(later: str) -> Path | None:
 
 
 def draw_pictures(run: Run, folder: Path, python: Path | None, into: Path | None = None) -> list[Picture]:
-    """Return the pictures of an experiment's run, drawn by `python`; none without one, or after having said why."""
+    """Return the pictures of an experiment's run, drawn by `python`; none without it, or after printing why not."""
     if python is None:
         return []
     try:

@@ -1,4 +1,4 @@
-"""`--html` of the commands that have a report: one file, beside what they print."""
+"""`--html` of commands with a report: one file, beside the printed text."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
 
 
 class HtmlFile:
-    """The page that --html asks for.  Made before anything takes long: what renders it is had then, or refused."""
+    """The page of --html.  It is made before anything takes long, so that its renderer is installed or missing then."""
 
     def __init__(self, name: str, say: Callable[[str], None]) -> None:
         """Prepare.
 
         Args:
             name: The file.
-            say: Told each step that takes a while, and that the file is there.
+            say: Called with each step that takes a while, and when the file is written.
         """
         self._name, self._say = name, say
         self._page = SinglePage(say)
@@ -29,7 +29,7 @@ class HtmlFile:
         """Write the page; the arguments are those of `SinglePage.text`.
 
         Raises:
-            ToolkitError: It would tell of a person or a machine, or cannot be written.
+            ToolkitError: It would name a person or a machine, or cannot be written.
         """
         text = self._page.text(self._name, template, values, **more)
         try:
@@ -39,10 +39,10 @@ class HtmlFile:
         self._say(f"gilscope: made {self._name}")
 
     def saved(self, template: str, values: Mapping[str, Any], **more: Any) -> int:
-        """Write the page of a program that was run, whose end and findings go before that of a file.
+        """Write the page after a program has run, whose exit code and findings have priority over a missing page.
 
         Returns:
-            0, or after having said why there is no page the exit code of that.
+            0, or the exit code after printing why there is no page.
         """
         try:
             self.write(template, values, **more)

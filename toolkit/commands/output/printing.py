@@ -1,4 +1,4 @@
-"""What commands print beside reports: tables, and lines that say how far they are."""
+"""Output of commands beside reports: tables, and lines of progress."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
 
 @contextmanager
 def printed() -> Iterator[Console]:
-    """Give a console; what it shows is printed at the end, by us: rich makes a reader that has gone an error.
+    """Yield a console whose output is printed at the end, by `put`, because rich raises an error if a reader has gone.
 
-    What it is given has to be `visible_all`; it reads neither markup nor emoji in it.
+    Everything it gets has to be `visible_all`; it interprets neither markup nor emoji.
 
     Raises:
-        OutputError: standard output cannot be written: the disk is full.
+        OutputError: Standard output cannot be written, because the disk is full.
     """
     console = Console(highlight=False, markup=False, emoji=False)
     console.begin_capture()
     yield console
     try:
         shown = console.end_capture()
-    except OSError as error:   # it writes nothing there, and a device that is full refuses even that
+    except OSError as error:   # a full device refuses even an empty write
         raise cannot_print(error) from error
     put(without_commands(shown), end="")
 
 
 def say(text: str) -> None:
-    """Print a line about what is being done, on standard error at once."""
+    """Print a line of progress on standard error at once."""
     complain(text)

@@ -1,79 +1,126 @@
-"""Where the reports of a command go: text as they come, other forms as `options.files` reads them."""
+"""The reports of a command: one option for each form in `RENDERERS`, and the text or files that it asks for.
+
+Without FILE, or with `-`, a form takes the place of the text on standard output.  With FILE it is written beside the
+text.
+"""
 
 from __future__ import annotations
 
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.commands.options.files import STDOUT
+from gilscope.toolkit.commands.options.files import STDOUT, FileOption
+from gilscope.toolkit.commands.options.programs import output_file, saved
 from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.errors import ToolkitError, cannot_write
-from gilscope.toolkit.escaping import in_json
-from gilscope.toolkit.report import markdown, terminal
-from gilscope.toolkit.report.wording import spelling
+from gilscope.toolkit.report import RENDERERS, markdown, terminal
+from gilscope.toolkit.report.wording import list_text, spelling
 
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
+    from gilscope.toolkit.report import Renderer
     from gilscope.toolkit.report.document import Document
+
+
+def add_output(parser: Any, what: str = "the report") -> None:
+    """Add the option of each renderer to a parser or a group of options."""
+    names = [each.name for each in RENDERERS]
+    for each in RENDERERS:
+        parser.add_argument(
+            each.option, action=FileOption, suffix=each.suffix, others=[name for name in names if name != each.name],
+            help=f"Write {what} as {each.title} to FILE, which ends in {each.suffix} (default: to standard output, in "
+            f"place of the text). {each.purpose}")
+
+
+def add_program_output(parser: Any) -> None:
+    """Add the option of each renderer to a command whose standard output belongs to the program that it runs."""
+    for each in RENDERERS:
+        parser.add_argument(
+            each.option, metavar="FILE", type=output_file,
+            help=f"Write the report as {each.title} to FILE, in place of the text. FILE may be /dev/stderr. "
+            f"{each.purpose}")
+
+
+def requested(args: argparse.Namespace) -> Iterator[tuple[Renderer, str]]:
+    """Yield the forms that the command line asks for, each with its FILE or `STDOUT`."""
+    for each in RENDERERS:
+        if (name := getattr(args, each.name)) is not None:
+            yield each, name
+
+
+def form_on_stdout(args: argparse.Namespace) -> Renderer | None:
+    """Return the form that takes the place of the text on standard output, or None."""
+    return next((each for each, name in requested(args) if name == STDOUT), None)
+
+
+def all_options(*others: str) -> str:
+    """Return the options of all forms and `others` as text: "--markdown and --json"."""
+    return list_text([each.option for each in RENDERERS] + [*others])
+
+
+def save_as_text(document: Document, folder: Path) -> None:
+    """Write report.md and report.txt, which are part of what is published.
+
+    Raises:
+        OSError: a file cannot be written.
+    """
+    for name, render in (("report.md", markdown.render), ("report.txt", terminal.render)):
+        (folder / name).write_text(render(document) + "\n", encoding="utf-8")
 
 
 def refuse_beside_dry_run(args: argparse.Namespace) -> None:
     """Refuse a report of what is not going to be measured.
 
     Raises:
-        ToolkitError: one is asked for with --dry-run.
+        ToolkitError: a report is requested with --dry-run.
     """
-    if args.dry_run and (args.json is not None or args.markdown is not None):
-        raise ToolkitError("--dry-run measures nothing, so there is no report: leave --json and --markdown out")
+    if args.dry_run and (given := [each.option for each, _ in requested(args)]):
+        raise ToolkitError(f"--dry-run measures nothing, so there is no report: leave {list_text(given)} out")
 
 
-class Output:
-    """The reports of one command: text as they come, files when all are there."""
+class ReportOutput:
+    """Writes the reports of one command in the forms that its command line asks for."""
 
     def __init__(self, args: argparse.Namespace) -> None:
-        self._json: str | None = args.json
-        self._markdown: str | None = args.markdown
+        self._requested = list(requested(args))
+        self._on_stdout = form_on_stdout(args)
         self._documents: list[Document] = []
 
     def show(self, document: Document, whole: Document | None = None) -> None:
-        """Print a report, unless JSON has its place.
+        """Print a report at once, unless a form of all reports' values takes its place.
 
         Args:
-            document: As a terminal shows it.
-            whole: As Markdown has it, where that is more.
+            document: For a terminal.
+            whole: For all other forms, if these show more.
         """
         whole = whole or document
-        if self._json != STDOUT:
-            between = "\n" if self._documents else ""
-            put(between + self._text(whole if self._markdown == STDOUT else document))
+        if (text := self._text(document, whole)) is not None:
+            put(("\n" if self._documents else "") + text)
         self._documents.append(whole)
 
-    def _text(self, document: Document) -> str:
-        if self._markdown == STDOUT:
-            return spelling(sys.stdout.encoding)(markdown.render(document))
-        return terminal.render_for_stdout(document)
+    def _text(self, document: Document, whole: Document) -> str | None:
+        if self._on_stdout is None:
+            return terminal.render_for_stdout(document)
+        render = self._on_stdout.document
+        return spelling(sys.stdout.encoding)(render(whole)) if render else None
 
     def finish(self, values: Callable[[], Mapping[str, Any]]) -> None:
-        """Write what else was asked for.
+        """Write the forms that are not printed yet.
 
         Args:
-            values: Returns what JSON is to say; called only where it is asked for.
+            values: Returns the values of all reports; called only if a form needs them.
 
         Raises:
             ToolkitError: a file cannot be written.
         """
-        if self._json is not None:
-            text = in_json(json.dumps(values(), indent=1, allow_nan=False))
-            if self._json == STDOUT:
-                put(text)
-            else:
-                _save(self._json, text)
-        if self._markdown not in {None, STDOUT}:
-            _save(str(self._markdown), "\n\n".join(map(markdown.render, self._documents)))
+        for each, name in self._requested:
+            if name != STDOUT:
+                _save(name, each.render_all(self._documents, values))
+            elif each.values is not None:
+                put(each.values(values()))
 
 
 def _save(name: str, text: str) -> None:
@@ -81,3 +128,17 @@ def _save(name: str, text: str) -> None:
         Path(name).write_text(text + "\n", encoding="utf-8")
     except OSError as error:
         raise cannot_write(name, error) from error
+
+
+def save_beside_program(
+    args: argparse.Namespace, documents: Sequence[Document], values: Callable[[], Mapping[str, Any]]
+) -> tuple[bool, int]:
+    """Write the forms that `add_program_output` offers, after the program has ended.
+
+    Returns:
+        Whether a form takes the place of the text, and the exit code of a file that could not be written, or 0.
+    """
+    code, forms = 0, list(requested(args))
+    for each, name in forms:
+        code = saved(name, each.render_all(documents, values) + "\n") or code
+    return bool(forms), code

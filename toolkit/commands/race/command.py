@@ -1,18 +1,19 @@
-"""`gilscope race`: run a program and report the data races that its synchronisation does not rule out.
+"""`gilscope race`: run a program and report its data races.
 
-The program's start waits for what stands here, so nothing heavy is imported before it runs: argparse only for options
-that need it, the search for builds only with --build, the report only when there is something to report.
+The program's start waits for what this module imports, so nothing heavy is imported before it runs: argparse only for
+options, the search for builds only with --build, the report only when there is something to report.
 """
 
 from __future__ import annotations
 
 import os
 
+from gilscope.toolkit.commands.stopping import SIGNALLED
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.race.program import start
-from gilscope.toolkit.race.program.first_run import FirstRun
-from gilscope.toolkit.race.program.spec import COMMAND, STDIN, Spec
-from gilscope.toolkit.race.program.target import Target, default_python, find
+from gilscope.toolkit.race.program.spec import COMMAND, STDIN, CheckedRunSpec
+from gilscope.toolkit.race.program.target import ProgramTarget, begins_program, default_python, find
+from gilscope.toolkit.race.report.formats import FLAG, FORMATS, IN_PLACE
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,227 +21,196 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.commands.output.pages import HtmlFile
-    from gilscope.toolkit.race.report.settings import Settings, Suppression
+    from gilscope.toolkit.race.report.settings import RaceSettings, Suppression
 
 RACE_FOUND = 66        # the exit code of the sanitizers
-SIGNALLED = 128        # plus the signal's number, as shells say it
-MISUSED = 2            # what argparse ends a program with that it does not know an option of
 CONFIRM_TRIES = 5
-MOST_SETTINGS = 2**24  # bytes of a pyproject.toml (as bounded_reading.py has it), which a program need not wait for
+MOST_SETTINGS = 2**24  # bytes of a pyproject.toml; bounded_reading.py has the same limit, and takes time to import
+STDERR = "/dev/stderr"
 
 USAGE = """gilscope race [options] SCRIPT [ARGS...]
        gilscope race [options] -m MODULE [ARGS...]
        gilscope race [options] -- COMMAND [ARGS...]"""
 DESCRIPTION = """\
-Run a Python program once and report every data race of its Python code that the run's synchronisation does not
-order, also those that did no harm this time. Works on builds with and without the GIL, 3.12 to 3.15.
+Run a Python program once and report every data race in its Python code: conflicting accesses without a happens-before
+edge between them, including those that did no harm this time. Works on CPython 3.12 to 3.15, with and without the GIL.
 
-SCRIPT is a file, a folder or zip file with __main__.py, or - for standard input. COMMAND is what a package installed,
-like pytest. The program behaves as without the checker; the report follows on standard error."""
+SCRIPT is a file, a folder or zip file with __main__.py, or - for standard input. COMMAND is a console command of an
+installed package, such as pytest. The program behaves as it does without the checker; the report follows on standard
+error."""
 EPILOG = """\
-exit codes: the program's own; 66 when a race was found (notes do not count); 128+N when signal N ended the program;
-3 when the interpreter ended well and never came to the program.
-A line that may race says so: `# race: ok WHY`. Whole files and variables: [tool.gilscope.race] in pyproject.toml.
+exit codes:
+     66  a race was found; notes do not count
+  128+N  signal N ended the program, and no race was found
+      3  the interpreter ended successfully before the program began, or records could not be written, or
+         the file of --json, --sarif or --html
+      2  the request was wrong
+  else   the program's own
+
+To accept a race, write `# race: ok WHY` on its line. For whole files and variables, use [tool.gilscope.race] in
+pyproject.toml.
 """
-WITH_VALUE = frozenset({"--build", "--sarif", "--html", "--include", "--core", "--python-args", "--confirm-timeout"})
-PLAIN_FLAGS = frozenset({"--notes", "--shared", "--github", "--no-color"})
-OPTIONAL_VALUE = frozenset({"--json", "--confirm"})
-FILES = frozenset({"--html", "--json", "--sarif", "--trace"})   # what is written to a file that is named, of `gil`, too
 
 
 def add_parser(commands: Any) -> None:
     """Add the parser of `gilscope race`."""
     from argparse import RawDescriptionHelpFormatter
 
-    from gilscope.toolkit.commands.options.common import duration, positive
-    from gilscope.toolkit.commands.options.files import add_page
-    from gilscope.toolkit.commands.options.programs import STDERR, Once, interpreter_flags, output_file
+    from gilscope.toolkit.commands.options.programs import cut_program
 
     parser = commands.add_parser(
         "race", help="run a program and report its data races", usage=USAGE, description=DESCRIPTION, epilog=EPILOG,
         formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False,
     )
-    add = parser.add_argument
-    add("--build", metavar="LABEL", action=Once, help="Run the program under this build, e.g. 3.14t, or under "
-        "LABEL=PATH. For code that behaves differently without the GIL (default: the active environment's Python, else "
-        "gilscope's own).")
-    add("--python-args", metavar="ARGS", type=interpreter_flags, default=(),
-        help="Flags of the interpreter, as one word: --python-args='-O -W error'. For a program that is run with them.")
-    add("--include", metavar="GLOB", action="append", default=[],
-        help="Also check files or modules that match GLOB, of the standard library or of installed packages, "
-        "e.g. 'cachetools*'. Use it to see into a dependency; may be given again (default: the project's own code).")
-    add("--notes", action="store_true", help="Also show what is unordered but harmless: polled flags, correct "
-        "double-checked locking, memos that come out equal. For a review.")
-    add("--shared", action="store_true", help="Also list what several threads use and at least one writes, whatever "
-        "orders it. Use it before a move to processes or subinterpreters: each would have a copy of its own.")
-    add("--json", metavar="FILE", nargs="?", type=output_file, const=STDERR, help="Write the report as JSON to FILE "
-        "(default: standard error, in place of the text). For scripts; write --json=FILE, or a FILE ending in .json.")
-    add("--sarif", metavar="FILE", type=output_file,
-        help="Also write the report as SARIF to FILE. For code scanning services.")
-    add_page(parser)
-    add("--github", action="store_true",
-        help="Also print GitHub annotations on standard error. They show the races beside the lines of a pull request.")
-    add("--confirm", metavar="K", nargs="?", const=CONFIRM_TRIES, type=positive, default=0,
-        help="Run the program again, up to K times per race, pausing at its two places, and say what came of it "
-        f"(default: {CONFIRM_TRIES}). Use it to convince someone; the program must bear to be run again.")
-    add("--confirm-timeout", metavar="TIME", type=duration,
-        help="End a confirming run after TIME (default: ten times the first run, at least 10s).")
-    add("--core", choices=("c", "python"), default="",
-        help="Use this core. Both give the same verdicts; python is slower and needs no compiler (default: c where it "
-        "can be built).")
-    add("--no-color", action="store_true", help="No colour, also on a terminal. NO_COLOR has the same effect.")
-    parser.cut = cut
+    add_options(parser)
+    parser.cut = cut_program
     parser.set_defaults(run=run)
 
 
-class Options:
-    """The options as argparse gives them when none is written."""
+def add_options(parser: Any) -> None:
+    """Add the options of `gilscope race`; `RaceOptions` has their defaults."""
+    from gilscope.toolkit.commands.options.common import duration
+    from gilscope.toolkit.commands.options.files import add_page
+    from gilscope.toolkit.commands.options.programs import CountOption, OnceOption, interpreter_flags
+
+    add = parser.add_argument
+    add("--build", metavar="LABEL", action=OnceOption, help="Run the program under this build, e.g. 3.14t, or under "
+        "LABEL=PATH (default: the active environment's Python, or gilscope's own). Use it for code that behaves "
+        "differently without the GIL.")
+    add("--python-args", metavar="ARGS", type=interpreter_flags, default=(),
+        help="Pass ARGS to the interpreter, quoted as one argument: --python-args='-O -W error' (default: none).")
+    add("--include", metavar="GLOB", action="append", default=[],
+        help="Also check files or modules that match GLOB, in the standard library or in installed packages, "
+        "e.g. 'cachetools*' (default: the project's own code). Repeatable. Use it to find races in a dependency.")
+    add("--notes", action="store_true", help="Also show unordered accesses that are harmless: polled flags, correct "
+        "double-checked locking, memos that always store the same value. Use it for a review.")
+    add("--shared", action="store_true", help="Also list every variable that several threads use and at least one "
+        "writes, even if the accesses are ordered. Use it before a move to processes or subinterpreters, where each "
+        "worker would have its own copy.")
+    _add_formats(add)
+    add_page(parser)
+    add("--confirm", metavar="K", action=CountOption, const=CONFIRM_TRIES, default=0,
+        help="Run the program again, up to K times per race, with pauses at its two places, and report the outcome "
+        f"(default: {CONFIRM_TRIES}). Use it to demonstrate a race. The program must be safe to run repeatedly.")
+    add("--confirm-timeout", metavar="TIME", type=duration,
+        help="End a confirming run after TIME (default: ten times the first run, at least 10s).")
+    add("--core", choices=("c", "python"), default="",
+        help="Use this core (default: c if it can be built). Both give the same verdicts; python is slower and needs "
+        "no compiler.")
+    add("--no-color", action="store_true", help="Use no colour, even on a terminal. NO_COLOR has the same effect.")
+
+
+def _add_formats(add: Any) -> None:
+    from gilscope.toolkit.commands.options.programs import ProgramFileOption, output_file
+
+    for each in FORMATS:
+        option = f"--{each.name}"
+        if each.kind == FLAG:
+            add(option, action="store_true", help=each.help)
+        elif each.kind == IN_PLACE:
+            add(option, action=ProgramFileOption, help=each.help)
+        else:
+            add(option, metavar="FILE", type=output_file, help=each.help)
+
+
+class RaceOptions:
+    """The values of all options when none is given, without the time that argparse takes to import."""
 
     def __init__(self, program: Sequence[str]) -> None:
         self.program = program
-        self.suppressions: tuple[Suppression, ...] = ()
-        self.build = self.json = self.sarif = self.html = self.confirm_timeout = None
+        self.build = self.html = self.confirm_timeout = None
         self.python_args: tuple[str, ...] = ()
         self.core = ""
         self.include: list[str] = []
-        self.notes = self.shared = self.github = self.no_color = False
+        self.notes = self.shared = self.no_color = False
         self.confirm = 0
         self.run = run
+        for each in FORMATS:
+            setattr(self, each.name, each.default)
 
 
-def plain_options(words: Sequence[str]) -> Options | None:
-    """Return the options when there are but flags, None when argparse has to read them, which takes a start's time."""
-    own, program = cut(words)
-    if not program or not PLAIN_FLAGS.issuperset(own):
-        return None
-    options = Options(program)
-    for word in own:
-        setattr(options, word[2:].replace("-", "_"), True)
-    return options
+class NoSettings:
+    """The settings of a project that has none."""
+
+    suppressions: tuple[Suppression, ...] = ()
+    include: tuple[str, ...] = ()
+    notes = False
 
 
-def cut(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Cut the words after `race` into our options and the program with its arguments, whatever those look like."""
-    own: list[str] = []
-    position = 0
-    while position < len(words):
-        word = words[position]
-        if word in {"-", "--"} or word.startswith("-m") or not word.startswith("-"):
-            break
-        value = words[position + 1] if position + 1 < len(words) else ""
-        if word in WITH_VALUE and position + 1 < len(words):
-            own += [word, value]
-            position += 1
-        elif (word == "--json" and _is_file(value)) or (word == "--confirm" and value.isdecimal()):
-            own.append(f"{word}={value}")   # these values are optional, so a word that looks like none is the program
-            position += 1
-        else:
-            own.append(word)
-        position += 1
-    return own, list(words[position:])
+def options_without_parser(words: Sequence[str]) -> RaceOptions | None:
+    """Return the default options if the words name a program only, or None if argparse has to read them."""
+    return RaceOptions(words) if words and begins_program(words[0]) else None
 
 
-def _is_file(word: str) -> bool:
-    """Return whether the word after --json is its file, not the program; "" and "-" are so that they can be refused."""
-    return word in {"", "-", "/dev/stderr", "/dev/stdout"} or word.endswith(".json")
-
-
-def run(args: Options) -> int:
-    """Run the program, tell what was found, and return the exit code."""
+def run(args: RaceOptions) -> int:
+    """Run the program, report its races, and return the exit code."""
     target = _target(args)
     python = _python(args, target)
-    if args.build and target.python:   # the command's own environment is another one's
-        target = Target(COMMAND, os.path.basename(target.name), target.args)
+    if args.build and target.python:   # the command's own environment is for another build
+        target = ProgramTarget(COMMAND, os.path.basename(target.name), target.args)
     root, settings = _project()
-    spec = Spec(kind=target.kind, name=target.name, args=target.args, python=python,
-                include=[*args.include, *settings.include], core=args.core,
-                options={"root": root, "target": " ".join(args.program), "build": args.build or "",
-                         "shared": args.shared})
+    spec = CheckedRunSpec(kind=target.kind, name=target.name, args=target.args, python=python,
+                          include=[*args.include, *settings.include], core=args.core,
+                          options={"root": root, "target": " ".join(args.program), "build": args.build or "",
+                                   "shared": args.shared})
     if args.confirm and target.kind == STDIN:
-        raise ToolkitError("--confirm runs the program again, and standard input can be read but once; name a file")
+        raise ToolkitError("--confirm runs the program again, but standard input can be read only once; name a file")
     page = _page(args)
-    first = FirstRun(spec, target.entry())
+    first = start.FirstRun(spec, target.entry())
     try:
         first.go()
         if first.ended == 0 and not start.was_begun(first.spool):
             raise UncheckedError(f"nothing was checked: {python[0]} ended before the program began")
-        found, unsaved = (False, 0) if start.was_refused(first.spool) else _tell(args, settings, first, page)
+        found, unsaved = (False, 0) if start.was_refused(first.spool) else _report(args, settings, first, page)
     finally:
         start.remove_spool(first.spool)
-    warn_of_late_options("race", WITH_VALUE | PLAIN_FLAGS | OPTIONAL_VALUE, first.ended, args.program)
+    if any(word.startswith("--") for word in args.program[1:]):
+        from gilscope.toolkit.commands.options.programs import warn_of_late_options
+
+        warn_of_late_options("race", add_options, first.ended, args.program)
     if found:
         return RACE_FOUND
     return (first.ended if first.ended >= 0 else SIGNALLED - first.ended) or unsaved
 
 
-def warn_of_late_options(command: str, options: frozenset[str], ended: int, program: Sequence[str]) -> None:
-    """Say which of our options a program got that cannot have been meant for it: they come before it.
-
-    It ended for an option that it does not know, or it is a script without a word of an option that names a file, and
-    no such file is there.
-
-    Args:
-        command: Ours.
-        options: Its options.
-        ended: How the program ended.
-        program: Its name and what it was given.
-    """
-    late = [word for word in program[1:] if word.partition("=")[0] in options]
-    if ended != MISUSED:
-        late = [word for word in late if word.partition("=")[0] in FILES and _is_missed(word, program)]
-    if late:
-        from gilscope.toolkit.commands.options.programs import say
-
-        say(f"gilscope {command}: {late[0]} was given to the program, as all that follows its name is; gilscope's "
-            "options come before it")
-
-
-def _is_missed(word: str, program: Sequence[str]) -> bool:
-    """Return whether a script does not know the option `word` of its own, and the file of it is not there."""
-    option, equals, file = word.partition("=")
-    file = file if equals else next(iter(program[program.index(word) + 1:]), "")
-    try:
-        with open(program[0], "rb") as script:
-            text = script.read()
-    except OSError:   # a module, a command
-        return False
-    known = option.encode() in text or b"\0" in text   # packed, it may have any word
-    return bool(file) and not known and not os.path.exists(file)
-
-
 class UncheckedError(ToolkitError):
-    """The interpreter ended well and the program never began: that must not look like a program without races."""
+    """The interpreter ended successfully and the program never began, which must not look like a race-free program."""
 
     exit_code = 3
 
 
-def _target(args: Options) -> Target:
+def _target(args: RaceOptions) -> ProgramTarget:
     name = args.program[0] if args.program else "-"
-    if args.json == "/dev/stderr" and name[:1] != "-" and not os.path.exists(name):   # the word after --json
-        raise ToolkitError(f"no script {name!r}; if the report is to go there, write --json={name}")
+    if name[:1] != "-" and not os.path.exists(name):
+        for each in FORMATS:   # the missing script may be the FILE of such an option
+            if each.kind == IN_PLACE and getattr(args, each.name) == STDERR:
+                raise ToolkitError(f"no script {name!r}; if the report is to go there, write --{each.name}={name}")
     return find(args.program)
 
 
-def _project() -> tuple[str, Settings | Options]:
-    """Return the project's folder, and what its pyproject.toml says about races.
+def _project() -> tuple[str, RaceSettings | NoSettings]:
+    """Return the project's folder, and the settings for races in its pyproject.toml.
 
-    It is the nearest folder with a pyproject.toml, from the current one upwards, else the current one.
+    The folder is the nearest one with a pyproject.toml, from the current one upwards, or else the current one.
     """
     here = folder = os.getcwd()
     while not os.path.isfile(path := os.path.join(folder, "pyproject.toml")):
         if folder == (folder := os.path.dirname(folder)):
-            return here, Options([])
+            return here, NoSettings()
     with open(path, "rb") as file:
         if b"gilscope" not in file.read(MOST_SETTINGS):
-            return folder, Options([])   # spares the parser
+            return folder, NoSettings()   # without the time to import a parser
     from pathlib import Path
 
     from gilscope.toolkit.race.report.settings import settings
     return folder, settings(Path(path))
 
 
-def _page(args: Options) -> HtmlFile | None:
-    """Return what writes the page that is asked for; at once, since it may have to be installed."""
+def _page(args: RaceOptions) -> HtmlFile | None:
+    """Return the writer of the page that --html asks for.
+
+    It is made before the program runs, because its renderer may have to be installed.
+    """
     if not args.html:
         return None
     from gilscope.toolkit.commands.options.programs import say
@@ -249,40 +219,26 @@ def _page(args: Options) -> HtmlFile | None:
     return HtmlFile(args.html, say)
 
 
-def _tell(args: Options, settings: Settings | Options, first: FirstRun, page: HtmlFile | None) -> tuple[bool, int]:
-    """Write the reports that are asked for or needed; see `tell` for what is returned."""
-    asked = args.json or args.sarif or args.html or args.github or args.shared or settings.suppressions
-    says_so_itself = first.ended >= 0 or first.ended == start.INTERRUPTED   # whoever presses Ctrl-C knows it
-    if says_so_itself and not asked and not start.has_records(first.spool):
-        if start.somebody_reads():
+def _report(
+    args: RaceOptions, settings: RaceSettings | NoSettings, first: start.FirstRun, page: HtmlFile | None
+) -> tuple[bool, int]:
+    """Write the reports that are requested or needed; `report` in commands/race/report.py says what is returned."""
+    requested = args.html or args.shared or any(getattr(args, each.name) for each in FORMATS)
+    is_plain_end = first.ended >= 0 or first.ended == start.INTERRUPTED   # who presses Ctrl-C needs no report of it
+    if is_plain_end and not requested and not settings.suppressions and not start.has_records(first.spool):
+        if start.wants_all_clear():
             os.write(2, b"gilscope race: no race in what this run did\n")
         return False, 0
-    from gilscope.toolkit.commands.race.report import tell
+    from gilscope.toolkit.commands.race.report import report
 
     args.notes = args.notes or settings.notes
-    return tell(args, settings.suppressions, first, page)   # type: ignore[arg-type]  # the same names as argparse gives
+    return report(args, settings.suppressions, first, page)   # type: ignore[arg-type]  # it has a Namespace's attributes
 
 
-def _python(args: Options, target: Target) -> list[str]:
+def _python(args: RaceOptions, target: ProgramTarget) -> list[str]:
     """Return the interpreter and its flags."""
     if args.build:
+        from gilscope.toolkit.commands.options.programs import build_python
+
         return [build_python(args.build), *args.python_args]
     return [*(target.python or (default_python(),)), *args.python_args]
-
-
-def build_python(label: str) -> str:
-    """Return the interpreter of the build `label`, or of LABEL=PATH."""
-    from pathlib import Path
-
-    from gilscope.toolkit.builds.find import find_builds, select_builds
-
-    name, equals, path = label.partition("=")
-    if equals:   # nothing to search for
-        found = os.path.join(path, "bin", "python") if os.path.isdir(path) else path
-        if not os.access(found, os.X_OK) or not os.path.isfile(found):
-            raise ToolkitError(f"--build {label}: no interpreter {found}")
-        return os.path.abspath(found)
-    builds = select_builds(find_builds(project_dir=Path.cwd()), name)
-    if len(builds) != 1:
-        raise ToolkitError(f"--build {label!r}: a program is run under one build at a time")
-    return builds[0].executable

@@ -1,4 +1,4 @@
-"""What `gilscope race` says after the program's end: the report in the forms that were asked for."""
+"""The report of `gilscope race`, after the program has ended: text, and the other forms that are requested."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.commands.options.programs import STDERR, saved, say
 from gilscope.toolkit.commands.streams import put_beside
 from gilscope.toolkit.errors import SaveError
-from gilscope.toolkit.race.confirm.again import confirm, limit_after
-from gilscope.toolkit.race.program.start import INTERRUPTED, core_of, somebody_reads, was_begun
+from gilscope.toolkit.race.confirm.confirm import confirm, limit_after
+from gilscope.toolkit.race.program.start import INTERRUPTED, core_of, wants_all_clear, was_begun
 from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest
-from gilscope.toolkit.race.report import github, json_, sarif, text
+from gilscope.toolkit.race.report import json_, text
+from gilscope.toolkit.race.report.formats import FLAG, FORMATS, IN_PLACE
 from gilscope.toolkit.race.report.gather import load
 from gilscope.toolkit.race.spool import LOST
 
@@ -22,54 +23,67 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.commands.output.pages import HtmlFile
-    from gilscope.toolkit.race.program.first_run import FirstRun
-    from gilscope.toolkit.race.report.model import RaceReport
+    from gilscope.toolkit.race.program.start import FirstRun
+    from gilscope.toolkit.race.report.model import ConfirmationOutcome, RaceReport
     from gilscope.toolkit.race.report.settings import Suppression
 
 
-def tell(
+def report(
     args: Namespace, suppressions: Sequence[Suppression], first: FirstRun, page: HtmlFile | None
 ) -> tuple[bool, int]:
-    """Write the report.
+    """Write the report in all forms that are requested.
 
     Returns:
-        Whether there is a race that is not suppressed, and the exit code of a file that could not be written, or of
-        records that the program has destroyed.
+        Whether there is a race that is not suppressed, and the exit code of a file that could not be written, of
+        records that the program has destroyed, or 0.
     """
-    report = load(first.spool, suppressions)
-    if not report.processes and was_begun(first.spool):
-        # A process writes of itself with its first conflict: this one had none.
-        report = replace(report, target=first.spec.options["target"], build=first.spec.options["build"],
-                         root=first.spec.options["root"], core=core_of(first.spool), processes=1)
-    if args.confirm and report.races:
-        report = report.with_confirmations(_confirmations(args, report, first))
+    found = load(first.spool, suppressions)
+    if not found.processes and was_begun(first.spool):
+        # A process writes its header with its first conflict, and this one had none.
+        found = replace(found, target=first.spec.options["target"], build=first.spec.options["build"],
+                        root=first.spec.options["root"], core=core_of(first.spool), processes=1)
+    if args.confirm and found.races:
+        found = found.with_confirmations(_confirmations(args, found, first))
     if first.ended < 0 and first.ended != INTERRUPTED:
         say(f"gilscope: the program was ended by {signal.Signals(-first.ended).name}")
-    if args.json == STDERR:
-        put_beside(json_.render(report))
-    elif _is_worth_saying(args, report):
-        color = not args.no_color and text.wants_colour(sys.stderr)
-        put_beside(text.render(without_pytest(report), color=color, notes=args.notes))
-    unsaved = saved(args.json, json_.render(report)) if args.json not in {None, STDERR} else 0
-    if args.sarif:
-        unsaved = saved(args.sarif, sarif.render(report)) or unsaved
-    if args.github and (commands := github.render(report, notes=args.notes)):
-        put_beside(commands)
+    unsaved = _write(args, found)
     if page is not None:
         from gilscope.toolkit.site.single.races import race_values
 
-        unsaved = page.saved("race.html", race_values(json_.plain(without_pytest(report))), root=report.root) or unsaved
-    lost = any(reason == LOST for _, reason in report.unrewritten)   # which must not look like a program without races
-    return bool(report.races), unsaved or SaveError.exit_code * lost
+        unsaved = page.saved("race.html", race_values(json_.plain(without_pytest(found))), root=found.root) or unsaved
+    # Lost records must not look like a program without races.
+    lost = any(reason == LOST for _, reason in found.unrewritten)
+    return bool(found.races), unsaved or SaveError.exit_code * lost
+
+
+def _write(args: Namespace, report: RaceReport) -> int:
+    """Write the text and the other forms; return the exit code of a file that could not be written, or 0."""
+    requested = [(form, value) for form in FORMATS if (value := getattr(args, form.name))]
+    in_place = [form for form, value in requested if form.kind == IN_PLACE and value == STDERR]
+    for form in in_place:
+        put_beside(form.render(report, notes=args.notes))
+    if not in_place and _is_worth_saying(args, report):
+        color = not args.no_color and text.wants_colour(sys.stderr)
+        put_beside(text.render(without_pytest(report), color=color, notes=args.notes))
+    unsaved = 0
+    for form, value in requested:
+        if form in in_place:
+            continue
+        written = form.render(report, notes=args.notes)
+        if form.kind != FLAG:
+            unsaved = saved(value, written) or unsaved
+        elif written:
+            put_beside(written)
+    return unsaved
 
 
 def _is_worth_saying(args: Namespace, report: RaceReport) -> bool:
-    """Return whether there is more to say than that all is well, or somebody to hear that."""
+    """Return True if there is something to report, or a reader for the line that there is no race."""
     remarks = report.unrewritten or report.unused_suppressions or report.unexplained_suppressions
-    return bool(report.races or remarks or args.shared or (args.notes and report.notes)) or somebody_reads()
+    return bool(report.races or remarks or args.shared or (args.notes and report.notes)) or wants_all_clear()
 
 
-def _confirmations(args: Namespace, report: RaceReport, first: FirstRun) -> dict[str, str]:
+def _confirmations(args: Namespace, report: RaceReport, first: FirstRun) -> dict[str, ConfirmationOutcome]:
     def progress(attempt: int, unconfirmed: int) -> None:
         if sys.stderr.isatty():
             say(f"gilscope: confirming, run {attempt} of at most {args.confirm}: {unconfirmed} to go")

@@ -1,4 +1,4 @@
-"""`gilscope run`: the main job.  Measures workloads under every model on every build and shows the table."""
+"""`gilscope run`: measure workloads under every model on every build, and show the table."""
 
 from __future__ import annotations
 
@@ -12,14 +12,13 @@ from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.pairing import compare_builds
-from gilscope.toolkit.commands.fleet.reports import Hosts, finished
+from gilscope.toolkit.commands.fleet.reports import HostRuns, finished
 from gilscope.toolkit.commands.output.dry_run import earlier_processes, preview
 from gilscope.toolkit.commands.output.printing import say
-from gilscope.toolkit.commands.output.reports import Output, refuse_beside_dry_run
+from gilscope.toolkit.commands.output.reports import ReportOutput, refuse_beside_dry_run
 from gilscope.toolkit.commands.run import options as run_options
-from gilscope.toolkit.commands.run.builds_of_earlier_run import builds_now
-from gilscope.toolkit.commands.run.measuring import AGAIN, Asked, measure, measure_plan, refuse_empty, turns
-from gilscope.toolkit.commands.run.missing_rounds import remaining
+from gilscope.toolkit.commands.run.earlier_run import builds_now, remaining
+from gilscope.toolkit.commands.run.measuring import AGAIN, RunJob, measure, measure_plan, refuse_empty, turns
 from gilscope.toolkit.commands.run.on_fleet import run_on_fleet
 from gilscope.toolkit.commands.run.request import (
     choose_builds,
@@ -32,15 +31,14 @@ from gilscope.toolkit.commands.run.request import (
 from gilscope.toolkit.commands.streams import inform
 from gilscope.toolkit.cores import allowed_cpus, usable_cores
 from gilscope.toolkit.errors import BuildError, ToolkitError
-from gilscope.toolkit.measure.machine.other_load import is_starved, others_now
-from gilscope.toolkit.measure.plan.cells import expand
-from gilscope.toolkit.measure.plan.presets import PRESETS
-from gilscope.toolkit.measure.plan.record import Request
-from gilscope.toolkit.measure.prepare.find_module import code_sum
-from gilscope.toolkit.measure.prepare.preparation import prepare
+from gilscope.toolkit.measure.cells import expand
+from gilscope.toolkit.measure.child.other_load import is_starved, others_now
+from gilscope.toolkit.measure.preparation import prepare
+from gilscope.toolkit.measure.settings import PRESETS, RunRequest
+from gilscope.toolkit.measure.user_modules import code_sum
 from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.run_document import overview_document, run_document
-from gilscope.toolkit.stats.words import MIN_ROUNDS
+from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 from gilscope.toolkit.store import Store, find_fleet, find_label, is_fleet, label_path
 from gilscope.toolkit.store.header import HEADER
 from gilscope.toolkit.units import counted
@@ -48,7 +46,7 @@ from gilscope.toolkit.units import counted
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.measure.plan.settings import Settings
+    from gilscope.toolkit.measure.settings import Settings
     from gilscope.toolkit.model import Run
 
 FAILED_CELLS = 3
@@ -61,20 +59,21 @@ def add_parser(commands: Any) -> None:
         help="measure workloads under every model on every build",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Measure the same work under every execution model on every build, in interleaved rounds.\n"
-        "Without arguments: the newest fair pair of builds, every model that can run there, one workload of\n"
-        "each kind, 1, 2, 4 ... workers up to the cores.",
+        "Without arguments: the newest pair of builds that were built alike, every model that can run\n"
+        "there, one workload of each kind, 1, 2, 4 ... workers up to the number of cores.",
         epilog="examples:\n"
         "  gilscope run --quick\n"
         "  gilscope run primes json_roundtrip --builds 3.14,3.14t --workers 1,2,4\n"
         "  gilscope run mypkg.mod:func --payloads mypkg.mod:make_payloads\n"
-        "  gilscope run countdown --task-length 1ms,10ms,100ms    # where does each model start to pay?\n"
+        "  gilscope run countdown --task-length 1ms,10ms,100ms    # from which length does each model pay?\n"
         "  gilscope run --resume mylabel",
     )
     parser.add_argument(
         "workload",
         nargs="*",
         metavar="WORKLOAD",
-        help="Workloads to run (see `gilscope list`), or one function of yours as package.module:function.",
+        help="Workloads to measure (default: one of each kind), or a function of yours as package.module:function. "
+        "`gilscope list` shows the workloads.",
     )
     run_options.add_matrix(parser.add_argument_group("what to compare"))
     run_options.add_user(parser.add_argument_group("your own function"))
@@ -85,7 +84,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Do what the command line asks; return the exit code."""
+    """Measure, or show the plan; return the exit code."""
     refuse_beside_dry_run(args)
     if args.fleet is not None:
         return _on_fleet(args)
@@ -96,8 +95,8 @@ def run(args: argparse.Namespace) -> int:
 def _on_fleet(args: argparse.Namespace) -> int:
     path, whole = run_on_fleet(args)
     if any(path.glob(f"*/{HEADER}")):
-        overview, whole_report, values = finished(Hosts.of_fleet(path))
-        output = Output(args)
+        overview, whole_report, values = finished(HostRuns.of_fleet(path))
+        output = ReportOutput(args)
         output.show(overview, whole_report)
         output.finish(values)
     return 0 if whole else FAILED_CELLS
@@ -121,11 +120,11 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     refuse_empty(plan)
     for warning in _warnings(settings, max(selection.workers)):
         say(warning)
-    asked = Asked(
+    job = RunJob(
         selection=selection, settings=settings, paths=paths, packages=packages, label=args.label,
         timeout_asked=args.timeout is not None, notes=mismatches, alone=args.take_turns,
     )
-    done = measure_plan(asked, prepared, plan, folder)
+    done = measure_plan(job, prepared, plan, folder)
     return _show(done, label_path(done.label), args)
 
 
@@ -134,12 +133,12 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
     _refuse_other_hosts(args.resume)
     store, so_far = Store.reopen(find_label(args.resume))
     try:
-        request = Request.from_options(so_far.options)
+        request = RunRequest.from_options(so_far.options)
         _refuse_two_sides(so_far)
         _refuse_changed_code(so_far.label, request)
         so_far, rounds, only = remaining(so_far, args.rounds, args.resolution)
         builds = builds_now(so_far.builds, so_far.label, f"so {so_far.label} cannot go on")
-        # The budget counts from here: what was measured before a pause has been paid for.
+        # The budget counts from here, without the time before the interruption.
         settings = dataclasses.replace(
             request.settings,
             rounds=args.rounds or request.settings.rounds,
@@ -161,38 +160,38 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
     except BaseException:
         store.close()
         raise
-    say(f"going on with {args.resume} after {so_far.rounds_done} of {counted(rounds, 'round')}, seed {settings.seed}")
+    say(f"continuing {args.resume} after {so_far.rounds_done} of {counted(rounds, 'round')}, seed {settings.seed}")
     so_far = dataclasses.replace(so_far, rounds_planned=rounds, options=request.to_options())
     done = measure(so_far, request, store, prepared, folder, tried={}, only=only, alone=args.take_turns)
     return _show(done, store.path, args)
 
 
 def _refuse_other_hosts(label: str) -> None:
-    """Refuse to go on here with rounds of a fleet, all of them or one host's: they would be of two machines."""
+    """Refuse to continue a fleet's run, or one host's part of it, on this machine."""
     fleet = find_fleet(label) or find_label(label).parent
     if is_fleet(fleet):
-        raise ToolkitError(f"{label} was measured by a fleet and goes on there: "
+        raise ToolkitError(f"{label} was measured by a fleet and has to be continued there: "
                            f"gilscope run --resume {fleet.name} --fleet ADDRESS")
 
 
 def _refuse_two_sides(so_far: Run) -> None:
     if AGAIN in so_far.options:
-        raise ToolkitError(f"{so_far.label} was made by `compare --again`, which does not go on: call that again")
+        raise ToolkitError(f"{so_far.label} was made by `compare --again` and cannot be resumed: repeat that command")
 
 
-def _refuse_changed_code(label: str, request: Request) -> None:
+def _refuse_changed_code(label: str, request: RunRequest) -> None:
     user = request.selection.user
     if user is None or not request.code:
         return
     if request.code != code_sum(user.modules(), [Path(each) for each in request.paths]):
         raise ToolkitError(
-            f"the code of {user.function} has changed since {label} began, so its rounds would be of two functions: "
-            f"put the earlier code back, or begin a new run and then: gilscope compare {label} NEW"
+            f"the code of {user.function} has changed since {label} began, so its rounds would mix two functions: "
+            f"restore the earlier code, or start a new run and then: gilscope compare {label} NEW"
         )
 
 
 def _show(done: Run, path: Path, args: argparse.Namespace) -> int:
-    output = Output(args)
+    output = ReportOutput(args)
     output.show(overview_document(done), run_document(done))
     output.finish(lambda: run_values(done))
     for line in failure_lines(done, path):
@@ -201,26 +200,26 @@ def _show(done: Run, path: Path, args: argparse.Namespace) -> int:
 
 
 def failure_lines(done: Run, path: Path) -> list[str]:
-    """Return what is to be said of cells that failed, and of those that failed in some rounds."""
-    failed, twins = ({each for each in done.failed if each.twin is twin} for twin in (False, True))
+    """Return messages on cells that failed in all rounds, and on those that failed in some."""
+    failed, aa_arms = ({cell for cell in done.failed if cell.twin is is_aa} for is_aa in (False, True))
     others = {each.cell for each in done.failures if not each.cell.twin} - failed
     where = f"their last output is in {path / 'run.json'}"
     return [
         f"{counted(len(cells), what)} {happened}; {where}"
         for cells, what, happened in (
             (failed, "cell", "failed"), (others, "cell", "failed in some rounds, which are left out"),
-            # Who has read of a cell that failed need not read of its twin.
-            (twins if not failed else (), "A/A arm", "failed: the noise floor goes by the spread of all others"),
+            # A failed A/A arm is reported only if no other cell failed.
+            (() if failed else aa_arms, "A/A arm", "failed: the noise floor is estimated from the spread of others"),
         ) if cells
     ]
 
 
 def _warnings(settings: Settings, workers: int) -> Iterator[str]:
-    """Yield what is known before the first value to make it worth little."""
+    """Yield warnings, before the first value, that the result will be weak."""
     if settings.rounds < MIN_ROUNDS:
-        yield (f"with {counted(settings.rounds, 'round')} nothing can be called faster or slower: chance alone does as "
-               f"much. {MIN_ROUNDS} are the least, {PRESETS['quick'].rounds} a first look")
+        yield (f"{counted(settings.rounds, 'round')} cannot show that anything is faster or slower: chance alone can "
+               f"do as much. {MIN_ROUNDS} is the minimum, {PRESETS['quick'].rounds} gives a first look")
     others = others_now()
     if others is not None and is_starved(workers, others, usable_cores(), allowed_cpus()):
-        yield (f"other programs use {others:.1f} of {allowed_cpus()} cores now: {workers} workers will not get the "
-               "cores that they need, and intervals will be wide. End them if you can, or measure later")
+        yield (f"other programs use {others:.1f} of {allowed_cpus()} cores now, so {workers} workers will not get the "
+               "cores that they need, and intervals will be wide. End those programs, or measure later")

@@ -1,4 +1,4 @@
-"""A run from what is asked to its stored values, whoever asks: `gilscope run`, or `gilscope compare --again`."""
+"""Plan, measure and store a run; shared by `gilscope run` and `gilscope compare --again`."""
 
 from __future__ import annotations
 
@@ -10,18 +10,17 @@ from gilscope.toolkit.commands.output.dry_run import rounds_text
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.measure.machine.alone import WAITING, Turns
-from gilscope.toolkit.measure.machine.described import now, this_machine
-from gilscope.toolkit.measure.plan.cells import baseline_of
-from gilscope.toolkit.measure.plan.core_demand import Demands
-from gilscope.toolkit.measure.plan.record import Request
-from gilscope.toolkit.measure.prepare.find_module import code_sum
-from gilscope.toolkit.measure.prepare.preparation import child_environment, sized_tasks
-from gilscope.toolkit.measure.prepare.services import services
-from gilscope.toolkit.measure.prepare.trial_outcome import allow_time, failed_cells, try_builds, warn_of_length
-from gilscope.toolkit.measure.schedule.scheduler import Scheduler
-from gilscope.toolkit.measure.schedule.start_child import Arms
-from gilscope.toolkit.measure.schedule.turns import InTurn
+from gilscope.toolkit.measure.cells import baseline_of
+from gilscope.toolkit.measure.loopback_servers import services
+from gilscope.toolkit.measure.machine import now, this_machine
+from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
+from gilscope.toolkit.measure.preparation import child_environment, sized_tasks
+from gilscope.toolkit.measure.rounds import CellStarter
+from gilscope.toolkit.measure.scheduler import Scheduler
+from gilscope.toolkit.measure.settings import CoreDemands, RunRequest
+from gilscope.toolkit.measure.trial import allow_time, failed_cells, try_builds, warn_of_length
+from gilscope.toolkit.measure.turns import RoundRobin
+from gilscope.toolkit.measure.user_modules import code_sum
 from gilscope.toolkit.model import Note, Run
 from gilscope.toolkit.report.progress import ProgressReporter
 from gilscope.toolkit.report.table.open_cells import open_cells
@@ -33,53 +32,53 @@ if TYPE_CHECKING:
     from collections.abc import Container, Sequence
     from pathlib import Path
 
-    from gilscope.toolkit.measure.plan.cells import Plan, Selection
-    from gilscope.toolkit.measure.plan.settings import Settings
-    from gilscope.toolkit.measure.prepare.preparation import Prepared
+    from gilscope.toolkit.measure.cells import Plan, Selection
+    from gilscope.toolkit.measure.preparation import Preparation
+    from gilscope.toolkit.measure.settings import Settings
     from gilscope.toolkit.model import Cell
 
-AGAIN = "again"   # in a run's options: the two runs whose sides it measures anew
+AGAIN = "again"   # in a run's options: the labels of the two runs that it remeasures
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What is to be measured, and how hard."""
+class RunJob:
+    """A run to measure: its cells, settings and the user's code."""
 
     selection: Selection
     settings: Settings
     paths: Sequence[Path]            # folders of the user's modules
-    packages: Sequence[str]          # requirements of the user's
+    packages: Sequence[str]          # requirements of the user's code
     label: str | None                # None: date and time
-    timeout_asked: bool              # by the user, so it is not made longer
-    notes: Sequence[Note] = ()       # what a reader must know first
-    again: Sequence[str] = ()        # labels of the two runs that are measured anew
-    alone: bool = False              # nothing else that takes turns measures on this machine meanwhile
+    timeout_asked: bool              # True: the user chose the timeout, so it is not extended
+    notes: Sequence[Note] = ()       # shown before the report
+    again: Sequence[str] = ()        # labels of the two runs to remeasure
+    alone: bool = False              # wait for other runs on this machine that take turns
 
 
-def measure_plan(asked: Asked, prepared: Prepared, plan: Plan, folder: Path) -> Run:
+def measure_plan(job: RunJob, prepared: Preparation, plan: Plan, folder: Path) -> Run:
     """Try the user's function, make the run, and measure it.
 
     Raises:
-        ToolkitError: the user's function fails everywhere, or the label is taken.
-        KeyboardInterrupt: after what was measured was saved.
+        ToolkitError: The user's function fails on every build, or the label is taken.
+        KeyboardInterrupt: After the measured values were saved.
     """
-    selection = asked.selection
-    with turns(alone=asked.alone).turn():
-        trials = try_builds(selection, prepared, folder, timeout=asked.settings.timeout, say=say)
+    selection = job.selection
+    with turns(alone=job.alone).turn():
+        trials = try_builds(selection, prepared, folder, timeout=job.settings.timeout, say=say)
         units = sized_tasks(selection, prepared, folder)
-    settings = allow_time(asked.settings, trials, asked=asked.timeout_asked, say=say)
+    settings = allow_time(job.settings, trials, by_user=job.timeout_asked, say=say)
     warn_of_length(plan.cells, settings, trials, say)
-    request = Request(
+    request = RunRequest(
         selection=selection,
         settings=settings,
         units=units,
-        paths=tuple(map(str, asked.paths)),
-        packages=tuple(asked.packages),
-        code=code_sum(selection.user.modules(), asked.paths) if selection.user else "",
+        paths=tuple(map(str, job.paths)),
+        packages=tuple(job.packages),
+        code=code_sum(selection.user.modules(), job.paths) if selection.user else "",
         shared_by=max(selection.workers),
     )
     new = Run(
-        label=asked.label or default_label(),
+        label=job.label or default_label(),
         started=now(),
         builds=prepared.builds,
         machine=this_machine(),
@@ -92,33 +91,33 @@ def measure_plan(asked: Asked, prepared: Prepared, plan: Plan, folder: Path) -> 
         cells=plan.cells,
         skips=plan.skips,
         failures=failed_cells(plan.cells, trials),
-        notes=(*asked.notes, *prepared.notes, *_machine_notes()),
-        options=request.to_options() | ({AGAIN: list(asked.again)} if asked.again else {}),
+        notes=(*job.notes, *prepared.notes, *_machine_notes()),
+        options=request.to_options() | ({AGAIN: list(job.again)} if job.again else {}),
     )
     store = Store.create(new.label)
-    store.save(new)  # there to go on with, however soon this one ends
+    store.save(new)  # so that the run can be resumed, however soon it ends
     say(f"{counted(len(plan.cells), 'cell')}, {rounds_text(settings)}, seed {settings.seed}, results in {store.path}")
     demands = {label: trial.demand for label, trial in trials.items() if trial.demand is not None}
-    return measure(new, request, store, prepared, folder, tried=demands, alone=asked.alone)
+    return measure(new, request, store, prepared, folder, tried=demands, alone=job.alone)
 
 
-def turns(*, alone: bool) -> Turns:
-    """Return this run's turns to measure on this machine."""
-    return Turns(alone=alone, waiting=lambda: say(WAITING))
+def turns(*, alone: bool) -> MachineLock:
+    """Return the turns in which this run measures on this machine."""
+    return MachineLock(alone=alone, waiting=lambda: say(WAITING))
 
 
 def measure(
-    new: Run, request: Request, store: Store, prepared: Prepared, folder: Path, *, tried: dict[str, float],
+    new: Run, request: RunRequest, store: Store, prepared: Preparation, folder: Path, *, tried: dict[str, float],
     only: Container[Cell] | None = None, alone: bool = False,
 ) -> Run:
-    """Measure the rounds that are missing, of `only` these cells; close the store whatever ends it."""
+    """Measure the missing rounds, of the cells in `only` if given; close the store however it ends."""
     settings = replace(request.settings, rounds=new.rounds_planned)
     chosen = [catalog.find(name) for name in request.selection.workloads]
     user = request.selection.user
     needed = dict.fromkeys(workload.service for workload in chosen if workload.service)
     try:
         with services(needed, child_environment(())) as running, ProgressReporter(say) as reporter:
-            arms = Arms(
+            arms = CellStarter(
                 pythons=prepared.pythons,
                 size=request.selection.size,
                 user=user,
@@ -128,14 +127,15 @@ def measure(
                 services=running.pids,
                 folder=folder,
                 shared_by=request.shared_by,
-                demands=Demands(observations=store.observations, tried=tried, kind=user.kind if user else None),
+                demands=CoreDemands(observations=store.observations, tried=tried, kind=user.kind if user else None),
             )
-            asked = partial(open_cells, resolution=settings.resolution) if settings.where_open and not only else None
-            return Scheduler(new, store, arms, settings, reporter, InTurn(), needed=asked, only=only,
+            undecided = partial(open_cells, resolution=settings.resolution)
+            needs_rounds = undecided if settings.where_open and not only else None
+            return Scheduler(new, store, arms, settings, reporter, RoundRobin(), needed=needs_rounds, only=only,
                              turn=turns(alone=alone).turn).go()
     except KeyboardInterrupt:
-        goes_on = "" if AGAIN in new.options else f": gilscope run --resume {new.label} goes on"
-        say(f"what was measured is kept in {store.path}{goes_on}")
+        goes_on = "" if AGAIN in new.options else f"; to continue: gilscope run --resume {new.label}"
+        say(f"the measured values are kept in {store.path}{goes_on}")
         raise
     finally:
         store.close()
@@ -145,14 +145,14 @@ def refuse_empty(plan: Plan) -> None:
     """Refuse a plan without a cell.
 
     Raises:
-        ToolkitError: it has none; the message has the reasons.
+        ToolkitError: The plan has no cell; the message lists the reasons.
     """
     if not plan.cells:
         reasons = "\n".join(sorted({f"  {skip.cell.build} {skip.cell.runner}: {skip.reason}" for skip in plan.skips}))
-        raise ToolkitError(f"nothing of this can be measured:\n{reasons}")
+        raise ToolkitError(f"none of these cells can be measured:\n{reasons}")
 
 
 def _machine_notes() -> list[Note]:
     if usable_cores() == 1:
-        return [Note(text="one core only: no model can show a speed-up of CPU work here")]
+        return [Note(text="this machine has one core: no model can speed up CPU work")]
     return []

@@ -1,4 +1,4 @@
-"""`gilscope run --fleet`: the words of the command line for each host, the cluster, and what came of it."""
+"""`gilscope run --fleet`: start or reach a cluster, pass the command line on to each host, and collect the results."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.commands.fleet.cluster import cluster, from_any_folder, meet_ours
 from gilscope.toolkit.commands.output.printing import say
-from gilscope.toolkit.commands.run.missing_rounds import has_enough
+from gilscope.toolkit.commands.run.earlier_run import has_enough
 from gilscope.toolkit.commands.run.request import (
     make_selection,
     make_settings,
@@ -18,8 +18,8 @@ from gilscope.toolkit.commands.run.request import (
 )
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.fleet.dask_cluster import Connection
-from gilscope.toolkit.fleet.host_differences import common_pair, differences
-from gilscope.toolkit.fleet.measuring import Asked, FleetRun
+from gilscope.toolkit.fleet.host_differences import common_pair, differences, pair_differences
+from gilscope.toolkit.fleet.measuring import FleetRequest, FleetRun
 from gilscope.toolkit.store import Fleet, FleetStore, HostState, Store, default_label, is_fleet, label_path, read_fleet
 from gilscope.toolkit.units import counted
 
@@ -34,28 +34,28 @@ _BUILDS = "--builds="
 
 
 def run_on_fleet(args: argparse.Namespace) -> tuple[Path, bool]:
-    """Measure on every host of a cluster what the command line asks for.
+    """Measure on every host of a cluster.
 
     Returns:
-        The folder of the fleet's run, and whether every host has all that was asked for.
+        The folder of the fleet's run, and True if every host has everything that was requested.
 
     Raises:
-        ToolkitError: the user's mistake, or hosts that do not fit together.
-        FleetLostError: the cluster cannot be reached, or is gone.
-        KeyboardInterrupt: every host has been told to end.
+        ToolkitError: The command line is wrong, or the hosts do not match.
+        FleetLostError: The cluster cannot be reached, or is gone.
+        KeyboardInterrupt: After every host was stopped.
     """
     if args.dry_run:
-        raise ToolkitError("--dry-run shows what this machine would measure: leave --fleet out, or call it on a host")
-    asked = _begun(args) if args.resume is None else _resumed(args)
+        raise ToolkitError("--dry-run shows the plan of this machine: leave --fleet out, or run it on a host")
+    request = _begun(args) if args.resume is None else _resumed(args)
     with cluster(args.fleet, "take turns") as address, Connection(address) as connection:
-        _check_hosts(connection, args, asked)
+        _check_hosts(connection, args, request)
         if args.resume is None:
-            store, before = FleetStore.create(asked.label), Fleet(hosts=(), command=asked.command)
+            store, before = FleetStore.create(request.label), Fleet(hosts=(), command=request.command)
         else:
-            store, before = FleetStore.reopen(label_path(asked.label))
-            asked = dataclasses.replace(asked, command=before.command)
+            store, before = FleetStore.reopen(label_path(request.label))
+            request = dataclasses.replace(request, command=before.command)
         try:
-            running = FleetRun(connection, store, before, asked, say)
+            running = FleetRun(connection, store, before, request, say)
         except BaseException:
             store.close()
             raise
@@ -63,24 +63,25 @@ def run_on_fleet(args: argparse.Namespace) -> tuple[Path, bool]:
         try:
             fleet = running.go()
         except KeyboardInterrupt:
-            say(f"what was measured is kept, {running.kept()}: "
-                f"gilscope run --resume {asked.label} --fleet {args.fleet} goes on")
+            say(f"the measured values are kept, {running.stored_rounds()}; "
+                f"to continue: gilscope run --resume {request.label} --fleet {args.fleet}")
             raise
     unfinished = [host for host in fleet.hosts if host.state is not HostState.FINISHED]
     if unfinished:
-        say(f"gilscope run --resume {asked.label} --fleet {args.fleet} goes on with {counted(len(unfinished), 'host')}")
+        say(f"to continue with {counted(len(unfinished), 'host')}: "
+            f"gilscope run --resume {request.label} --fleet {args.fleet}")
     return store.path, bool(fleet.hosts) and not unfinished and not running.failed
 
 
-def _begun(args: argparse.Namespace) -> Asked:
-    make_selection(args)   # a user's mistake is one on every host: it ends here
+def _begun(args: argparse.Namespace) -> FleetRequest:
+    make_selection(args)   # an error in the options would fail on every host
     make_settings(args)
     label = args.label or default_label()
     Store.refuse_taken(label)
     return _asked(label, words_for_hosts(args), args)
 
 
-def _resumed(args: argparse.Namespace) -> Asked:
+def _resumed(args: argparse.Namespace) -> FleetRequest:
     refuse_beside_resume(args)
     path = label_path(args.resume)
     if not is_fleet(path):
@@ -88,13 +89,13 @@ def _resumed(args: argparse.Namespace) -> Asked:
     return _asked(args.resume, (), args)
 
 
-def _asked(label: str, command: tuple[str, ...], args: argparse.Namespace) -> Asked:
+def _asked(label: str, command: tuple[str, ...], args: argparse.Namespace) -> FleetRequest:
     enough = partial(has_enough, rounds=args.rounds, resolution=args.resolution)
-    return Asked(label=label, command=command, again=words_to_go_on(args), enough=enough)
+    return FleetRequest(label=label, command=command, again=words_to_go_on(args), enough=enough)
 
 
 def words_to_go_on(args: argparse.Namespace) -> tuple[str, ...]:
-    """Return the options that a host is given beside --resume."""
+    """Return the options that a host gets with --resume."""
     values = {
         "--rounds": args.rounds,
         "--budget": args.budget and f"{args.budget:.9g}s",
@@ -105,7 +106,7 @@ def words_to_go_on(args: argparse.Namespace) -> tuple[str, ...]:
 
 
 def words_for_hosts(args: argparse.Namespace) -> tuple[str, ...]:
-    """Return what `gilscope run` is told on each host: what was asked here, without what is this machine's."""
+    """Return the words of `gilscope run` for each host: those of this command, without what concerns this machine."""
     own_function = any(":" in word for word in args.workload)
     values: list[tuple[str, object]] = [
         ("--builds", args.builds),
@@ -131,21 +132,21 @@ def words_for_hosts(args: argparse.Namespace) -> tuple[str, ...]:
     return (*args.workload, *options, *preset, *strict, *words_to_go_on(args))
 
 
-def _check_hosts(connection: Connection, args: argparse.Namespace, asked: Asked) -> None:
-    """Say what would not match between hosts; refuse what cannot be measured together."""
+def _check_hosts(connection: Connection, args: argparse.Namespace, request: FleetRequest) -> None:
+    """Print the differences between hosts; refuse hosts that cannot be measured together."""
     facts = meet_ours(connection, strict=args.strict).facts   # of the others `FleetRun` says that they are left out
-    unlike = differences(facts, _measured(facts, asked))
+    unlike = differences(facts, _measured(facts, request))
     if args.resume is None and not (args.builds or args.build) and not common_pair(facts):
-        raise ToolkitError(next((line for line in unlike if "unless --builds" in line), "no host has a build")
+        raise ToolkitError(next(pair_differences(facts), "no host has a build")
                            + ": name builds that all have, as in --builds 3.14,3.14t")
     if unlike and args.strict:
         raise BuildError("the hosts do not match: " + "; ".join(unlike))
     for line in unlike:
-        say(f"would not match: {line}")
+        say(f"differs: {line}")
 
 
-def _measured(facts: Facts, asked: Asked) -> list[str]:
-    """Return the builds that hosts measure, [] where each takes its own."""
-    command = asked.command or read_fleet(label_path(asked.label)).command
+def _measured(facts: Facts, request: FleetRequest) -> list[str]:
+    """Return the builds that the hosts measure, or [] if each host chooses its own."""
+    command = request.command or read_fleet(label_path(request.label)).command
     named = [word.removeprefix(_BUILDS) for word in command if word.startswith(_BUILDS)]
     return [label.strip() for label in named[-1].split(",")] if named else common_pair(facts)

@@ -1,4 +1,4 @@
-"""The options of `gilscope run`, in the groups of its help."""
+"""Options of `gilscope run`, in the groups of its help."""
 
 from __future__ import annotations
 
@@ -6,93 +6,95 @@ from pathlib import Path
 from typing import Any
 
 from gilscope.toolkit.commands.options.common import add_build, counts, duration, names, positive, share, task_lengths
-from gilscope.toolkit.commands.options.files import add_output
+from gilscope.toolkit.commands.output.reports import add_output, all_options
 from gilscope.toolkit.commands.run.request import PHASES
-from gilscope.toolkit.measure.plan.core_demand import KINDS
-from gilscope.toolkit.measure.plan.presets import PRESETS
-from gilscope.toolkit.stats.looks import FIRST
+from gilscope.toolkit.measure.settings import KINDS, PRESETS
+from gilscope.toolkit.stats.interim_looks import FIRST
 from gilscope.workloads.base import SIZES
 
 
 def add_matrix(group: Any) -> None:
-    """Add the options that say what is compared."""
+    """Add the options that select the cells."""
     group.add_argument(
         "--builds",
         metavar="LABELS",
-        help="Builds to measure, e.g. 3.14,3.14t (default: the newest fair pair). "
-        "The first is the one others are compared with; `gilscope builds` shows what is there.",
+        help="Measure these builds, e.g. 3.14,3.14t (default: the newest pair built alike). "
+        "The others are compared with the first. `gilscope builds` shows what is available.",
     )
     add_build(
-        group, "Without --builds it alone is measured. For one that `gilscope builds` does not find, or for an "
-        "environment with your packages: mine=venv/bin/python. `gilscope builds add` remembers it.")
+        group, "Without --builds, only added builds are measured. Use it for a build that `gilscope builds` does not "
+        "find, or for an environment with your packages: mine=venv/bin/python. `gilscope builds add` remembers a "
+        "build.")
     group.add_argument(
         "--models",
         metavar="NAMES",
         type=names,
-        help="Execution models, e.g. threads,subinterpreters (default: all that can run and need no package). The "
-        "serial baseline is always measured; 'processes' stands for its three start methods; 'dask' and 'dask-threads' "
-        "are installed into an environment of their own.",
+        help="Measure these execution models, e.g. threads,subinterpreters (default: all that can run and need no "
+        "package). The serial baseline is always measured; 'processes' stands for its three start methods; 'dask' and "
+        "'dask-threads' need dask, which is installed into a separate environment.",
     )
     group.add_argument(
         "--workers",
         metavar="COUNTS",
         type=counts,
-        help="Numbers of workers, e.g. 1,2,4 (default: powers of two up to the cores; --quick: as many as cores). "
-        "Four or more counts give Amdahl and USL fits.",
+        help="Measure with these numbers of workers, e.g. 1,2,4 (default: powers of two up to the number of cores; "
+        "with --quick, the number of cores). Use four or more counts to get Amdahl and USL fits.",
     )
     group.add_argument(
         "--size",
         choices=SIZES,
-        help="Amount of work (default: small; --rigorous: medium). Larger "
-        "sizes have more tasks.",
+        help="Do this amount of work (default: small; with --rigorous, medium). A larger size has more tasks.",
     )
     group.add_argument(
         "--phases",
         choices=PHASES,
-        help="steady: workers are up and warm before the clock starts; startup: "
-        "starting them, one task each, and ending them is timed; both (default: steady).",
+        help="Choose what to time (default: steady). steady: only the work, with warm workers. startup: starting the "
+        "workers, one task each, and ending them.",
     )
     group.add_argument(
         "--task-length",
         metavar="TIMES",
         type=task_lengths,
         default=(),
-        help="Cut the same work into tasks of these lengths, e.g. 1ms,10ms,100ms. Shows where each model "
-        "starts to pay.",
+        help="Cut the same work into tasks of these lengths, e.g. 1ms,10ms,100ms (default: each workload's own). Use "
+        "it to see from which length each model pays.",
     )
 
 
 def add_user(group: Any) -> None:
-    """Add the options about a function of the user's."""
+    """Add the options for a function of the user."""
     group.add_argument(
-        "--payloads", metavar="MODULE:NAME", help="A sequence, or a function that returns one: one payload per task."
+        "--payloads", metavar="MODULE:NAME", help="Take the payloads, one per task, from this sequence, or from a "
+                                                  "function that returns one."
     )
     group.add_argument(
-        "--payload", metavar="LITERAL", help="One payload for all tasks, as a Python literal, e.g. 100000."
+        "--payload", metavar="LITERAL", help="Use one payload for all tasks, a Python literal such as 100000."
     )
     group.add_argument(
-        "--tasks", metavar="N", type=positive, help="How often --payload is repeated (default: 16, or one per worker)."
+        "--tasks", metavar="N", type=positive, help="Repeat --payload N times (default: 16, or one per worker if there "
+                                                    "are more)."
     )
     group.add_argument(
         "--check",
         metavar="MODULE:FUNCTION",
-        help="Called with the list of results; raise gilscope.workloads.base.WrongResult, or anything, to refuse them.",
+        help="Pass the list of results to this function; it raises gilscope.workloads.base.WrongResult, or any other "
+        "exception, if they are wrong (default: no check).",
     )
     group.add_argument(
-        "--async-form", metavar="MODULE:FUNCTION", help="The coroutine function that asyncio awaits instead."
+        "--async-form", metavar="MODULE:FUNCTION", help="Await this coroutine function instead under asyncio."
     )
     group.add_argument(
         "--kind",
         choices=sorted(KINDS),
-        help="Whether it computes or waits. Leave it out: gilscope measures it. Say it where a table calls cells "
-        "starved that need no core, or trusts cells that went short of one.",
+        help="Declare that the function computes or waits (default: gilscope measures it). Use it if cells of a "
+        "waiting function are called starved, or a computing function's are not.",
     )
     group.add_argument(
         "--path",
         metavar="FOLDER",
         type=Path,
         action="append",
-        help="Where your modules are (default: the current folder).",
+        help="Import your modules from FOLDER (default: the current folder). Repeatable.",
     )
     group.add_argument(
         "--with",
@@ -100,7 +102,7 @@ def add_user(group: Any) -> None:
         action="append",
         default=[],
         dest="packages",
-        help="A package that your function needs, installed into an environment of each build. May be given again.",
+        help="Install this package, which your function needs, into an environment of each build. Repeatable.",
     )
     group.add_argument(
         "--requirements",
@@ -108,96 +110,98 @@ def add_user(group: Any) -> None:
         type=Path,
         action="append",
         default=[],
-        help="Install what a requirements.txt lists, likewise. To measure in an environment that you have instead, "
-        "with its packages, name it: --build mine=venv/bin/python.",
+        help="Install the packages of a requirements.txt in the same way. To use an existing environment with its "
+        "packages instead, name it: --build mine=venv/bin/python.",
     )
 
 
 def add_effort(group: Any) -> None:
-    """Add the options that say how hard to measure."""
+    """Add the options that decide the effort."""
     preset = group.add_mutually_exclusive_group()
     preset.add_argument(
         "--quick",
         action="store_const",
         const="quick",
         dest="preset",
-        help="A first look in about 3 minutes: which model is worth it here, and what free-threading costs one thread. "
-        f"Fewer models and workloads, the widest number of workers, {FIRST} to {PRESETS['quick'].rounds} rounds: more "
-        "of them where the answer is open.",
+        help="Take a first look, in at most 3 minutes: which model pays here, and what free-threading costs one "
+        f"thread. Fewer models and workloads, the largest number of workers, {FIRST} to {PRESETS['quick'].rounds} "
+        "rounds, more of them for cells whose answer is open.",
     )
     preset.add_argument(
         "--rigorous",
         action="store_const",
         const="rigorous",
         dest="preset",
-        help=f"Numbers to publish: {PRESETS['rigorous'].rounds} rounds of size {PRESETS['rigorous'].size}. Takes hours "
-        "for everything; name workloads.",
+        help=f"Measure numbers to publish: {PRESETS['rigorous'].rounds} rounds of size {PRESETS['rigorous'].size}. All "
+        "workloads take hours, so name some.",
     )
     group.add_argument(
         "--rounds",
         metavar="N",
         type=positive,
-        help=f"Rounds, each with one fresh process per cell (default: {PRESETS['default'].rounds}). The interval "
-        "shrinks with its root. Every cell gets them all, unless --resolution ends it before.",
+        help=f"Measure N rounds, each with one fresh process per cell (default: {PRESETS['default'].rounds}). "
+        "Intervals shrink with the square root of N. Every cell gets all rounds, unless --budget or --resolution ends "
+        "it earlier.",
     )
     group.add_argument(
         "--budget",
         metavar="TIME",
         type=duration,
-        help=f"Stop before this time is over, e.g. 5m. After {FIRST} rounds the time goes to cells whose answer is "
-        "open, unless --rounds says how many each gets.",
+        help=f"Stop before TIME is over, e.g. 5m (default: no limit, except with --quick). After {FIRST} rounds, the "
+        "time goes to cells whose answer is open, unless --rounds gives each the same number.",
     )
     group.add_argument(
         "--resolution",
         metavar="PERCENT",
         type=share,
-        help=f"Measure each cell until its answer is clear and its ratio is known to this, e.g. 2%%: from {FIRST} "
-        "rounds to as many as --rounds says. Saves time on a quiet machine.",
+        help=f"Measure each cell until its answer is clear and its ratio is known to PERCENT, e.g. 2%%, in at least "
+        f"{FIRST} and at most --rounds rounds (default: all rounds). Use it to save time on a quiet machine.",
     )
     group.add_argument(
         "--timeout",
         metavar="TIME",
         type=duration,
-        help="Kill a measured process that finishes no pass over the payloads for this long (default: 60s).",
+        help="Kill a measured process that finishes no pass over the payloads within TIME (default: 60s).",
     )
     group.add_argument(
         "--take-turns", action="store_true",
-        help="Measure while no other gilscope does on this machine: who asks for this gets its rounds in turn. For "
-        "runs that you start side by side.",
+        help="Measure rounds only while no other gilscope with this option measures on this machine. Use it for runs "
+        "that you start side by side.",
     )
     group.add_argument(
-        "--seed", metavar="N", type=int, help="Seed of the order of the cells (default: random; always printed)."
+        "--seed", metavar="N", type=int, help="Seed the order of the cells with N (default: random). The seed is "
+                                              "always printed."
     )
 
 
 def add_fleet(group: Any) -> None:
-    """Add the options about other machines."""
+    """Add the options for other machines."""
     group.add_argument(
         "--fleet",
         metavar="ADDRESS",
-        help="Measure the same on every host of a dask.distributed cluster, e.g. tcp://10.0.0.5:8786, each on its own "
-        "builds: where one machine may not speak for others. local:2 tries it on this one with 2 hosts that take "
-        "turns. `gilscope fleet ADDRESS` shows what a cluster has.",
+        help="Measure the same cells on every host of a dask.distributed cluster, e.g. tcp://10.0.0.5:8786, each on "
+        "its own builds (default: this machine). Use it if one machine may not represent others. local:2 tries it here "
+        "with 2 hosts that measure in turn. `gilscope fleet ADDRESS` shows a cluster.",
     )
 
 
 def add_results(group: Any) -> None:
-    """Add the options about results."""
-    group.add_argument("--label", help="Name of the run: it is kept in results/LABEL (default: date and time).")
+    """Add the options for results."""
+    group.add_argument("--label", metavar="LABEL", help="Store the run in results/LABEL (default: date and time).")
     group.add_argument(
         "--resume",
         metavar="LABEL",
-        help="Go on with a run that was interrupted or killed. It is measured as it was asked for; "
-        "only --rounds, --budget, --resolution, --timeout, --fleet, --markdown and --json go with it.",
+        help="Continue a run that was interrupted or killed, with its own options; "
+        f"only --rounds, --budget, --resolution, --timeout, --fleet, {all_options()} can be added.",
     )
     group.add_argument(
         "--strict",
         action="store_true",
-        help="Exit with 3 before measuring when the builds were not built alike. For CI.",
+        help="Exit with 3, before anything is measured, if the builds were not built alike. Use it in CI.",
     )
     add_output(group)
     group.add_argument(
         "--dry-run",
         action="store_true",
-        help="Only show how much would be measured, what not and why, and how long it would take.",
+        help="Only show how many cells would be measured, which would not and why, and how long it would take.",
     )

@@ -1,4 +1,4 @@
-"""From the command line of `gilscope run` to what is asked: selection, settings, builds.  Every mistake ends here."""
+"""Turn the command line of `gilscope run` into selection, settings and builds; report every mistake in it."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
-from gilscope.toolkit.evaluate.requirements.file import Listed, listed
-from gilscope.toolkit.measure.plan.cells import Selection, choose_runners
-from gilscope.toolkit.measure.plan.presets import PRESETS, QUICK_KINDS, QUICK_MODELS
-from gilscope.toolkit.measure.plan.settings import Settings
-from gilscope.toolkit.measure.prepare.find_module import dotted
-from gilscope.toolkit.measure.process.spec import UserTarget
+from gilscope.toolkit.evaluate.requirements.requirements_file import RequirementsFile, read_requirements_file
+from gilscope.toolkit.measure.cells import Selection, choose_runners
+from gilscope.toolkit.measure.child.spec import UserTarget
+from gilscope.toolkit.measure.settings import PRESETS, QUICK_KINDS, QUICK_MODELS, Settings
+from gilscope.toolkit.measure.user_modules import dotted
 from gilscope.toolkit.model import Build, Phase
 from gilscope.workloads import catalog
 
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
 
-FIXED_AT_START = {  # attribute of the command line: how a user writes it
+FIXED_AT_START = {  # options that a resumed run cannot change: attribute -> as a user writes it
     "workload": "WORKLOAD",
     "builds": "--builds",
     "build": "--build",
@@ -52,15 +51,15 @@ FIXED_AT_START = {  # attribute of the command line: how a user writes it
 }
 PHASES = {"steady": (Phase.STEADY,), "startup": (Phase.STARTUP,), "both": (Phase.STEADY, Phase.STARTUP)}
 TIMEOUT_SECONDS = 60.0
-TASKS = 16  # how often --payload is repeated
+TASKS = 16  # default number of repetitions of --payload
 
 
 def make_selection(args: argparse.Namespace) -> Selection:
-    """Return what is to be compared.
+    """Return the selected cells.
 
     Raises:
-        UnknownNameError: there is no such workload or model.
-        ToolkitError: options that do not go together.
+        UnknownNameError: There is no such workload or model.
+        ToolkitError: Options contradict each other.
     """
     user = user_target(args)
     chosen = () if user else tuple(args.workload) or _default_workloads(args.preset)
@@ -94,10 +93,10 @@ def _default_workloads(preset: str | None) -> tuple[str, ...]:
 
 
 def user_target(args: argparse.Namespace) -> UserTarget | None:
-    """Return the function of the user's that is to be measured, None when none is named.
+    """Return the function of the user to measure, or None if none is named.
 
     Raises:
-        ToolkitError: it is not named as it must be, or what it is called with is not said once.
+        ToolkitError: Its name is malformed, or its payloads are missing or given twice.
     """
     named = [name for name in args.workload if ":" in name]
     extra = [option for option in ("payloads", "payload", "check", "async_form", "kind") if getattr(args, option)]
@@ -105,23 +104,23 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
         _refuse_half_named(args.workload, extra)
         return None
     if len(args.workload) > 1:
-        raise ToolkitError("measure one function of yours at a time, and without workloads of gilscope beside it")
+        raise ToolkitError("measure one function of yours at a time, without workloads of gilscope")
     if args.task_length:
         raise ToolkitError(
-            "--task-length is for gilscope's own workloads: for your function, make payloads of several sizes"
+            "--task-length is for gilscope's own workloads: give your function payloads of several sizes instead"
         )
     if bool(args.payloads) == (args.payload is not None):
         raise ToolkitError(
             "--payloads and --payload exclude each other: one payload per task, or the same one each time"
             if args.payloads else
-            f"say what {named[0]} is called with: --payloads MODULE:NAME for one payload per task, or --payload "
+            f"{named[0]} needs payloads: --payloads MODULE:NAME for one payload per task, or --payload "
             "LITERAL for the same one each time"
         )
     if args.payload is not None:
         _check_literal(args.payload)
     for name in (named[0], args.payloads, args.check, args.async_form):
         if name and (name.count(":") != 1 or name.startswith(".") or not all(name.partition(":")[::2])):
-            raise ToolkitError(f"{name!r} is not of the form package.module:name")
+            raise ToolkitError(f"{name!r} does not have the form package.module:name")
         if name and (name.partition(":")[0].endswith(".py") or "/" in name):
             raise ToolkitError(f"{name!r}: name the module, not the file: {_as_module(name)}")
     return UserTarget(
@@ -146,10 +145,10 @@ def _refuse_half_named(words: Sequence[str], extra: Sequence[str]) -> None:
 
 
 def _as_module(name: str) -> str:
-    """Return how "src/mypkg/part.py:function" is written: "mypkg.part:function, with --path src"."""
+    """Return the correct form of "src/mypkg/part.py:function": "mypkg.part:function, with --path src"."""
     file, _, attribute = name.partition(":")
     module, folder = dotted(Path(file))
-    # What is no package, or not there, is named by its file alone.
+    # A file outside of a package, or a missing one, is named by its own name.
     module = module or file.removesuffix(".py").rpartition("/")[2]
     return f"{module}:{attribute}" + (f", with --path {folder}" if folder != Path() else "")
 
@@ -164,25 +163,25 @@ def _check_literal(text: str) -> None:
         ) from None
 
 
-def choose_builds(args: argparse.Namespace, found: FoundBuilds) -> tuple[Build, ...]:
-    """Return the builds asked for, the newest fair pair when none is.
+def choose_builds(args: argparse.Namespace, available: FoundBuilds) -> tuple[Build, ...]:
+    """Return the requested builds, by default the newest pair that was built alike.
 
     Raises:
-        UnknownNameError: there is no such build.
-        ToolkitError: a build has the name of the file beside the builds' own.
+        UnknownNameError: There is no such build.
+        ToolkitError: A build has the name of the run's own file.
     """
     if any(each.partition("=")[0] == "run" for each in args.build):
         raise ToolkitError("a build cannot be called 'run': results/LABEL/run.json is the run's own file")
     if args.builds is not None:
-        return select_builds(found, args.builds)
+        return select_builds(available, args.builds)
     if args.build:
         labels = [each.partition("=")[0] for each in args.build]
-        return select_builds(found, ",".join(labels))
-    return default_pair(found)
+        return select_builds(available, ",".join(labels))
+    return default_pair(available)
 
 
 def make_settings(args: argparse.Namespace) -> Settings:
-    """Return how hard to measure: the preset, and what is asked beside it."""
+    """Return the settings of the preset, changed by the other options."""
     preset = PRESETS[args.preset or "default"]
     seed = random.SystemRandom().randrange(2**32) if args.seed is None else args.seed
     budget = args.budget or (preset.budget if args.rounds is None else None)
@@ -194,47 +193,47 @@ def make_settings(args: argparse.Namespace) -> Settings:
         timeout=args.timeout or TIMEOUT_SECONDS,
         budget=budget,
         resolution=args.resolution,
-        # Rounds that are asked for are taken of everything; where time is short they go to what is open.
+        # --rounds is for all cells; with a budget alone, rounds go to cells whose answer is open.
         where_open=args.resolution is not None or (budget is not None and args.rounds is None),
         seed=seed,
     )
 
 
 def user_packages(args: argparse.Namespace) -> tuple[str, ...]:
-    """Return what --with and --requirements name.
+    """Return the requirements of --with and --requirements.
 
     Raises:
-        ToolkitError: the file asks for nothing, or for what cannot be installed into the environment of every build.
-        UnknownNameError: one is no requirement.
-        BadFileError: it cannot be read.
+        ToolkitError: The file lists nothing, or what cannot be installed into the environment of every build.
+        UnknownNameError: A line is no requirement.
+        BadFileError: The file cannot be read.
     """
-    found = [checked(text) for text in args.packages]
+    packages = [checked(text) for text in args.packages]
     for file in args.requirements:
-        told = listed(file)
-        if told == Listed(requirements=(), left_out=()):
+        contents = read_requirements_file(file)
+        if contents == RequirementsFile(requirements=(), left_out=()):
             raise ToolkitError(f"{file} names no package: fill it, or leave --requirements out")
-        if told.left_out:
+        if contents.left_out:
             raise ToolkitError(
-                f"{file} names {told.left_out[0]!r}: folders and addresses are not installed, since what is built for "
-                "one build would be taken for another's. Take the line out; --path names the folder of your own "
+                f"{file} names {contents.left_out[0]!r}: folders and addresses are not installed, because what is "
+                "built for one build might be used by another. Remove the line; --path names the folder of your own "
                 "modules, and --build LABEL=PATH measures in an environment where it is installed"
             )
-        if unread := [option for option in told.options if option != "--hash"]:
+        if unread := [option for option in contents.options if option != "--hash"]:
             raise ToolkitError(
                 f"{file} has {unread[0]}, which is pip's and is not followed here: take it out, and say it by an "
                 "environment variable or a configuration file of pip or uv"
             )
-        if told.options:
+        if contents.options:
             say(f"{file}: versions are kept, hashes are not checked")
-        found += map(checked, told.requirements)
-    return tuple(dict.fromkeys(found))
+        packages += map(checked, contents.requirements)
+    return tuple(dict.fromkeys(packages))
 
 
 def module_paths(args: argparse.Namespace) -> list[Path]:
-    """Return the folders the user's modules are in.
+    """Return the folders of the user's modules.
 
     Raises:
-        ToolkitError: one is not there.
+        ToolkitError: A folder does not exist.
     """
     for path in args.path or []:
         if not path.is_dir():
@@ -243,13 +242,13 @@ def module_paths(args: argparse.Namespace) -> list[Path]:
 
 
 def refuse_beside_resume(args: argparse.Namespace) -> None:
-    """Refuse what would change a run that has begun: it would be dropped, or make its rounds unlike.
+    """Refuse options that cannot change in a run that has begun, because its rounds would differ.
 
     Raises:
-        ToolkitError: such an option is there.
+        ToolkitError: There is such an option.
     """
-    asked = {option: getattr(args, name) for name, option in FIXED_AT_START.items()}
-    given = [option for option, value in asked.items() if not (value is None or value is False or value in ([], ()))]
+    values = {option: getattr(args, name) for name, option in FIXED_AT_START.items()}
+    given = [option for option, value in values.items() if not (value is None or value is False or value in ([], ()))]
     if given:
         raise ToolkitError(
             f"{', '.join(given)} cannot be changed in a run that has begun: leave it out, "
@@ -259,7 +258,7 @@ def refuse_beside_resume(args: argparse.Namespace) -> None:
 
 def _workers(args: argparse.Namespace) -> tuple[int, ...]:
     cores = usable_cores()
-    # A first look asks what several workers gain, and the baseline is measured anyway.
+    # A first look is about the gain of several workers, and the baseline is measured in any case.
     return tuple(args.workers or ((max(2, cores),) if args.preset == "quick" else _powers_of_two(cores)))
 
 

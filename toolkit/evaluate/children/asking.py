@@ -1,7 +1,8 @@
-"""Start a process of a build that asks or imports something, wait for it, and read what it wrote down.
+"""Run one of our modules in a child process of a build, and read its journal.
 
-A crash, a hang and an early exit are answers.  Nothing of the process is left when this module is done, and the kernel
-ends it when we are killed (see `processes.supervised`).
+A crash, a hang and an early exit are answers.  Nothing of the process survives, and the kernel ends it if we are killed
+(see `processes.supervised`).  The process runs other people's code, so it gets folders of its own and few variables,
+none with a token or a password.  That is no sandbox: the code runs as the user and reads what the user can read.
 """
 
 from __future__ import annotations
@@ -9,88 +10,88 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import json
+import os
 import signal
 import subprocess
 import tempfile
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from gilscope.toolkit import temporary
-from gilscope.toolkit.bounded_reading import RESULTS, opened, parse_json, read_text
-from gilscope.toolkit.builds.packages.environment import harness_path
-from gilscope.toolkit.evaluate.children.surroundings import end_strays, own_variables, users_variables
-from gilscope.toolkit.measure.process.running import last_lines
+from gilscope.toolkit.bounded_reading import RESULTS, last_lines, opened, parse_json, read_text
+from gilscope.toolkit.builds.environment import harness_path
 from gilscope.toolkit.processes.sealed_answers import Seal, new_secret
 from gilscope.toolkit.processes.supervised import Supervised
+from gilscope.toolkit.records import from_plain, to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 ENTRY = "import sys; sys.path.insert(0, {harness!r}); from {module} import {function}; del sys.path[0]; {function}()"
-LAST_WORDS_SECONDS = 2.0   # for a hanging process to say where it stands
+LAST_WORDS_SECONDS = 2.0   # for faulthandler to print the stacks of a hanging process
 
-# What no program does to itself: a Ctrl-C of ours, of somebody else, a machine short of memory.
+# Signals from outside: Ctrl-C, another user, or a machine short of memory.
 FROM_OUTSIDE = frozenset({signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 
-MOST_ANSWERS = 2**28   # bytes; a long journal has some hundred thousand
+MOST_ANSWERS = 2**28   # bytes; a long journal has several hundred thousand
 
-Kind = Literal["done", "crash", "hang", "exit", "starting"]
-Whose = Literal["own", "users"]   # home and variables: of the process alone; the user's
+EndingKind = Literal["done", "crash", "hang", "exit", "starting"]
+Whose = Literal["own", "users"]   # home folder and variables: temporary ones, or the user's
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ending:
+class ProcessEnding:
     """How a process ended."""
 
-    kind: Kind
-    reason: str     # one line; "" when it came to its end
-    output: str     # the last lines it printed
-    lasting: bool = True   # it would end so again; False: it hung, or somebody ended it
+    kind: EndingKind
+    reason: str     # one line; "" if it ended normally
+    output: str     # the last lines of its output
+    lasting: bool = True   # it would end the same way again; False after a hang or a signal from outside
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What a process wrote down, and how it ended."""
+class ChildAnswer:
+    """The records that a child process wrote, and how it ended."""
 
     records: tuple[dict[str, Any], ...]
-    ending: Ending
+    ending: ProcessEnding
 
 
 def ask(
     python: Path, module: str, function: str, job: dict[str, Any], *, limit: float, options: Sequence[str] = (),
     variables: Mapping[str, str] | None = None, memo: Path | None = None, whose: Whose = "own",
-) -> Told:
-    """Run `function` of our `module` in `python` and return what it wrote.
+) -> ChildAnswer:
+    """Run `function` of our `module` in `python` and return the records that it wrote.
 
     Args:
-        python: The interpreter, of the environment whose packages it shall see.
+        python: The interpreter of the environment under test.
         module: A module of ours that runs in any build.
-        function: Takes no arguments; finds the file of its job in `sys.argv[1]`.
-        job: Plain values; `answers` and `harness` are added.
-        limit: Seconds, after which the process is ended.
-        options: Of the interpreter, like `-X gil=0`.
-        variables: Of the environment, beside those that `whose` stands for.
-        memo: A folder that keeps answers, as long as it and the interpreter's packages last; a hang is asked again,
-            since the machine may have been busy, and so is what was ended from outside.
-        whose: "users": it has the user's home and variables, for what the user would run, or an installer.
+        function: Takes no arguments, and finds the file of its job in `sys.argv[1]`.
+        job: Plain values; `answers`, `secret` and `harness` are added.
+        limit: Seconds after which the process is ended.
+        options: Options of the interpreter, such as `-X gil=0`.
+        variables: Environment variables in addition to those that `whose` selects.
+        memo: A folder that stores answers, valid as long as it exists.  A hang, or a process ended from outside, is not
+            stored, because the machine may have been busy.
+        whose: "users" for the user's home and variables, for the user's own code or an installer.
     """
     question = str(python), function, job, limit, tuple(options), dict(variables or {})
     kept = memo / f"{_digest(module, *question)}.json" if memo else None
-    if kept and (told := _remembered(kept)):
-        return told
-    told = _ask(python, module, function, job, limit, options, variables or {}, whose)
-    if kept and told.ending.lasting:
-        _remember(kept, told)
-    return told
+    if kept and (answer := _remembered(kept)):
+        return answer
+    answer = _ask(python, module, function, job, limit, options, variables or {}, whose)
+    if kept and answer.ending.lasting:
+        _remember(kept, answer)
+    return answer
 
 
 def _ask(
     python: Path, module: str, function: str, job: dict[str, Any], limit: float, options: Sequence[str],
     variables: Mapping[str, str], whose: Whose,
-) -> Told:
+) -> ChildAnswer:
     with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
         place = Path(name)
         (place / "here").mkdir()
@@ -104,52 +105,51 @@ def _ask(
             ending = _run(command, place, limit, env)
         finally:
             end_strays(name)
-        return Told(records=_records(place / "answers", secret), ending=ending)
+        return ChildAnswer(records=_records(place / "answers", secret), ending=ending)
 
 
 def _digest(module: str, *question: object) -> str:
-    """Return what stands for a question, asked by this very version of what runs in the children."""
+    """Return a hash of a question and of the sources that answer it."""
     return hashlib.sha256(json.dumps([_programs(module), module, question]).encode()).hexdigest()[:24]
 
 
 @cache
 def _programs(module: str) -> str:
-    """Return what stands for the sources that may run in a child: these here, and those beside its module."""
+    """Return a hash of the sources that may run in a child: this folder, and the folder of its module."""
     folders = {Path(__file__).parent, *map(Path, import_module(module.rpartition(".")[0]).__path__)}
     texts = [file.read_bytes() for folder in sorted(folders) for file in sorted(folder.glob("*.py"))]
     return hashlib.sha256(b"\0".join(texts)).hexdigest()
 
 
-def _remembered(kept: Path) -> Told | None:
+def _remembered(kept: Path) -> ChildAnswer | None:
     try:
-        fields = parse_json(read_text(kept, RESULTS))
-        return Told(records=tuple(fields["records"]), ending=Ending(**fields["ending"]))
-    except (OSError, ValueError, KeyError, TypeError):
-        return None   # none yet, or damaged: asked again
+        return from_plain(ChildAnswer, parse_json(read_text(kept, RESULTS)))
+    except (OSError, ValueError):
+        return None   # missing or damaged: ask again
 
 
-def _remember(kept: Path, told: Told) -> None:
+def _remember(kept: Path, answer: ChildAnswer) -> None:
     kept.parent.mkdir(parents=True, exist_ok=True)
-    # Two processes may have asked the same.
+    # Another process may store the same answer at the same time.
     with tempfile.NamedTemporaryFile("w", dir=kept.parent, delete=False, encoding="utf-8") as fresh:
-        json.dump(asdict(told), fresh)
+        json.dump(to_plain(answer), fresh)
     Path(fresh.name).replace(kept)
 
 
-def _run(command: Sequence[str], place: Path, limit: float, env: Mapping[str, str]) -> Ending:
+def _run(command: Sequence[str], place: Path, limit: float, env: Mapping[str, str]) -> ProcessEnding:
     hung = False
     with (place / "output").open("wb") as output:
         try:
             process = Supervised(command, cwd=place / "here", env=env, stdout=output, stderr=output)
         except OSError as error:
-            return Ending(kind="starting", reason=f"cannot start {command[0]}: {error.strerror}", output="",
-                          lasting=False)
+            return ProcessEnding(kind="starting", reason=f"cannot start {command[0]}: {error.strerror}", output="",
+                                 lasting=False)
         with process:
             try:
                 process.wait(limit)
             except subprocess.TimeoutExpired:
                 hung = True
-                process.signal_group(signal.SIGABRT)   # faulthandler's cue
+                process.signal_group(signal.SIGABRT)   # makes faulthandler print the stacks
                 with contextlib.suppress(subprocess.TimeoutExpired):
                     process.wait(LAST_WORDS_SECONDS)
     if process.stopped:
@@ -157,19 +157,19 @@ def _run(command: Sequence[str], place: Path, limit: float, env: Mapping[str, st
     return _ending(process.returncode, last_lines(place / "output"), limit, hung=hung)
 
 
-def _ending(code: int, output: str, limit: float, *, hung: bool) -> Ending:
+def _ending(code: int, output: str, limit: float, *, hung: bool) -> ProcessEnding:
     if hung:
-        return Ending(kind="hang", reason=f"did not end within {limit:g} s", output=output, lasting=False)
+        return ProcessEnding(kind="hang", reason=f"did not end within {limit:g} s", output=output, lasting=False)
     if code < 0:
-        return Ending(kind="crash", reason=f"crashed with {signal.Signals(-code).name}", output=output,
-                      lasting=-code not in FROM_OUTSIDE)
+        return ProcessEnding(kind="crash", reason=f"crashed with {signal.Signals(-code).name}", output=output,
+                             lasting=-code not in FROM_OUTSIDE)
     if code:
-        return Ending(kind="exit", reason=f"ended with exit code {code}", output=output)
-    return Ending(kind="done", reason="", output=output)
+        return ProcessEnding(kind="exit", reason=f"ended with exit code {code}", output=output)
+    return ProcessEnding(kind="done", reason="", output=output)
 
 
 def _records(path: Path, secret: str) -> tuple[dict[str, Any], ...]:
-    """Return what was written with the secret; the last line may be cut, and others may be noise."""
+    """Return the records sealed with the secret; the last line may be cut, and others may be noise."""
     try:
         with opened(path) as file:
             lines = file.read(MOST_ANSWERS).split(b"\n")[:-1]
@@ -177,3 +177,36 @@ def _records(path: Path, secret: str) -> tuple[dict[str, Any], ...]:
         return ()
     seal = Seal(secret)
     return tuple(fields for line in lines if (fields := seal.opened(line)) is not None)
+
+
+# Encoding and time zone, the user, and the places of programs and libraries.
+PASSED_ON = ("PATH", "LANG", "LANGUAGE", "TZ", "USER", "LOGNAME", "LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH")
+FOLDERS = {"HOME": "home", "TMPDIR": "tmp", "XDG_CACHE_HOME": "home/.cache", "XDG_CONFIG_HOME": "home/.config",
+           "XDG_DATA_HOME": "home/.local/share", "XDG_STATE_HOME": "home/.local/state", "XDG_RUNTIME_DIR": "run"}
+
+
+def own_variables(place: Path) -> dict[str, str]:
+    """Return the variables of a process whose home and other folders are created below `place`."""
+    folders = {name: place / below for name, below in FOLDERS.items()}
+    for folder in folders.values():
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    return {name: value for name, value in os.environ.items() if name in PASSED_ON or name.startswith("LC_")} | {
+        name: str(folder) for name, folder in folders.items()}
+
+
+def users_variables() -> dict[str, str]:
+    """Return the user's variables except for those like PYTHON_GIL and PYTHONPATH, which would change results."""
+    return {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+
+
+def end_strays(place: str) -> None:
+    """Kill processes that were started with folders below `place` and left their process group, as daemons do.
+
+    They are recognised by the variables that they were started with, as the kernel shows them.
+    """
+    mark = f"HOME={place}/".encode()
+    with contextlib.suppress(OSError):
+        for entry in Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError, ValueError):
+                if mark in (entry / "environ").read_bytes():
+                    os.kill(int(entry.name), signal.SIGKILL)

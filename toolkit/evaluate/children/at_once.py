@@ -1,4 +1,4 @@
-"""Several calls at once that wait for processes, and their end when the user wants to stop."""
+"""Run several calls that wait for processes at the same time, and end them all on Ctrl-C."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Sequence
     from concurrent.futures import Future
 
-_AGAIN_SECONDS = 0.1   # between two looks for what a thread has started meanwhile
+_AGAIN_SECONDS = 0.1   # between two checks for processes that threads have started meanwhile
 
 
 def at_once[S, T](function: Callable[[S], T], items: Iterable[S], most: int) -> list[T]:
-    """Return what `function` returns for each item, at most so many at once.
+    """Return the function's result for each item, computing at most `most` at the same time.
 
-    A Ctrl-C comes to the main thread alone.  It ends what the others wait for, and waits until they have cleaned up.
+    Ctrl-C reaches only the main thread, which then ends the others' processes and waits until they have cleaned up.
     """
     with ThreadPoolExecutor(most) as pool:
         futures = [pool.submit(function, item) for item in items]
@@ -29,13 +29,13 @@ def at_once[S, T](function: Callable[[S], T], items: Iterable[S], most: int) -> 
 
 
 def as_they_come[S, T](function: Callable[[S], T], items: Iterable[S], most: int) -> Generator[T]:
-    """Yield what `function` returns for each item as soon as it does, otherwise as `at_once`."""
+    """Yield the function's results in the order of completion, otherwise as `at_once`."""
     with ThreadPoolExecutor(most) as pool:
         futures = [pool.submit(function, item) for item in items]
         try:
             for future in as_completed(futures):
                 yield future.result()
-        except BaseException as error:   # also that nobody wants the others
+        except BaseException as error:   # including GeneratorExit
             _stop(pool, futures, error)
             raise
 

@@ -1,1 +1,1 @@
-"""What packages do on a build: install, keep the GIL off, keep their C code, load in interpreters."""
+"""Examine packages on a build: do they install, leave the GIL off, keep their C code, load in interpreters?"""

@@ -1,26 +1,46 @@
-"""How a package that was looked at is named in sentences."""
+"""Phrases about a package, for sentences."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.packages.doctor import version_of
-from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.packages.evidence import Status
 
 if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.packages.doctor import Finding
 
+# What to do about a package, by its status.
+ADVICE = {
+    Status.GIL: "look for a newer version of {name} that declares itself safe without the GIL, or do without it",
+    Status.NO_WHEEL: "{name} has no wheel: build it from source (--build-sdists), or replace it",
+    Status.NOT_FOUND: "{name} was not found: look at its spelling and version, and at the index in use",
+    Status.LOST: "{name} runs without its C code: measure what that costs you, or pin a build that has a wheel",
+    Status.CRASH: "report the crash of {name} to its owners; --explain {name} has its stack",
+    Status.HANG: "report the hang of {name} to its owners; --explain {name} shows where it stood",
+    Status.FAILS: "{name} cannot be imported: --explain {name} has the error",
+    Status.UNKNOWN: "{name} could not be judged: --explain {name} says why",
+}
 
-def named(finding: Finding) -> str:
-    """Return name and version; of what could not be installed, the version that the build with the GIL has."""
+
+def name_and_version(finding: Finding) -> str:
+    """Return name and version; for a package that could not be installed, the version on the build with the GIL."""
     return f"{finding.name} {version_of(finding)}".strip()
 
 
 def clause(status: Status) -> str:
-    """Return a status as what follows the package's name in a sentence."""
+    """Return a status as the words that follow the package's name in a sentence."""
     return {Status.NO_WHEEL: "has no wheel", Status.NOT_FOUND: "was not found"}.get(status, status.value)
 
 
-def needed(finding: Finding) -> str:
-    """Return by which way it is needed, when nobody asked for it: its owner can be asked for a release."""
+def judged(status: Status, why: str) -> str:
+    """Return the words that follow the package's name in a sentence: its status, and the reason unless it is ""."""
+    if not why:
+        return f" {clause(status)}"
+    # An installer's reason already says that nothing was installed.
+    return f": {why}" if status.not_installed else f" {clause(status)}: {why}"
+
+
+def chain_clause(finding: Finding) -> str:
+    """Return the chain of dependencies to a package that the user did not request, whose owner can be asked."""
     return f"; needed by {' -> '.join(finding.way[:-1])}" if len(finding.way) > 1 else ""

@@ -1,1 +1,1 @@
-"""What the project itself does on a build: its tests, its workload, and what its workers take."""
+"""Examine the project itself on a build: its extension modules, tests, races, workload and workers."""

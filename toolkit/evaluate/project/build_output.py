@@ -1,4 +1,4 @@
-"""What compilers and build backends said, in few words: why a module, or all of it, was not made."""
+"""Summarize the output of compilers and build backends: why a module, or the whole build, failed."""
 
 from __future__ import annotations
 
@@ -11,59 +11,65 @@ from gilscope.toolkit.escaping import uncoloured
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-KEPT_LINES = 30           # of the end, for --json
-MOST_TOLD = 300           # characters
+LAST_LINES = 30           # number of lines in --json
+MOST_CHARACTERS = 300     # of a reason
 _ERROR = re.compile(r"\b(?:fatal|error|Error|ERROR)\b\s*(?:\[\w+\])?:|CMake Error|\bnot found\b|No such file|"
                     r"Unknown compiler|failed with exit|\b\w+Error:|ImportError|command '.*' failed")
-# What an installer says of the build that it has run: the build's own words stand before.
+# An installer's messages about a build that it ran; they come after the build's own output.
 _INSTALLERS = re.compile(r"error: subprocess-exited-with-error|ERROR: Failed building wheel|"
                          r"error: metadata-generation-failed|error: failed-wheel-build|Failed to build installable")
 _BOX = re.compile(r"^ *(?:╰─>|│|note:|hint:|\u00d7).*$|^ *\[(?:\d+ lines of output|end of output)\]$|^ *$")
-_LIBRARIES = re.compile(r"/[^\s'\"]*/site-packages/")   # those of the build lie in another folder each time
+_LIBRARIES = re.compile(r"/[^\s'\"]*/site-packages/")   # a build's environment has another path each time
+_LIMITED_API = re.compile(r"limited.api|abi3", re.IGNORECASE)
 _BUILDING = re.compile(r"building '([\w.]+)' extension")
 
 
-def build_lines(said: str) -> list[str]:
-    """Return what the build itself printed, of all that an installer did."""
-    lines = [line.rstrip() for line in uncoloured(said).splitlines()]
+def build_lines(output: str) -> list[str]:
+    """Return the build's own lines in the output of an installer."""
+    lines = [line.rstrip() for line in uncoloured(output).splitlines()]
     end = next((number for number, line in enumerate(lines) if _INSTALLERS.search(line)), len(lines))
     own = [line for line in lines[:end] if not _BOX.match(line)]
     if any(_ERROR.search(line) for line in own):
         return own
-    # A quiet installer shows the build in a box behind its own error.
+    # A quiet installer shows the build's output in a box after its own error.
     shown = [line for line in lines if not _BOX.match(line)]
     return [line for line in shown if not _INSTALLERS.search(line)] or shown
 
 
-def why_not_built(said: str) -> str:
-    """Return in one line why a build failed, by all that its installer printed; "" when it said nothing."""
-    lines = build_lines(said)
-    return _short(_telling(lines) or lines[-2:])
+def why_not_built(output: str) -> str:
+    """Return in one line why a build failed, from the output of the installer; "" if the output is empty."""
+    lines = build_lines(output)
+    return _short(_error_lines(lines) or lines[-2:])
 
 
-def told_of(name: str, said: str) -> str:
-    """Return in one line why the module `name` was not made by a build that went on; "" when it was not tried."""
-    lines = build_lines(said)
+def why_module_not_built(name: str, output: str) -> str:
+    """Return in one line why a build that continued did not make the module `name`; "" if it did not try."""
+    lines = build_lines(output)
     last = name.rpartition(".")[2]
     starts = [(number, match[1]) for number, line in enumerate(lines) if (match := _BUILDING.search(line))]
     ends = [*(number for number, _ in starts[1:]), len(lines)]
-    for (number, built), end in zip(starts, ends, strict=False):   # none begins where nothing is built
-        if built.rpartition(".")[2] == last and (told := _telling(lines[number:end])):
-            return _short(told)
-    return _short([line for line in _telling(lines) if last in line])
+    for (number, built), end in zip(starts, ends, strict=False):   # unequal if nothing was built
+        if built.rpartition(".")[2] == last and (errors := _error_lines(lines[number:end])):
+            return _short(errors)
+    return _short([line for line in _error_lines(lines) if last in line])
 
 
-def last_lines(said: str) -> str:
-    """Return the end of what a build printed."""
-    return "\n".join(build_lines(said)[-KEPT_LINES:])
+def names_limited_api(*texts: str) -> bool:
+    """Return True if the output of a build, or a condition in its configuration, names the limited API."""
+    return any(map(_LIMITED_API.search, texts))
 
 
-def _telling(lines: Iterable[str]) -> list[str]:
-    """Return the first and the last line that name an error: the cause, and what became of it."""
+def last_lines(output: str) -> str:
+    """Return the last lines of a build's output."""
+    return "\n".join(build_lines(output)[-LAST_LINES:])
+
+
+def _error_lines(lines: Iterable[str]) -> list[str]:
+    """Return the first and the last line that contain an error: the cause and the consequence."""
     found = list(dict.fromkeys(line.strip() for line in lines if _ERROR.search(line)))
     return found if len(found) < 3 else [found[0], found[-1]]  # noqa: PLR2004 - the first and the last
 
 
 def _short(lines: Iterable[str]) -> str:
     joined = re.sub(r":+; ", "; ", "; ".join(_LIBRARIES.sub("site-packages/", line.strip()) for line in lines))
-    return textwrap.shorten(joined, MOST_TOLD, placeholder=" ...")
+    return textwrap.shorten(joined, MOST_CHARACTERS, placeholder=" ...")

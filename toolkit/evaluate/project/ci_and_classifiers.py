@@ -1,4 +1,4 @@
-"""What a project's files already say and do about builds without a GIL: CI jobs and classifiers.  Reads files only."""
+"""Find what a project already does for free-threaded builds: CI jobs and classifiers.  Files are only read."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ if TYPE_CHECKING:
 CI_FILES = (".github/workflows/*.yml", ".github/workflows/*.yaml", ".gitlab-ci.yml", ".circleci/config.yml",
             "azure-pipelines.yml", ".travis.yml", ".cirrus.yml")
 METADATA = ("pyproject.toml", "setup.cfg", "setup.py")
-# "3.14t", "py314t", "cp314t-*", "python-freethreading", "free-threaded": however an environment without a GIL is named.
+# The usual names of free-threaded environments: "3.14t", "py314t", "cp314t-*", "python-freethreading".
 _FREE = re.compile(r"\b3\.1[3-9]\d*t\b|\b(?:py|cp)31[3-9]t|free-?thread", re.IGNORECASE)
 _COMMENT = re.compile(r"(?:^|\s)#.*")
 _CLASSIFIER = re.compile(r"Programming Language :: Python :: Free Threading(?: :: \d - \w+)?")
 
 
 def upkeep(root: Path) -> Upkeep:
-    """Return what the files of the project in `root` say; a file that cannot be read says nothing."""
+    """Return the CI file and classifier of the project in `root`; unreadable files are skipped."""
     metadata = "\n".join(_text(root / name) for name in METADATA)
     found = _CLASSIFIER.search(_uncommented(metadata))
     published = bool(re.search(r"^\[(project|tool\.poetry|metadata)\]", metadata, re.MULTILINE)) or (

@@ -1,6 +1,6 @@
-"""What somebody's project says of itself, found by the ecosystem's conventions: requirements, lock, tests, modules.
+"""Find a project's requirements, lock, tests and modules by the usual conventions of Python packaging.
 
-Reads files only; nothing of the project is imported or run.
+Files are only read; no code of the project is imported or run.
 """
 
 from __future__ import annotations
@@ -16,14 +16,13 @@ from gilscope.toolkit.bounded_reading import read_text
 from gilscope.toolkit.errors import BadFileError, ToolkitError
 from gilscope.toolkit.evaluate.requirements.closure import is_for_developers
 from gilscope.toolkit.evaluate.requirements.declared import (
-    NONE_FOUND,
     declares_none,
     find_extras,
     find_requirements,
     name_in_metadata,
     table_below,
 )
-from gilscope.toolkit.evaluate.requirements.file import requirement_lines
+from gilscope.toolkit.evaluate.requirements.requirements_file import requirement_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -35,7 +34,7 @@ NOT_THE_PROJECT = frozenset({
     "tests", "test", "testing", "docs", "doc", "examples", "example", "benchmarks", "scripts", "tools", "build", "dist",
     "venv", "env", "node_modules", "setup", "conftest", "noxfile", "tasks", "fabfile", "versioneer",
 })
-NO_MODULES = "modules: none found, so its own imports are not exercised"   # as it is said
+NO_MODULES = "modules: none found, so its own imports are not exercised"
 PYTEST = ("python", "-m", "pytest", "-q")
 
 
@@ -46,71 +45,79 @@ class Project:
     root: Path
     name: str
     requirements: tuple[str, ...]        # what it needs to run
-    test_requirements: tuple[str, ...]   # what its tests need beside
+    test_requirements: tuple[str, ...]   # what its tests need in addition
     lock: Path | None
-    tests: tuple[str, ...] | None        # the command that runs them; "python" is the build's
+    tests: tuple[str, ...] | None        # the command that runs them; "python" stands for the build under test
     sources: tuple[Path, ...]            # folders that its modules are imported from
     modules: tuple[str, ...]             # its top-level modules and packages
-    found: tuple[str, ...]               # by which convention each was found, one sentence each
-    installable: bool                    # it can be installed, so that its entry points and metadata are there
-    declares: bool = True                # it says what it needs to run, if only that this is nothing
-    extras: tuple[str, ...] = ()         # of its extras for users, those that `requirements` do not have
-    measuring: str = ""                  # a file of its root that is no part of it and holds the workload
+    about_requirements: tuple[str, ...]  # the conventions by which they were found, one sentence for each kind
+    about_modules: str                   # the convention by which they were found
+    about_lock_and_tests: tuple[str, ...]
+    installable: bool                    # it can be installed, so that its entry points and metadata exist
+    declares: bool = True                # it declares its runtime requirements, even if it has none
+    requirements_known: bool = True      # a file that could list them was found
+    extras: tuple[str, ...] = ()         # extras for users that `requirements` does not include
+    measuring: str = ""                  # a file in its root that contains the workload and is not part of it
 
     @property
-    def told(self) -> bool:
-        """Whether a file was found that says what it needs to run, if only that this is nothing."""
-        return bool(self.requirements) or not any(each.startswith(NONE_FOUND) for each in self.found)
+    def found(self) -> tuple[str, ...]:
+        """One sentence for each item and the convention by which it was found."""
+        without = f"; without {self.measuring}, which holds the workload" if self.measuring else ""
+        return (*self.about_requirements, f"{self.about_modules}{without}", *self.about_lock_and_tests)
 
 
 def find_project(
     path: Path, *, lock: Path | None = None, tests: str | None = None, extras: Sequence[str] = (),
 ) -> Project:
-    """Return what is known of the project in the folder `path`.
+    """Return a description of the project in the folder `path`.
 
     Args:
-        path: Its root.
-        lock: The lock file, when the user names one.
-        tests: The command that runs the tests, when the user names one.
-        extras: Those of the project that count as needed to run.
+        path: The project's root.
+        lock: The lock file, if the user names one.
+        tests: The command that runs the tests, if the user names one.
+        extras: Extras of the project that count as runtime requirements.
 
     Raises:
-        ToolkitError: there is no such folder, no such lock, no such extra, or nothing of Python in it.
-        BadFileError: a file of the project is damaged.
+        ToolkitError: The folder, the lock or an extra does not exist, or the folder contains no Python project.
+        BadFileError: A file of the project is damaged.
     """
     root = path.resolve()
     if not root.is_dir():
         raise ToolkitError(f"{path} is not a folder: name the root of a project")
-    said: list[str] = []
+    about_requirements: list[str] = []
+    notes: list[str] = []
     pyproject = _pyproject(root)
-    requirements, needed_by_tests = find_requirements(root, pyproject, said)
-    wanted, left = _extras(find_extras(root, pyproject), extras)
-    sources, modules = _modules(root, pyproject, said)
-    if not (requirements or modules or pyproject):
+    declared = find_requirements(root, pyproject, about_requirements)
+    from_extras, left = _extras(find_extras(root, pyproject), extras)
+    sources, modules, about_modules = _modules(root, pyproject)
+    if not (declared.runtime or modules or pyproject):
         raise ToolkitError(f"{root} holds no pyproject.toml, requirements.txt or module: is it a project's root?")
     return Project(
         root=root,
         name=_name(root, pyproject),
-        requirements=tuple(dict.fromkeys((*requirements, *wanted))),
-        test_requirements=needed_by_tests,
-        lock=_lock(root, lock, said),
-        tests=_tests(root, pyproject, tests, said),
+        requirements=tuple(dict.fromkeys((*declared.runtime, *from_extras))),
+        test_requirements=declared.tests,
+        lock=_lock(root, lock, notes),
+        tests=_tests(root, pyproject, tests, notes),
         sources=sources,
         modules=modules,
-        found=tuple(said),
+        about_requirements=tuple(about_requirements),
+        about_modules=about_modules,
+        about_lock_and_tests=tuple(notes),
         installable="build-system" in pyproject or "project" in pyproject or (root / "setup.py").is_file(),
-        declares=bool(requirements or declares_none(root, table_below(pyproject, "project"))),
+        declares=bool(declared.runtime or declares_none(root, table_below(pyproject, "project"))),
+        requirements_known=bool(declared.found or from_extras),
         extras=left,
     )
 
 
 def _extras(
-    known: Mapping[str, tuple[str, ...]], wanted: Sequence[str],
+    known: Mapping[str, tuple[str, ...]], requested: Sequence[str],
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return what these extras hold, and the names of the others that are for users."""
+    """Return the requirements of the requested extras, and the names of the other extras for users."""
     by_name = {canonicalize_name(name): texts for name, texts in known.items()}
-    names = list(map(canonicalize_name, wanted))
-    if unknown := next((text for text, name in zip(wanted, names, strict=True) if name not in by_name), None):
+    names = list(map(canonicalize_name, requested))
+    if unknown := next((text for text, name in zip(requested, names, strict=True) if name not in by_name), None):
         raise ToolkitError(f"--extra {unknown}: the project's extras are {', '.join(sorted(known)) or 'none'}")
     left = tuple(name for name in known if canonicalize_name(name) not in names and not is_for_developers(name))
     return tuple(text for name in names for text in by_name[name]), left
@@ -135,7 +142,7 @@ def _name(root: Path, pyproject: Mapping[str, Any]) -> str:
     return name_in_metadata(root) or root.name
 
 
-def _lock(root: Path, named: Path | None, said: list[str]) -> Path | None:
+def _lock(root: Path, named: Path | None, notes: list[str]) -> Path | None:
     if named is not None:
         if not named.is_file():
             raise ToolkitError(f"--lock {named}: there is no such file")
@@ -143,20 +150,20 @@ def _lock(root: Path, named: Path | None, said: list[str]) -> Path | None:
     everything = [*(root / name for name in LOCKS), *sorted(root.glob("pylock.*.toml")), root / "requirements.txt"]
     for path in everything:
         if path.is_file() and (path.suffix != ".txt" or _pinned(path)):
-            said.append(f"lock: {path.name}")
+            notes.append(f"lock: {path.name}")
             return path
-    said.append("lock: none found, so versions are chosen today")
+    notes.append("lock: none found, so versions are chosen today")
     return None
 
 
 def _pinned(path: Path) -> bool:
-    """Return whether every requirement of the file has one version: only then it is a lock."""
+    """Return True if every requirement in the file has an exact version, which makes it a lock."""
     lines = requirement_lines(path)
     return bool(lines) and all("==" in line for line in lines)
 
 
 def _tests(
-    root: Path, pyproject: Mapping[str, Any], named: str | None, said: list[str]
+    root: Path, pyproject: Mapping[str, Any], named: str | None, notes: list[str]
 ) -> tuple[str, ...] | None:
     if named is not None:
         try:
@@ -166,31 +173,31 @@ def _tests(
     configured = "pytest" in table_below(pyproject, "tool") or (root / "pytest.ini").is_file()
     folder = next((name for name in TEST_FOLDERS if (root / name).is_dir()), None)
     if configured or folder or list(root.glob("test_*.py")):
-        said.append(f"tests: {' '.join(PYTEST)} ({'pytest is configured' if configured else folder or 'test_*.py'})")
+        notes.append(f"tests: {' '.join(PYTEST)} ({'pytest is configured' if configured else folder or 'test_*.py'})")
         return PYTEST
-    said.append("tests: none found (no pytest configuration, no folder tests)")
+    notes.append("tests: none found (no pytest configuration, no folder tests)")
     return None
 
 
-def _modules(root: Path, pyproject: Mapping[str, Any], said: list[str]) -> tuple[tuple[Path, ...], tuple[str, ...]]:
+def _modules(root: Path, pyproject: Mapping[str, Any]) -> tuple[tuple[Path, ...], tuple[str, ...], str]:
+    """Return the folders with the project's modules, their names, and the convention by which they were found."""
     folder = root / "src" if any((root / "src").glob("*/__init__.py")) or any((root / "src").glob("*.py")) else root
     names = {*_packages(folder), *(path.stem for path in folder.glob("*.py") if _is_ours(path.stem))}
-    # Bindings are a package of which another is made; beside others it is their private part.
+    # A package such as "_bindings" counts only if there is nothing else; beside others it is their private part.
     found = sorted({name for name in names if not name.startswith("_")} or {*_packages(folder)})
     if not found and (named := _named_packages(root, pyproject)):
         found, folders = sorted(each.name for each in named), tuple(dict.fromkeys(each.parent for each in named))
-        said.append(f"modules: {', '.join(found)} (pyproject.toml)")
-        return folders, tuple(found)
-    said.append(f"modules: {', '.join(found)} ({'src/' if folder != root else 'the root'})" if found else NO_MODULES)
-    return (folder,), tuple(found)
+        return folders, tuple(found), f"modules: {', '.join(found)} (pyproject.toml)"
+    where = "src/" if folder != root else "the root"
+    return (folder,), tuple(found), f"modules: {', '.join(found)} ({where})" if found else NO_MODULES
 
 
 def _named_packages(root: Path, pyproject: Mapping[str, Any]) -> list[Path]:
-    """Return the packages that the build's settings name by their folder, or the folder that holds them."""
-    told = [table_below(pyproject, "tool", "scikit-build", "wheel").get("packages", ()),
-            table_below(pyproject, "tool", "hatch", "build", "targets", "wheel").get("packages", ()),
-            table_below(pyproject, "tool", "setuptools", "package-dir")]
-    texts = [text for each in told for text in (each.values() if isinstance(each, dict) else each)]
+    """Return the packages whose folders, or whose parent folders, the build settings name."""
+    settings = [table_below(pyproject, "tool", "scikit-build", "wheel").get("packages", ()),
+                table_below(pyproject, "tool", "hatch", "build", "targets", "wheel").get("packages", ()),
+                table_below(pyproject, "tool", "setuptools", "package-dir")]
+    texts = [text for each in settings for text in (each.values() if isinstance(each, dict) else each)]
     found = [root / text for text in texts if isinstance(text, str)]
     where = [table_below(pyproject, "tool", "maturin").get("python-source", ""),
              *table_below(pyproject, "tool", "setuptools", "packages", "find").get("where", ())]

@@ -1,6 +1,6 @@
-"""By which a change of a project is known: a sum of each file, as tests may read any of them, and the variables.
+"""Detect changes of a project: a hash of each file, since tests may read any of them, and environment variables.
 
-A project's build and its tests get the user's environment variables.  Those count that a file of the project names.
+The build and the tests get the user's environment variables.  Those that a file of the project names count.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from gilscope.toolkit.bounded_reading import read_text
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-# Folders that tools make; hidden ones and environments beside.
+# Folders that tools make, besides hidden ones and environments.
 MADE = frozenset({"__pycache__", "node_modules", "build", "dist", "htmlcov"})
 WRITTEN_BY_PEOPLE = frozenset({
     ".py", ".pyi", ".pyx", ".pxd", ".c", ".h", ".cc", ".cpp", ".hpp", ".rs", ".toml", ".cfg", ".ini", ".txt", ".lock",
     ".build"})
-MOST_READ = 2**20    # bytes; a larger file is known by its size and time
+MOST_READ = 2**20    # bytes; larger files are identified by size and time
 NAMES_VARIABLES = (".py", ".toml", ".cfg", ".ini", ".build", ".cmake", "CMakeLists.txt", ".rs")
-# As code and configuration name one: os.environ["NAME"], env::var("NAME"), $ENV{NAME}.
+# How code and configuration name a variable: os.environ["NAME"], env::var("NAME"), $ENV{NAME}.
 _NAMED = re.compile(r"""["'{]([A-Za-z_]\w*)["'}]""")
-# That what builds a project asks for by itself, and pytest.
+# Variables that build tools and pytest read.
 _ALWAYS = re.compile(r"CC|CXX|(C|CXX|CPP|LD|ARCH|RUST)FLAGS|LDSHARED|PYTEST_ADDOPTS|"
                      r"(CARGO|CMAKE|CYTHON|MATURIN|PKG_CONFIG|SETUPTOOLS|SKBUILD)_\w+")
-# That tell where and how somebody looks, in each window something else.
+# Variables of a terminal or session, which differ from window to window.
 _HARMLESS = re.compile(r"_|OLDPWD|PWD|SHLVL|COLUMNS|LINES|TERM\w*|COLORTERM|NO_COLOR|FORCE_COLOR|WINDOWID|SSH_\w+|"
                        r"PYTEST_CURRENT_TEST|GILSCOPE_\w+")
 
 
 def sums(root: Path, files: Iterable[Path] | None = None) -> dict[str, str]:
-    """Return a sum of each file below `root`, or of those alone, by its path from there; one that is gone has none."""
+    """Return a hash of each file below `root`, or of the named ones, by relative path; missing files have none."""
     found = {}
     for path in _files(root) if files is None else files:
         if (summed := _sum(path)) is not None:
@@ -43,23 +43,23 @@ def sums(root: Path, files: Iterable[Path] | None = None) -> dict[str, str]:
 
 
 def made_by_the_run(before: Mapping[str, str], after: Mapping[str, str]) -> set[str]:
-    """Return which files a run of the project has made or changed: not those that people write, who may just do so."""
+    """Return the files that a run of the project has made or changed, except for kinds of files that people edit."""
     return {name for name in before.keys() | after.keys() if before.get(name) != after.get(name)
             and Path(name).suffix not in WRITTEN_BY_PEOPLE}
 
 
 def digest(found: Mapping[str, str], *others: str) -> str:
-    """Return one sum of those sums and of whatever else matters."""
+    """Return one hash of these hashes and of the other values."""
     words = [*(f"{name}={found[name]}" for name in sorted(found)), *others]
     return hashlib.sha256("\0".join(words).encode("utf-8", "surrogateescape")).hexdigest()
 
 
 def variables(root: Path, files: Iterable[str], environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return "NAME=value" of the variables that decide what the project's build or its tests do.
+    """Return "NAME=value" of the variables that may affect the project's build or its tests.
 
     Args:
         root: The project's folder.
-        files: Its files, from there.
+        files: Its files, relative to `root`.
         environment: All variables.
     """
     named = {name for name in environment if _ALWAYS.fullmatch(name)}
@@ -67,7 +67,7 @@ def variables(root: Path, files: Iterable[str], environment: Mapping[str, str]) 
         if file.endswith(NAMES_VARIABLES):
             try:
                 text = read_text(root / file, MOST_READ)
-            except (OSError, ValueError):   # gone, too long, or no text
+            except (OSError, ValueError):   # missing, too long, or not text
                 continue
             named.update(name for name in _NAMED.findall(text) if name in environment)
     return tuple(f"{name}={environment[name]}" for name in sorted(named) if not _HARMLESS.fullmatch(name))

@@ -1,4 +1,4 @@
-"""Install a project itself for a build, as its users get it, from a copy: a build leaves files behind."""
+"""Install the project itself for a build, as its users get it."""
 
 from __future__ import annotations
 
@@ -14,20 +14,21 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import RESULTS, parse_json, read_text
-from gilscope.toolkit.builds.packages.environment import installer
-from gilscope.toolkit.builds.packages.installer import run_to_end, shortened
+from gilscope.toolkit.builds.environment import installer
+from gilscope.toolkit.builds.package_installer import run_to_end, shortened
 from gilscope.toolkit.escaping import cut
-from gilscope.toolkit.evaluate.packages.install.scratch import FRESH_SECONDS
+from gilscope.toolkit.evaluate.packages.scratch import FRESH_SECONDS
 from gilscope.toolkit.evaluate.project.build_output import last_lines, why_not_built
+from gilscope.toolkit.evaluate.sections import Missing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gilscope.toolkit.evaluate.project.discovery import Project
 
-BUILD_SECONDS = 1800.0   # compilers take long; a user would wait, too
-BUILT = "gilscope-built"   # in an environment: the project as it was built for it
-# What other tools keep there, and what earlier builds made, for whatever Python: users get none of it.
+BUILD_SECONDS = 1800.0   # large C++ projects compile for this long
+BUILT = "gilscope-built"   # folder in an environment with the project as built for it
+# Files of other tools and of earlier builds, which may be for another Python: not part of what users get.
 _NOT_COPIED = (".git", ".hg", ".venv", "venv", ".tox", ".nox", "node_modules", "__pycache__", ".mypy_cache")
 _MADE_BEFORE = re.compile(r".*\.(?:cpython-\d+t?-.*|abi3t?)\.so$")
 _BUILD_FOLDERS = re.compile(r"(?:lib|temp|bdist)\b.*|cp\d+.*")
@@ -35,91 +36,90 @@ _BUILD_FOLDERS = re.compile(r"(?:lib|temp|bdist)\b.*|cp\d+.*")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Installation:
-    """How installing a project itself went."""
+    """The result of installing the project itself."""
 
-    failure: str = ""     # why it was not installed, in one line
-    said: str = ""        # all that was printed
-    output: str = ""      # the end of what the build said
+    failure: Missing | None = None   # why it was not installed, in one line; None if it was
+    log: str = ""                    # all output
+    output: str = ""                 # the last lines of the build's output
 
 
 def install_project(project: Project, environment: Path, target: Path) -> Installation:
-    """Install the project itself, without what it needs, into the folder `target`, with its compiled code.
+    """Install the project, without its requirements, into the folder `target`.
 
-    It is built from a copy: a build leaves files behind.
+    It is built from a copy, because a build leaves files behind.
     """
     if not project.installable:
-        return Installation(failure="it has no [build-system] or [project]")
+        return Installation(failure=Missing(reason="it has no [build-system] or [project]"))
     with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
         copy = Path(name, "project")
         try:
             copy_project(project.root, copy)
         except (OSError, shutil.Error) as error:
-            return Installation(failure=f"cannot copy it: {cut(str(error), 200)}")
+            return Installation(failure=Missing(reason=f"cannot copy it: {cut(str(error), 200)}"))
         command = [word for word in installer(environment) if word != "--quiet"]
         ended = run_to_end([*command, "--verbose", "--no-deps", "--target", target, copy],
                            {"GIT_OPTIONAL_LOCKS": "0"}, seconds=BUILD_SECONDS)
     if isinstance(ended, str):
-        return Installation(failure=ended)
-    said = f"{ended.stdout}\n{ended.stderr}".replace(str(copy), ".")
-    if not ended.returncode:
-        return Installation(said=said, output=last_lines(said))
-    why = why_not_built(said)
-    return Installation(failure=why or shortened(ended.stderr), said=said, output=last_lines(said))
+        return Installation(failure=Missing(reason=ended))
+    log = f"{ended.stdout}\n{ended.stderr}".replace(str(copy), ".")
+    failure = Missing(reason=why_not_built(log) or shortened(ended.stderr)) if ended.returncode else None
+    return Installation(failure=failure, log=log, output=last_lines(log))
 
 
-def keep_built(environment: Path, target: Path, stamp: str, done: Installation) -> None:
-    """Keep what was installed into `target` in the environment's folder, with which it goes; one project's at most.
+def store_installation(environment: Path, target: Path, stamp: str, done: Installation) -> None:
+    """Store a copy of the installed project in the folder of its environment, replacing any other.
 
     Args:
-        environment: That it was built for.
-        target: Where it lies; what runs it may write there, so this is a copy.
-        stamp: A sum of all that it was made of.
-        done: How that went.
+        environment: The environment that the project was built for.
+        target: The folder with the installed project.  It is copied, because programs that run there may write to it.
+        stamp: A hash of everything that the project was built from.
+        done: The result of the installation.
     """
-    kept = environment / BUILT
+    stored = environment / BUILT
     with (contextlib.suppress(OSError),
           tempfile.TemporaryDirectory(prefix=BUILT, dir=environment, ignore_cleanup_errors=True) as name):
         fresh = Path(name, "fresh")
         shutil.copytree(target, fresh / "target", symlinks=True)
-        (fresh / "stamp.json").write_text(json.dumps({"stamp": stamp, "said": done.said, "output": done.output}))
-        (kept / "stamp.json").unlink(missing_ok=True)   # first: whoever copies it sees that it went
-        shutil.rmtree(kept, ignore_errors=True)
-        fresh.rename(kept)
+        (fresh / "stamp.json").write_text(json.dumps({"stamp": stamp, "said": done.log, "output": done.output}))
+        # Remove the stamp first: a process that is copying the folder then notices that it is incomplete.
+        (stored / "stamp.json").unlink(missing_ok=True)
+        shutil.rmtree(stored, ignore_errors=True)
+        fresh.rename(stored)
 
 
-def built_before(environment: Path, target: Path, stamp: str) -> Installation | None:
-    """Put what was kept for `stamp` less than a day ago into `target`; None: there is nothing."""
-    kept = environment / BUILT
+def restore_installation(environment: Path, target: Path, stamp: str) -> Installation | None:
+    """Copy the installation stored for `stamp` less than a day ago to `target`; return None if there is none."""
+    stored = environment / BUILT
     try:
-        path = kept / "stamp.json"
-        told = parse_json(read_text(path, RESULTS))
+        path = stored / "stamp.json"
+        record = parse_json(read_text(path, RESULTS))
         made = path.stat()
-        if told["stamp"] != stamp or made.st_mtime < time.time() - FRESH_SECONDS:
+        if record["stamp"] != stamp or made.st_mtime < time.time() - FRESH_SECONDS:
             return None
-        done = Installation(said=str(told["said"]), output=str(told["output"]))
-        shutil.copytree(kept / "target", target, symlinks=True)
-        whole = path.stat().st_ino == made.st_ino   # else another call's took its place meanwhile
-    except (OSError, ValueError, KeyError, TypeError):   # none, damaged, or going just now
-        whole = False
-    if not whole:
+        done = Installation(log=str(record["said"]), output=str(record["output"]))
+        shutil.copytree(stored / "target", target, symlinks=True)
+        complete = path.stat().st_ino == made.st_ino   # otherwise another process replaced it during the copy
+    except (OSError, ValueError, KeyError, TypeError):   # missing, damaged, or just being removed
+        complete = False
+    if not complete:
         shutil.rmtree(target, ignore_errors=True)
         return None
     return done
 
 
 def copy_project(root: Path, copy: Path) -> None:
-    """Copy a project's own files into the folder `copy`; its history is linked, as versions are made from that.
+    """Copy a project's own files into the folder `copy`; link its history, which build tools derive versions from.
 
     Raises:
-        OSError, shutil.Error: it cannot be copied, or something is there.
+        OSError, shutil.Error: It cannot be copied, or `copy` exists.
     """
-    shutil.copytree(root, copy, symlinks=True, ignore=_left_out(root))
+    shutil.copytree(root, copy, symlinks=True, ignore=_ignore_callback(root))
     if (history := root / ".git").exists():
         (copy / ".git").symlink_to(history)
 
 
-def _left_out(root: Path) -> Callable[[str, list[str]], set[str]]:
-    """Return what tells `shutil.copytree` which names in a folder of the project are no part of it."""
+def _ignore_callback(root: Path) -> Callable[[str, list[str]], set[str]]:
+    """Return the `ignore` callback of `shutil.copytree` for names that are not part of the project."""
     usual = shutil.ignore_patterns(*_NOT_COPIED)
 
     def ignored(folder: str, names: list[str]) -> set[str]:

@@ -1,11 +1,10 @@
-"""What this machine can tell about parallel work: how many cores' work it really does at once, and who waits."""
+"""Measure how much parallel work this machine can do: the cores that it effectively has, and waiting for them."""
 
 from __future__ import annotations
 
 import contextlib
 import os
 import platform
-import subprocess
 import sys
 import time
 from dataclasses import dataclass
@@ -13,10 +12,11 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.packages.environment import harness_path
+from gilscope.toolkit.builds.environment import harness_path
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.evaluate.sections import MachineFacts, Missing
-from gilscope.toolkit.measure.process.inherited import inherited
+from gilscope.toolkit.measure.inherited_limits import inherited_limits
+from gilscope.toolkit.processes.helper_process import HelperFailedError, HelperProcess
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -24,19 +24,19 @@ if TYPE_CHECKING:
 LEAST_SPINS = 5
 SPIN_SECONDS = 0.25
 START_SECONDS = 30.0
-MOST_QUEUED = 0.15      # share of a spinning process's life: more, and no word on speed is said
+MOST_QUEUED = 0.15      # share of a spinning process's life; above it no statement on speed is made
 LEAST_EFFECTIVE = 1.5   # cores
-QUIET_LOOKS = 3         # in a row: other programs come and go
+QUIET_LOOKS = 3         # in a row, because the load of other programs comes and goes
 QUIET_PAUSE = 10.0      # seconds between looks at a busy machine
-# Says that it is ready, goes round as often as it is told, or for SPIN_SECONDS (0), and says how often that was,
-# nanoseconds that it ran, waited for a core (-1: the system does not tell), and took.  The scheduler's own count of
-# what a thread ran lags by a tick.  Its line is standard input: who waits there when we are gone ends, who spins is
-# done in a moment, and who has something to say ends without a word.
+# Print a line when ready; spin as many rounds as the input says, or for SPIN_SECONDS (0); print the number of rounds
+# and the nanoseconds of running, of waiting for a core (-1 if unknown), and in total.  The scheduler's own count of a
+# thread's run time lags by a tick.  The process reads commands from standard input: when we are gone, it ends or
+# finishes its short spin and ends silently.
 SPINNER = f"""
 import signal, time
 from gilscope.toolkit.cores import scheduled
 signal.signal(signal.SIGPIPE, signal.SIG_DFL)
-sys.stdout.write("r\\n"); sys.stdout.flush()
+sys.stdout.write("true\\n"); sys.stdout.flush()
 told = sys.stdin.readline()
 if not told:
     sys.exit(1)
@@ -51,31 +51,31 @@ while count < wanted if wanted else time.perf_counter_ns() < end:
     for _ in range(1000):
         count += 1
 lasted, ran = time.perf_counter_ns() - began, time.process_time_ns() - ran
-print(count, ran, -1 if before is None else waited() - before, lasted)
+print([count, ran, -1 if before is None else waited() - before, lasted])
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spin:
-    """One moment of the machine: a spinning process for each core, against one alone that does as much as each."""
+    """One look at the machine: a spinning process for each core, compared with one that does as much as each."""
 
     cores: int
-    effective: float       # times the work of one in the same time
-    ran: int               # nanoseconds that they had a core, all of them together
-    waited: int | None     # nanoseconds that they waited for one; None: the system does not tell
-    lasted: int            # nanoseconds until the last one was done
+    effective: float       # times the work of a single process in the same time
+    ran: int               # nanoseconds that all processes together had a core
+    waited: int | None     # nanoseconds that they waited for one; None if unknown
+    lasted: int            # nanoseconds until the last process was done
 
     @property
     def given(self) -> float:
-        """How many cores they had until all were done: others' load and uneven ends are in it, slower cores are not."""
+        """Number of cores that the processes had until all were done; it includes other load, but not slower cores."""
         return self.ran / self.lasted
 
 
 def spin(cores: int) -> Spin:
-    """Return what `cores` spinning processes do now, against one.
+    """Return the result of `cores` spinning processes, compared with one.
 
     Raises:
-        OSError, ValueError, subprocess.SubprocessError: they cannot be started, or do not answer.
+        OSError, ValueError, TypeError, HelperFailedError: The processes cannot be started, or do not answer.
     """
     ((rounds, _, _, alone),) = _spun(1, 0)
     many = _spun(cores, rounds)
@@ -86,13 +86,13 @@ def spin(cores: int) -> Spin:
 
 
 class Calibration:
-    """What spinning processes show, now and then while something else is measured.
+    """Repeated looks at the machine while something else is measured.
 
     Source: the method of gil-load and of ftscalingbench's effective cores, with processes, which share nothing.
     """
 
     def __init__(self, spinning: Callable[[int], Spin] = spin) -> None:
-        """Nothing is started."""
+        """Start nothing yet."""
         self._spin = spinning
         self._cores = usable_cores()
         self.spins: dict[int, Spin] = {}   # by round
@@ -104,11 +104,11 @@ class Calibration:
             return
         try:
             self.spins[number] = self._spin(self._cores)
-        except (OSError, ValueError, IndexError, ZeroDivisionError, subprocess.SubprocessError) as error:
+        except (OSError, ValueError, TypeError, ZeroDivisionError, HelperFailedError) as error:
             self.failure = f"the machine could not be calibrated: {error}"
 
     def facts(self) -> MachineFacts | Missing:
-        """Return what all looks together say; there are more of them when there were few."""
+        """Return the facts from all looks, after more looks if there were few."""
         for number in range(-1, -1 - LEAST_SPINS + len(self.spins), -1):
             self.take(number)
         return Missing(reason=self.failure) if self.failure else facts(list(self.spins.values()))
@@ -118,14 +118,14 @@ def wait_quiet(
     limit: float, say: Callable[[str], None], *, spinning: Callable[[int], Spin] = spin,
     pause: Callable[[float], None] = time.sleep, clock: Callable[[], float] = time.monotonic,
 ) -> bool:
-    """Wait until the machine gives as many processes as it has cores what they want; return whether it does.
+    """Wait until the machine gives every core to as many processes; return True if it does.
 
     Args:
-        limit: Seconds to wait at most.
-        say: Is told what keeps it busy, at each look.
-        spinning: Looks at it.
+        limit: The longest wait in seconds.
+        say: Callback for what keeps the machine busy, at each look.
+        spinning: Takes a look at the machine.
         pause: Waits for the next look.
-        clock: Seconds.
+        clock: Returns seconds.
     """
     began, cores, quiet = clock(), usable_cores(), 0
     while quiet < QUIET_LOOKS:
@@ -146,19 +146,19 @@ def wait_quiet(
 
 
 def facts(spins: Sequence[Spin]) -> MachineFacts:
-    """Return what the machine can tell after so many looks at it, at least one."""
+    """Return the facts about the machine from at least one look."""
     cores = spins[0].cores
     effective = median(each.effective for each in spins)
     told = [(each.ran, each.waited) for each in spins if each.waited is not None]
     queued = sum(waited for _, waited in told) / sum(map(sum, told)) if told else None
     return MachineFacts(
         cores=cores, effective=effective, run_queue=queued, governor=_governor(), libc=" ".join(platform.libc_ver()),
-        doubts=tuple(doubts(cores, effective, queued)), inherited=inherited().sentence(),
+        doubts=tuple(doubts(cores, effective, queued)), inherited=inherited_limits().sentence(),
     )
 
 
 def doubts(cores: int, effective: float, run_queue: float | None) -> Iterator[str]:
-    """Yield why no word on speed can be said on such a machine."""
+    """Yield the reasons why no statement on speed can be made on such a machine."""
     if cores == 1:
         yield "one core only: nothing can run at the same time"
     elif effective < LEAST_EFFECTIVE:
@@ -169,35 +169,23 @@ def doubts(cores: int, effective: float, run_queue: float | None) -> Iterator[st
 
 
 def _spun(count: int, rounds: int) -> list[tuple[int, int, int, int]]:
-    """Return rounds made, and nanoseconds run, waited for a core and lived, of `count` processes at once.
+    """Return the rounds done, and the nanoseconds of running, waiting and living, of `count` processes at once.
 
-    Each makes `rounds`; 0: as many as it can in SPIN_SECONDS.
+    Each does `rounds` rounds; 0 means as many as it can in SPIN_SECONDS.
     """
-    started: list[subprocess.Popen[str]] = []
-    try:
-        for _ in range(count):
-            started.append(_started())  # noqa: PERF401 - one by one: those before a failure must be ended
-        for process in started:   # all are up before one spins
-            assert process.stdout is not None
-            process.stdout.readline()
+    with contextlib.ExitStack() as stack:
+        started = [stack.enter_context(_started()) for _ in range(count)]
+        for process in started:   # all are ready before one spins
+            process.wait_until_ready(START_SECONDS)
         for process in started:
-            assert process.stdin is not None
-            process.stdin.write(f"{rounds}\n")
-            process.stdin.flush()
-        told = [process.communicate(timeout=START_SECONDS)[0].split() for process in started]
-        return [(int(made), int(ran), int(waited), int(lasted)) for made, ran, waited, lasted in told]
-    finally:
-        for process in started:
-            process.kill()
-            with contextlib.suppress(ValueError):   # its pipes are closed already
-                process.communicate()
+            process.send(rounds)
+        answers = [process.receive(START_SECONDS) for process in started]
+    return [(int(made), int(ran), int(waited), int(lasted)) for made, ran, waited, lasted in answers]
 
 
-def _started() -> subprocess.Popen[str]:
+def _started() -> HelperProcess:
     code = f"import sys; sys.path.insert(0, {str(harness_path())!r})\n{SPINNER}"
-    return subprocess.Popen(
-        [sys.executable, "-I", "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
-        process_group=0)   # a Ctrl-C is for us, who end it
+    return HelperProcess([sys.executable, "-I", "-S", "-c", code], process_group=0)   # Ctrl-C is for us
 
 
 def _governor() -> str | None:

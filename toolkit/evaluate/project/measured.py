@@ -1,4 +1,4 @@
-"""What rounds have measured on a build, and what one build costs against another by it."""
+"""The measurements of rounds on a build, and the cost of one build compared with another."""
 
 from __future__ import annotations
 
@@ -6,55 +6,57 @@ from dataclasses import dataclass, field
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.sections import Cost, Memory, Missing
-from gilscope.toolkit.stats.words import MIN_ROUNDS
+from gilscope.toolkit.evaluate.sections import Cause, Cost, Memory, Missing
+from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from contextlib import AbstractContextManager
 
     from gilscope.toolkit.evaluate.sections import Measure
-    from gilscope.toolkit.stats.words import Comparison
+    from gilscope.toolkit.stats.verdict import Comparison
 
-    Turn = Callable[[], AbstractContextManager[None]]   # is held while something is measured
+    Turn = Callable[[], AbstractContextManager[None]]   # held during a measurement
 
-SEED = 0   # of the order in which cells are measured: each evaluation has the same
-FORCED_OFF = {"PYTHON_GIL": "0"}   # for a build without a GIL, whatever is imported; one with a GIL refuses to start
+SEED = 0   # of the random order of cells, the same for each evaluation
+FORCED_OFF = {"PYTHON_GIL": "0"}   # for free-threaded builds only: a build with a GIL refuses to start with it
 
-FEW = Missing(reason=f"there was time for fewer than {MIN_ROUNDS} rounds: a larger --budget takes more", passing=True)
+FEW = Missing(reason=f"there was time for fewer than {MIN_ROUNDS} rounds: a larger --budget takes more",
+              cause=Cause.TIME)
 
 
 @dataclass(slots=True)
-class Measured:
-    """All rounds of one cell."""
+class CellMeasurements:
+    """The measurements of one cell in all rounds."""
 
     wall: dict[int, float] = field(default_factory=dict)   # seconds by round; starved rounds are left out
     cpu: dict[int, float] = field(default_factory=dict)
     rss: list[float] = field(default_factory=list)         # bytes
     imports: list[float] = field(default_factory=list)     # seconds
-    idle: dict[int, float] = field(default_factory=dict)   # seconds neither run nor waited for a core, of one thread
+    idle: dict[int, float] = field(default_factory=dict)   # seconds that one thread neither ran nor waited for a core
     pools: dict[str, int] = field(default_factory=dict)    # threads that C libraries would start, by library
-    given: list[list[str]] = field(default_factory=list)   # by process: what it gave in the main thread, in another
-    compiled: tuple[str, ...] | None = None   # extension modules of the project's own that it loaded; None: not known
+    given: list[list[str]] = field(default_factory=list)   # by process: results in the main thread and in another
+    compiled: tuple[str, ...] | None = None   # the project's own extension modules that were loaded; None if unknown
     failure: str = ""
-    flipped: str = ""            # "the GIL was on at the end ...", of a build without one
-    unavailable: bool = False    # the failure is the model's: this build does not have it
+    flipped: str = ""            # "the GIL was on at the end ...", on a free-threaded build
+    unavailable: bool = False    # this build does not have the model
 
 
-# Which process was looked at, in words.
+# The measured process, in words.
 PROCESS: dict[Measure, str] = {
     "workload": "the process of the workload with one thread", "script": "the script's process",
     "tests": "the largest process of the tests"}
 
 
-def cost_of(here: Measured, there: Measured, cpu: Comparison | None, against: str, by: Measure) -> Cost | Missing:
-    """Return what a build takes against another.
+def cost_of(here: CellMeasurements, there: CellMeasurements, cpu: Comparison | None, against: str,
+            by: Measure) -> Cost | Missing:
+    """Return the cost of a build compared with another.
 
     Args:
-        here: What was measured on it.
-        there: And on the other, in the same rounds.
-        cpu: The two by CPU time, by the noise of all that was measured in these rounds; None: too few rounds.
-        against: Name of the other.
+        here: The measurements on the build.
+        there: The measurements on the other, in the same rounds.
+        cpu: The comparison of CPU times, with the noise of all measurements in these rounds; None if too few rounds.
+        against: Name of the other build.
         by: What was measured.
     """
     if cpu is None:

@@ -1,4 +1,4 @@
-"""A project's own modules: which count as its, which are tests, and which packages they need.  Reads files only."""
+"""Determine a project's own modules, its tests, and the packages that they import.  Files are only read."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ _NAME = re.compile(r"[\w.-]+")
 
 
 def without_measuring(project: Project, workload: str | None, *, builds: bool) -> Project:
-    """Return the project without the file that somebody has put into its root to measure it.
+    """Return the project without a file that somebody added to its root to measure it.
 
-    Where it has packages, or `builds` extension modules, a file beside them that holds the workload and that its build
-    does not name is not what its users get.
+    If the project has packages, or the build has made extension modules, a single file beside them that contains the
+    workload and that the build does not name is not part of what users get.
     """
     name = (workload or "").partition(":")[0].partition(".")[0]
     file = f"{name}.py"
@@ -35,14 +35,12 @@ def without_measuring(project: Project, workload: str | None, *, builds: bool) -
                                   for each in project.modules))):
         return project
     modules = tuple(each for each in project.modules if each != name)
-    where = f"modules: {', '.join(modules)} (the root)" if modules else NO_MODULES
-    found = tuple(f"{where}; without {file}, which holds the workload" if each.startswith("modules: ") else each
-                  for each in project.found)
-    return replace(project, modules=modules, found=found, measuring=file)
+    about = f"modules: {', '.join(modules)} (the root)" if modules else NO_MODULES
+    return replace(project, modules=modules, about_modules=about, measuring=file)
 
 
 def _named_by_build(project: Project, name: str) -> bool:
-    """Return whether a module at the top is named by the project's name, or by what its build lists of such."""
+    """Return True if a top-level module has the project's name, or if its build configuration lists it."""
     if canonicalize_name(project.name) == canonicalize_name(name):
         return True
     for file in ("pyproject.toml", "setup.cfg", "setup.py"):
@@ -56,28 +54,25 @@ def _named_by_build(project: Project, name: str) -> bool:
 
 
 def with_built(project: Project, names: Iterable[str]) -> Project:
-    """Return the project with the top-level modules among these, which its build makes, where it has no others."""
+    """Return the project with the top-level modules that its build makes, if it has no others."""
     built = tuple(sorted({name.partition(".")[0] for name in names if name}))
     if project.modules or not built:
         return project
     them = "it" if len(built) == 1 else "them"
-    made = f"modules: {', '.join(built)} (its build makes {them})"
-    said = tuple(f"{made}{each.removeprefix(NO_MODULES)}" if each.startswith(NO_MODULES) else each
-                 for each in project.found)
-    return replace(project, modules=built, found=said)
+    return replace(project, modules=built, about_modules=f"modules: {', '.join(built)} (its build makes {them})")
 
 
 def is_test(file: str) -> bool:
-    """Return whether a file of the project's is one of its tests."""
+    """Return True if a file of the project is one of its tests."""
     *folders, name = PurePath(file).parts
     return (name == "conftest.py" or name.startswith("test_") or name.endswith("_test.py")
             or any(folder in TEST_FOLDERS for folder in folders))
 
 
 def needed_to_run(project: Project) -> frozenset[str]:
-    """Return the normalized names of what the program itself needs: what it declares, and what its modules import.
+    """Return the normalized names of the packages that the program needs: declared ones, and those that it imports.
 
-    A module that has another name than its package is known by the requirement alone.
+    A package whose module has another name is known by its requirement alone.
     """
     declared = {canonicalize_name(match[0]) for text in project.requirements if (match := _NAME.match(text))}
     files = [file for folder in project.sources for name in project.modules
@@ -86,7 +81,7 @@ def needed_to_run(project: Project) -> frozenset[str]:
 
 
 def _imports(file: Path) -> Iterator[str]:
-    """Yield the top-level modules that a file imports; none of one that cannot be read."""
+    """Yield the top-level modules that a file imports; none if it cannot be read."""
     try:
         tree = ast.parse(read_text(file))
     except (OSError, ValueError, SyntaxError, RecursionError):

@@ -1,18 +1,18 @@
-"""Which packages of a lock a project needs to run, and which are there for its developers.  Pure."""
+"""Split a lock into what a project needs to run and what only its developers need.  Pure."""
 
 from __future__ import annotations
 
+from collections import deque
 from dataclasses import dataclass
+from itertools import filterfalse
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
-from gilscope.toolkit.evaluate.requirements.chains import chains
-
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
-    from gilscope.toolkit.evaluate.requirements.locks import Graph, Locked
+    from gilscope.toolkit.evaluate.requirements.locks import DependencyGraph, LockedPackage
 
 # Extras and groups that nobody installs to use a project.
 FOR_DEVELOPERS = frozenset({
@@ -20,45 +20,68 @@ FOR_DEVELOPERS = frozenset({
     "documentation", "format", "lint", "linting", "mypy", "pre-commit", "qa", "release", "style", "test", "testing",
     "tests", "tox", "type", "types", "typing",
 })
-
-BEGINNINGS = frozenset({"dev", "docs", "lint", "test", "tests"})   # "test-no-images" is one of them, too
+DEVELOPER_PREFIXES = frozenset({"dev", "docs", "lint", "test", "tests"})   # of names such as "test-no-images"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Apart:
-    """The packages of a lock."""
+class LockSplit:
+    """The packages of a lock, split by purpose."""
 
-    runtime: tuple[Locked, ...]
-    development: tuple[Locked, ...]   # whatever the project does not need to run: groups, extras, what these need
+    runtime: tuple[LockedPackage, ...]
+    development: tuple[LockedPackage, ...]   # not needed to run: groups, extras, and their dependencies
 
 
-def apart(locked: Sequence[Locked], graph: Graph, asked: Iterable[str] | None) -> Apart:
-    """Return the packages that what is asked for needs, and the others; all are needed where nobody can tell.
+def split_lock(locked: Sequence[LockedPackage], graph: DependencyGraph, roots: Iterable[str] | None) -> LockSplit:
+    """Split the packages of a lock; if dependencies are unknown, only what the lock marks is for development.
 
     Args:
-        locked: All of the lock.
-        graph: What each needs, as the lock has it.
-        asked: Names of what the project itself needs to run; None: not known.
+        locked: All packages of the lock.
+        graph: Their dependencies according to the lock.
+        roots: Names of the project's own runtime requirements; None if they are not known.
     """
-    needed = reached(graph, asked)
-    if needed is None:
-        told = [each for each in locked if each.development]
-        return Apart(runtime=tuple(each for each in locked if not each.development), development=tuple(told))
-    return Apart(runtime=tuple(each for each in locked if each.name in needed),
-                 development=tuple(each for each in locked if each.name not in needed))
+    needed = reachable(graph, roots)
+
+    def runs(package: LockedPackage) -> bool:
+        return not package.development if needed is None else package.name in needed
+
+    return LockSplit(runtime=tuple(filter(runs, locked)), development=tuple(filterfalse(runs, locked)))
 
 
-def reached(graph: Graph, asked: Iterable[str] | None) -> frozenset[str] | None:
-    """Return the names of everything that these packages need, with themselves; None where nobody can tell."""
-    roots = {*(graph.roots or ()), *map(canonicalize_name, asked or ())}
-    # A lock without any of what the project names is another's, or the project says it elsewhere.  Who needs nothing
-    # has no roots, and that is told.
-    told = asked is not None or graph.roots is not None
-    unknown = not graph.known or not told or (roots and roots.isdisjoint(graph.needs))
-    return None if unknown else frozenset(chains(graph.needs, roots))
+def reachable(graph: DependencyGraph, roots: Iterable[str] | None) -> frozenset[str] | None:
+    """Return the names of `roots` and all their dependencies; None if the lock does not record them."""
+    names = {*(graph.roots or ()), *map(canonicalize_name, roots or ())}
+    # If a lock contains none of the project's requirements it belongs to something else, or the project declares its
+    # requirements elsewhere.  No roots at all is an answer, too: the project needs nothing.
+    rooted = roots is not None or graph.roots is not None
+    unknown = not graph.known or not rooted or (names and names.isdisjoint(graph.needs))
+    return None if unknown else frozenset(dependency_chains(graph.needs, names))
 
 
 def is_for_developers(extra: str) -> bool:
-    """Return whether an extra or group of this name is for who works on the project."""
+    """Return True if an extra or group of this name is for people who work on the project."""
     name = canonicalize_name(extra)
-    return name in FOR_DEVELOPERS or name.partition("-")[0] in BEGINNINGS
+    return name in FOR_DEVELOPERS or name.partition("-")[0] in DEVELOPER_PREFIXES
+
+
+def dependency_chains(needs: Mapping[str, Iterable[str]], roots: Iterable[str]) -> dict[str, tuple[str, ...]]:
+    """Return, for each reachable package, the shortest chain of dependencies from a root to it, both included.
+
+    Args:
+        needs: The names of each package's direct dependencies, by package.
+        roots: Names of the packages to start from.
+    """
+    found: dict[str, tuple[str, ...]] = {name: (name,) for name in roots}
+    waiting = deque(found)
+    while waiting:
+        name = waiting.popleft()
+        for needed in needs.get(name, ()):
+            if needed not in found:
+                found[needed] = (*found[name], needed)
+                waiting.append(needed)
+    return found
+
+
+def top_level_packages(needs: Mapping[str, Sequence[str]]) -> tuple[str, ...]:
+    """Return the packages that no other package needs; all of them if no dependencies are recorded."""
+    needed = {each for name, others in needs.items() for each in others if each != name}
+    return tuple(name for name in needs if name not in needed)

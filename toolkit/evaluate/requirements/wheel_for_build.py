@@ -1,6 +1,6 @@
-"""The first pass, without a network: which file of a lock an installer would take on each build.
+"""Choose the wheel of a lock that an installer would take on each build, from metadata alone and without a network.
 
-Metadata only: one package in fifteen that has a wheel for a free-threaded build turns the GIL on when it is imported.
+A wheel is not yet proof: one package in fifteen with a wheel for a free-threaded build turns the GIL on when imported.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ if TYPE_CHECKING:
 
     from packaging.tags import Tag
 
-    from gilscope.toolkit.evaluate.requirements.locks import Locked
+    from gilscope.toolkit.evaluate.requirements.locks import LockedPackage
     from gilscope.toolkit.model import Build
 
-Kind = Literal["binary", "pure", "sdist", "nothing", "not known"]
-# The names from before manylinux tags told the version, and what they stand for.
+WheelKind = Literal["binary", "pure", "sdist", "nothing", "not known"]
+# The manylinux tags from before PEP 600, with their versions of glibc.
 _LEGACY = {"manylinux1": (2, 5), "manylinux2010": (2, 12), "manylinux2014": (2, 17)}
 _LIBC = re.compile(r"(manylinux1|manylinux2010|manylinux2014)_|(many|musl)linux_(\d+)_(\d+)_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Offered:
-    """What a lock has of one package for one build."""
+class WheelChoice:
+    """The file that a lock offers of one package for one build."""
 
     name: str
     version: str
-    kind: Kind
-    wheel: str = ""     # the file that an installer would take
-    note: str = ""      # what a reader must know: a pure twin beside binaries, a newer libc asked for
+    kind: WheelKind
+    wheel: str = ""     # file name
+    note: str = ""      # a warning, such as a pure wheel beside binary ones, or why no wheel fits
     libc: str = ""      # the oldest C library that the wheel runs with: "glibc 2.28"
-    needed_by: tuple[str, ...] = ()   # the packages of the lock that ask for it, as far as its format tells
+    needed_by: tuple[str, ...] = ()   # packages of the lock that depend on it, if the format records them
 
 
-def offered(locked: Sequence[Locked], build: Build) -> tuple[Offered, ...]:
-    """Return what each package of a lock that applies to `build` has for it, by name."""
+def choose_wheels(locked: Sequence[LockedPackage], build: Build) -> tuple[WheelChoice, ...]:
+    """Return the choice for each package of a lock that applies to `build`."""
     environment = marker_environment(build)
     owners: dict[str, list[str]] = {}
     for each in locked:
@@ -57,7 +57,7 @@ def offered(locked: Sequence[Locked], build: Build) -> tuple[Offered, ...]:
 
 
 def libc_floor(platforms: Iterable[str]) -> str:
-    """Return the oldest C library that a wheel with these platform tags runs with, "" when they do not tell.
+    """Return the oldest C library that a wheel with these platform tags runs with, "" if they name none.
 
     Source: PEP 600, with the names of PEP 513, 571 and 599; PEP 656 for musl.
     """
@@ -76,12 +76,12 @@ def platforms_of(wheel_tags: Iterable[str]) -> list[str]:
 
 
 def why_no_wheel(files: Iterable[str], build: Build) -> str:
-    """Return why none of the wheels called `files` is for `build`."""
+    """Return why none of the wheels with the names `files` fits `build`."""
     return _why_none(list(_parsed(files)), build)
 
 
 def supported(build: Build) -> list[Tag]:
-    """Return the tags of wheels that `build` takes on this machine, the best first.
+    """Return the tags of wheels that `build` accepts on this machine, best first.
 
     Source: the platform compatibility tags of packaging.python.org; PEP 803 for abi3t.
     """
@@ -102,7 +102,7 @@ def _supported(version: tuple[int, int], free_threaded: bool) -> tuple[Tag, ...]
 
 
 def marker_environment(build: Build) -> dict[str, str]:
-    """Return what PEP 508 markers are evaluated against on `build`, here."""
+    """Return the environment for evaluating PEP 508 markers on `build` and this machine."""
     numbers = version_key(build.version)
     return {
         "implementation_name": "cpython", "platform_python_implementation": "CPython",
@@ -114,19 +114,19 @@ def marker_environment(build: Build) -> dict[str, str]:
 
 
 def applies(marker: str, environment: dict[str, str]) -> bool:
-    """Return whether a requirement with this marker, "" for none, is one in an environment of `marker_environment`."""
+    """Return True if a requirement with this marker ("" for none) applies in an environment of `marker_environment`."""
     if not marker:
         return True
     try:
         return Marker(marker).evaluate(environment)
     except (InvalidMarker, KeyError, ValueError):
-        return True   # extras and groups of lock files (PEP 751): better one too many than one too few
+        return True   # a marker with extras or groups (PEP 751): better one package too many than one too few
 
 
-def _offer(locked: Locked, build: Build) -> Offered:
+def _offer(locked: LockedPackage, build: Build) -> WheelChoice:
     if not locked.files_known:
-        return Offered(name=locked.name, version=locked.version, kind="not known",
-                       note="the lock names no files; a real install tells")
+        return WheelChoice(name=locked.name, version=locked.version, kind="not known",
+                           note="the lock names no files; only an installation shows")
     wheels = list(_parsed(locked.wheels))
     ranks = _ranks(version_key(build.version)[:2], build.free_threaded)
     fitting = [(min(ranks[tag] for tag in found & ranks.keys()), name, found) for name, found in wheels
@@ -135,21 +135,22 @@ def _offer(locked: Locked, build: Build) -> Offered:
         _, name, found = min(fitting)
         return _chosen(locked, name, found, wheels)
     if locked.sdist:
-        return Offered(name=locked.name, version=locked.version, kind="sdist", note=_why_none(wheels, build))
-    return Offered(name=locked.name, version=locked.version, kind="nothing", note=_why_none(wheels, build))
+        return WheelChoice(name=locked.name, version=locked.version, kind="sdist", note=_why_none(wheels, build))
+    return WheelChoice(name=locked.name, version=locked.version, kind="nothing", note=_why_none(wheels, build))
 
 
-def _chosen(locked: Locked, name: str, found: frozenset[Tag], wheels: Iterable[tuple[str, frozenset[Tag]]]) -> Offered:
+def _chosen(locked: LockedPackage, name: str, found: frozenset[Tag],
+            wheels: Iterable[tuple[str, frozenset[Tag]]]) -> WheelChoice:
     pure = all(tag.abi == "none" and tag.platform == "any" for tag in found)
-    # An installer takes the pure one without a word, and the C code is lost.
+    # An installer takes the pure wheel silently, and the C code is lost.
     binaries = [other for other, theirs in wheels if any(tag.platform != "any" for tag in theirs)]
     note = f"pure Python, although {len(binaries)} wheels of other builds have C code" if pure and binaries else ""
-    return Offered(name=locked.name, version=locked.version, kind="pure" if pure else "binary", wheel=name, note=note,
-                   libc=libc_floor(tag.platform for tag in found))
+    return WheelChoice(name=locked.name, version=locked.version, kind="pure" if pure else "binary", wheel=name,
+                       note=note, libc=libc_floor(tag.platform for tag in found))
 
 
 def _why_none(wheels: Sequence[tuple[str, frozenset[Tag]]], build: Build) -> str:
-    """Return what is known of why no wheel fits: another build's only, another platform's, or a newer libc."""
+    """Return the reason why no wheel fits: they are for other builds, other platforms, or a newer libc."""
     if not wheels:
         return "no wheel at all"
     wanted = {(tag.interpreter, tag.abi) for tag in supported(build)}
@@ -163,7 +164,7 @@ def _why_none(wheels: Sequence[tuple[str, frozenset[Tag]]], build: Build) -> str
 
 
 def _other_builds(found: Sequence[Tag], count: int, build: Build) -> str:
-    """Return which builds the wheels are for, when they are for others than `build`."""
+    """Return a sentence on the builds that the wheels are for, none of which is `build`."""
     free = sorted({match[1] for tag in found if (match := re.fullmatch(r"cp(3\d+)t", tag.abi))}, key=int)
     others = f"no wheel for {build.label} ({count} for others"
     if not build.free_threaded:
@@ -189,7 +190,7 @@ def _parsed(names: Iterable[str]) -> Iterable[tuple[str, frozenset[Tag]]]:
 
 @cache   # a lock is read for several builds
 def _tags_of(name: str) -> frozenset[Tag]:
-    """Return the tags of a wheel, none when it is not called as a wheel must be: an index may hold anything."""
+    """Return the tags of a wheel; none for an invalid file name, as an index may contain anything."""
     try:
         return parse_wheel_filename(name)[3]
     except InvalidWheelFilename:

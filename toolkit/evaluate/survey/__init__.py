@@ -1,1 +1,1 @@
-"""What each package of a list does on free-threaded builds, each asked about by itself."""
+"""Examine each package of a list on free-threaded builds, each on its own."""

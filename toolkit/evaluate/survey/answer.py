@@ -1,118 +1,111 @@
-"""What is known of one package of a survey, as a value and as a line of JSON."""
+"""The answer for one package of a survey, as a value and as a line of JSON."""
 
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.evaluate.packages.install.installing import name_of
-from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.packages.evidence import Status
+from gilscope.toolkit.evaluate.packages.installing import name_of
+from gilscope.toolkit.records import from_plain, to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class InTheWay:
-    """A package that stands in the way: the one asked about, or one that it needs."""
+class BlockingPackage:
+    """A package that blocks: the requested one, or one of its dependencies."""
 
     name: str
     version: str
-    status: str
+    status: Status
     reasons: tuple[str, ...]
-    newest: tuple[str, ...] = ()   # version and status of the newest, where that was asked
+    newest: tuple[str, ...] = ()   # version and status of the newest, if it was examined
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OnBuild:
-    """One package on one build."""
+class BuildAnswer:
+    """The answer for one package on one build."""
 
     build: str
-    python: str                    # version
-    version: str                   # of the package; "" when it is not there
-    status: str                    # of the package itself
-    files: int                     # extension modules that it has
-    in_the_way: tuple[InTheWay, ...]
+    python: str                    # version of Python
+    version: str                   # version of the package; "" if it is not installed
+    status: Status                 # of the package itself
+    files: int                     # number of its extension modules
+    in_the_way: tuple[BlockingPackage, ...]
 
     @property
     def blocked(self) -> bool:
-        """Whether the package or anything that it needs stands in the way."""
+        """True if the package or any dependency blocks."""
         return bool(self.in_the_way)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Answer:
-    """One package on every build that was asked about."""
+class PackageAnswer:
+    """The answer for one package on every build."""
 
-    package: str                   # as the list has it
-    builds: tuple[OnBuild, ...] = ()
-    problem: str = ""              # why nothing is known; "": it was asked
-    host: str = ""                 # of a fleet, which answered; "": this machine
-    seconds: float = 0.0           # that it took
-    kept: bool = False             # it was answered earlier
+    package: str                   # as written in the list
+    builds: tuple[BuildAnswer, ...] = ()
+    problem: str = ""              # why there is no answer; "" if there is one
+    host: str = ""                 # the host of a fleet that answered; "" for this machine
+    seconds: float = 0.0           # time to answer
+    kept: bool = False             # stored by an earlier survey
 
     @property
     def blocked(self) -> bool:
-        """Whether anything stands in the way on any build."""
+        """True if anything blocks on any build."""
         return any(each.blocked for each in self.builds)
 
 
-def from_doctor(package: str, told: Mapping[str, Any], seconds: float) -> Answer:
-    """Return the answer that the JSON of `gilscope doctor PACKAGE` is.
+def from_doctor(package: str, told: Mapping[str, Any], seconds: float) -> PackageAnswer:
+    """Return the answer in the JSON of `gilscope doctor PACKAGE`.
 
     Raises:
-        KeyError, TypeError, ValueError: it is none.
+        KeyError, TypeError, ValueError: The JSON has another form.
     """
-    return Answer(package=package, seconds=round(seconds, 1),
-                  builds=tuple(_on_build(name_of(package), each) for each in told["builds"]))
+    return PackageAnswer(package=package, seconds=round(seconds, 1),
+                         builds=tuple(_on_build(name_of(package), each) for each in told["builds"]))
 
 
-def _on_build(name: str, told: Mapping[str, Any]) -> OnBuild:
+def _on_build(name: str, told: Mapping[str, Any]) -> BuildAnswer:
     own = next((each for each in told["packages"] if each["name"] == name), None)
-    blocking = [InTheWay(name=each["name"], version=each["version"], status=each["status"],
-                         reasons=tuple(each["reasons"]), newest=tuple(each["newest"]))
+    blocking = [BlockingPackage(name=each["name"], version=each["version"], status=Status(each["status"]),
+                                reasons=tuple(each["reasons"]), newest=tuple(each["newest"]))
                 for each in told["packages"] if each["blocks"]]
-    unowned = [InTheWay(name=module, version="", status=Status.GIL.value, reasons=("it belongs to no package",))
+    unowned = [BlockingPackage(name=module, version="", status=Status.GIL, reasons=("it belongs to no package",))
                for module in told["unowned_modules_that_need_the_gil"]]
     blocking.sort(key=lambda each: each.name != name)
-    return OnBuild(
+    return BuildAnswer(
         build=told["build"], python=told["version"], version=own["version"] if own else "",
-        status=own["status"] if own else Status.PURE.value, files=len(own["extensions"]) if own else 0,
+        status=Status(own["status"]) if own else Status.PURE, files=len(own["extensions"]) if own else 0,
         in_the_way=(*blocking, *unowned))
 
 
-def to_line(answer: Answer) -> dict[str, Any]:
-    """Return the values that a line of JSON has."""
-    line = asdict(answer)
+def to_line(answer: PackageAnswer) -> dict[str, Any]:
+    """Return the values for a line of JSON."""
+    line = to_plain(answer)
     del line["kept"]
     return line | {"blocked": answer.blocked}
 
 
-def from_line(line: Mapping[str, Any]) -> Answer:
+def from_line(line: Mapping[str, Any]) -> PackageAnswer:
     """Return the answer that `to_line` was given.
 
     Raises:
-        KeyError, TypeError, ValueError: it was none.
+        DamagedError: It is not a result of `to_line`.
     """
-    builds = tuple(OnBuild(**{**each, "in_the_way": tuple(map(_in_the_way, each["in_the_way"]))})
-                   for each in line["builds"])
-    return Answer(package=str(line["package"]), builds=builds, problem=str(line["problem"]), host=str(line["host"]),
-                  seconds=float(line["seconds"]))
+    return from_plain(PackageAnswer, {name: value for name, value in line.items() if name != "blocked"})
 
 
-def _in_the_way(told: Mapping[str, Any]) -> InTheWay:
-    return InTheWay(**{**told, "status": Status(told["status"]).value, "reasons": tuple(told["reasons"]),
-                       "newest": tuple(told["newest"])})
-
-
-def counts(answers: Sequence[Answer], build: str) -> dict[str, int]:
-    """Return how many packages of those that were asked on `build` are what: by status, or by what they need."""
+def counts(answers: Sequence[PackageAnswer], build: str) -> dict[str, int]:
+    """Return the number of packages on `build` by status, or by "needs one of these"."""
     return dict(Counter(word_of(here) for each in answers for here in each.builds if here.build == build))
 
 
-def word_of(here: OnBuild) -> str:
-    """Return what a package comes to on a build, in a word or two."""
-    if here.blocked and not Status(here.status).blocks:
+def word_of(here: BuildAnswer) -> str:
+    """Return the result for a package on a build in a word or two."""
+    if here.blocked and not here.status.blocks:
         return "needs one of these"
     return here.status

@@ -1,6 +1,6 @@
-"""Ask about one package: `gilscope doctor PACKAGE` in a process of its own, whatever the package does to it.
+"""Examine one package with `gilscope doctor PACKAGE` in its own process, whatever the package does to it.
 
-A process that holds an environment lets go of it at its end, so that many packages do not fill the disk.
+A process that uses an environment releases it at its end, so that many packages do not fill the disk.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.survey.answer import Answer, from_doctor
-from gilscope.toolkit.measure.prepare.preparation import child_environment
+from gilscope.toolkit.evaluate.survey.answer import PackageAnswer, from_doctor
+from gilscope.toolkit.measure.preparation import child_environment
 from gilscope.toolkit.processes.supervised import run
 
 if TYPE_CHECKING:
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.processes.supervised import Supervised
 
-_LAST = 300   # characters of what it said
+_LAST = 300   # characters of an error message
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Question:
-    """What is asked about each package."""
+class SurveyQuestion:
+    """The options with which each package is examined."""
 
     builds: tuple[str, ...]              # labels
-    added: tuple[str, ...] = ()          # LABEL=PATH of builds that are not found by themselves
+    added: tuple[str, ...] = ()          # LABEL=PATH of builds that are not found automatically
     limit: float = 60.0                  # seconds for the imports of one package
     interpreters: bool = False
     sdists: bool = False
@@ -42,29 +42,29 @@ class Question:
                 *(name for name, on in switches if on), "--json=-", "--", package]
 
 
-def ask(package: str, question: Question, started: Callable[[Supervised], object] | None = None) -> Answer:
-    """Return what `package` is on each build, or why that is not known.
+def ask(package: str, question: SurveyQuestion, started: Callable[[Supervised], object] | None = None) -> PackageAnswer:
+    """Return the answer for `package`, which may be that there is none.
 
-    `started` is called with the process as soon as it runs, for who may want to end it.
+    `started` is called with the process as soon as it runs, so that the caller can end it.
 
     Raises:
-        KeyboardInterrupt: somebody ended it.
+        KeyboardInterrupt: The process was ended.
     """
     began = time.monotonic()
     try:
         done = run([sys.executable, "-P", "-m", "gilscope", *question.words(package)], env=child_environment(()),
                    started=started, cleans_up=True)
     except OSError as error:
-        return Answer(package=package, problem=f"it cannot be asked: {error.strerror}")
+        return PackageAnswer(package=package, problem=f"it cannot be asked: {error.strerror}")
     seconds = time.monotonic() - began
     try:
         return from_doctor(package, json.loads(done.stdout), seconds)
     except (ValueError, KeyError, TypeError):
-        return Answer(package=package, problem=_problem(done), seconds=round(seconds, 1))
+        return PackageAnswer(package=package, problem=_problem(done), seconds=round(seconds, 1))
 
 
 def _problem(done: subprocess.CompletedProcess[str]) -> str:
-    """Return why it did not come to an answer, in its own last words."""
+    """Return the reason for a missing answer: the last line of the process's error output."""
     told = [line.removeprefix("gilscope: ") for line in done.stderr.splitlines() if line.strip()]
     if done.returncode < 0:
         return f"asking was killed by signal {-done.returncode}"

@@ -1,6 +1,6 @@
-"""Ask about packages on a host of a fleet, for somebody elsewhere who may end that.
+"""Examine packages on a host of a fleet, for a survey that runs elsewhere and may end.
 
-Workers call these functions; what they take and return is text and plain values of gilscope's own classes.
+Workers call these functions; arguments and results are text and plain values.
 """
 
 from __future__ import annotations
@@ -13,20 +13,20 @@ from gilscope.toolkit.evaluate.survey.asking import ask
 from gilscope.toolkit.processes.supervised import TERMINATE_SECONDS
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.evaluate.survey.answer import Answer
-    from gilscope.toolkit.evaluate.survey.asking import Question
+    from gilscope.toolkit.evaluate.survey.answer import PackageAnswer
+    from gilscope.toolkit.evaluate.survey.asking import SurveyQuestion
     from gilscope.toolkit.processes.supervised import Supervised
 
 _LOCK = threading.Lock()
-_RUNNING: list[tuple[str, Supervised]] = []    # with the survey
-_ENDED: deque[str] = deque(maxlen=16)          # the last ones: a question of theirs may come after the word to end
+_RUNNING: list[tuple[str, Supervised]] = []    # identifier of the survey, and process
+_ENDED: deque[str] = deque(maxlen=16)          # the latest ended surveys, as requests may arrive after the end
 
 
-def answer(survey: str, question: Question, package: str) -> Answer:
-    """Return what `package` is on the builds of this host; see `asking.ask`.
+def answer(survey: str, question: SurveyQuestion, package: str) -> PackageAnswer:
+    """Return the answer for `package` on the builds of this host; see `asking.ask`.
 
     Raises:
-        RuntimeError: the survey was ended.
+        RuntimeError: The survey was ended.
     """
     mine: list[tuple[str, Supervised]] = []
 
@@ -39,7 +39,7 @@ def answer(survey: str, question: Question, package: str) -> Answer:
 
     try:
         return ask(package, question, started)
-    except KeyboardInterrupt:   # it would end the worker
+    except KeyboardInterrupt:   # KeyboardInterrupt would end the worker
         raise RuntimeError("the survey was ended") from None
     finally:
         with _LOCK:
@@ -48,11 +48,11 @@ def answer(survey: str, question: Question, package: str) -> Answer:
 
 
 def end(survey: str) -> None:
-    """End what is being asked for a survey here; nothing is asked for it any more."""
+    """End the processes of a survey on this host, and refuse further requests of it."""
     with _LOCK:
         _ENDED.append(survey)
         for process in (process for asked_by, process in _RUNNING if asked_by == survey):
             process.stop()
-            later = threading.Timer(TERMINATE_SECONDS, process.stop)   # to see to it
+            later = threading.Timer(TERMINATE_SECONDS, process.stop)   # if it ignores the first signal
             later.daemon = True
             later.start()

@@ -1,4 +1,4 @@
-"""The list of a survey: one requirement on each line."""
+"""Read the list of packages for a survey: one requirement on each line."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from gilscope.toolkit.units import few
 if TYPE_CHECKING:
     from pathlib import Path
 
-MOST_TOLD = 5   # damaged lines in one message
+MOST_TOLD = 5   # damaged lines to list in a message
 
 
 def listed_packages(path: Path) -> tuple[str, ...]:
-    """Return the requirements that a file lists, each once, in its order; "#" begins a comment.
+    """Return the requirements in a file, in its order and without duplicates; "#" begins a comment.
 
     Raises:
-        BadFileError: it cannot be read, lists nothing, or a line is no requirement.
+        BadFileError: The file cannot be read, is empty, or a line is not a requirement.
     """
     try:
         lines = read_text(path).splitlines()
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "it is no text in UTF-8"
         raise BadFileError(f"{path} cannot be read: {why}") from error
-    found: dict[Requirement, None] = {}   # six and Six are equal
+    found: dict[Requirement, None] = {}   # Requirement("six") and Requirement("Six") are equal
     damaged = []
     for number, line in enumerate(lines, 1):
         text = re.sub(r"(^|\s)#.*", "", line).strip()

@@ -1,28 +1,27 @@
-"""What a survey found, as a document for people and as plain values for programs."""
+"""The result of a survey, as a document for people and as plain values for programs."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.builds.packages.installer import NO_WHEEL
-from gilscope.toolkit.evaluate.packages.install.installing import name_of
-from gilscope.toolkit.evaluate.packages.judge.status import Status
-from gilscope.toolkit.evaluate.packages.wording import clause
+from gilscope.toolkit.evaluate.packages.evidence import Status
+from gilscope.toolkit.evaluate.packages.installing import name_of
+from gilscope.toolkit.evaluate.packages.wording import judged
 from gilscope.toolkit.evaluate.survey.answer import counts, to_line, word_of
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
-from gilscope.toolkit.units import counted, few
+from gilscope.toolkit.units import counted, few, inflect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gilscope.toolkit.evaluate.survey.answer import Answer, InTheWay, OnBuild
+    from gilscope.toolkit.evaluate.survey.answer import BlockingPackage, BuildAnswer, PackageAnswer
     from gilscope.toolkit.report.document import Section
 
 MOST_NAMED = 3   # reasons, or packages, in one sentence
 
 
-def document(answers: Sequence[Answer], builds: Sequence[str]) -> Document:
-    """Return a table of packages by builds, a sentence for all that stands in the way, and what it comes to."""
+def document(answers: Sequence[PackageAnswer], builds: Sequence[str]) -> Document:
+    """Return a document: a table of packages by builds, a sentence for each blocking package, and a conclusion."""
     asked = [each for each in answers if not each.problem]
     sections: list[Section] = [Heading(f"doctor: {counted(len(answers), 'package')} on {', '.join(builds)}", 1)]
     if asked:
@@ -37,22 +36,22 @@ def document(answers: Sequence[Answer], builds: Sequence[str]) -> Document:
     return Document(tuple(sections))
 
 
-def plain(answers: Sequence[Answer], builds: Sequence[str]) -> dict[str, Any]:
-    """Return everything as values that JSON has."""
+def plain(answers: Sequence[PackageAnswer], builds: Sequence[str]) -> dict[str, Any]:
+    """Return the result as plain values for JSON."""
     return {"blocked": any(each.blocked for each in answers),
             "counts": {label: counts(answers, label) for label in builds},
             "packages": [to_line(each) for each in answers]}
 
 
-def said(answer: Answer) -> str:
-    """Return one answer in a line, for who waits for the others."""
+def progress_line(answer: PackageAnswer) -> str:
+    """Return an answer in one line, for progress messages."""
     if answer.problem:
         return f"{answer.package}: {answer.problem}"
     where = f" ({answer.host})" if answer.host else ""
     return f"{answer.package}: " + ", ".join(f"{here.build} {word_of(here)}" for here in answer.builds) + where
 
 
-def _table(answers: Sequence[Answer], builds: Sequence[str]) -> Table:
+def _table(answers: Sequence[PackageAnswer], builds: Sequence[str]) -> Table:
     columns = (Column(title="package", key=True, align="left"),
                *(Column(title=label, align="left") for label in builds))
     rows = []
@@ -64,7 +63,7 @@ def _table(answers: Sequence[Answer], builds: Sequence[str]) -> Table:
     return Table(title="", columns=columns, rows=tuple(rows))
 
 
-def _cell(here: OnBuild | None) -> str:
+def _cell(here: BuildAnswer | None) -> str:
     if here is None:
         return ""
     if here.blocked and not Status(here.status).blocks:
@@ -75,30 +74,29 @@ def _cell(here: OnBuild | None) -> str:
     return here.status
 
 
-def _blockers(answers: Sequence[Answer]) -> Iterable[str]:
-    """Yield a sentence for each package that stands in the way on a build, with those of the list that need it."""
-    needed_by: dict[tuple[str, InTheWay], list[str]] = {}
+def _blockers(answers: Sequence[PackageAnswer]) -> Iterable[str]:
+    """Yield a sentence for each package that blocks on a build, with the listed packages that need it."""
+    needed_by: dict[tuple[str, BlockingPackage], list[str]] = {}
     for answer in answers:
         for here in answer.builds:
             for each in here.in_the_way:
                 needed_by.setdefault((here.build, each), []).append(answer.package)
     for (label, each), names in needed_by.items():
         others = [name for name in names if name_of(name) != each.name]
-        whose = f"; {few(others)} {'needs' if len(others) == 1 else 'need'} it" if others else ""
+        whose = f"; {few(others)} {inflect(len(others), 'needs', 'need')} it" if others else ""
         newest = f"; version {' is '.join(each.newest)}" if each.newest and each.newest[0] != each.version else ""
-        why = "; ".join(each.reasons[:MOST_NAMED]).removeprefix(f"no wheel for {label} ")
-        told = "" if why in {"", NO_WHEEL} else f" {why}" if why.startswith("(") else f": {why}"
-        yield f"{f'{each.name} {each.version}'.strip()} on {label} {clause(Status(each.status))}{told}{newest}{whose}"
+        what = judged(Status(each.status), "; ".join(each.reasons[:MOST_NAMED]))
+        yield f"{f'{each.name} {each.version}'.strip()} on {label}{what}{newest}{whose}"
 
 
-def _unlike(answers: Sequence[Answer], builds: Sequence[str]) -> Iterable[str]:
+def _unlike(answers: Sequence[PackageAnswer], builds: Sequence[str]) -> Iterable[str]:
     for label in builds:
         pythons = sorted({here.python for each in answers for here in each.builds if here.build == label})
         if len(pythons) > 1:
             yield f"{label} is {' and '.join(pythons)}: hosts answered for builds that are not alike"
 
 
-def _conclusion(answers: Sequence[Answer], label: str) -> str:
+def _conclusion(answers: Sequence[PackageAnswer], label: str) -> str:
     found = counts(answers, label)
     free = sum(here.build == label and not here.blocked for each in answers for here in each.builds)
     words = [f"{number} {word}" for word, number in sorted(found.items(), key=lambda item: -item[1])]

@@ -1,27 +1,50 @@
-"""`affinity`: threads kept on one core, as was recommended against what the GIL does to threads on several."""
+"""`affinity`: the effect of keeping threads on one core, once recommended against the GIL's costs on several."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, override
 
-from gilscope.toolkit.experiments.affinity import countdown_report as counted
-from gilscope.toolkit.experiments.affinity import echo_report as served
-from gilscope.toolkit.experiments.affinity.echo_report import BURNERS, PLACES
-from gilscope.toolkit.experiments.base import Effort, Experiment, Level, Package, Source
-from gilscope.toolkit.experiments.citations import SKVORTSOV
-from gilscope.toolkit.experiments.libraries import GEVENT, missing
+from gilscope.toolkit.concurrency_models import family
+from gilscope.toolkit.experiments.base import (
+    GEVENT,
+    SKVORTSOV,
+    EffortLevel,
+    EffortSettings,
+    Experiment,
+    Package,
+    Publication,
+    threads_model,
+)
+from gilscope.toolkit.experiments.results import parameter
+from gilscope.toolkit.experiments.tables_and_figures import (
+    TableBuilder,
+    bounded,
+    build_columns,
+    key_column,
+    label_column,
+    measured_series,
+    published_series,
+    relative_time,
+    value_columns,
+)
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.report.figures.figure import Axis, CategoryFigure, CategoryPanel, LineFigure, LinePanel, Rule
+from gilscope.toolkit.report.wording import number_text, ratio_number
+from gilscope.toolkit.stats.verdict import MIN_ROUNDS
+from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.experiments.base import Setting
+    from gilscope.toolkit.experiments.base import PlanningContext
     from gilscope.toolkit.experiments.results import Results
-    from gilscope.toolkit.model import Build, Cell
-    from gilscope.toolkit.report.document import Section
-    from gilscope.toolkit.report.figures.figure import Figure
+    from gilscope.toolkit.model import Build
+    from gilscope.toolkit.report.document import Section, Table, Value
+    from gilscope.toolkit.report.figures.figure import Figure, Series
+    from gilscope.toolkit.stats.verdict import Comparison
 
-HABR = Source(
+HABR = Publication(
     title="GIL is hardly a hindrance", author="Habr", year=2012,
     headline="10.41 s sequential, 13.25 s with 2 threads, 10.45 s with 2 threads on one core",
 )
@@ -32,18 +55,36 @@ SOURCE = replace(
 )
 ONE_CORE = "this process may use one core only"
 
-# Number of CPU threads by effort and place of the client; where there is no GIL fewer tell as much.
-GRID: dict[tuple[Effort, bool], dict[str, tuple[int, ...]]] = {
-    (Effort.SMOKE, True): {"same": (1,), "other": (1,)},
-    (Effort.SMOKE, False): {"same": (1,), "other": (1,)},
-    (Effort.QUICK, True): {"same": (0, 1, 2, 8), "other": (0, 1), "free": (1,)},
-    (Effort.QUICK, False): {"same": (0, 1, 8), "other": (1,)},
-    (Effort.FULL, True): dict.fromkeys(PLACES, BURNERS),
-    (Effort.FULL, False): dict.fromkeys(PLACES, BURNERS),
+# The countdown: the ways to do it, as the tables name them, and the seconds of 2012.
+WAYS: dict[str, float | None] = {
+    "one after the other": 10.41,
+    "2 threads": 13.25,
+    "2 threads on one core": 10.45,
+    "2 gevent-patched threads": None,
+    "2 processes": None,
+}
+SEQUENTIAL, FREE, PINNED, PATCHED, APART = WAYS
+SEQUENTIAL_SECONDS = 10.41   # of 2012
+PROCESSES = "processes-spawn"
+HOLDS = 1.25  # speed-up from which threads count as running at once; its inverse, from which they count as slowed down
+
+# The echo server: places of its client, numbers of CPU threads beside it, and the requests/s of 2021.
+PLACES = {"same": "client on the same core", "other": "client on another core", "free": "nothing pinned"}
+CPU_THREADS = (0, 1, 2, 4, 8)
+THEN = {0: 24_000.0, 1: 12_000.0, 2: 3_000.0, 4: 30.0, 8: 10.0}  # client on the same core
+HELPS = 3.0  # times the requests/s from which pinning counts as a help
+# Numbers of CPU threads by effort, by whether there is a GIL, and by place; without a GIL fewer show as much.
+GRID: dict[tuple[EffortLevel, bool], dict[str, tuple[int, ...]]] = {
+    (EffortLevel.SMOKE, True): {"same": (1,), "other": (1,)},
+    (EffortLevel.SMOKE, False): {"same": (1,), "other": (1,)},
+    (EffortLevel.QUICK, True): {"same": (0, 1, 2, 8), "other": (0, 1), "free": (1,)},
+    (EffortLevel.QUICK, False): {"same": (0, 1, 8), "other": (1,)},
+    (EffortLevel.FULL, True): dict.fromkeys(PLACES, CPU_THREADS),
+    (EffortLevel.FULL, False): dict.fromkeys(PLACES, CPU_THREADS),
 }
 
 
-class Affinity(Experiment):
+class AffinityExperiment(Experiment):
     """The cure of 2012 for CPU work, and the one of 2021 for a server beside it."""
 
     name = "affinity"
@@ -51,63 +92,233 @@ class Affinity(Experiment):
     summary = "the countdown and the echo server with all threads pinned to one core, and not"
     sources = (HABR, SOURCE)
     claim = (
-        "In 2012 two threads took 27 % longer than none, and nothing longer once they were pinned to one core. In 2021 "
-        "pinning kept an echo server at 12,000 requests/s beside a CPU thread, as its client was pinned there, too."
+        "In 2012 two threads took 27 % longer than none, and no longer than none once they were pinned to one core. In "
+        "2021 pinning kept an echo server at 12,000 requests/s beside a CPU thread, with its client on the same core."
     )
     program = "affinity"
     packages = (Package(requirement="psutil>=7.0", module="psutil"), GEVENT)
     levels = {  # noqa: RUF012 - never changed
-        Effort.SMOKE: Level(
-            rounds=1, seconds=12, scales={"count": 200_000, "seconds": 0.05, "least": 3, "bound": 5.0}
-        ),
-        Effort.QUICK: Level(
-            rounds=5, seconds=60, scales={"count": 8_000_000, "seconds": 0.3, "least": 6, "bound": 5.0}
-        ),
-        Effort.FULL: Level(
-            rounds=12, seconds=1800, scales={"count": 100_000_000, "seconds": 2.0, "least": 30, "bound": 20.0}
-        ),
+        EffortLevel.SMOKE: EffortSettings(
+            rounds=1, seconds=12, scales={"count": 200_000, "seconds": 0.05, "least": 3, "bound": 5.0}),
+        EffortLevel.QUICK: EffortSettings(
+            rounds=5, seconds=60, scales={"count": 8_000_000, "seconds": 0.3, "least": 6, "bound": 5.0}),
+        EffortLevel.FULL: EffortSettings(
+            rounds=12, seconds=1800, scales={"count": 100_000_000, "seconds": 2.0, "least": 30, "bound": 20.0}),
     }
-    timeout = 120.0  # 100,000,000 decrements of 3.13t on a busy core
+    timeout = 120.0  # 100,000,000 decrements on 3.13t on a busy core take more than a minute
 
     @override
-    def candidates(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
-        yield from self._countdown(setting, build)
-        yield from self._echo(setting, build)
-
-    def _countdown(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
-        reason = setting.runner_reason(build, counted.threads_of(build))
-        yield counted.cell_of(build, counted.SEQUENTIAL), None
-        yield counted.cell_of(build, counted.FREE), reason
-        yield counted.cell_of(build, counted.PINNED), reason or _alone(setting)
-        yield counted.cell_of(build, counted.PATCHED), missing(setting, build, GEVENT)
-        yield counted.cell_of(build, counted.APART), setting.runner_reason(build, counted.PROCESSES)
-
-    def _echo(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
-        reason = setting.runner_reason(build, counted.threads_of(build))
-        for place, counts in GRID[setting.effort, not build.free_threaded].items():
-            lacking = _alone(setting) if place == "other" else None
+    def candidates(self, context: PlanningContext, build: Build) -> Iterator[tuple[Cell, str | None]]:
+        reason, model = context.runner_reason(build, threads_model(build)), threads_model(build)
+        too_few_cores = ONE_CORE if context.cores == 1 else None
+        yield countdown_cell(build, SEQUENTIAL), None
+        yield countdown_cell(build, FREE), reason
+        yield countdown_cell(build, PINNED), reason or too_few_cores
+        yield countdown_cell(build, PATCHED), context.package_reason(build, GEVENT)
+        yield countdown_cell(build, APART), context.runner_reason(build, PROCESSES)
+        for place, counts in GRID[context.effort, not build.free_threaded].items():
+            lacking = too_few_cores if place == "other" else None
             for count in counts:
-                yield self.cell(build, counted.threads_of(build), count, work="echo", client=place), reason or lacking
+                yield self.cell(build, model, count, work="echo", client=place), reason or lacking
 
     @override
     def sections(self, results: Results) -> tuple[Section, ...]:
         return (
-            counted.seconds_table(results), counted.ratios_table(results),
-            *(served.table(results, build) for build in results.builds if served.places(results, build)),
+            _seconds_table(results), _speedup_table(results),
+            *(_echo_table(results, build) for build in results.builds if _places(results, build)),
         )
 
     @override
-    def findings(self, results: Results) -> tuple[str, ...]:
-        return tuple(
-            sentence
-            for build in results.builds
-            for sentence in (*counted.findings(results, build), *served.findings(results, build))
-        )
+    def build_findings(self, results: Results, build: Build) -> Iterator[str]:
+        yield from _on_countdown(results, build)
+        yield from _on_echo(results, build)
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
-        return tuple(each for each in (counted.figure(results), served.figure(results)) if each is not None)
+        return (_countdown_figure(results), _echo_figure(results))
 
 
-def _alone(setting: Setting) -> str | None:
-    return ONE_CORE if setting.cores == 1 else None
+# The countdown
+
+
+def countdown_cell(build: Build, way: str) -> Cell:
+    """Return the cell of the countdown done in `way`, a key of WAYS."""
+    model, workers, cpus = {
+        SEQUENTIAL: ("serial", 1, "all"), FREE: (threads_model(build), 2, "all"),
+        PINNED: (threads_model(build), 2, "one"), PATCHED: ("gevent", 2, "all"), APART: (PROCESSES, 2, "all"),
+    }[way]
+    return Cell(workload="affinity", runner=model, workers=workers, build=build.label,
+                parameters=(("work", "countdown"), ("cpus", cpus)))
+
+
+def _find_countdown(results: Results, build: Build, way: str) -> Cell | None:
+    cell = countdown_cell(build, way)
+    return cell if cell in results.cells(build=build.label) else None
+
+
+def _serial(results: Results, build: str) -> Cell | None:
+    return next(iter(results.cells(build=build, runner="serial", work="countdown")), None)
+
+
+def _seconds_table(results: Results) -> Table:
+    """Return the wall times of the countdown beside those of 2012."""
+    table = _countdown_table(results, "Countdown: wall time")
+    for way, then in WAYS.items():
+        table.add(way, *(table.entry(_find_countdown(results, build, way), results.duration)
+                         for build in results.builds), "-" if then is None else f"{then:.2f} s")
+    return table.build()
+
+
+def _speedup_table(results: Results) -> Table:
+    """Return the speed-ups against one after the other, beside those of 2012."""
+    table = _countdown_table(results, "Countdown: speed-up against one after the other")
+
+    def speedup(cell: Cell) -> Value | None:
+        return results.speedup(_serial(results, cell.build), cell)
+
+    for way, then in WAYS.items():
+        if way != SEQUENTIAL:
+            table.add(way, *(table.entry(_find_countdown(results, build, way), speedup) for build in results.builds),
+                      "-" if then is None else f"{ratio_number(SEQUENTIAL_SECONDS / then)}x")
+    return table.build()
+
+
+def _countdown_table(results: Results, title: str) -> TableBuilder:
+    return TableBuilder(results, title, label_column("countdown"), *build_columns(results.builds, "now"),
+                        *value_columns(["Habr"], "2012"))
+
+
+def _countdown_figure(results: Results) -> CategoryFigure:
+    ways = [way for way in WAYS if way != SEQUENTIAL]
+    panels = tuple(
+        CategoryPanel(build.label, tuple(ways), series, rules=(Rule(1.0, "one after the other", "y"),))
+        for build in results.builds if (series := _countdown_bars(results, build, ways)))
+    return CategoryFigure(
+        name="affinity-countdown", title="Two countdowns: how long they take, against one after the other",
+        y=Axis("time (1 = one after the other)", lo=0.0), panels=panels, x_title="how it is done",
+    )
+
+
+def _countdown_bars(results: Results, build: Build, ways: list[str]) -> tuple[Series, ...]:
+    """Return a series for each model that the ways take, and those of 2012; () where nothing was measured."""
+    models: dict[str, list[tuple[int, Comparison | None]]] = {}
+    for place, way in enumerate(ways):
+        found = results.compare(_serial(results, build.label), _find_countdown(results, build, way))
+        models.setdefault(countdown_cell(build, way).runner, []).append((place, found))
+    if not any(found for known in models.values() for _, found in known):
+        return ()
+    then = [(place, seconds / SEQUENTIAL_SECONDS) for place, way in enumerate(ways)
+            if (seconds := WAYS[way]) is not None]
+    measured = (measured_series(family(model), ((place, relative_time(found)) for place, found in known), model)
+                for model, known in models.items())
+    return (*measured, published_series("threads, 2012", then))
+
+
+def _on_countdown(results: Results, build: Build) -> Iterator[str]:
+    """Compare the countdown with the claim of 2012."""
+    serial = _serial(results, build.label)
+    free, pinned, apart = (
+        results.compare(serial, _find_countdown(results, build, way)) for way in (FREE, PINNED, APART))
+    if free is None or pinned is None or "unknown" in {free.verdict(), pinned.verdict()}:
+        return
+    text = (
+        f"{build.label}: two threads do the countdown {ratio_number(free.ratio)}x as fast as one after the other, "
+        f"pinned to one core {ratio_number(pinned.ratio)}x"
+    )
+    if free.lo > HOLDS:
+        yield f"{text}: without a GIL, pinning takes away the second core that the threads can use."
+    elif build.free_threaded:
+        yield f"{text}: no gain beyond the noise is shown."
+    elif free.hi < 1 / HOLDS:
+        yield f"{text}: the claim of 2012 holds."
+    else:
+        yield (
+            f"{text}: since 3.2 threads no longer fight for the GIL, so pinning has nothing to end, and the claim of "
+            "2012 no longer holds."
+        )
+    if apart is not None and apart.verdict() != "unknown":
+        yield f"{build.label}: two processes do it {ratio_number(apart.ratio)}x as fast."
+
+
+# The echo server
+
+
+def _places(results: Results, build: Build) -> list[str]:
+    """Return the places of the build's clients, in the order of the tables."""
+    found = {parameter(cell, "client") for cell in results.cells(build=build.label, work="echo")}
+    return [place for place in PLACES if place in found]
+
+
+def _find_echo(results: Results, build: Build, place: str, count: int) -> Cell | None:
+    return results.find(build=build.label, runner=threads_model(build), workers=count, work="echo", client=place)
+
+
+def _echo_table(results: Results, build: Build) -> Table:
+    """Return requests per second and their latency by the number of CPU threads."""
+    places = _places(results, build)
+    titles = [PLACES[place] for place in places]
+    table = TableBuilder(
+        results, f"{build.label}: echo server beside CPU threads, all on one core", key_column("CPU threads"),
+        *value_columns([*titles, "2021, same core"], "requests/s"), *value_columns(titles, "latency, p50 / p99"))
+
+    def latency(cell: Cell) -> Value | None:
+        median, late = results.center(cell, "p50"), results.center(cell, "p99")
+        return None if median is None or late is None else f"{format_seconds(median)} / {format_seconds(late)}"
+
+    for count in sorted({cell.workers for cell in results.cells(build=build.label, work="echo")}):
+        cells = [_find_echo(results, build, place, count) for place in places]
+        table.add(str(count), *(table.entry(cell, results.rate) for cell in cells), f"{number_text(THEN[count])}/s",
+                  *(table.entry(cell, latency) for cell in cells))
+    return table.build()
+
+
+def _echo_figure(results: Results) -> LineFigure:
+    return LineFigure(
+        name="affinity-echo",
+        title="Echo server and CPU threads on one core: requests per second by where the client is",
+        # Evenly spaced, since a logarithmic axis has no place for 0.
+        x=Axis("CPU threads beside the server (number)",
+               ticks=tuple((float(place), str(count)) for place, count in enumerate(CPU_THREADS))),
+        y=Axis("requests per second (1/s)", log=True),
+        panels=tuple(_echo_panel(results, build) for build in results.builds if _places(results, build)),
+    )
+
+
+def _echo_panel(results: Results, build: Build) -> LinePanel:
+    lines = (
+        measured_series(PLACES[client], (
+            (place, bounded(results.value(cell), lambda seconds: 1 / seconds))
+            for place, count in enumerate(CPU_THREADS)
+            if (cell := _find_echo(results, build, client, count)) is not None))
+        for client in _places(results, build)
+    )
+    then = published_series("2021, client on the same core", enumerate(THEN[count] for count in CPU_THREADS))
+    return LinePanel(build.label, (*lines, then))
+
+
+def _on_echo(results: Results, build: Build) -> Iterator[str]:
+    """Compare the echo server with the claim of 2021."""
+    same, other, free = (_echo_rate(results, build, place) for place in ("same", "other", "free"))
+    if same is None or other is None:
+        return
+    text = (
+        f"{build.label}: beside one CPU thread a server pinned to one core answers {number_text(same)} requests/s of a "
+        f"client on the same core and {number_text(other)} of one on another"
+    )
+    if free is not None:
+        text += f"; with nothing pinned it is {number_text(free)}"
+    if build.free_threaded:
+        yield f"{text}. Without a GIL the server waits only for the core, not for a lock."
+    elif same > HELPS * other:
+        yield (
+            f"{text}. Pinning helps only in the way that the author himself described in October 2021: the system "
+            "then chooses between the client and the CPU thread. A client on another core leaves this one to the CPU "
+            "thread, which holds the GIL when a request arrives."
+        )
+    else:
+        yield f"{text}. Pinning shows no benefit here."
+
+
+def _echo_rate(results: Results, build: Build, place: str) -> float | None:
+    found = results.value(_find_echo(results, build, place, 1))
+    return None if found is None or found.count < MIN_ROUNDS else 1 / found.center

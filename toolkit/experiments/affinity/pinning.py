@@ -1,7 +1,8 @@
-"""Which CPUs a process may run on: asked, narrowed for a while, put back.  Runs in the measured process.
+"""Pin a process to CPUs for a while and restore its affinity afterwards.  Runs in the measured process.
 
-Through psutil where the measured build has it, so on Windows and FreeBSD as on Linux; where psutil has no wheel (3.15t
-today) Linux is asked through `os.sched_setaffinity`.  macOS has nothing of the kind: its affinity tags are hints.
+Uses psutil where the measured build has it, so it works on Windows and FreeBSD as on Linux; where psutil has no wheel
+(3.15t today) it uses `os.sched_setaffinity` on Linux.  macOS cannot pin: its affinity tags are hints.  It is apart from
+the program, since it is about operating systems and knows no experiment.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Protocol
 
-    class System(Protocol):
-        """How a system is asked.  Linux knows threads apart by their number; elsewhere there are only processes."""
+    class AffinityApi(Protocol):
+        """Reads and sets CPU affinity; on Linux of single threads, elsewhere only of processes."""
 
         def get(self, number: int) -> set[int]:
             """Return the CPUs that process or thread `number` may run on."""
 
         def set(self, number: int, cpus: set[int]) -> None:
-            """Let process or thread `number` run on `cpus` only."""
+            """Restrict process or thread `number` to `cpus`."""
 
 
 SIBLINGS = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
@@ -34,7 +35,7 @@ class PinningError(Exception):
 
 def unavailable() -> str | None:
     """Return why this process cannot be pinned to CPUs on this system and build, or None when it can."""
-    found = _system()
+    found = _find_api()
     return found if isinstance(found, str) else None
 
 
@@ -42,24 +43,24 @@ def allowed() -> tuple[int, ...]:
     """Return the numbers of the CPUs that this process may run on, ascending.
 
     Raises:
-        PinningError: the system does not tell.
+        PinningError: the system does not report them.
     """
-    return tuple(sorted(_needed_system().get(os.getpid())))
+    return tuple(sorted(_require_api().get(os.getpid())))
 
 
 def separate() -> tuple[int, ...]:
-    """Return one allowed CPU of each physical core, ascending: two of them share no core by hyper-threading.
+    """Return one allowed CPU of each physical core, ascending, so that no two share a core by hyper-threading.
 
-    Where the system does not say which CPUs share a core, every one counts as its own.
+    Where the system does not report which CPUs share a core, every CPU counts as a core of its own.
 
     Raises:
-        PinningError: the system does not tell which are allowed.
+        PinningError: the system does not report the allowed CPUs.
     """
     return first_of_each_core(allowed(), {cpu: _siblings(cpu) for cpu in allowed()})
 
 
 def first_of_each_core(cpus: Sequence[int], siblings: dict[int, str]) -> tuple[int, ...]:
-    """Return the first of `cpus` for each distinct text in `siblings`; an empty text is a core of its own."""
+    """Return the first of `cpus` for each distinct text in `siblings`; an empty text stands for a separate core."""
     cores: dict[str, int] = {}
     for cpu in sorted(cpus):
         cores.setdefault(siblings[cpu] or f"cpu{cpu}", cpu)
@@ -68,39 +69,39 @@ def first_of_each_core(cpus: Sequence[int], siblings: dict[int, str]) -> tuple[i
 
 @contextmanager
 def pinned(cpus: Sequence[int], *, pid: int | None = None) -> Iterator[None]:
-    """Let a process and all its threads run on `cpus` only, for the `with` block.
+    """Restrict a process and all its threads to `cpus` for the `with` block.
 
-    Threads and processes that are started meanwhile inherit it.  On leaving every thread gets back what it had, a new
-    one what the process had; processes that were started meanwhile stay as they are.
+    Threads and processes started within the block inherit the restriction.  On leaving, every thread gets its former
+    affinity back and a new thread that of the process; processes started meanwhile stay restricted.
 
     Args:
         cpus: Numbers of CPUs that the process may run on now.
-        pid: The process; None: this one.
+        pid: The process, None for this one.
 
     Raises:
-        PinningError: the system cannot, or it refused.
+        PinningError: the system cannot pin, or it refused.
     """
-    system, process = _needed_system(), os.getpid() if pid is None else pid
+    system, process = _require_api(), os.getpid() if pid is None else pid
     before: dict[int, set[int]] = {}
     try:
-        _narrow(system, process, set(cpus), before)
+        _restrict(system, process, set(cpus), before)
         yield
     finally:
-        _put_back(system, process, before)
+        _restore(system, process, before)
 
 
-def _narrow(system: System, process: int, cpus: set[int], before: dict[int, set[int]]) -> None:
-    """Pin every thread; `before` is filled as they are pinned, so that a half-done pinning can be put back."""
+def _restrict(system: AffinityApi, process: int, cpus: set[int], before: dict[int, set[int]]) -> None:
+    """Pin every thread, and fill `before` with their affinities, so that an interrupted pinning can be undone."""
     if not cpus:
         raise PinningError("cannot pin a process to no CPU at all")
-    # A thread that was not pinned yet may have started one meanwhile: look again until there is nobody new.
+    # A thread that was not pinned yet may have started another one: repeat until no new thread appears.
     while fresh := [thread for thread in _threads(process) if thread not in before]:
         for thread in fresh:
             try:
                 before[thread] = system.get(thread)
                 system.set(thread, cpus)
             except ProcessLookupError:
-                before.setdefault(thread, set())  # it has ended
+                before.setdefault(thread, set())  # the thread has ended
             except OSError as error:
                 raise PinningError(f"cannot pin process {process} to CPU {_shown(cpus)}: {error}") from error
     if process not in before or not before[process]:
@@ -109,16 +110,16 @@ def _narrow(system: System, process: int, cpus: set[int], before: dict[int, set[
         raise PinningError(f"process {process} was to run on CPU {_shown(cpus)}, but runs on {_shown(got)}")
 
 
-def _put_back(system: System, process: int, before: dict[int, set[int]]) -> None:
+def _restore(system: AffinityApi, process: int, before: dict[int, set[int]]) -> None:
     usual = before.get(process)
     for thread in _threads(process) if usual else ():
-        # A helper may have ended, a cpuset may have changed: nothing is left to be put back then.
+        # The thread may have ended, or its cpuset may have changed: then there is nothing to restore.
         with suppress(OSError):
             system.set(thread, before.get(thread) or usual or set())
 
 
 def _threads(process: int) -> list[int]:
-    """Return the numbers of a process's threads, or just the process's where an affinity is one for all of them."""
+    """Return the ids of a process's threads, or only the process's where all threads share one affinity."""
     try:
         return [int(entry) for entry in os.listdir(f"/proc/{process}/task")]
     except OSError:
@@ -138,7 +139,7 @@ def _shown(cpus: set[int]) -> str:
 
 
 class _Psutil:
-    """Any system that psutil can ask."""
+    """Affinity by psutil, on any system that it supports."""
 
     def __init__(self) -> None:
         import psutil
@@ -146,15 +147,15 @@ class _Psutil:
         self._process = psutil.Process
         self._ended: type[Exception] = psutil.NoSuchProcess
         self._refused: tuple[type[Exception], ...] = (psutil.Error, ValueError)  # ValueError: there is no such CPU
-        self.works = hasattr(psutil.Process, "cpu_affinity")  # not on macOS
+        self.works = hasattr(psutil.Process, "cpu_affinity")  # macOS has none
 
     def get(self, number: int) -> set[int]:
-        return set(self._asked(number, None))
+        return set(self._affinity(number, None))
 
     def set(self, number: int, cpus: set[int]) -> None:
-        self._asked(number, sorted(cpus))
+        self._affinity(number, sorted(cpus))
 
-    def _asked(self, number: int, cpus: list[int] | None) -> list[int]:
+    def _affinity(self, number: int, cpus: list[int] | None) -> list[int]:
         try:
             return self._process(number).cpu_affinity(cpus) or []
         except self._ended as error:
@@ -164,7 +165,7 @@ class _Psutil:
 
 
 class _Linux:
-    """Linux without psutil."""
+    """Affinity on Linux without psutil."""
 
     def get(self, number: int) -> set[int]:
         return os.sched_getaffinity(number)
@@ -173,15 +174,15 @@ class _Linux:
         os.sched_setaffinity(number, cpus)
 
 
-def _needed_system() -> System:
-    found = _system()
+def _require_api() -> AffinityApi:
+    found = _find_api()
     if isinstance(found, str):
         raise PinningError(found)
     return found
 
 
-def _system() -> System | str:
-    """Return how this system is asked, or why it cannot be."""
+def _find_api() -> AffinityApi | str:
+    """Return the way to pin on this system, or the reason why there is none."""
     if sys.platform == "darwin":
         return "macOS has no way to pin a process to a CPU"
     try:

@@ -1,4 +1,4 @@
-"""What being kept on one core does to threads: the countdown, and an echo server beside CPU threads."""
+"""Run the countdown, and an echo server beside CPU threads, with threads pinned to one core or free."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.experiments.affinity import pinning
 from gilscope.toolkit.experiments.countdown import program as countdown
 from gilscope.toolkit.experiments.helpers import echo
-from gilscope.toolkit.experiments.helpers.burners.burning import burning
-from gilscope.toolkit.measure.program.interface import Taken
+from gilscope.toolkit.experiments.helpers.burners import burning
+from gilscope.toolkit.measure.child.program import ProgramValue
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.measure.program.interface import Helper, Trial
+    from gilscope.toolkit.measure.child.program import ProgramTrial
+    from gilscope.toolkit.processes.helper_process import HelperProcess
 
 CLIENT = "gilscope.toolkit.experiments.load.echo_client"
-ANSWER_SECONDS = 30.0  # what an echo client may take beyond its bound: beside 8 CPU threads everything is late
-BOTH = 2.0  # cores: a server and its client; of a pinned process as much as its core has
+ANSWER_SECONDS = 30.0  # grace beyond the echo client's bound: beside 8 CPU threads everything is late
+BOTH = 2.0  # cores: for a server and its client, or for a pinned process and whatever else wants its core
 
 
-def measure(trial: Trial) -> Taken:
+def measure(trial: ProgramTrial) -> ProgramValue:
     """Return the wall seconds of the countdown, or the seconds per request of the echo server."""
     if trial.parameters["work"] == "echo":
         return _echo(trial)
@@ -37,11 +38,11 @@ def measure(trial: Trial) -> Taken:
     return countdown.measure(trial)
 
 
-def _cpus(trial: Trial, count: int) -> tuple[int, ...]:
-    """Return CPUs of `count` separate cores.
+def _cpus(trial: ProgramTrial, count: int) -> tuple[int, ...]:
+    """Return one CPU of each of `count` separate cores.
 
     Raises:
-        StoppedError: nothing can be pinned here, or there are fewer cores.
+        NoValueError: this system cannot pin, or there are too few cores.
     """
     if reason := pinning.unavailable():
         trial.stop(reason)
@@ -57,19 +58,19 @@ def _patch() -> None:
     monkey.patch_all()
 
 
-def _in_processes(trial: Trial) -> Taken:
+def _in_processes(trial: ProgramTrial) -> ProgramValue:
     from gilscope.runners import catalog
 
     total, workers = trial.count("count"), trial.workers
     shares = [total // workers + (number < total % workers) for number in range(workers)]
     with catalog.find(trial.model).pool(workers) as pool:
-        pool.map(countdown.countdown, [1] * workers)  # every worker has imported it
+        pool.map(countdown.countdown, [1] * workers)  # so that every worker has imported the module
         with trial.measuring() as clock:
             pool.map(countdown.countdown, shares)
-    return Taken(seconds=clock.wall, cpu=clock.cpu, wanted_cores=workers)
+    return ProgramValue(seconds=clock.wall, cpu=clock.cpu, wanted_cores=workers)
 
 
-def _echo(trial: Trial) -> Taken:
+def _echo(trial: ProgramTrial) -> ProgramValue:
     place = trial.parameters["client"]
     cpus = () if place == "free" else _cpus(trial, 2 if place == "other" else 1)
     with (
@@ -88,19 +89,19 @@ def _echo(trial: Trial) -> Taken:
     if not answer["requests"]:
         trial.stop(f"no request was answered within {trial.number('bound'):g} s", "hang")
     metrics = {name: answer[name] for name in ("requests", "p50", "p90", "p99", "max")}
-    return Taken(seconds=1 / answer["rate"], metrics=metrics, wanted_cores=BOTH)
+    return ProgramValue(seconds=1 / answer["rate"], metrics=metrics, wanted_cores=BOTH)
 
 
 @contextlib.contextmanager
-def _placed(trial: Trial, client: Helper, cpus: tuple[int, ...]) -> Iterator[None]:
+def _placed(trial: ProgramTrial, client: HelperProcess, cpus: tuple[int, ...]) -> Iterator[None]:
     """Pin this process to the first of `cpus` and the client to the last, and measure the block.
 
-    All threads run already and nothing burns yet: beside CPU threads a look into procfs would cost a switch interval.
+    All threads must run already, and none burn yet: beside CPU threads reading procfs would cost a switch interval.
     """
     with contextlib.ExitStack() as stack:
         if cpus:
             stack.enter_context(pinning.pinned(cpus[-1:], pid=client.pid))
-            # What else runs is counted on the CPUs that we may use when measuring begins and ends: these.
+            # Other load is counted on the CPUs that this process may use when measuring begins and ends.
             stack.enter_context(pinning.pinned(cpus))
         stack.enter_context(trial.measuring())
         if cpus:

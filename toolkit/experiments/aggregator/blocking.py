@@ -1,7 +1,8 @@
 """The service of `aggregator` as blocking code writes it: one thread, a pool of threads, or greenlets.
 
-Each is a context manager that yields its port while it serves in the background.  It speaks just enough HTTP: one
-request per connection, which it closes after the answer.
+Each is a context manager that yields its port while it serves in the background.  It implements just enough HTTP: one
+request per connection, which it closes after the answer.  `loops` is apart, so that no asyncio is imported here: it
+would count as this service's memory.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.experiments.helpers.http_programs import REQUEST_SECONDS, in_thread, new_session
-from gilscope.toolkit.experiments.load.http.backend_answers import MERGED_PATH, PART_PATH, merge, number_in
+from gilscope.toolkit.experiments.load.backend_answers import MERGED_PATH, PART_PATH, merge, number_in
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -25,8 +26,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.experiments.helpers.http_programs import Ready
 
-    # product -> the five parts, in the order of the back ends
-    Gather = Callable[[int], list[dict[str, Any]]]
+    Gather = Callable[[int], list[dict[str, Any]]]   # of a product: the five parts, in the order of the back ends
 
 BACKLOG = 1024
 MOST_BYTES = 64 * 1024
@@ -46,10 +46,10 @@ def sync(backends: Mapping[str, str], workers: int) -> Iterator[int]:
 
 @contextlib.contextmanager
 def threads(backends: Mapping[str, str], workers: int) -> Iterator[int]:
-    """Serve `workers` requests at a time, each in a thread, which has its five back ends asked by five more.
+    """Serve `workers` requests at a time, each in a thread that lets five more ask the back ends.
 
-    Every back end has a pool of `workers` threads, each with a session and so a connection of its own: a request never
-    waits for another's thread.
+    Every back end has a pool of `workers` threads, each with a session and so a connection of its own: no request waits
+    for a thread.
     """
     with contextlib.ExitStack() as stack:
         pools = [stack.enter_context(_asking(address, workers)) for address in backends.values()]
@@ -64,24 +64,24 @@ def threads(backends: Mapping[str, str], workers: int) -> Iterator[int]:
                 handle(connection, gather)
 
         listener = stack.enter_context(_listening())
-        # As daemons: one that a request keeps for ever must not keep the process.
-        crew = [threading.Thread(target=work, daemon=True) for _ in range(workers)]
-        for each in crew:
+        # Daemons, so that a request that never ends does not keep the process alive.
+        servers = [threading.Thread(target=work, daemon=True) for _ in range(workers)]
+        for each in servers:
             each.start()
         try:
             with _background(lambda: _accept(listener, waiting.put), listener):
                 yield listener.getsockname()[1]
         finally:
             _drop(waiting)
-            for _ in crew:
+            for _ in servers:
                 waiting.put(None)
-            for each in crew:
+            for each in servers:
                 each.join()
 
 
 @contextlib.contextmanager
 def _asking(address: str, workers: int) -> Iterator[Callable[[int], Any]]:
-    """Yield what has one back end asked in a thread of its pool; returns a future."""
+    """Yield a function that asks one back end in a thread of its pool and returns a future."""
     own = threading.local()
     sessions: list[requests.Session] = []
 
@@ -101,14 +101,14 @@ def _asking(address: str, workers: int) -> Iterator[Callable[[int], Any]]:
 
 
 def greenlets(backends: Mapping[str, str], workers: int) -> AbstractContextManager[int]:
-    """Serve with gevent: a greenlet for each request and for each of its back ends, which `requests` asks.
+    """Serve with gevent: a greenlet for each request and for each call of a back end by `requests`.
 
-    The hub runs in a thread of its own, so threads and queues stay as they are; the sockets are gevent's.
+    The hub runs in a thread of its own, so only sockets are patched, not threads and queues.
     """
     assert workers == 1
     from gevent import monkey
 
-    # Before `requests` is imported: it keeps what it finds.
+    # Before `requests` is imported, which keeps references to the functions that it finds.
     monkey.patch_all(thread=False, queue=False, subprocess=False, signal=False, os=False)
     return in_thread(lambda ready: _serve_greenlets(backends, ready))
 
@@ -127,7 +127,7 @@ def _serve_greenlets(backends: Mapping[str, str], ready: Ready) -> None:
         server = StreamServer(("127.0.0.1", 0), lambda connection, _: handle(connection, gather), backlog=BACKLOG)
         server.start()
         stopped = Event()
-        wake = gevent.get_hub().loop.async_()   # the one thing of a hub that another thread may touch
+        wake = gevent.get_hub().loop.async_()   # the only part of a hub that another thread may use
         wake.start(stopped.set)
         ready(server.server_port, wake.send)
         stopped.wait()
@@ -145,7 +145,7 @@ def fetch(session: requests.Session, address: str, number: int) -> dict[str, Any
 
 
 def handle(connection: socket.socket, gather: Gather) -> None:
-    """Read one request, answer it and close; a client that is gone is none of our business."""
+    """Read one request, answer it and close; ignore a client that is gone."""
     with connection, contextlib.suppress(OSError):
         head = _head(connection)
         target = head.split(b" ", 2)[1:2]
@@ -155,7 +155,7 @@ def handle(connection: socket.socket, gather: Gather) -> None:
             return
         try:
             status, body = 200, json.dumps(merge(number, gather(number))).encode()
-        except Exception as error:  # noqa: BLE001 - a service answers, whatever happened; the client counts it
+        except Exception as error:  # noqa: BLE001 - becomes status 500, which the client counts
             status, body = 500, repr(error).encode("ascii", "backslashreplace")
         connection.sendall(response(status, body))
 
@@ -194,7 +194,7 @@ def _listening() -> Iterator[socket.socket]:
 
 
 def _accept(listener: socket.socket, take: Callable[[socket.socket], None]) -> None:
-    """Hand over every connection until the listener is shut down."""
+    """Pass every new connection to `take` until the listener is shut down."""
     while True:
         try:
             connection, _ = listener.accept()
@@ -205,7 +205,7 @@ def _accept(listener: socket.socket, take: Callable[[socket.socket], None]) -> N
 
 @contextlib.contextmanager
 def _background(run: Callable[[], None], *listeners: socket.socket) -> Iterator[None]:
-    """Run in a thread; on leaving shut the listeners down and wait for its end."""
+    """Run `run` in a thread; on leaving, shut the listeners down and wait for its end."""
     thread = threading.Thread(target=run, name="service", daemon=True)
     thread.start()
     try:
@@ -217,7 +217,7 @@ def _background(run: Callable[[], None], *listeners: socket.socket) -> Iterator[
 
 
 def _drop(waiting: queue.SimpleQueue[socket.socket | None]) -> None:
-    """Close the connections that nobody has taken: their clients have given up."""
+    """Close the waiting connections, whose clients have given up."""
     with contextlib.suppress(queue.Empty):
         while (connection := waiting.get_nowait()) is not None:
             connection.close()

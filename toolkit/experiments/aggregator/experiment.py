@@ -2,23 +2,33 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, override
 
-from gilscope.toolkit.experiments.aggregator.claims import (
-    LOADS,
-    POOL,
-    Load,
-    find,
-    findings,
-    loads_of,
-    rows_of,
-    warnings_of,
+from gilscope.toolkit.experiments.base import (
+    AIOHTTP,
+    BULLDOGJOB,
+    CONTROL,
+    GEVENT,
+    REQUESTS,
+    SLOW_PARSER,
+    TORNADO,
+    EffortLevel,
+    EffortSettings,
+    Experiment,
+    threads_model,
 )
-from gilscope.toolkit.experiments.base import Effort, Experiment, Level, Source
-from gilscope.toolkit.experiments.libraries import AIOHTTP, CONTROL, GEVENT, REQUESTS, TORNADO, missing
-from gilscope.toolkit.experiments.load.http.backend_answers import BACKENDS
-from gilscope.toolkit.experiments.results import shown_duration
-from gilscope.toolkit.report.document import Column, Entry, Lines, Quantity, Size, Table
+from gilscope.toolkit.experiments.load.backend_answers import BACKENDS
+from gilscope.toolkit.experiments.results import as_duration, parameter
+from gilscope.toolkit.experiments.tables_and_figures import (
+    TableBuilder,
+    bounded,
+    label_column,
+    measured_series,
+    show_metric,
+    value_columns,
+)
+from gilscope.toolkit.report.document import Lines, Quantity, Size
 from gilscope.toolkit.report.figures.figure import (
     Axis,
     CategoryFigure,
@@ -26,56 +36,84 @@ from gilscope.toolkit.report.figures.figure import (
     LineFigure,
     LinePanel,
     Rule,
-    Series,
     seconds_axis,
 )
 from gilscope.toolkit.report.figures.plots.ticks import seconds_text
-from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.wording import list_text
+from gilscope.toolkit.report.wording import list_text, percent_text
+from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
 
-    from gilscope.toolkit.experiments.base import Package, Setting
+    from gilscope.toolkit.experiments.base import Package, PlanningContext
     from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.experiments.tables_and_figures import Show
     from gilscope.toolkit.model import Build, Cell
-    from gilscope.toolkit.report.document import Section, Value
+    from gilscope.toolkit.report.document import Section, Table
     from gilscope.toolkit.report.figures.figure import Figure
     from gilscope.toolkit.stats.sample import Summary
 
-BULLDOGJOB = Source(
-    title="GIL - weź asyncio", author="Bulldogjob", year=0,
+
+@dataclass(frozen=True, slots=True)
+class UserLoad:
+    """The requests that users send to the service."""
+
+    users: str
+    rate: str   # requests a second of each user
+
+    @property
+    def text(self) -> str:
+        """The words of tables and figures."""
+        return f"{self.users} users x {self.rate}/s"
+
+    @property
+    def short(self) -> str:
+        """The heading of a narrow column."""
+        return f"{self.users} x {self.rate}/s"
+
+    @property
+    def requests(self) -> float:
+        """Requests a second, all users together."""
+        return float(self.users) * float(self.rate)
+
+
+SOURCE = replace(
+    BULLDOGJOB,
     headline="under 24 users x 8 requests/s the threaded service answers none of the requests, asyncio nearly all",
 )
+LIGHT, HEAVY = UserLoad("5", "2"), UserLoad("24", "8")
 LIMIT = 1.0            # seconds within which an answer counts
-NAN = float("nan")
 # Requests that a pool of threads serves at a time, by effort.  At 192 requests/s of 0.1 s each 20 are under way.
-POOLS = {Effort.SMOKE: (4,), Effort.QUICK: (32,), Effort.FULL: (8, 32, 128)}
+POOLS = {EffortLevel.SMOKE: (4,), EffortLevel.QUICK: (32,), EffortLevel.FULL: (8, 32, 128)}
+POOL = 32              # the pool that every effort but the smallest measures
 BACK_ENDS = f"Back ends answer after {list_text(f'{each * 1000:g}' for each in BACKENDS.values())} ms"
 HOW = (
-    f"{BACK_ENDS}; how fast the source's were is not known.",
+    f"{BACK_ENDS}; the source does not give its latencies.",
     "All services ask the five at once, the threads by five more threads; only sync asks one after the other.",
-    "Requests come at their times whatever is answered, each on a connection of its own; latency counts from those.",
+    "Requests are sent at scheduled times, each on a connection of its own; latency counts from those times.",
     "Load and back ends are helpers on gilscope's own Python beside the service.",
     CONTROL,
 )
 POOLED = ("threads", "free-threaded")
-LIBRARIES: dict[str, Package] = {
-    "sync": REQUESTS, "threads": REQUESTS, "free-threaded": REQUESTS, "gevent": GEVENT, "tornado": TORNADO,
-    "asyncio": AIOHTTP,
+LIBRARIES: dict[str, tuple[Package, ...]] = {
+    "sync": (REQUESTS,), "threads": (REQUESTS,), "free-threaded": (REQUESTS,), "gevent": (GEVENT, REQUESTS),
+    "tornado": (TORNADO,), "asyncio": (AIOHTTP,),
 }
-# What the source says of 24 users x 8 requests/s.
-THEN = {"threads": "none", "asyncio": "nearly all"}
+THEN = {"threads": "none", "asyncio": "nearly all"}   # the published answers under the heavy load
 PERCENTILES = ("p50", "p90", "p99", "max")
+FALLING = 2.0      # latency of the last third of the requests over the first third's: such a service falls behind
+NEARLY_ALL = 0.95
+HARDLY_ANY = 0.05
+NEAR_ONE = 0.7     # cores: system calls run without the GIL, so one core is no sharp limit
 
 
-class Aggregator(Experiment):
+class AggregatorExperiment(Experiment):
     """Bulldogjob's second measurement."""
 
     name = "aggregator"
     title = "Aggregator: a service that waits for five others"
     summary = "a service that merges the answers of 5 back ends, under 5 users x 2 and 24 users x 8 requests/s"
-    sources = (BULLDOGJOB,)
+    sources = (SOURCE,)
     claim = (
         "Under 24 users with 8 requests a second each, a threaded service answers none of them and one with asyncio "
         "nearly all."
@@ -83,183 +121,243 @@ class Aggregator(Experiment):
     program = "aggregator"
     packages = (REQUESTS, AIOHTTP, TORNADO, GEVENT)
     levels = {  # noqa: RUF012 - never changed
-        # "latency": factor to the back ends' own latencies.
-        Effort.SMOKE: Level(rounds=1, seconds=15, scales={"latency": 0.1, "seconds": 0.5, "limit": LIMIT}),
-        Effort.QUICK: Level(rounds=3, seconds=70, scales={"latency": 1.0, "seconds": 1.2, "limit": LIMIT}),
-        Effort.FULL: Level(rounds=5, seconds=2200, scales={"latency": 1.0, "seconds": 10.0, "limit": LIMIT}),
+        # "latency" multiplies the back ends' own latencies.
+        EffortLevel.SMOKE: EffortSettings(
+            rounds=1, seconds=15, scales={"latency": 0.1, "seconds": 0.5, "limit": LIMIT}),
+        EffortLevel.QUICK: EffortSettings(
+            rounds=3, seconds=70, scales={"latency": 1.0, "seconds": 1.2, "limit": LIMIT}),
+        EffortLevel.FULL: EffortSettings(
+            rounds=5, seconds=2200, scales={"latency": 1.0, "seconds": 10.0, "limit": LIMIT}),
     }
 
     @override
-    def candidates(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
-        loads = LOADS[:1] if setting.effort is Effort.SMOKE else LOADS
-        for load in reversed(loads):   # the A/A arm is of the first: one under load
-            for model, workers in _planned(setting, build, load):
+    def candidates(self, context: PlanningContext, build: Build) -> Iterator[tuple[Cell, str | None]]:
+        # The heavy load comes first, since the A/A arm is of the first cell.
+        for load in (LIGHT,) if context.effort is EffortLevel.SMOKE else (HEAVY, LIGHT):
+            for model, workers in _services_planned(context, build, load):
                 cell = self.cell(build, model, workers, users=load.users, rate=load.rate)
-                yield cell, _reason(setting, build, model)
+                yield cell, _reason(context, build, model)
 
     @override
     def sections(self, results: Results) -> tuple[Section, ...]:
-        loads = loads_of(results)
+        loads = _loads(results)
         return (
             Lines("How", HOW),
-            _success(results, loads),
-            *(_latencies(results, build, load) for load in loads for build in results.builds),
-            *(_costs(results, build, loads[-1]) for build in results.builds if loads),
+            _success_table(results, loads),
+            *(_latency_table(results, build, load) for load in loads for build in results.builds),
+            *(_cost_table(results, build, loads[-1]) for build in results.builds if loads),
         )
 
     @override
-    def findings(self, results: Results) -> tuple[str, ...]:
-        return tuple(sentence for build in results.builds for sentence in findings(results, build))
+    def build_findings(self, results: Results, build: Build) -> Iterator[str]:
+        pool = _find(results, build, threads_model(build), POOL, HEAVY)
+        loop = _find(results, build, "asyncio", 1, HEAVY)
+        threads, events = results.center(pool, "success"), results.center(loop, "success")
+        if threads is None or events is None:
+            return
+        falls_behind = (results.center(pool, "growth") or 0.0) > FALLING and threads > HARDLY_ANY
+        yield (
+            f"{build.label}, {HEAVY.text}: {POOL} {'free ' if build.free_threaded else ''}threads answer "
+            f"{_share_text(threads)} of the requests in time, asyncio {_share_text(events)}; "
+            f"{_judgement(threads, events)}"
+            + (" Their latency grew meanwhile, though: under a longer load they would fall behind."
+               if falls_behind else "")
+        )
+        cost, cheap = results.center(pool, "cpu_per_answer"), results.center(loop, "cpu_per_answer")
+        if cost is not None and cheap is not None:
+            yield _on_cost(build, cost, cheap)
+        alone = results.center(_find(results, build, "sync", 1, HEAVY), "success")
+        if alone is not None and alone <= HARDLY_ANY:
+            yield (f"{build.label}: one thread that asks one back end after the other answers {_share_text(alone)}: it "
+                   f"can serve {1 / sum(BACKENDS.values()):.1f} requests/s, with or without a GIL.")
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
-        loads = loads_of(results)
+        loads = _loads(results)
         ticks = tuple((float(place), name) for place, name in enumerate(PERCENTILES))
         return (
             CategoryFigure(
                 name="aggregator", title=f"Requests answered right within {seconds_text(LIMIT)}",
                 y=Axis("share of all requests (%)", lo=0.0, hi=105.0), x_title="how the service is written",
-                panels=tuple(_bars(results, build, loads) for build in results.builds),
+                panels=tuple(_success_panel(results, build, loads) for build in results.builds),
                 note=f"{BACK_ENDS}.{_left_out(results, loads)}",
             ),
             LineFigure(
                 name="aggregator-latency", title="Latency from the time a request was scheduled",
                 x=Axis("percentile of all requests", ticks=ticks), y=seconds_axis("latency", log=True),
-                panels=tuple(_curves(results, build, load) for load in loads for build in results.builds),
+                panels=tuple(_latency_panel(results, build, load) for load in loads for build in results.builds),
                 note=f"{BACK_ENDS}. A request that failed counts as {seconds_text(LIMIT)}.",
             ),
         )
 
 
-def _planned(setting: Setting, build: Build, load: Load) -> Iterator[tuple[str, int]]:
-    """Give the models with the number of requests that each serves in threads.
+def _services_planned(context: PlanningContext, build: Build, load: UserLoad) -> Iterator[tuple[str, int]]:
+    """Yield the models with the number of requests that each serves in threads.
 
-    A quick look leaves out what is known beforehand: that all but one thread alone bear the light load, and that it
-    does not matter to that one whether there is a GIL.
+    A quick run leaves out what is known beforehand: every service but the single thread bears the light load, and the
+    GIL makes no difference to that thread.
     """
-    brief = setting.effort is Effort.QUICK
-    loops = () if brief and load is LOADS[0] else ("gevent", "tornado")
+    brief = context.effort is EffortLevel.QUICK
+    loops = () if brief and load is LIGHT else ("gevent", "tornado")
     if loops:
         yield "asyncio", 1
-    for model in setting.threads(build, control=setting.full()):
-        yield from ((model, workers) for workers in POOLS[setting.effort])
+    for model in context.threads(build, control=context.full()):
+        yield from ((model, workers) for workers in POOLS[context.effort])
     yield from ((model, 1) for model in loops)
     if not (brief and build.free_threaded):
         yield "sync", 1
 
 
-def _reason(setting: Setting, build: Build, model: str) -> str | None:
-    if model in POOLED and (reason := setting.runner_reason(build, model)):
+def _reason(context: PlanningContext, build: Build, model: str) -> str | None:
+    if model in POOLED and (reason := context.runner_reason(build, model)):
         return reason
-    needed = (LIBRARIES[model], REQUESTS) if model == "gevent" else (LIBRARIES[model],)
-    return missing(setting, build, *needed)
+    return context.package_reason(build, *LIBRARIES[model])
 
 
-def _name(model: str, workers: int) -> str:
+# Cells
+
+
+def _loads(results: Results) -> list[UserLoad]:
+    """Return the loads of the run's cells, the light one first."""
+    found = {UserLoad(parameter(cell, "users"), parameter(cell, "rate")) for cell in results.cells()}
+    return [load for load in (LIGHT, HEAVY) if load in found]
+
+
+def _find(results: Results, build: Build, model: str, workers: int, load: UserLoad) -> Cell | None:
+    return results.find(build=build.label, runner=model, workers=workers, users=load.users, rate=load.rate)
+
+
+def _doubts(results: Results, cell: Cell | None) -> list[str]:
+    """Return reasons to doubt a measured cell's numbers: failures, a generator at its limits, a growing queue."""
+    success = results.metric(cell, "success")
+    if cell is None or success is None:
+        return []
+    found = []
+    failures = [text for text in results.texts(cell, "failures") if text]
+    if failures:
+        found.append(f"{cell.build}, {cell.runner}: failed, in the last round with failures: {failures[-1]}")
+    saturated = [text for text in results.texts(cell, "saturated") if text]
+    if saturated:
+        found.append(f"{saturated[-1]}: these latencies include its own delay")
+    if "Python" in results.texts(cell, "parser"):
+        found.append(SLOW_PARSER)
+    growth = results.metric(cell, "growth")
+    if growth is not None and growth.center > FALLING and success.center > HARDLY_ANY:
+        found.append(f"latency grew {growth.center:.1f}x from the first to the last third of the requests: the service "
+                     "falls behind, and a longer load would see more of them fail")
+    return found
+
+
+def _service_name(model: str, workers: int) -> str:
     return f"{model}, {workers} at a time" if model in POOLED else model
 
 
-def _success(results: Results, loads: Sequence[Load]) -> Table:
-    """Return the share of requests that were answered right in time, beside what the source says."""
-    notes = Footnotes()
-    columns = [Column(title="service", key=True, align="left")]
-    columns += [Column(title=load.short, group=build.label) for build in results.builds for load in loads]
-    columns.append(Column(title=LOADS[-1].short, group="then"))
-
-    def shown(cell: Cell) -> Value | None:
-        found = results.metric(cell, "success")
-        return None if found is None else Quantity(found.center * 100, " %")
-
-    rows = []
-    for model, workers in rows_of(results):
-        cells = [find(results, build, model, workers, load) for build in results.builds for load in loads]
-        entries = [_warned(results, cell, results.entry(cell, shown, notes), notes) for cell in cells]
-        rows.append((Entry(_name(model, workers)), *entries, Entry(THEN.get(model, "-"))))
-    title = f"Answered right within {seconds_text(LIMIT)}, by users x requests/s of each"
-    return Table(title=title, columns=tuple(columns), rows=tuple(rows), footnotes=notes.texts())
+# Tables
 
 
-def _warned(results: Results, cell: Cell | None, entry: Entry, notes: Footnotes) -> Entry:
-    """Return the entry with what a reader must know of the cell: what failed, and whose limits these are."""
-    found = warnings_of(results, cell)
-    return Entry(entry.value, (*entry.marks, *notes.marks(found))) if found else entry
+def _success_table(results: Results, loads: Sequence[UserLoad]) -> Table:
+    """Return the share of requests that were answered right in time, beside the published one."""
+    table = TableBuilder(
+        results, f"Answered right within {seconds_text(LIMIT)}, by users x requests/s of each", label_column("service"),
+        *(column for build in results.builds for column in value_columns((load.short for load in loads), build.label)),
+        *value_columns([HEAVY.short], "then"))
+    share = show_metric(results, "success", lambda found: Quantity(found.center * 100, " %"))
+    for model, workers in results.rows():
+        cells = [_find(results, build, model, workers, load) for build in results.builds for load in loads]
+        table.add(_service_name(model, workers),
+                  *(table.entry(cell, share, _doubts(results, cell)) for cell in cells), THEN.get(model, "-"))
+    return table.build()
 
 
-def _metric(results: Results, name: str, make: Callable[[Summary], Value | None]) -> Callable[[Cell], Value | None]:
-    def show(cell: Cell) -> Value | None:
-        found = results.metric(cell, name)
-        return None if found is None else make(found)
-
-    return show
+def _latency_table(results: Results, build: Build, load: UserLoad) -> Table:
+    title = f"Latency on {build.label} under {load.text}; failed requests count as {seconds_text(LIMIT)}"
+    return _service_table(results, build, load, title, {
+        name: show_metric(results, name, as_duration) for name in PERCENTILES})
 
 
-def _latencies(results: Results, build: Build, load: Load) -> Table:
-    shown = {name: _metric(results, name, shown_duration) for name in PERCENTILES}
-    return _table(results, build, load, f"Latency on {build.label} under {load.text}; failed requests count as "
-                  f"{seconds_text(LIMIT)}", shown)
+def _cost_table(results: Results, build: Build, load: UserLoad) -> Table:
+    def number(found: Summary) -> Quantity:
+        return Quantity(found.center, "")
 
-
-def _costs(results: Results, build: Build, load: Load) -> Table:
-    return _table(results, build, load, f"What it takes on {build.label} under {load.text}", {
-        "CPU per answer": _metric(results, "cpu_per_answer", shown_duration),
-        "cores used": _metric(results, "cores", lambda found: Quantity(found.center, "")),
-        "threads": _metric(results, "threads", lambda found: Quantity(found.center, "")),
-        "memory": _metric(results, "pss", lambda found: Size(found.center)),
-        "cores of helpers": _metric(results, "helper_cores", lambda found: Quantity(found.center, "")),
+    return _service_table(results, build, load, f"What it takes on {build.label} under {load.text}", {
+        "CPU per answer": show_metric(results, "cpu_per_answer", as_duration),
+        "cores used": show_metric(results, "cores", number),
+        "threads": show_metric(results, "threads", number),
+        "memory": show_metric(results, "pss", lambda found: Size(found.center)),
+        "cores of helpers": show_metric(results, "helper_cores", number),
     })
 
 
-def _table(
-    results: Results, build: Build, load: Load, title: str, shown: dict[str, Callable[[Cell], Value | None]]
-) -> Table:
-    notes = Footnotes()
-    columns = [Column(title="service", key=True, align="left"), *(Column(title=name) for name in shown)]
-    rows = []
-    for model, workers in rows_of(results, build):
-        if (cell := find(results, build, model, workers, load)) is not None:
-            rows.append((Entry(_name(model, workers)), *(results.entry(cell, show, notes) for show in shown.values())))
-    return Table(title=title, columns=tuple(columns), rows=tuple(rows), footnotes=notes.texts())
+def _service_table(results: Results, build: Build, load: UserLoad, title: str, shown: dict[str, Show]) -> Table:
+    """Return a table of one build's services under a load, with a column for each entry of `shown`."""
+    table = TableBuilder(results, title, label_column("service"), *value_columns(shown))
+    for model, workers in results.rows(build=build.label):
+        if (cell := _find(results, build, model, workers, load)) is not None:
+            table.add(_service_name(model, workers), *(table.entry(cell, show) for show in shown.values()))
+    return table.build()
 
 
-def _bars(results: Results, build: Build, loads: Sequence[Load]) -> CategoryPanel:
-    rows = rows_of(results, build)
-    series = []
-    for load in loads:
-        planned = [(place, cell) for place, row in enumerate(rows)
-                   if (cell := find(results, build, *row, load)) is not None]
-        found = [results.metric(cell, "success") for _, cell in planned]
-        center, lo, hi = (
-            tuple(NAN if each is None else getattr(each, name) * 100 for each in found)
-            for name in ("center", "lo", "hi")
-        )
-        series.append(Series(load.text, tuple(float(place) for place, _ in planned), center, lo=lo, hi=hi))
-    return CategoryPanel(build.label, tuple(_short(*row) for row in rows), tuple(series))
+# Findings
 
 
-def _left_out(results: Results, loads: Sequence[Load]) -> str:
-    """Return why a service may have fewer bars than others; "" where all have all."""
-    everywhere = all(find(results, build, *row, load) for build in results.builds for row in rows_of(results, build)
-                     for load in loads)
+def _share_text(success: float) -> str:
+    return "none" if success == 0 else percent_text(success)
+
+
+def _judgement(threads: float, events: float) -> str:
+    if threads >= NEARLY_ALL and events >= NEARLY_ALL:
+        return "that threads answer none is not reproduced here; the source does not give its pools and latencies."
+    if threads <= HARDLY_ANY and events >= NEARLY_ALL:
+        return "as published."
+    if events >= NEARLY_ALL:
+        return "threads do worse, but not as badly as published."
+    return "neither keeps up here."
+
+
+def _on_cost(build: Build, cost: float, cheap: float) -> str:
+    """State the cores that the heavy load takes, of which a GIL gives Python code one."""
+    threads, events = (HEAVY.requests * each for each in (cost, cheap))
+    start = (f"{build.label}: an answer takes the threads {format_seconds(cost)} of CPU time and asyncio "
+             f"{format_seconds(cheap)}, so {HEAVY.requests:.0f} a second take {threads:.2f} and {events:.2f} cores")
+    if build.free_threaded:
+        return f"{start}; without the GIL the threads may use several cores."
+    near = "the threads are near that" if threads > NEAR_ONE else "both stay below that"
+    return f"{start}. Under the GIL Python code has one core: {near}, and a service that needs more falls behind."
+
+
+# Figures
+
+
+def _success_panel(results: Results, build: Build, loads: Sequence[UserLoad]) -> CategoryPanel:
+    rows = results.rows(build=build.label)
+    series = (
+        measured_series(load.text, (
+            (place, bounded(results.metric(cell, "success"), lambda share: share * 100))
+            for place, row in enumerate(rows) if (cell := _find(results, build, *row, load)) is not None))
+        for load in loads
+    )
+    names = (f"{model.replace('-', '-\n')}\n{workers}" if model in POOLED else model for model, workers in rows)
+    return CategoryPanel(build.label, tuple(names), tuple(series))
+
+
+def _left_out(results: Results, loads: Sequence[UserLoad]) -> str:
+    """Return why a service may have fewer bars than others, "" where all have all."""
+    everywhere = all(_find(results, build, *row, load) for build in results.builds
+                     for row in results.rows(build=build.label) for load in loads)
     return "" if everywhere else " --quick does not put both loads on every service."
 
 
-def _short(model: str, workers: int) -> str:
-    return f"{model.replace('-', '-\n')}\n{workers}" if model in POOLED else model
-
-
-def _curves(results: Results, build: Build, load: Load) -> LinePanel:
-    rows = rows_of(results, build)
+def _latency_panel(results: Results, build: Build, load: UserLoad) -> LinePanel:
+    rows = results.rows(build=build.label)
     pools = {workers for model, workers in rows if model in POOLED}
     series = []
     for model, workers in rows:
         if model in POOLED and workers != POOL and POOL in pools:
-            continue   # more lines than can be told apart; the tables have all
-        cell = find(results, build, model, workers, load)
-        found = [results.metric(cell, name) for name in PERCENTILES]
-        known = [(float(place), each) for place, each in enumerate(found) if each is not None]
+            continue   # more lines than can be distinguished; the tables have all
+        cell = _find(results, build, model, workers, load)
+        known = [(place, bounded(found)) for place, name in enumerate(PERCENTILES)
+                 if (found := results.metric(cell, name)) is not None]
         if known:
-            series.append(Series(
-                _name(model, workers), tuple(place for place, _ in known), tuple(each.center for _, each in known),
-                lo=tuple(each.lo for _, each in known), hi=tuple(each.hi for _, each in known), model=model))
+            series.append(measured_series(_service_name(model, workers), known, model))
     return LinePanel(f"{build.label}, {load.text}", tuple(series),
                      rules=(Rule(LIMIT, f"limit {seconds_text(LIMIT)}", "y"),))

@@ -1,6 +1,7 @@
 """The service of `aggregator` on one event loop: tornado with its own client, aiohttp with its own.
 
-Each is a context manager that yields its port while it serves in a thread of its own.
+Each is a context manager that yields its port while it serves in a thread of its own.  Apart from `blocking`, whose
+memory must not include asyncio.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import logging
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.experiments.helpers.http_programs import REQUEST_SECONDS, in_thread
-from gilscope.toolkit.experiments.load.http.backend_answers import MERGED_PATH, PART_PATH, merge
+from gilscope.toolkit.experiments.load.backend_answers import MERGED_PATH, PART_PATH, merge
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Mapping
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.experiments.helpers.http_programs import Ready
 
 BACKLOG = 1024
-MOST_ASKED = 5000   # requests to back ends at a time: more than a load of ours can make
+MOST_ASKED = 5000   # requests to back ends at a time, more than any load here makes
 
 
 def tornado(backends: Mapping[str, str], workers: int) -> AbstractContextManager[int]:
@@ -63,7 +64,8 @@ async def _tornado(backends: Mapping[str, str]) -> AsyncIterator[int]:
             self.set_header("Connection", "close")
             self.finish(merge(int(number), list(parts)))
 
-    logging.getLogger("tornado.access").setLevel(logging.CRITICAL)  # a line for every client that has given up
+    # It would log a line for every client that has given up.
+    logging.getLogger("tornado.access").setLevel(logging.CRITICAL)
     server = HTTPServer(Application([(f"{MERGED_PATH}([0-9]+)", Merged)]))
     sockets = bind_sockets(0, "127.0.0.1", backlog=BACKLOG)
     server.add_sockets(sockets)

@@ -1,76 +1,81 @@
 """Message passing between threads, interpreters or processes: a token through a ring, or many to one.
 
-The main one takes part: it is the first of the ring, or it receives what all others send.  Ping-pong is a ring of two.
+The main thread takes part: it is the first member of the ring, or the receiver of all others' messages.  Ping-pong is a
+ring of two.  `start_workers` starts the workers, which run `worker_roles`.
 """
 
 from __future__ import annotations
 
+import os
+import queue
+import selectors
 import time
-from contextlib import ExitStack
+from collections import deque
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
+from gilscope.runners import _interpreters
 from gilscope.toolkit.experiments.channels import worker_roles
-from gilscope.toolkit.experiments.channels.open_channels import any_of, open_channels, polling
-from gilscope.toolkit.experiments.channels.start_workers import WorkerFailedError, crew
-from gilscope.toolkit.measure.program.interface import Taken
+from gilscope.toolkit.experiments.channels.start_workers import WorkerFailedError, started_workers
+from gilscope.toolkit.measure.child.program import ProgramValue
 from gilscope.toolkit.stats.latency import percentiles
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
     from typing import Any
 
-    from gilscope.toolkit.experiments.channels.start_workers import Crew
-    from gilscope.toolkit.measure.program.interface import Clock, Trial
+    from gilscope.toolkit.experiments.channels.start_workers import WorkerCrew
+    from gilscope.toolkit.measure.child.program import BlockTime, ProgramTrial
 
-LEAST_LAPS = 8            # of a ring, in the measured stretch
-MOST = 1_000_000          # laps or messages of one sender at a time
-MOST_BYTES = 64 << 20     # that may wait in a channel without a bound
+LEAST_LAPS = 8            # of a ring, in the measured run
+MOST = 1_000_000          # laps, or messages of each sender, in one run
+MOST_BYTES = 64 << 20     # that may wait in an unbounded channel
 STOP = bytes((worker_roles.STOP, 0, 0))
-GROWTH = 8                # at most, from one stretch of the calibration to the next
+GROWTH = 8                # at most, from one calibration run to the next
 
 
 class WrongMessageError(Exception):
-    """What was received is not what was sent."""
+    """A message was lost, changed or out of order."""
 
 
 @dataclass(frozen=True, slots=True)
-class Stretch:
-    """One stretch of exchanged messages."""
+class ExchangeRun:
+    """One timed run of exchanged messages."""
 
-    number: int                    # of laps, or of messages of each sender
+    number: int                    # laps, or messages of each sender
     seconds: float
     laps: tuple[float, ...] = ()   # seconds of each lap of a ring
 
 
-def measure(trial: Trial) -> Taken:
+def measure(trial: ProgramTrial) -> ProgramValue:
     """Return the wall seconds per message, from one end of a channel to the other.
 
-    Parameters of the cell: "pattern" ("ring", "ping-pong", "fan-in"), "channel", "form" ("bytes", "memoryview"),
-    "bytes", the length of a message.  `workers` counts everybody in a ring, of a fan-in the senders.
+    The cell's parameters are "pattern" ("ring", "ping-pong", "fan-in"), "channel", "form" ("bytes", "memoryview") and
+    "bytes", the length of a message.  `workers` counts all members of a ring, or the senders of a fan-in.
     """
     try:
         return _fan_in(trial) if trial.parameters["pattern"] == "fan-in" else _ring(trial)
     except WorkerFailedError as error:
-        trial.stop(str(error).strip().splitlines()[-1], "exception")  # an interpreter's has its traceback before it
+        trial.stop(str(error).strip().splitlines()[-1], "exception")  # the last line of an interpreter's traceback
     except WrongMessageError as error:
         trial.stop(str(error), "wrong-result")
 
 
-def _ring(trial: Trial) -> Taken:
+def _ring(trial: ProgramTrial) -> ProgramValue:
     members, channel = trial.workers, trial.parameters["channel"]
     with ExitStack() as stack:
-        links, addresses, context = open_channels(trial.model, channel, members, stack)
+        links, addresses, context = _open_channels(trial.model, channel, members, stack)
         roles = [_role(trial, "forward", addresses[place - 1], addresses[place], place) for place in range(1, members)]
         send, receive = worker_roles.sender(channel, links[0]), worker_roles.receiver(channel, links[-1])
         alarm = worker_roles.sender(channel, links[-1])
 
         def stop() -> None:
-            for link in links[:-1]:  # to each of them: whoever would pass it on may be what failed
+            for link in links[:-1]:  # to each worker, since the one that would forward it may have failed
                 worker_roles.sender(channel, link)(STOP)
 
-        with crew(trial.model, roles, alarm, stop, context) as workers:
-            token = Token(trial, send, receive)
+        with started_workers(trial.model, roles, alarm, stop, context) as workers:
+            token = RingToken(trial, send, receive)
             taken, clock = _calibrated(trial, token.laps, enough=0.2)
             token.check_order(members)
             token.check_content()
@@ -78,18 +83,18 @@ def _ring(trial: Trial) -> Taken:
             _check_counts(workers.counts(), dict.fromkeys(range(1, members), token.count))
     hops = members * taken.number
     found = percentiles(taken.laps)
-    return Taken(
+    return ProgramValue(
         seconds=clock.wall / hops, cpu=clock.cpu / hops,
         metrics={
-            "messages": hops, "lap_p50": found.p50, "lap_p99": found.p99, "lap_max": found.max, **polling(channel),
+            "messages": hops, "lap_p50": found.p50, "lap_p99": found.p99, "lap_max": found.max, **_polling(channel),
         },
     )
 
 
-class Token:
-    """What goes around a ring, seen from the main one."""
+class RingToken:
+    """The token of a ring, sent and received by the main thread."""
 
-    def __init__(self, trial: Trial, send: worker_roles.Send, receive: worker_roles.Receive) -> None:
+    def __init__(self, trial: ProgramTrial, send: worker_roles.Send, receive: worker_roles.Receive) -> None:
         """The workers are ready."""
         self.count = 0
         self._size = trial.count("bytes")
@@ -97,8 +102,8 @@ class Token:
         self._shared = trial.parameters["form"] == "memoryview"
         self._send, self._receive = send, receive
 
-    def laps(self, number: int) -> Stretch:
-        """Send so many messages around, one after the other."""
+    def laps(self, number: int) -> ExchangeRun:
+        """Send `number` messages around, one after the other."""
         send, receive, size, messages = self._send, self._receive, self._size, self._formed()
         clock, times = time.perf_counter, []
         begin = before = clock()
@@ -112,17 +117,17 @@ class Token:
             times.append(now - before)
             before = now
         self.count += number
-        return Stretch(number, before - begin, tuple(times))
+        return ExchangeRun(number, before - begin, tuple(times))
 
     def check_order(self, members: int) -> None:
-        """Refuse a ring in which a token does not pass every member in order."""
+        """Raise if a token does not pass every member in order."""
         self._send(bytes((worker_roles.TRACE,)))
         places = list(bytes(_received(self._receive()))[1:])
         if places != list(range(1, members)):
             raise WrongMessageError(f"the token passed {places}, not 1 to {members - 1}")
 
     def check_content(self) -> None:
-        """Refuse a ring that changes a message."""
+        """Raise if the ring changes a message."""
         self._send(self._formed()[-1])
         if bytes(_received(self._receive())) != self._messages[-1]:
             raise WrongMessageError("a message came back changed")
@@ -132,17 +137,19 @@ class Token:
         return [memoryview(each) for each in self._messages] if self._shared else self._messages
 
 
-def _fan_in(trial: Trial) -> Taken:
+def _fan_in(trial: ProgramTrial) -> ProgramValue:
     senders, size, channel = trial.workers, trial.count("bytes"), trial.parameters["channel"]
-    merged = channel in {"os.pipe", "multiprocessing.Pipe"}  # a pipe has one sender: a large message is not one write
+    # One pipe per sender, since a large message takes several writes.
+    merged = channel in {"os.pipe", "multiprocessing.Pipe"}
     most = max(1, MOST_BYTES // (senders * size))
     with ExitStack() as stack:
-        links, addresses, context = open_channels(trial.model, channel, senders if merged else 1, stack)
+        links, addresses, context = _open_channels(trial.model, channel, senders if merged else 1, stack)
         roles = [_role(trial, "produce", None, addresses[place - 1 if merged else 0], place)
                  for place in range(1, senders + 1)]
-        receive = stack.enter_context(any_of(channel, links)) if merged else worker_roles.receiver(channel, links[0])
-        # Senders wait for orders alone, and those end with the crew.
-        with crew(trial.model, roles, worker_roles.sender(channel, links[0]), lambda: None, context) as workers:
+        receive = stack.enter_context(_any_of(channel, links)) if merged else worker_roles.receiver(channel, links[0])
+        # Nothing to release: senders wait only for orders, which end with the workers.
+        alarm = worker_roles.sender(channel, links[0])
+        with started_workers(trial.model, roles, alarm, lambda: None, context) as workers:
             inbox = Inbox(workers, receive, senders, size, most)
             taken, clock = _calibrated(trial, inbox.messages, enough=0.5)
             inbox.check_content()
@@ -150,27 +157,27 @@ def _fan_in(trial: Trial) -> Taken:
             _check_counts(workers.counts(), dict.fromkeys(range(1, senders + 1), inbox.count))
     number = senders * taken.number
     parallel = trial.model != "threads"
-    return Taken(
+    return ProgramValue(
         seconds=clock.wall / number, cpu=clock.cpu / number, wanted_cores=2.0 if parallel else 1.0,
-        metrics={"messages": number, **polling(channel)},
+        metrics={"messages": number, **_polling(channel)},
     )
 
 
 class Inbox:
-    """Where the messages of all senders come in.
+    """Receives the messages of all senders.
 
-    Not more than `most` of each sender are on their way, as what waits needs memory.  They are ordered in halves of
-    that, the next one while the one before arrives: a queue that runs dry is slower where its reader sleeps.
+    At most `most` messages of each sender are under way, since waiting ones take memory.  They are ordered in two
+    halves, the second while the first arrives, so that the queue does not run dry and its reader does not sleep.
     """
 
-    def __init__(self, workers: Crew, receive: worker_roles.Receive, senders: int, size: int, most: int) -> None:
+    def __init__(self, workers: WorkerCrew, receive: worker_roles.Receive, senders: int, size: int, most: int) -> None:
         """The workers are ready."""
         self.count = 0
         self._workers, self._receive, self._senders, self._size = workers, receive, senders, size
-        # A sender begins each order with its first turn.
+        # A multiple of TURNS, since a sender begins each order with its first turn.
         self._half = max(1, most // 2 // worker_roles.TURNS) * worker_roles.TURNS
 
-    def messages(self, number: int) -> Stretch:
+    def messages(self, number: int) -> ExchangeRun:
         """Receive `number` messages of each sender, in each sender's order."""
         halves = [min(self._half, number - start) for start in range(0, number, self._half)]
         turns = [0] * (self._senders + 1)
@@ -181,7 +188,7 @@ class Inbox:
                 self._workers.order(following)
             self._take(half * self._senders, turns)
         self.count += number
-        stretch = Stretch(number, time.perf_counter() - begin)
+        stretch = ExchangeRun(number, time.perf_counter() - begin)
         if turns[1:] != [number] * self._senders:
             raise WrongMessageError(f"{turns[1:]} messages from each sender instead of {number}")
         return stretch
@@ -198,7 +205,7 @@ class Inbox:
             turns[place] += 1
 
     def check_content(self) -> None:
-        """Refuse a channel that changes a message."""
+        """Raise if the channel changes a message."""
         self._workers.order(worker_roles.TURNS)
         for _ in range(worker_roles.TURNS * self._senders):
             received = bytes(_received(self._receive()))
@@ -207,26 +214,28 @@ class Inbox:
         self.count += worker_roles.TURNS
 
 
-def _calibrated(trial: Trial, run: Callable[[int], Stretch], *, enough: float) -> tuple[Stretch, Clock]:
-    """Find how many laps take about as long as the scale "seconds" says, then measure so many.
+def _calibrated(
+    trial: ProgramTrial, run: Callable[[int], ExchangeRun], *, enough: float,
+) -> tuple[ExchangeRun, BlockTime]:
+    """Find the number of laps that take about as long as the scale "seconds", then measure that many.
 
-    A stretch that takes the share `enough` of that tells how many.  Many-to-one needs more of it: a queue that is
-    looked at now and then takes as long for the first message as for thousands.
+    A run that takes the share `enough` of that time determines the number.  Many-to-one needs a larger share: a polled
+    queue takes as long for the first message as for thousands.
     """
     target, number = trial.scales["seconds"], 1
     while True:
         seconds = max(run(number).seconds, 1e-6)
         trial.progress()
-        wanted = max(LEAST_LAPS, min(MOST, round(number * target / seconds)))
-        if seconds >= target * enough or number >= wanted:
+        needed = max(LEAST_LAPS, min(MOST, round(number * target / seconds)))
+        if seconds >= target * enough or number >= needed:
             break
-        number = min(wanted, number * GROWTH)
+        number = min(needed, number * GROWTH)
     with trial.measuring() as clock:
-        taken = run(wanted)
+        taken = run(needed)
     return taken, clock
 
 
-def _role(trial: Trial, role: str, inbound: Any, outbound: Any, place: int) -> dict[str, Any]:
+def _role(trial: ProgramTrial, role: str, inbound: Any, outbound: Any, place: int) -> dict[str, Any]:
     return {
         "role": role, "channel": trial.parameters["channel"], "inbound": inbound, "outbound": outbound,
         "place": place, "size": trial.count("bytes"), "form": trial.parameters["form"],
@@ -234,6 +243,7 @@ def _role(trial: Trial, role: str, inbound: Any, outbound: Any, place: int) -> d
 
 
 def _received(received: Any) -> Any:
+    """Return a message, or raise if it is a worker's alarm."""
     if received[0] == worker_roles.ALARM:
         raise WorkerFailedError(bytes(received)[1:].decode(errors="replace"))
     return received
@@ -242,3 +252,73 @@ def _received(received: Any) -> Any:
 def _check_counts(found: dict[int, int], expected: dict[int, int]) -> None:
     if found != expected:
         raise WrongMessageError(f"the workers handled {found} messages, by place, instead of {expected}")
+
+
+def _open_channels(model: str, channel: str, number: int, stack: ExitStack) -> tuple[list[Any], list[Any], Any]:
+    """Return that many channels, the address of each for workers, and multiprocessing's context for processes.
+
+    `stack` closes the channels that need closing.
+    """
+    context: Any = None
+    if model.startswith("processes-"):
+        import multiprocessing
+
+        from gilscope.runners.processes import name_semaphores
+
+        name_semaphores()
+        context = multiprocessing.get_context(model.removeprefix("processes-"))
+        if model == "processes-forkserver":
+            context.set_forkserver_preload([])
+    if model == "subinterpreters":
+        _interpreters.prepare_main()
+    links = [_channel(channel, context, stack) for _ in range(number)]
+    addresses = [link.id if channel == "interpreters.Queue" else link for link in links]
+    return links, addresses, context
+
+
+def _channel(channel: str, context: Any, stack: ExitStack) -> Any:
+    if channel == "SimpleQueue":
+        return queue.SimpleQueue()
+    if channel == "queue.Queue":
+        return queue.Queue()
+    if channel == "interpreters.Queue":
+        return worker_roles.interpreters_module().create_queue()
+    if channel == "multiprocessing.Queue":
+        opened = context.Queue()
+        stack.callback(opened.close)
+        return opened
+    if channel == "multiprocessing.Pipe":
+        connections = context.Pipe(duplex=False)
+        for each in connections:
+            stack.callback(each.close)
+        return connections
+    descriptors = os.pipe()
+    for descriptor in descriptors:
+        stack.callback(os.close, descriptor)
+    return descriptors
+
+
+@contextmanager
+def _any_of(channel: str, links: list[Any]) -> Iterator[worker_roles.Receive]:
+    """Yield a function that waits for the next message on any of several pipes; ready pipes take turns."""
+    ready: deque[worker_roles.Receive] = deque()
+    with selectors.DefaultSelector() as selector:
+        for link in links:
+            selector.register(link[0], selectors.EVENT_READ, worker_roles.receiver(channel, link))
+
+        def receive() -> Any:
+            while not ready:
+                ready.extend(key.data for key, _ in selector.select())
+            return ready.popleft()()
+
+        yield receive
+
+
+def _polling(channel: str) -> dict[str, float]:
+    """Return the polling interval of the queue's own get(), from its signature."""
+    if channel != "interpreters.Queue":
+        return {}
+    import inspect
+
+    parameter = inspect.signature(worker_roles.interpreters_module().Queue.get).parameters.get("_delay")
+    return {} if parameter is None else {"poll": float(parameter.default)}

@@ -1,4 +1,4 @@
-"""Starts the workers of `channels` as threads, interpreters or processes, hears what they report, and ends them."""
+"""Start the workers of `channels` as threads, interpreters or processes, collect their reports, and end them."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ if TYPE_CHECKING:
 START_SECONDS = 40.0   # for all workers together; 3.13t takes seconds beside busy processes
 END_SECONDS = 10.0
 
-_making = threading.Lock()  # 3.12 crashes when interpreters are made or destroyed at the same time; goes with 3.12
+# 3.12 crashes when interpreters are created or destroyed at the same time.  Delete with 3.12 support.
+_making = threading.Lock()
 
 
 class WorkerFailedError(Exception):
-    """A worker did not start, raised, or ended before it was told to."""
+    """A worker did not start, raised, or ended too early."""
 
 
-class Line:
-    """The pipes between the main one and one worker: orders there, reports back."""
+class WorkerPipes:
+    """The pipes between the main thread and one worker: orders there, reports back."""
 
     def __init__(self, place: int) -> None:
         """Open both pipes."""
@@ -37,7 +38,7 @@ class Line:
         self.reports, self.far_reports = os.pipe()
 
     def close_far(self) -> None:
-        """Close the worker's ends, which it does itself, or which another process holds."""
+        """Close the worker's ends, of which another process may hold copies."""
         os.close(self.far_orders)
         os.close(self.far_reports)
 
@@ -47,23 +48,23 @@ class Line:
         os.close(self.reports)
 
 
-class Crew:
-    """Workers, at places from 1 on, and what they say.
+class WorkerCrew:
+    """The workers, at places from 1 on, with their reports.
 
-    A thread hears them all the time; when one fails meanwhile it calls `alarm` with a message of kind `ALARM`, so
-    that whoever waits for messages gets one.
+    A thread reads their reports all the time; if one fails, it calls `alarm` with a message of kind `ALARM`, so that
+    a thread that waits for messages gets one.
     """
 
-    def __init__(self, lines: list[Line], alarm: Callable[[bytes], object]) -> None:
-        """`lines` are those of workers that are starting."""
-        self._lines = lines
+    def __init__(self, pipes: list[WorkerPipes], alarm: Callable[[bytes], object]) -> None:
+        """`pipes` are those of workers that are starting."""
+        self._pipes = pipes
         self._alarm = alarm
-        self._heard: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
+        self._reports: queue.SimpleQueue[tuple[int, bytes]] = queue.SimpleQueue()
         self._listener = threading.Thread(target=self._listen, name="listener", daemon=True)
         self._listener.start()
 
     def wait_until_ready(self, number: int) -> None:
-        """Wait until `number` workers more can take messages.
+        """Wait until `number` more workers can take messages.
 
         Raises:
             WorkerFailedError: one failed, or they took too long.
@@ -72,31 +73,31 @@ class Crew:
 
     def order(self, number: int) -> None:
         """Have every worker produce `number` messages; 0 ends their role."""
-        for line in self._lines:
-            _worker.send(line.orders, b"%d" % number)
+        for each in self._pipes:
+            _worker.send(each.orders, b"%d" % number)
 
     def counts(self) -> dict[int, int]:
-        """Return how many messages each worker has handled, by place, when all have ended their roles.
+        """Return the number of messages that each worker handled, by place, once all have ended their roles.
 
         Raises:
             WorkerFailedError: one failed, or they took too long.
         """
-        heard = self._collect(len(self._lines), END_SECONDS, "did not end")
-        return {place: int(report.removeprefix(worker_roles.DONE)) for place, report in heard.items()}
+        reports = self._collect(len(self._pipes), END_SECONDS, "did not end")
+        return {place: int(report.removeprefix(worker_roles.DONE)) for place, report in reports.items()}
 
     def leave(self) -> None:
-        """Let every worker go."""
-        for line in self._lines:
-            os.close(line.orders)
+        """Let every worker end."""
+        for each in self._pipes:
+            os.close(each.orders)
         self._listener.join(END_SECONDS)
-        for line in self._lines:
-            os.close(line.reports)
+        for each in self._pipes:
+            os.close(each.reports)
 
     def _collect(self, number: int, seconds: float, late: str) -> dict[int, bytes]:
         found: dict[int, bytes] = {}
         while len(found) < number:
             try:
-                place, report = self._heard.get(timeout=seconds)
+                place, report = self._reports.get(timeout=seconds)
             except queue.Empty:
                 raise WorkerFailedError(f"{number - len(found)} workers {late} within {seconds:g} s") from None
             if report.startswith(worker_roles.ERROR):
@@ -106,61 +107,61 @@ class Crew:
 
     def _listen(self) -> None:
         with selectors.DefaultSelector() as selector:
-            for line in self._lines:
-                selector.register(line.reports, selectors.EVENT_READ, line.place)
+            for each in self._pipes:
+                selector.register(each.reports, selectors.EVENT_READ, each.place)
             done: set[int] = set()
             while selector.get_map():
                 for key, _ in selector.select():
                     report = _worker.receive(key.fd)
                     if report is None:
                         selector.unregister(key.fd)
-                    self._hear(key.data, report, done)
+                    self._note(key.data, report, done)
 
-    def _hear(self, place: int, report: bytearray | None, done: set[int]) -> None:
+    def _note(self, place: int, report: bytearray | None, done: set[int]) -> None:
         if report is None and place in done:
             return
-        said = worker_roles.ERROR + b"a worker ended without a word" if report is None else bytes(report)
-        self._heard.put((place, said))
-        if said != worker_roles.READY:
+        text = worker_roles.ERROR + b"a worker ended without a word" if report is None else bytes(report)
+        self._reports.put((place, text))
+        if text != worker_roles.READY:
             done.add(place)
-        if said.startswith(worker_roles.ERROR):
-            self._alarm(bytes((worker_roles.ALARM,)) + said.removeprefix(worker_roles.ERROR))
+        if text.startswith(worker_roles.ERROR):
+            self._alarm(bytes((worker_roles.ALARM,)) + text.removeprefix(worker_roles.ERROR))
 
 
 @contextmanager
-def crew(
+def started_workers(
     model: str, roles: list[dict[str, Any]], alarm: Callable[[bytes], object], release: Callable[[], object],
     context: Any,
-) -> Iterator[Crew]:
-    """Start one worker per entry of `roles`, keyword arguments of `worker_roles.work`, and end them on leaving.
+) -> Iterator[WorkerCrew]:
+    """Start a worker for each entry of `roles`, keyword arguments of `worker_roles.work`, and end them on leaving.
 
     Args:
-        model: "threads", "free-threaded", "subinterpreters"; anything else is processes.
-        roles: Without the pipes, which are made here.
+        model: "threads", "free-threaded", "subinterpreters"; anything else means processes.
+        roles: The arguments without the pipes, which are created here.
         alarm: Called with a message when a worker fails.
-        release: Called when something went wrong: it ends the roles of workers that wait for messages.
-        context: Of multiprocessing, for processes.
+        release: Called after an exception, to end the roles of workers that wait for messages.
+        context: The context of multiprocessing, for processes.
 
     Raises:
-        WorkerFailedError: a worker did not get ready.
+        WorkerFailedError: a worker did not become ready.
     """
-    lines = [Line(role["place"]) for role in roles]
+    pipes = [WorkerPipes(role["place"]) for role in roles]
     start = _STARTS.get(model, _start_process)
-    members, started = Crew(lines, alarm), []
+    crew, started = WorkerCrew(pipes, alarm), []
     one_at_a_time = model == "subinterpreters" and _interpreters.ONE_AT_A_TIME
     try:
-        for role, line in zip(roles, lines, strict=True):
-            started.append(start({**role, "orders": line.far_orders, "reports": line.far_reports}, line, context))
+        for role, own in zip(roles, pipes, strict=True):
+            started.append(start({**role, "orders": own.far_orders, "reports": own.far_reports}, own, context))
             if one_at_a_time:
-                members.wait_until_ready(1)
+                crew.wait_until_ready(1)
         if not one_at_a_time:
-            members.wait_until_ready(len(lines))
-        yield members
+            crew.wait_until_ready(len(pipes))
+        yield crew
     except BaseException:
         release()
         raise
     finally:
-        members.leave()
+        crew.leave()
         for each in started:
             each.join(END_SECONDS)
             if each.is_alive() and hasattr(each, "kill"):
@@ -168,19 +169,19 @@ def crew(
                 each.join()
 
 
-def _start_thread(role: dict[str, Any], line: Line, context: Any) -> threading.Thread:  # noqa: ARG001 - one signature
+def _start_thread(role: dict[str, Any], pipes: WorkerPipes, context: Any) -> threading.Thread:  # noqa: ARG001 - one signature
     def run() -> None:
         try:
             worker_roles.work(**role)
         finally:
-            line.close_far()
+            pipes.close_far()
 
     thread = threading.Thread(target=run, name="worker", daemon=True)
     thread.start()
     return thread
 
 
-def _start_interpreter(role: dict[str, Any], line: Line, context: Any) -> threading.Thread:  # noqa: ARG001 - one signature
+def _start_interpreter(role: dict[str, Any], pipes: WorkerPipes, context: Any) -> threading.Thread:  # noqa: ARG001 - one signature
     path = [entry for entry in sys.path if isinstance(entry, str)]
     code = (f"import sys\nsys.path[:] = {path!r}\n{_interpreters.PRELUDE}"
             f"from gilscope.toolkit.experiments.channels import worker_roles\nworker_roles.work(**{role!r})\n")
@@ -194,17 +195,17 @@ def _start_interpreter(role: dict[str, Any], line: Line, context: Any) -> thread
             finally:
                 with _making:
                     interpreter.close()
-        except Exception as error:  # noqa: BLE001 - it may fail in its own ways, and that is the cell's result
-            _worker.send(line.far_reports, worker_roles.ERROR + f"{type(error).__name__}: {error}".encode())
+        except Exception as error:  # noqa: BLE001 - whatever an interpreter raises is the cell's result
+            _worker.send(pipes.far_reports, worker_roles.ERROR + f"{type(error).__name__}: {error}".encode())
         finally:
-            line.close_far()
+            pipes.close_far()
 
     thread = threading.Thread(target=run, name="host", daemon=True)
     thread.start()
     return thread
 
 
-def _start_process(role: dict[str, Any], line: Line, context: Any) -> Any:
+def _start_process(role: dict[str, Any], pipes: WorkerPipes, context: Any) -> Any:
     from multiprocessing.connection import Connection
 
     # Connections travel to another process, descriptors do not.
@@ -213,7 +214,7 @@ def _start_process(role: dict[str, Any], line: Line, context: Any) -> Any:
     process.start()
     for each in lent.values():
         each.close()
-    line.close_far()
+    pipes.close_far()
     return process
 
 

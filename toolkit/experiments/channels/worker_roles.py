@@ -1,6 +1,6 @@
-"""What runs in a worker of `channels`, a thread, an interpreter or a process: the ends of channels, and the roles.
+"""The workers of `channels`, in a thread, an interpreter or a process: the ends of channels, and the roles.
 
-Every worker interpreter imports this afresh: it imports little.
+Apart from the program, since every worker interpreter imports it afresh; so it imports little.
 
 A message is bytes-like: its kind, the place of its sender, its turn, then a pattern that a receiver can check.
 """
@@ -23,24 +23,24 @@ if TYPE_CHECKING:
 
 DATA, TRACE, STOP, ALARM = range(4)   # a message's first byte
 HEADER = 3                            # bytes: kind, place, turn
-TURNS = 4                             # messages of one sender differ in so many ways, one after the other
-READY, DONE, ERROR = b"ready", b"done ", b"error "   # what a worker reports; then its count or its exception
+TURNS = 4                             # a sender repeats this many different messages in turn
+READY, DONE, ERROR = b"ready", b"done ", b"error "   # reports; a count or an exception follows the last two
 
 
 def message(place: int, turn: int, size: int) -> bytes:
-    """Return the message of `size` bytes, at least `HEADER`, that the worker at `place` sends in its turn."""
+    """Return the message of `size` bytes, at least `HEADER`, of the worker at `place` in a turn."""
     pattern = bytes(range(place, 256)) * (size // (256 - place) + 1)
     return bytes((DATA, place, turn % TURNS)) + pattern[: size - HEADER]
 
 
 def interpreters_module() -> Any:
-    """Return the module with queues between interpreters: the standard library's from 3.14 on, else the backport."""
+    """Return the module with queues between interpreters: before 3.14 the backport, then the standard library's."""
     return importlib.import_module(
         "concurrent.interpreters" if sys.version_info >= (3, 14) else "backports.interpreters")
 
 
 def sender(channel: str, link: Any) -> Send:
-    """Return the function that puts a message into the channel; `link` is what `address` or `opened` gave."""
+    """Return the function that puts a message into the channel; `link` is this end of it, as `opened` returns it."""
     if channel == "os.pipe":
         return functools.partial(_worker.send, link[1])
     send: Send = link[1].send if channel == "multiprocessing.Pipe" else link.put
@@ -56,7 +56,7 @@ def receiver(channel: str, link: Any) -> Receive:
 
 
 def opened(channel: str, address: Any) -> Any:
-    """Return the link to a channel in a worker, from what travels to it."""
+    """Return a worker's link to the channel at `address`."""
     return interpreters_module().Queue(address) if channel == "interpreters.Queue" else address
 
 
@@ -64,18 +64,18 @@ def work(
     *, role: str, channel: str, inbound: Any, outbound: Any, orders: int, reports: int, place: int, size: int,
     form: str,
 ) -> None:
-    """Play a role until told to stop, report what came of it, and stay until told to leave.
+    """Play a role until a message or an order ends it, report the result, and stay until the orders' pipe is closed.
 
     Args:
         role: "forward" or "produce".
         channel: The kind of both channels.
         inbound: Address of the channel to receive from; None for a producer.
         outbound: Address of the channel to send to.
-        orders: Descriptor of a pipe: how many messages to produce, frame by frame; an empty one is "leave".
+        orders: Descriptor of a pipe with numbers of messages to produce, frame by frame; its end ends the worker.
         reports: Descriptor of a pipe for `READY`, then `DONE` or `ERROR`.
-        place: From 1; 0 is the main one.
-        size: Of a message, in bytes.
-        form: "bytes" or "memoryview", of what a producer sends.
+        place: From 1; 0 is the main thread.
+        size: Size of a message in bytes.
+        form: Form of a producer's messages, "bytes" or "memoryview".
     """
     try:
         links = [None if address is None else opened(channel, address) for address in (inbound, outbound)]
@@ -88,13 +88,13 @@ def work(
         _worker.send(reports, DONE + b"%d" % count)
     except BaseException as error:  # noqa: BLE001 - whatever goes wrong in a build is the cell's result
         _worker.send(reports, ERROR + f"{type(error).__name__}: {error}".encode())
-    # 3.12's channels are gone for all when one end goes, so all ends stay until everybody has what is for him.
+    # 3.12's channels are gone for all when one end goes, so all ends stay until all messages have arrived.
     while _worker.receive(orders):
         pass
 
 
 def forward(receive: Receive, send: Send, place: int) -> int:
-    """Pass messages on until told to stop; return how many.  A trace gets this place's number added."""
+    """Forward messages until one of kind `STOP`; return their number.  Append this place to a trace."""
     count = 0
     while True:
         received = receive()
@@ -109,7 +109,7 @@ def forward(receive: Receive, send: Send, place: int) -> int:
 
 
 def produce(orders: int, send: Send, messages: list[Any]) -> int:
-    """Send as many messages as each order says, in turns; return how many."""
+    """Send the number of messages that each order gives, in turns; return their total."""
     count = 0
     while (order := _worker.receive(orders)) and (number := int(order)):
         for turn in range(number):

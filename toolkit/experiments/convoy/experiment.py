@@ -1,31 +1,31 @@
-"""`convoy`: what CPU work beside a server does to it, with a GIL between them and without."""
+"""`convoy`: an echo server beside CPU work, with a GIL between them and without.
+
+`convoy_interval` varies the switch interval of the same measurement and shares this one's numbers and footnotes.
+"""
 
 from __future__ import annotations
 
-from functools import partial
+from dataclasses import replace
 from typing import TYPE_CHECKING, override
 
-from gilscope.toolkit.experiments.base import Effort, Experiment, Level
-from gilscope.toolkit.experiments.convoy.rates_and_latencies import (
-    ARTICLE,
-    doubted,
-    histogram,
-    latency,
-    latency_marks,
-    latency_modes,
-    lateness,
-    longest,
-    modes_text,
-    offered,
-    own_first,
-    rate_entry,
-    rate_modes,
-    rate_of,
-    thread_arms,
+from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.experiments.base import SKVORTSOV, EffortLevel, EffortSettings, Experiment, threads_model
+from gilscope.toolkit.experiments.helpers.timers import DEFAULT_SECONDS
+from gilscope.toolkit.experiments.load.open_loop import LATE_BEGINS
+from gilscope.toolkit.experiments.results import BuildArm, as_duration, middle
+from gilscope.toolkit.experiments.tables_and_figures import (
+    TableBuilder,
+    bounded,
+    build_columns,
+    key_column,
+    label_column,
+    measured_series,
+    published_columns,
+    published_series,
+    value_columns,
 )
-from gilscope.toolkit.experiments.results import middle
-from gilscope.toolkit.experiments.short_switch_intervals import SECONDS as INTERVAL
-from gilscope.toolkit.report.document import Column, Entry, Table
+from gilscope.toolkit.records import shown
+from gilscope.toolkit.report.document import Column
 from gilscope.toolkit.report.figures.figure import (
     Axis,
     CategoryFigure,
@@ -33,39 +33,45 @@ from gilscope.toolkit.report.figures.figure import (
     HistogramFigure,
     HistogramPanel,
     Rule,
-    Series,
     seconds_axis,
 )
-from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.wording import number_text
-from gilscope.toolkit.stats.latency import BUCKETS, edge
-from gilscope.toolkit.units import format_seconds
+from gilscope.toolkit.stats.latency import APART, BUCKETS, LogHistogram, Mode, edge, modes
+from gilscope.toolkit.units import few, format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
-    from gilscope.toolkit.experiments.base import Setting
+    from gilscope.toolkit.experiments.base import PlanningContext
     from gilscope.toolkit.experiments.results import Results
     from gilscope.toolkit.model import Build, Cell
-    from gilscope.toolkit.report.document import Section
-    from gilscope.toolkit.report.figures.figure import Figure
+    from gilscope.toolkit.report.document import Duration, Entry, Section, Table
+    from gilscope.toolkit.report.figures.figure import Figure, Series
 
-COUNTS = {                      # CPU workers: in threads, elsewhere
-    Effort.SMOKE: ((1,), (1,)),
-    Effort.QUICK: ((1, 4), (1,)),
-    Effort.FULL: ((1, 2, 4), (1, 2, 4)),
+ARTICLE = replace(
+    SKVORTSOV, headline="30,000 requests/s, 100 beside one CPU thread, 20,000 beside a CPU process (CPython 3.9, macOS)"
+)
+COUNTS = {                      # numbers of CPU workers: in threads, elsewhere
+    EffortLevel.SMOKE: ((1,), (1,)),
+    EffortLevel.QUICK: ((1, 4), (1,)),
+    EffortLevel.FULL: ((1, 2, 4), (1, 2, 4)),
 }
-# Requests per second by where the CPU work is and how much of it, as the article gives them.
+# Requests per second by the place of the CPU work and its number of workers, as the article gives them.
 THEN = {
     ("threads", 0): 30_000, ("threads", 1): 100, ("threads", 2): 50, ("threads", 4): 30,
     ("processes", 1): 20_000, ("processes", 2): 20_000, ("processes", 4): 20_000,
 }
-WHEN = "2021: 3.9"
+THEN_LABEL = "2021: 3.9"
 PLACES = {"threads": "threads, GIL", "free-threaded": "threads, no GIL", "processes": "processes",
           "subinterpreters": "subinterpreters"}
+LATE = ("saturated: the load generator itself was late, at its 99th percentile by more than 10 % of p50; latencies "
+        "include that")
+MOST_NAMED = 4   # cells in a figure's note
+NUMBERS = {2: "two", 3: "three"}
+FEW = 100   # requests: with fewer, the 99th percentile is the longest
 
 
-class Convoy(Experiment):
+class ConvoyExperiment(Experiment):
     """An echo server beside CPU work."""
 
     name = "convoy"
@@ -79,106 +85,192 @@ class Convoy(Experiment):
     )
     program = "convoy"
     levels = {  # noqa: RUF012 - never changed
-        Effort.SMOKE: Level(rounds=1, seconds=6, scales={
+        EffortLevel.SMOKE: EffortSettings(rounds=1, seconds=6, scales={
             "closed": 0.1, "open": 0.1, "least": 20, "bound": 2, "rate": 1000}),
-        Effort.QUICK: Level(rounds=3, seconds=50, scales={
+        EffortLevel.QUICK: EffortSettings(rounds=3, seconds=50, scales={
             "closed": 0.3, "open": 0.4, "least": 20, "bound": 3, "rate": 2000}),
-        Effort.FULL: Level(rounds=10, seconds=1500, scales={
+        EffortLevel.FULL: EffortSettings(rounds=10, seconds=1500, scales={
             "closed": 2, "open": 3, "least": 100, "bound": 20, "rate": 2000}),
     }
-    timeout = 120.0   # two loops to their bounds, with all their patience, say nothing meanwhile
+    timeout = 120.0   # two loops that run to their bounds report no progress meanwhile
 
     @override
-    def candidates(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
-        beside, elsewhere = COUNTS[setting.effort]
-        for model in setting.threads(build):
+    def candidates(self, context: PlanningContext, build: Build) -> Iterator[tuple[Cell, str | None]]:
+        beside, elsewhere = COUNTS[context.effort]
+        for model in context.threads(build):
             # Without CPU work the GIL of a free-threaded build makes little difference.
-            alone = (0,) if setting.full() or model == setting.threads(build)[0] else ()
-            counts = beside if setting.full() or not (build.free_threaded and model == "threads") else beside[:1]
+            alone = (0,) if context.full() or model == threads_model(build) else ()
+            counts = beside if context.full() or not (build.free_threaded and model == "threads") else beside[:1]
             for count in (*alone, *counts):
-                yield self.cell(build, model, count), setting.runner_reason(build, model)
+                yield self.cell(build, model, count), context.runner_reason(build, model)
         for count in elsewhere:
             yield self.cell(build, "processes", count), None
         for count in elsewhere:
-            yield self.cell(build, "subinterpreters", count), setting.runner_reason(build, "subinterpreters")
+            yield self.cell(build, "subinterpreters", count), context.runner_reason(build, "subinterpreters")
 
     @override
     def sections(self, results: Results) -> tuple[Section, ...]:
-        return (_rates(results), *(_latencies(results, build) for build in results.builds))
+        return (_rate_table(results), *(_latency_table(results, build) for build in results.builds))
 
     @override
-    def findings(self, results: Results) -> tuple[str, ...]:
-        return tuple(sentence for build in results.builds for sentence in _findings(results, build))
+    def build_findings(self, results: Results, build: Build) -> Iterator[str]:
+        yield from _on_one_cpu_thread(results, build)
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
-        if not any(results.value(cell) for cell in results.cells()):
-            return ()
-        return (_bars(results), _histograms(results))
+        return (_rate_figure(results), _latency_figure(results))
+
+
+# Numbers and doubts of an echo server's cells, shared with `convoy_interval`
+
+
+def thread_arms(results: Results) -> list[BuildArm]:
+    """Return the arms whose CPU work is in threads: each build's own model first, then its control."""
+    return [
+        BuildArm(build, model)
+        for build in results.builds
+        for model in dict.fromkeys((threads_model(build), "threads")) if results.cells(build=build.label, runner=model)
+    ]
+
+
+def rate_of(results: Results, cell: Cell | None) -> float | None:
+    """Return the requests a second of the closed loop, or None if there are none."""
+    value = middle(results.values(cell))
+    return None if value is None else 1 / value
+
+
+def percentile(results: Results, cell: Cell, name: str) -> Duration | None:
+    """Return the percentile `name` of the open loop with its spread over the rounds."""
+    return as_duration(results.metric(cell, name))
+
+
+def rate_entry(results: Results, table: TableBuilder, cell: Cell | None) -> Entry:
+    """Return requests a second, with a footnote where their mean is misleading."""
+    doubt = rate_doubt(results, cell)
+    return table.entry(cell, results.rate, () if doubt is None else [doubt])
+
+
+def rate_doubt(results: Results, cell: Cell | None) -> str | None:
+    """Return why a cell's mean rate averages two different things, or None if it does not."""
+    found = _rate_modes(results, cell)
+    if len(found) > 1:
+        number = NUMBERS.get(len(found), str(len(found)))
+        return f"{number} modes, {modes_text(found)} of the time: the mean hides them"
+    mean, typical = middle(results.values(cell)), results.center(cell, "closed_typical")
+    if mean is not None and typical is not None and typical > APART * mean:
+        return f"half of the time a request took {format_seconds(typical)} or longer: fast bursts dominate the mean"
+    return None
+
+
+def doubtful_rates(results: Results, name: Callable[[Cell], str]) -> str:
+    """Return a sentence for a figure's note that names the cells whose mean rate is misleading, "" without any."""
+    names = [name(cell) for cell in results.cells() if rate_doubt(results, cell)]
+    if not names:
+        return ""
+    return (" Some requests take much longer than others, so that the mean says little (see the table): "
+            f"{few(names, MOST_NAMED, '; ')}.")
+
+
+def latency_doubts(results: Results, cell: Cell | None) -> list[str]:
+    """Return reasons to doubt a cell's latencies: few requests, missing answers, a late load generator."""
+    found = []
+    sent = results.metrics(cell, "sent")
+    if sent and sum(sent.values()) < FEW:
+        found.append(f"{number_text(sum(sent.values()))} requests in all rounds: too few for a 99th percentile")
+    lost = sum(results.metrics(cell, "unanswered").values())
+    if lost:
+        found.append(f"{number_text(lost)} requests had no answer when the loop ended; they count with the time they "
+                     "had waited")
+    return found + [LATE if text.startswith(LATE_BEGINS) else text for text in results.texts(cell, "saturated")]
+
+
+def merged_histogram(results: Results, cell: Cell | None, name: str = "histogram") -> LogHistogram:
+    """Return the requests of all rounds in one histogram: the open loop's, or the closed one's by its name."""
+    merged = LogHistogram()
+    for text in results.texts(cell, name):
+        try:
+            merged.merge(LogHistogram.decode(text))
+        except ValueError as error:
+            raise BadFileError(f"{results.run.label}: {name} of a cell was edited: {shown(error.args[0])}") from error
+    return merged
+
+
+def _rate_modes(results: Results, cell: Cell | None) -> list[Mode]:
+    """Return the modes of the closed loop's requests, with their shares of the time."""
+    return modes(merged_histogram(results, cell, "closed_histogram"), by_time=True)
+
+
+def modes_text(found: list[Mode]) -> str:
+    """Return "13.2 us (40 %) and 5.31 ms (60 %)" for several modes, "one" for one, "-" for none."""
+    if len(found) < 2:  # noqa: PLR2004 - one mode, or no requests
+        return "one" if found else "-"
+    *first, last = [f"{format_seconds(mode.center)} ({mode.share * 100:.0f} %)" for mode in found]
+    return f"{', '.join(first)} and {last}"
+
+
+# Tables
 
 
 def _find(results: Results, build: Build, model: str, count: int) -> Cell | None:
     return results.find(build=build.label, runner=model, workers=count)
 
 
-def _rows(results: Results) -> list[tuple[str, int]]:
-    """Return where the CPU work is and how much of it, in the order of the plan."""
-    found = {(cell.runner, cell.workers) for build in results.builds for cell in results.cells(build=build.label)}
-    return sorted(found, key=lambda row: (list(PLACES).index(row[0]), row[1]))
-
-
-def _rates(results: Results) -> Table:
-    """Return requests a second by where the CPU work runs, beside those of 2021."""
-    notes = Footnotes()
-    columns = [Column(title="CPU work in", key=True, align="left"), Column(title="workers", key=True)]
-    columns += [Column(title=build.label, group="now") for build in results.builds]
-    when, _, build_then = WHEN.partition(": ")
-    columns.append(Column(title=build_then, group=when))
-    rows = []
-    for model, count in _rows(results):
+def _rate_table(results: Results) -> Table:
+    """Return requests a second by the place of the CPU work, beside those of 2021."""
+    table = TableBuilder(
+        results, "Requests per second, closed loop: each request after the last reply", label_column("CPU work in"),
+        key_column("workers"), *build_columns(results.builds, "now"), *published_columns(THEN_LABEL))
+    for model, count in sorted(results.rows(), key=lambda row: (list(PLACES).index(row[0]), row[1])):
         then = THEN.get((model, count))
-        rows.append((
-            Entry(PLACES[model]), Entry(str(count)),
-            *(rate_entry(results, _find(results, build, model, count), notes) for build in results.builds),
-            Entry() if then is None else Entry(f"{number_text(then)}/s"),
-        ))
-    return Table(title="Requests per second, closed loop: each request after the last reply", columns=tuple(columns),
-                 rows=tuple(rows), footnotes=notes.texts())
+        table.add(PLACES[model], str(count),
+                  *(rate_entry(results, table, _find(results, build, model, count)) for build in results.builds),
+                  "" if then is None else f"{number_text(then)}/s")
+    return table.build()
 
 
-def _latencies(results: Results, build: Build) -> Table:
+def _latency_table(results: Results, build: Build) -> Table:
     """Return the latencies of one build, counted from the time a request was due."""
-    notes = Footnotes()
     names = ("p50", "p90", "p99")
-    columns = [Column(title="CPU work in", key=True, align="left"), Column(title="workers", key=True),
-               Column(title="load"), Column(title="p50"), Column(title="p90"), Column(title="p99"),
-               Column(title="client late"), Column(title="max"), Column(title="modes", align="left")]
-    rows = []
+    table = TableBuilder(
+        results, f"{build.label}: latency in an open loop, from the time a request was due",
+        label_column("CPU work in"), key_column("workers"),
+        *value_columns(("load", *names, "client late", "max")), Column(title="modes", align="left"))
+
+    def load(cell: Cell) -> str | None:
+        rate = results.center(cell, "rate")
+        return None if rate is None else f"{number_text(rate)}/s"
+
     for cell in results.cells(build=build.label):
-        marks = () if results.absence(cell) else latency_marks(results, cell, notes)
-        load = results.entry(cell, partial(offered, results), notes)
-        rows.append((
-            Entry(PLACES[cell.runner]), Entry(str(cell.workers)), Entry(load.value, load.marks + marks),
-            *(Entry("" if results.absence(cell) else latency(results, cell, name) or "-") for name in names),
-            Entry(lateness(results, cell) or ""), Entry(longest(results, cell) or ""),
-            Entry("" if results.absence(cell) else modes_text(latency_modes(results, cell))),
-        ))
-    return Table(title=f"{build.label}: latency in an open loop, from the time a request was due",
-                 columns=tuple(columns), rows=tuple(rows), footnotes=notes.texts())
+        place, absent = PLACES[cell.runner], results.absence(cell) is not None
+        table.add(
+            place, str(cell.workers), table.entry(cell, load, () if absent else latency_doubts(results, cell)),
+            *("" if absent else percentile(results, cell, name) or "-" for name in names),
+            _worst(results, cell, "lag_p99"), _worst(results, cell, "max"),
+            # Requests of an open loop are spread evenly over the time, so their modes need no weights.
+            "" if absent else modes_text(modes(merged_histogram(results, cell))))
+    return table.build()
 
 
-def _findings(results: Results, build: Build) -> Iterator[str]:
-    own = own_first(build)[0]
-    alone, one = _find(results, build, own, 0), _find(results, build, own, 1)
-    before, after, p50 = rate_of(results, alone), rate_of(results, one), middle(results.metrics(one, "p50"))
+def _worst(results: Results, cell: Cell, name: str) -> str:
+    """Return the metric's greatest value of all rounds, in seconds, "" without any."""
+    found = results.metrics(cell, name)
+    return format_seconds(max(found.values())) if found else ""
+
+
+# Findings
+
+
+def _on_one_cpu_thread(results: Results, build: Build) -> Iterator[str]:
+    alone, one = (_find(results, build, threads_model(build), count) for count in (0, 1))
+    before, after, p50 = rate_of(results, alone), rate_of(results, one), results.center(one, "p50")
     if before is None or after is None or p50 is None:
         return
     change = f"{build.label}: {number_text(before)} requests/s alone, {number_text(after)} beside one CPU thread"
-    found = rate_modes(results, one)
+    found = _rate_modes(results, one)
     if build.free_threaded and after < before / 10:
         yield f"{change}, p50 {format_seconds(p50)}: there is no GIL to wait for; the server did not get its core."
     elif build.free_threaded:
-        slower = " Alone the server is slower, as idle cores sleep between two requests." if after > before else ""
+        slower = " Alone the server is slower, since idle cores sleep between two requests." if after > before else ""
         yield (f"{change}, p50 {format_seconds(p50)}: without a GIL there is nothing to wait for, and the convoy of "
                f"2021 is gone.{slower}")
     elif len(found) > 1:
@@ -186,62 +278,63 @@ def _findings(results: Results, build: Build) -> Iterator[str]:
                "the GIL; in the fast one the CPU thread wakes too late to take it back.")
     elif after < before / 10:
         yield (f"{change}, {number_text(before / after)}x fewer, p50 {format_seconds(p50)}, which is "
-               f"{p50 / INTERVAL:.1f} switch intervals of 5 ms: the convoy of 2021 (30,000 to 100) is still here, as "
-               "a thread that comes back from a system call still waits an interval before it may ask for the GIL.")
+               f"{p50 / DEFAULT_SECONDS:.1f} switch intervals of 5 ms: the convoy of 2021 (30,000 to 100) is still "
+               "here, since a thread that returns from a system call still waits an interval before it may "
+               "request the GIL.")
     else:
-        yield f"{change}: the collapse of 2021 (30,000 to 100) is not seen here."
-    yield from _elsewhere(results, build, after)
+        yield f"{change}: the collapse of 2021 (30,000 to 100) is not reproduced here."
+    if not build.free_threaded:
+        yield from _on_work_elsewhere(results, build, after)
 
 
-def _elsewhere(results: Results, build: Build, beside: float) -> Iterator[str]:
+def _on_work_elsewhere(results: Results, build: Build, beside: float) -> Iterator[str]:
     rates = {model: rate_of(results, _find(results, build, model, 1)) for model in ("processes", "subinterpreters")}
-    known = [f"{number_text(rate)} with it in {model}" for model, rate in rates.items() if rate is not None]
-    if known and not build.free_threaded:
-        kept = all(rate is None or rate > 10 * beside for rate in rates.values())
-        yield (f"{build.label}: {' and '.join(known)}"
-               + (": what does not share the server's GIL does not hold it up, as in 2021." if kept else "."))
+    known = {model: rate for model, rate in rates.items() if rate is not None}
+    if known:
+        listed = " and ".join(f"{number_text(rate)} with the CPU work in {model}" for model, rate in known.items())
+        kept = all(rate > 10 * beside for rate in known.values())
+        yield (f"{build.label}: {listed}"
+               + (": CPU work that does not share the server's GIL does not slow it down, as in 2021." if kept
+                  else "."))
 
 
-def _bars(results: Results) -> CategoryFigure:
+# Figures
+
+
+def _rate_figure(results: Results) -> CategoryFigure:
     return CategoryFigure(
         name="convoy", title="Echo server beside CPU work: requests per second",
         y=Axis("requests per second (1/s)", log=True), x_title="CPU workers beside the server (number)",
-        panels=tuple(_bar_panel(results, build) for build in results.builds),
+        panels=tuple(_rate_panel(results, build) for build in results.builds),
         note="Closed loop, one client: the next request follows each answer."
-        + doubted(((cell, _cell_name(cell)) for cell in results.cells()), results),
+        + doubtful_rates(results, lambda cell: f"{cell.build} ({PLACES[cell.runner]}, {cell.workers})"),
     )
 
 
-def _cell_name(cell: Cell) -> str:
-    return f"{cell.build} ({PLACES[cell.runner]}, {cell.workers})"
-
-
-def _bar_panel(results: Results, build: Build) -> CategoryPanel:
+def _rate_panel(results: Results, build: Build) -> CategoryPanel:
     counts = sorted({cell.workers for cell in results.cells(build=build.label)})
     series = [
-        _bars_of(results, cells, counts)
+        _rate_series(results, cells, counts)
         for model in PLACES if (cells := results.cells(build=build.label, runner=model))
     ]
     rules: tuple[Rule, ...] = ()
     if not build.free_threaded:
-        then = [(float(place), float(THEN["threads", count])) for place, count in enumerate(counts)]
-        series.append(Series("threads, 2021", tuple(x for x, _ in then), tuple(y for _, y in then), style="history"))
+        series.append(published_series("threads, 2021", (
+            (place, float(THEN["threads", count])) for place, count in enumerate(counts))))
         rules = (Rule(THEN["processes", 1], "2021, beside processes", "y"),)
     return CategoryPanel(build.label, tuple(map(str, counts)), tuple(series), rules)
 
 
-def _bars_of(results: Results, cells: list[Cell], counts: list[int]) -> Series:
-    values, nan = {cell.workers: results.value(cell) for cell in cells}, float("nan")
-    places = [(place, values[count]) for place, count in enumerate(counts) if count in values]
-    return Series(
-        PLACES[cells[0].runner], tuple(float(place) for place, _ in places),
-        tuple(nan if each is None else 1 / each.center for _, each in places),
-        lo=tuple(nan if each is None else 1 / each.hi for _, each in places),
-        hi=tuple(nan if each is None else 1 / each.lo for _, each in places), model=cells[0].runner)
+def _rate_series(results: Results, cells: list[Cell], counts: list[int]) -> Series:
+    found = {cell.workers: results.value(cell) for cell in cells}
+    model = cells[0].runner
+    return measured_series(PLACES[model], (
+        (place, bounded(found[count], lambda seconds: 1 / seconds))
+        for place, count in enumerate(counts) if count in found), model)
 
 
-def _histograms(results: Results) -> HistogramFigure:
-    found = [(arm, histogram(results, _find(results, arm.build, arm.model, 1))) for arm in thread_arms(results)]
+def _latency_figure(results: Results) -> HistogramFigure:
+    found = [(arm, merged_histogram(results, arm.find(results, 1))) for arm in thread_arms(results)]
     used = [index for _, each in found for index, count in enumerate(each.counts) if count]
     low, high = max(0, min(used, default=0) - 2), min(BUCKETS, max(used, default=BUCKETS) + 3)
     edges = tuple(edge(index) for index in range(low, high + 1))
@@ -249,7 +342,7 @@ def _histograms(results: Results) -> HistogramFigure:
         HistogramPanel(
             arm.title, edges,
             tuple(100 * count / (each.count or 1) for count in each.counts[low:high]),
-            rules=(Rule(INTERVAL, "switch interval 5 ms"),), model=arm.model)
+            rules=(Rule(DEFAULT_SECONDS, "switch interval 5 ms"),), model=arm.model)
         for arm, each in found
     ]
     return HistogramFigure(

@@ -4,34 +4,48 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, override
 
-from gilscope.toolkit.experiments.base import Effort, Experiment, Level
-from gilscope.toolkit.experiments.citations import BEAZLEY, SKVORTSOV
-from gilscope.toolkit.experiments.results import relative_time
-from gilscope.toolkit.report.document import Column, Entry, Ratio, Table
-from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule, Series
-from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.experiments.base import (
+    BEAZLEY,
+    SKVORTSOV,
+    EffortLevel,
+    EffortSettings,
+    Experiment,
+    threads_model,
+)
+from gilscope.toolkit.experiments.tables_and_figures import (
+    TableBuilder,
+    build_columns,
+    key_column,
+    label_column,
+    measured_series,
+    number_ticks,
+    published_columns,
+    published_series,
+    relative_time,
+)
+from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule
 from gilscope.toolkit.report.wording import interval_text, ratio_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.experiments.base import Setting
+    from gilscope.toolkit.experiments.base import PlanningContext
     from gilscope.toolkit.experiments.results import Results
     from gilscope.toolkit.model import Build, Cell
-    from gilscope.toolkit.report.document import Section, Value
+    from gilscope.toolkit.report.document import Section, Table, Value
     from gilscope.toolkit.report.figures.figure import Figure
 
 THREADS = (1, 2, 4, 8)
-PENALTY = 0.7  # speed-up of two threads below which 2009's 0.54x is said to be back
+PENALTY = 0.7  # speed-up of two threads below which the penalty of 2009 (0.54x) counts as reproduced
 
-# Ratios of wall times, sequential = 1, by number of threads, as the sources give the times.
-THEN: dict[str, dict[int, float | None]] = {
-    "2009: Python 2.6": {1: None, 2: 45.5 / 24.6, 4: None, 8: None},
+# Wall times over the sequential one by number of threads, as published.
+THEN: dict[str, dict[int, float]] = {
+    "2009: Python 2.6": {2: 45.5 / 24.6},
     "2021: Python 3.9": {1: 1.0, 2: 6.57 / 6.52, 4: 6.59 / 6.52, 8: 6.58 / 6.52},
 }
 
 
-class Countdown(Experiment):
+class CountdownExperiment(Experiment):
     """Beazley's first measurement."""
 
     name = "countdown"
@@ -40,30 +54,50 @@ class Countdown(Experiment):
     sources = (BEAZLEY, SKVORTSOV)
     claim = (
         "Beazley showed in 2009 that two threads took nearly twice as long as doing the same work one after the other, "
-        "and that switching a core off helped. In 2021 threads cost nothing any more, and gained nothing either."
+        "and that switching a core off helped. In 2021 threads no longer cost anything, but gained nothing either."
     )
     program = "countdown"
     levels = {  # noqa: RUF012 - never changed
-        Effort.SMOKE: Level(rounds=1, seconds=4, scales={"count": 200_000, "most": 2}),
-        Effort.QUICK: Level(rounds=5, seconds=30, scales={"count": 8_000_000, "most": 8}),
-        Effort.FULL: Level(rounds=12, seconds=1500, scales={"count": 100_000_000, "most": 8}),
+        EffortLevel.SMOKE: EffortSettings(rounds=1, seconds=4, scales={"count": 200_000, "most": 2}),
+        EffortLevel.QUICK: EffortSettings(rounds=5, seconds=30, scales={"count": 8_000_000, "most": 8}),
+        EffortLevel.FULL: EffortSettings(rounds=12, seconds=1500, scales={"count": 100_000_000, "most": 8}),
     }
 
     @override
-    def candidates(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
+    def candidates(self, context: PlanningContext, build: Build) -> Iterator[tuple[Cell, str | None]]:
         yield self.cell(build, "serial", 1), None
-        for model in setting.threads(build, control=setting.full()):
+        for model in context.threads(build, control=context.full()):
             for count in THREADS:
-                if count <= setting.scales["most"]:
-                    yield self.cell(build, model, count), setting.runner_reason(build, model)
+                if count <= context.scales["most"]:
+                    yield self.cell(build, model, count), context.runner_reason(build, model)
 
     @override
     def sections(self, results: Results) -> tuple[Section, ...]:
-        return (_seconds(results), _ratios(results))
+        return (_seconds_table(results), _speedup_table(results))
 
     @override
-    def findings(self, results: Results) -> tuple[str, ...]:
-        return tuple(sentence for build in results.builds for sentence in _findings(results, build))
+    def build_findings(self, results: Results, build: Build) -> Iterator[str]:
+        two = results.compare(_serial(results, build.label), _find(results, build, threads_model(build), 2))
+        if two is None or two.verdict() == "unknown":
+            return
+        number = interval_text(two)
+        if build.free_threaded and two.verdict() == "faster":
+            yield (
+                f"{build.label}: two threads do the work {number} as fast as one after the other: without the GIL "
+                "they run at the same time, and the claims of 2009 and 2021 no longer hold."
+            )
+        elif build.free_threaded:
+            yield f"{build.label}: two threads are {number} as fast as none: no gain beyond the noise is shown."
+        elif two.hi < PENALTY:
+            yield f"{build.label}: two threads are {number} as fast as none: the penalty of 2009 is reproduced here."
+        else:
+            gain = "They are faster, but not by running in parallel" if two.verdict() == "faster" else \
+                "They still gain nothing"
+            yield (
+                f"{build.label}: two threads do the work {number} as fast as none; the penalty of 2009 (0.54x) is "
+                "gone: since 3.2 a waiting thread requests the GIL after the switch interval, whereas before every "
+                f"thread signalled the others every 100 ticks. {gain}: only one of them holds the GIL at a time."
+            )
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
@@ -71,116 +105,64 @@ class Countdown(Experiment):
         return (
             LineFigure(
                 name="countdown", title="Countdown: how long the same work takes in threads",
-                x=Axis("threads (number)", log=True, ticks=tuple((float(n), str(n)) for n in THREADS)),
+                x=Axis("threads (number)", log=True, ticks=number_ticks(THREADS)),
                 y=Axis("time (1 = without threads; lower is better)", lo=0.0),
                 panels=tuple(panel for panel in panels if panel.series),
             ),
         )
 
 
-def _rows(results: Results, build: Build) -> list[tuple[str, int]]:
-    return list(dict.fromkeys((cell.runner, cell.workers) for cell in results.cells(build=build.label)))
-
-
-def _lines(results: Results) -> list[tuple[str, int]]:
-    return list(dict.fromkeys(row for build in results.builds for row in _rows(results, build)))
-
-
-def _seconds(results: Results) -> Table:
-    notes = Footnotes()
-    columns = [Column(title="model", key=True, align="left"), Column(title="threads", key=True)]
-    columns += [Column(title=build.label) for build in results.builds]
-    rows = [
-        (
-            Entry(model),
-            Entry("-" if model == "serial" else str(count)),
-            *(
-                results.entry(_find(results, build, model, count), results.duration, notes)
-                for build in results.builds
-            ),
-        )
-        for model, count in _lines(results)
-    ]
-    return Table(title="Wall time of the whole count", columns=tuple(columns), rows=tuple(rows),
-                 footnotes=notes.texts())
+def _serial(results: Results, build: str) -> Cell | None:
+    return results.find(build=build, runner="serial", workers=1)
 
 
 def _find(results: Results, build: Build, model: str, count: int) -> Cell | None:
     return results.find(build=build.label, runner=model, workers=count)
 
 
-def _ratios(results: Results) -> Table:
-    """Return how many times faster threads are than no threads, beside what the sources had."""
-    notes = Footnotes()
-    columns = [Column(title="model", key=True, align="left"), Column(title="threads", key=True)]
-    columns += [Column(title=build.label, group="now") for build in results.builds]
-    columns += [Column(title=when.partition(": ")[2], group=when.partition(": ")[0]) for when in THEN]
-    rows = []
-    for model, count in _lines(results):
-        if model == "serial":
-            continue
-
-        def shown(cell: Cell) -> Value | None:
-            serial = results.find(build=cell.build, runner="serial", workers=1)
-            found = results.compare(serial, cell)
-            return None if found is None else Ratio(found)
-
-        now = (results.entry(_find(results, build, model, count), shown, notes) for build in results.builds)
-        then = (_historical(each.get(count)) if model == "threads" else Entry() for each in THEN.values())
-        rows.append((Entry(model), Entry(str(count)), *now, *then))
-    return Table(title="Speed-up: sequential / threads", columns=tuple(columns), rows=tuple(rows),
-                 footnotes=notes.texts())
+def _seconds_table(results: Results) -> Table:
+    table = TableBuilder(results, "Wall time of the whole count",
+                         label_column("model"), key_column("threads"), *build_columns(results.builds))
+    for model, count in _rows(results):
+        cells = [_find(results, build, model, count) for build in results.builds]
+        table.add(model, "-" if model == "serial" else str(count),
+                  *(table.entry(cell, results.duration) for cell in cells))
+    return table.build()
 
 
-def _historical(ratio: float | None) -> Entry:
-    return Entry("-" if ratio is None else f"{ratio_number(1 / ratio)}x")
+def _rows(results: Results) -> list[tuple[str, int]]:
+    """Return models and numbers of threads, in the order of the builds' plans."""
+    return list(dict.fromkeys(row for build in results.builds for row in results.rows(build=build.label)))
 
 
-def _findings(results: Results, build: Build) -> Iterator[str]:
-    serial = results.find(build=build.label, runner="serial", workers=1)
-    model = "free-threaded" if build.free_threaded else "threads"
-    two = results.compare(serial, _find(results, build, model, 2))
-    if two is None or two.verdict() == "unknown":
-        return
-    number = interval_text(two)
-    if build.free_threaded and two.verdict() == "faster":
-        yield (
-            f"{build.label}: two threads do the work {number} as fast as one after the other: without the GIL they "
-            "run at the same time, and the claims of 2009 and 2021 no longer hold."
-        )
-    elif build.free_threaded:
-        yield f"{build.label}: two threads are {number} as fast as none: a gain beyond the noise is not shown here."
-    elif two.hi < PENALTY:
-        yield f"{build.label}: two threads are {number} as fast as none: the penalty of 2009 is seen here."
-    else:
-        gained = "That they are faster is no gain of theirs" if two.verdict() == "faster" else "They still gain nothing"
-        yield (
-            f"{build.label}: two threads do the work {number} as fast as none; 2009's penalty (0.54x) is gone since "
-            "3.2, where a waiting thread asks for the GIL after the switch interval, instead of every thread "
-            f"signalling the others every 100 ticks. {gained}: one of them holds the GIL at any time."
-        )
+def _speedup_table(results: Results) -> Table:
+    """Return the speed-ups of threads over no threads, beside the published numbers."""
+    table = TableBuilder(results, "Speed-up: sequential / threads",
+                         label_column("model"), key_column("threads"), *build_columns(results.builds, "now"),
+                         *published_columns(*THEN))
+
+    def speedup(cell: Cell) -> Value | None:
+        return results.speedup(_serial(results, cell.build), cell)
+
+    for model, count in _rows(results):
+        if model != "serial":
+            now = (table.entry(_find(results, build, model, count), speedup) for build in results.builds)
+            then = (_published_speedup(each.get(count)) if model == "threads" else "" for each in THEN.values())
+            table.add(model, str(count), *now, *then)
+    return table.build()
+
+
+def _published_speedup(relative: float | None) -> str:
+    return "-" if relative is None else f"{ratio_number(1 / relative)}x"
 
 
 def _panel(results: Results, build: Build) -> LinePanel:
-    serial = results.find(build=build.label, runner="serial", workers=1)
+    serial = _serial(results, build.label)
     series = []
-    for model in dict.fromkeys(model for model, _count in _rows(results, build) if model != "serial"):
+    for model in dict.fromkeys(model for model, _ in results.rows(build=build.label) if model != "serial"):
         found = [(count, results.compare(serial, _find(results, build, model, count))) for count in THREADS]
-        known = {count: relative_time(each) for count, each in found if each is not None}
-        if known:
-            series.append(
-                Series(
-                    model,
-                    tuple(map(float, known)),
-                    tuple(time for time, _, _ in known.values()),
-                    lo=tuple(lo for _, lo, _ in known.values()),
-                    hi=tuple(hi for _, _, hi in known.values()),
-                    model=model,
-                )
-            )
+        if known := [(count, relative_time(comparison)) for count, comparison in found if comparison is not None]:
+            series.append(measured_series(model, known, model))
     if series:
-        for when, ratios in THEN.items():
-            known_then = [(float(count), ratio) for count, ratio in ratios.items() if ratio is not None]
-            series.append(Series(when, tuple(x for x, _ in known_then), tuple(y for _, y in known_then),
-                                 style="history"))
+        series += [published_series(edition, ratios.items()) for edition, ratios in THEN.items()]
     return LinePanel(build.label, tuple(series), rules=(Rule(1.0, "without threads", "y"),))

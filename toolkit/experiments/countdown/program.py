@@ -1,4 +1,4 @@
-"""Count down in pure Python, in one thread or shared out among several: the same total work."""
+"""Count down in pure Python, in one thread or divided among several: the same total work."""
 
 from __future__ import annotations
 
@@ -6,10 +6,11 @@ import sys
 import threading
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.measure.program.interface import Taken
+from gilscope.toolkit.experiments.helpers.timers import set_timer_slack
+from gilscope.toolkit.measure.child.program import ProgramValue
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.measure.program.interface import Trial
+    from gilscope.toolkit.measure.child.program import ProgramTrial
 
 
 def countdown(count: int) -> None:
@@ -18,18 +19,20 @@ def countdown(count: int) -> None:
         count -= 1
 
 
-def measure(trial: Trial) -> Taken:
+def measure(trial: ProgramTrial) -> ProgramValue:
     """Return the wall seconds of `count` decrements in `trial.workers` threads, or without threads when serial.
 
-    With the parameter "interval", under that switch interval.
+    The parameter "interval" sets the switch interval, "slack" the timer slack of Linux.
     """
+    if "slack" in trial.parameters:
+        set_timer_slack(trial)
     if "interval" in trial.parameters:
         sys.setswitchinterval(trial.number("interval"))
     total = trial.count("count")
     if trial.model == "serial":
         with trial.measuring() as clock:
             countdown(total)
-        return Taken(seconds=clock.wall, cpu=clock.cpu)
+        return ProgramValue(seconds=clock.wall, cpu=clock.cpu)
     share, rest = divmod(total, trial.workers)
     begin = threading.Barrier(trial.workers + 1)
 
@@ -47,4 +50,4 @@ def measure(trial: Trial) -> Taken:
         for thread in threads:
             thread.join()
     parallel = trial.model == "free-threaded"
-    return Taken(seconds=clock.wall, cpu=clock.cpu, wanted_cores=trial.workers if parallel else 1)
+    return ProgramValue(seconds=clock.wall, cpu=clock.cpu, wanted_cores=trial.workers if parallel else 1)

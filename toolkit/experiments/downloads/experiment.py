@@ -2,49 +2,56 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, override
 
-from gilscope.toolkit.experiments.base import Effort, Experiment, Level, Source
-from gilscope.toolkit.experiments.downloads.claims import (
-    best_cell,
-    find,
-    findings,
-    knee_text,
-    latencies_of,
-    over_pool,
-    pool_of,
-    pool_times,
-    rows_of,
-    spoken,
-    warnings_of,
-    widest_cell,
+from gilscope.toolkit.experiments.base import (
+    AIOHTTP,
+    BULLDOGJOB,
+    CONTROL,
+    REQUESTS,
+    SLOW_PARSER,
+    EffortLevel,
+    EffortSettings,
+    Experiment,
+    threads_model,
 )
-from gilscope.toolkit.experiments.libraries import AIOHTTP, CONTROL, REQUESTS, missing
-from gilscope.toolkit.experiments.results import shown_duration
-from gilscope.toolkit.report.document import Column, Duration, Entry, Lines, Quantity, Ratio, Size, Table
-from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Series, seconds_axis
-from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.units import parse_seconds
+from gilscope.toolkit.experiments.results import as_duration, parameter
+from gilscope.toolkit.experiments.tables_and_figures import (
+    TableBuilder,
+    bounded,
+    build_columns,
+    key_column,
+    label_column,
+    measured_series,
+    number_ticks,
+    published_series,
+    show_metric,
+    value_columns,
+)
+from gilscope.toolkit.report.document import Column, Duration, Entry, Lines, Quantity, RatioValue, Size
+from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, seconds_axis
+from gilscope.toolkit.report.figures.plots.ticks import seconds_text
+from gilscope.toolkit.report.wording import interval_text
+from gilscope.toolkit.units import format_seconds, parse_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
-    from gilscope.toolkit.experiments.base import Setting
+    from gilscope.toolkit.experiments.base import PlanningContext
     from gilscope.toolkit.experiments.results import Results
     from gilscope.toolkit.model import Build, Cell
-    from gilscope.toolkit.report.document import Section, Value
+    from gilscope.toolkit.report.document import Section, Table
     from gilscope.toolkit.report.figures.figure import Figure
     from gilscope.toolkit.stats.sample import Summary
+    from gilscope.toolkit.stats.verdict import Comparison
 
-BULLDOGJOB = Source(
-    title="GIL - weź asyncio", author="Bulldogjob", year=0,
-    headline="400 pages: threads stop gaining near 20, asyncio is about twice as fast",
-)
+SOURCE = replace(BULLDOGJOB, headline="400 pages: threads stop gaining near 20, asyncio is about twice as fast")
 POOLS = ("threads", "free-threaded")
-NAN = float("nan")
 NAMES = {"loops": "a loop in each thread"}   # of models, where figures say more than the tables
 WORKERS = (2, 5, 10, 20, 50, 100)
-LATENCIES = ("20ms", "100ms")   # the source does not say its servers'; where threads stop gaining depends on it
+# Two, since the publication does not give its servers' latency, which decides where threads stop gaining.
+LATENCIES = ("20ms", "100ms")
 HOW = (
     "Threads: a pool with requests, each thread with a connection of its own. asyncio: one loop with aiohttp.",
     "loops: one such loop per core, at least two, each in a thread; they share the requests at a time.",
@@ -52,190 +59,288 @@ HOW = (
     "The server is a helper on gilscope's own Python on loopback and answers after a fixed latency.",
     CONTROL,
 )
-# Requests at a time by effort and model; what few of them do is the same for all models, so a quick look leaves it out.
-GRID: dict[Effort, dict[str, tuple[int, ...]]] = {
-    Effort.SMOKE: {"pool": (5,), "asyncio": (5,), "loops": (5,)},
-    Effort.QUICK: {"pool": (5, 20, 100), "asyncio": (20, 100), "loops": (100,)},
-    Effort.FULL: dict.fromkeys(("pool", "asyncio", "loops"), WORKERS),
+# Requests at a time by effort and model; with few of them all models do the same, so a quick run leaves those out.
+GRID: dict[EffortLevel, dict[str, tuple[int, ...]]] = {
+    EffortLevel.SMOKE: {"pool": (5,), "asyncio": (5,), "loops": (5,)},
+    EffortLevel.QUICK: {"pool": (5, 20, 100), "asyncio": (20, 100), "loops": (100,)},
+    EffortLevel.FULL: dict.fromkeys(("pool", "asyncio", "loops"), WORKERS),
 }
+NEAR_BEST = 1.1   # a pool that takes at most this times its best has nothing to gain from more workers
+LATE_SHARE = 0.5  # of the latency: a server that is later than this, at its 99th percentile, is a doubt
+CLAIMED = 2.0     # times as fast as threads: the claim for asyncio
+MIB = 1024.0**2
 
 
-class Downloads(Experiment):
+class DownloadsExperiment(Experiment):
     """Bulldogjob's first measurement."""
 
     name = "downloads"
     title = "Downloads: threads, asyncio, and a loop in each thread"
     summary = "400 small pages from a loopback server with fixed latency, 2 to 100 at a time"
-    sources = (BULLDOGJOB,)
+    sources = (SOURCE,)
     claim = (
-        "Threads that download pages gain nothing from about 20 of them on, since one thread at a time runs Python; "
+        "Downloading pages gets no faster beyond about 20 threads, since only one thread at a time runs Python; "
         "one thread with asyncio is about twice as fast."
     )
     program = "downloads"
     packages = (REQUESTS, AIOHTTP)
     levels = {  # noqa: RUF012 - never changed
-        Effort.SMOKE: Level(rounds=1, seconds=10, scales={"pages": 20}),
-        Effort.QUICK: Level(rounds=3, seconds=45, scales={"pages": 200}),
-        Effort.FULL: Level(rounds=8, seconds=3000, scales={"pages": 400}),
+        EffortLevel.SMOKE: EffortSettings(rounds=1, seconds=10, scales={"pages": 20}),
+        EffortLevel.QUICK: EffortSettings(rounds=3, seconds=45, scales={"pages": 200}),
+        EffortLevel.FULL: EffortSettings(rounds=8, seconds=3000, scales={"pages": 400}),
     }
 
     @override
-    def candidates(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
-        for latency in LATENCIES if setting.full() else LATENCIES[:1]:
-            for model in _models(setting, build):
-                for workers in GRID[setting.effort]["pool" if model in POOLS else model]:
-                    yield self.cell(build, model, workers, latency=latency), _reason(setting, build, model)
+    def candidates(self, context: PlanningContext, build: Build) -> Iterator[tuple[Cell, str | None]]:
+        for latency in LATENCIES if context.full() else LATENCIES[:1]:
+            for model in (*context.threads(build, control=context.full()), "asyncio", "loops"):
+                for workers in GRID[context.effort]["pool" if model in POOLS else model]:
+                    yield self.cell(build, model, workers, latency=latency), _reason(context, build, model)
 
     @override
     def sections(self, results: Results) -> tuple[Section, ...]:
-        found = latencies_of(results)
+        latencies = _latencies(results)
         return (
             Lines("How", HOW),
-            *(_times(results, latency) for latency in found),
-            *(_costs(results, latency) for latency in found),
-            _claims(results),
+            *(_time_table(results, latency) for latency in latencies),
+            *(_cost_table(results, latency) for latency in latencies),
+            _claim_table(results),
         )
 
     @override
-    def findings(self, results: Results) -> tuple[str, ...]:
-        return tuple(sentence for build in results.builds for sentence in findings(results, build))
+    def build_findings(self, results: Results, build: Build) -> Iterator[str]:
+        latencies = _latencies(results)
+        for latency in latencies:
+            times = _pool_times(results, build, latency)
+            stop = knee(times)
+            if stop is None:
+                continue
+            cost = results.metric(_find(results, build, threads_model(build), stop, latency), "cpu_per_page")
+            if cost is not None:
+                yield _on_pool(build, latency, times, stop, cost.center)
+        # A longer latency gives the same CPU time less weight: the tables have that.
+        gain = _against_pool(results, build, "asyncio", latencies[0])
+        if gain is not None:
+            yield _on_asyncio(build, latencies[0], gain)
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
-        panels = [(build, latency) for latency in latencies_of(results) for build in results.builds]
-        at_a_time = Axis("requests at a time (number)", log=True, ticks=tuple((float(n), str(n)) for n in WORKERS))
+        panels = [(build, latency) for latency in _latencies(results) for build in results.builds]
+        at_a_time = Axis("requests at a time (number)", log=True, ticks=number_ticks(WORKERS))
         return (
             LineFigure(
                 name="downloads", title="Time for all pages by the number of requests at a time",
                 x=at_a_time, y=seconds_axis("time for all pages", log=True),
-                panels=tuple(_panel(results, build, latency, None, ideal=True)
-                             for build, latency in panels),
+                panels=tuple(_time_panel(results, build, latency) for build, latency in panels),
                 note="waiting alone: what the server's latency takes, pages x latency / requests at a time.",
             ),
             LineFigure(
                 name="downloads-memory", title="Memory of the process with all workers alive",
                 x=at_a_time, y=Axis("proportional set size (MiB)", lo=0.0),
-                panels=tuple(_panel(results, build, latency, "pss", ideal=False) for build, latency in panels),
+                panels=tuple(_memory_panel(results, build, latency) for build, latency in panels),
             ),
         )
 
 
-def _models(setting: Setting, build: Build) -> list[str]:
-    return [*setting.threads(build, control=setting.full()), "asyncio", "loops"]
-
-
-def _reason(setting: Setting, build: Build, model: str) -> str | None:
+def _reason(context: PlanningContext, build: Build, model: str) -> str | None:
     if model in POOLS:
-        return setting.runner_reason(build, model) or missing(setting, build, REQUESTS)
-    return missing(setting, build, AIOHTTP)
+        return context.runner_reason(build, model) or context.package_reason(build, REQUESTS)
+    return context.package_reason(build, AIOHTTP)
 
 
-def _table(
-    results: Results, latency: str, title: str, shown: dict[str, Callable[[Cell], Value | None]], *, doubts: bool
-) -> Table:
-    """Return a table of all models: under each build one column for each of `shown`, with doubts in the footnotes."""
-    notes = Footnotes()
-    columns = [Column(title="model", key=True, align="left"), Column(title="at a time", key=True)]
-    columns += [Column(title=name, group=build.label) if name else Column(title=build.label)
-                for build in results.builds for name in shown]
-    rows = []
-    for model, workers in rows_of(results, latency):
-        found = [find(results, build, model, workers, latency) for build in results.builds]
-        rows.append((Entry(model), Entry(str(workers)),
-                     *(_entry(results, cell, show, notes, doubts=doubts) for cell in found for show in shown.values())))
-    return Table(title=title, columns=tuple(columns), rows=tuple(rows), footnotes=notes.texts())
+# Cells
 
 
-def _entry(
-    results: Results, cell: Cell | None, show: Callable[[Cell], Value | None], notes: Footnotes, *, doubts: bool
-) -> Entry:
-    entry = results.entry(cell, show, notes)
-    return Entry(entry.value, (*entry.marks, *notes.marks(warnings_of(results, cell)))) if doubts else entry
+def _latencies(results: Results) -> list[str]:
+    """Return the servers' latencies, as the cells name them."""
+    return list(dict.fromkeys(parameter(cell, "latency") for cell in results.cells()))
 
 
-def _times(results: Results, latency: str) -> Table:
-    title = f"Time for all pages, each answered after {spoken(latency)}"
-    found = _table(results, latency, title, {"": results.duration}, doubts=True)
-    alone = Column(title="waiting alone")
-    rows = tuple((*row, _waiting(results, latency, workers))
-                 for row, (_, workers) in zip(found.rows, rows_of(results, latency), strict=True))
-    return Table(title=found.title, columns=(*found.columns, alone), rows=rows, footnotes=found.footnotes)
+def _latency_text(latency: str) -> str:
+    """Return a latency for tables and sentences: "20 ms"."""
+    return seconds_text(parse_seconds(latency))
 
 
-def _waiting(results: Results, latency: str, workers: int) -> Entry:
-    pages = _pages(results)
-    return Entry() if pages is None else Entry(Duration(_ideal(pages, latency, workers)))
+def _find(results: Results, build: Build, model: str, workers: int, latency: str) -> Cell | None:
+    return results.find(build=build.label, runner=model, workers=workers, latency=latency)
 
 
-def _ideal(pages: float, latency: str, workers: int) -> float:
-    """Return how long `pages` pages take when nothing but the server's latency takes time."""
-    return -(-pages // workers) * parse_seconds(latency)
+def _doubts(results: Results, cell: Cell | None) -> list[str]:
+    """Return reasons to doubt a measured cell's time."""
+    late = results.metric(cell, "server_late")
+    if cell is None or late is None:
+        return []
+    found = [SLOW_PARSER] if "Python" in results.texts(cell, "parser") else []
+    if late.center > LATE_SHARE * parse_seconds(parameter(cell, "latency")):
+        found.append(f"the server of the pages was up to {format_seconds(late.center)} late itself (99th percentile)")
+    return found
+
+
+def _against_pool(results: Results, build: Build, model: str, latency: str) -> Comparison | None:
+    """Return the speed-up of a model over the build's pool of threads, each at its best number of workers."""
+    pool = _best_cell(results, build, threads_model(build), latency)
+    return None if pool is None else results.compare(pool, _best_cell(results, build, model, latency))
+
+
+def _best_cell(results: Results, build: Build, model: str, latency: str) -> Cell | None:
+    """Return the model's fastest cell, or None if the one with the most requests at a time has no number.
+
+    That one is usually the fastest; without it, the fastest of the others does not show what the model can do.
+    """
+    cells = results.cells(build=build.label, runner=model, latency=latency)
+    found = [(summary.center, cell) for cell in cells if (summary := results.value(cell)) is not None]
+    if not found or results.value(_widest_cell(cells)) is None:
+        return None
+    return min(found, key=lambda each: each[0])[1]
+
+
+def _widest_cell(cells: Sequence[Cell]) -> Cell | None:
+    """Return the cell with the most requests at a time."""
+    return max(cells, key=lambda cell: cell.workers, default=None)
+
+
+def _pool_times(results: Results, build: Build, latency: str) -> dict[int, float]:
+    """Return the measured seconds of the build's pool of threads by its number of threads."""
+    cells = results.cells(build=build.label, runner=threads_model(build), latency=latency)
+    return {cell.workers: found.center for cell in cells if (found := results.value(cell)) is not None}
+
+
+def knee(times: dict[int, float]) -> int | None:
+    """Return the smallest number of workers that is nearly as fast as the best, or None with fewer than three numbers.
+
+    Args:
+        times: Seconds by number of workers.
+    """
+    best = min(times.values(), default=0.0)
+    return min(count for count, each in times.items() if each <= NEAR_BEST * best) if len(times) > 2 else None  # noqa: PLR2004 - a line has three points
 
 
 def _pages(results: Results) -> float | None:
-    found = (results.metric(cell, "pages") for cell in results.cells())
-    return next((each.center for each in found if each is not None), None)
+    return next((each for cell in results.cells() if (each := results.center(cell, "pages")) is not None), None)
 
 
-def _costs(results: Results, latency: str) -> Table:
-    def shown(name: str, make: Callable[[Summary], Value | None]) -> Callable[[Cell], Value | None]:
-        def show(cell: Cell) -> Value | None:
-            found = results.metric(cell, name)
-            return None if found is None else make(found)
-
-        return show
-
-    return _table(results, latency, f"What it takes, pages of {spoken(latency)}", {
-        "CPU per page": shown("cpu_per_page", shown_duration),
-        "threads": shown("threads", lambda found: Quantity(found.center, "")),
-        "memory": shown("pss", lambda found: Size(found.center)),
-        "added by workers": shown("added", lambda found: Size(found.center)),
-    }, doubts=False)
+def _waiting_seconds(pages: float, latency: str, workers: int) -> float:
+    """Return the time that the server's latency alone takes for `pages` pages."""
+    return -(-pages // workers) * parse_seconds(latency)
 
 
-def _claims(results: Results) -> Table:
-    notes = Footnotes()
-    columns = [Column(title="claim", key=True, align="left"), Column(title="pages of", key=True), Column(title="then")]
-    columns += [Column(title=build.label, group="now") for build in results.builds]
-    rows = []
-    for latency in latencies_of(results):
-        stop = [Entry(knee_text(pool_times(results, build, latency))) for build in results.builds]
-        rows.append((Entry("threads stop gaining at"), Entry(spoken(latency)), Entry("near 20"), *stop))
-        for model, then in (("asyncio", "about 2x"), ("loops", "-")):
-            ratios = [_against_pool(results, build, model, latency, notes) for build in results.builds]
-            what = f"{'asyncio' if model == 'asyncio' else 'a loop per thread'} against threads, each at its best"
-            rows.append((Entry(what), Entry(spoken(latency)), Entry(then), *ratios))
-    return Table(title="Then and now", columns=tuple(columns), rows=tuple(rows), footnotes=notes.texts())
+# Tables
 
 
-def _against_pool(results: Results, build: Build, model: str, latency: str, notes: Footnotes) -> Entry:
-    for each in (model, pool_of(build)):
-        if best_cell(results, build, each, latency) is None:
-            cells = results.cells(build=build.label, runner=each, latency=latency)
-            return results.entry(widest_cell(cells), lambda _: None, notes)
-    found = over_pool(results, build, model, latency)
-    return Entry("-") if found is None else Entry(Ratio(found))
-
-
-def _panel(results: Results, build: Build, latency: str, metric: str | None, *, ideal: bool) -> LinePanel:
-    models = dict.fromkeys(model for model, _ in rows_of(results, latency))
-    lines = [_line(results, build, model, latency, metric) for model in models]
-    series = [line for line in lines if line.x]
+def _time_table(results: Results, latency: str) -> Table:
+    """Return the time for all pages, beside what waiting for the server alone would take."""
+    table = TableBuilder(
+        results, f"Time for all pages, each answered after {_latency_text(latency)}", label_column("model"),
+        key_column("at a time"), *build_columns(results.builds), Column(title="waiting alone"))
     pages = _pages(results)
-    if ideal and series and pages is not None:
-        places = sorted({place for line in series for place in line.x})
-        alone = tuple(_ideal(pages, latency, int(place)) for place in places)
-        series.append(Series("waiting alone", tuple(places), alone, style="history"))
-    several = len(latencies_of(results)) > 1
-    return LinePanel(f"{build.label}, {spoken(latency)} a page" if several else build.label, tuple(series))
+    for model, workers in results.rows(latency=latency):
+        cells = [_find(results, build, model, workers, latency) for build in results.builds]
+        table.add(model, str(workers),
+                  *(table.entry(cell, results.duration, _doubts(results, cell)) for cell in cells),
+                  "" if pages is None else Duration(_waiting_seconds(pages, latency, workers)))
+    return table.build()
 
 
-def _line(results: Results, build: Build, model: str, latency: str, metric: str | None) -> Series:
-    found: dict[int, Summary | None] = {
-        cell.workers: results.value(cell) if metric is None else results.metric(cell, metric)
-        for cell in results.cells(build=build.label, runner=model, latency=latency)
+def _cost_table(results: Results, latency: str) -> Table:
+    shown = {
+        "CPU per page": show_metric(results, "cpu_per_page", as_duration),
+        "threads": show_metric(results, "threads", lambda found: Quantity(found.center, "")),
+        "memory": show_metric(results, "pss", lambda found: Size(found.center)),
+        "added by workers": show_metric(results, "added", lambda found: Size(found.center)),
     }
-    unit = 1.0 if metric is None else 1024.0**2
-    center, lo, hi = (tuple(NAN if each is None else getattr(each, name) / unit for each in found.values())
-                      for name in ("center", "lo", "hi"))
-    return Series(NAMES.get(model, model), tuple(map(float, found)), center, lo=lo, hi=hi, model=model)
+    table = TableBuilder(
+        results, f"What it takes, pages of {_latency_text(latency)}", label_column("model"), key_column("at a time"),
+        *(column for build in results.builds for column in value_columns(shown, build.label)))
+    for model, workers in results.rows(latency=latency):
+        cells = [_find(results, build, model, workers, latency) for build in results.builds]
+        table.add(model, str(workers), *(table.entry(cell, show) for cell in cells for show in shown.values()))
+    return table.build()
+
+
+def _claim_table(results: Results) -> Table:
+    table = TableBuilder(results, "Then and now", label_column("claim"), key_column("pages of"), Column(title="then"),
+                         *build_columns(results.builds, "now"))
+    for latency in _latencies(results):
+        pages = _latency_text(latency)
+        table.add("threads stop gaining at", pages, "near 20",
+                  *(knee_text(_pool_times(results, build, latency)) for build in results.builds))
+        for model, what, then in (("asyncio", "asyncio", "about 2x"), ("loops", "a loop per thread", "-")):
+            table.add(f"{what} against threads, each at its best", pages, then,
+                      *(_gain_entry(results, table, build, model, latency) for build in results.builds))
+    return table.build()
+
+
+def knee_text(times: dict[int, float]) -> str:
+    """Return for a table at how many workers threads stop gaining."""
+    found = knee(times)
+    if found is None:
+        return "-"
+    return str(found) if found < max(times) else f"still gaining at {found}"
+
+
+def _gain_entry(results: Results, table: TableBuilder, build: Build, model: str, latency: str) -> Entry:
+    for each in (model, threads_model(build)):
+        if _best_cell(results, build, each, latency) is None:
+            cells = results.cells(build=build.label, runner=each, latency=latency)
+            return table.entry(_widest_cell(cells), lambda _: None)
+    found = _against_pool(results, build, model, latency)
+    return Entry("-") if found is None else Entry(RatioValue(found))
+
+
+# Findings
+
+
+def _on_pool(build: Build, latency: str, times: dict[int, float], stop: int, cost: float) -> str:
+    where = f"stops gaining at {stop} threads" if stop < max(times) else f"still gains at {stop} threads"
+    sentence = (
+        f"{build.label}, pages of {_latency_text(latency)}: the pool {where} ({format_seconds(times[stop])}). A page "
+        f"costs it {format_seconds(cost)} of CPU time"
+    )
+    if build.free_threaded:
+        return f"{sentence}, which without the GIL may be used on every core at once."
+    most = parse_seconds(latency) / cost
+    return (f"{sentence} under one GIL, so {most:.0f} requests in flight keep it busy: threads stop gaining at the "
+            "latency divided by the CPU time of a page, not at a constant number.")
+
+
+def _on_asyncio(build: Build, latency: str, gain: Comparison) -> str:
+    start = (f"{build.label}, pages of {_latency_text(latency)}: asyncio at its best is {interval_text(gain)} as fast "
+             "as threads at theirs")
+    if gain.verdict() != "faster":
+        return f"{start}; it is not shown to be faster."
+    held = "less than the published 2x" if gain.hi < CLAIMED else "as published"
+    if gain.lo > CLAIMED:
+        held = "more than the published 2x"
+    return f"{start}, {held}: it spends less CPU time on a page."
+
+
+# Figures
+
+
+def _time_panel(results: Results, build: Build, latency: str) -> LinePanel:
+    panel, pages = _panel(results, build, latency, results.value), _pages(results)
+    if not panel.series or pages is None:
+        return panel
+    places = sorted({place for line in panel.series for place in line.x})
+    waiting = published_series("waiting alone", (
+        (place, _waiting_seconds(pages, latency, int(place))) for place in places))
+    return replace(panel, series=(*panel.series, waiting))
+
+
+def _memory_panel(results: Results, build: Build, latency: str) -> LinePanel:
+    return _panel(results, build, latency, lambda cell: results.metric(cell, "pss"), lambda size: size / MIB)
+
+
+def _panel(
+    results: Results, build: Build, latency: str, value: Callable[[Cell], Summary | None],
+    convert: Callable[[float], float] = float,
+) -> LinePanel:
+    """Return a line for each model over the number of requests at a time."""
+    lines = (
+        measured_series(NAMES.get(model, model), (
+            (cell.workers, bounded(value(cell), convert))
+            for cell in results.cells(build=build.label, runner=model, latency=latency)), model)
+        for model in dict.fromkeys(model for model, _ in results.rows(latency=latency))
+    )
+    title = f"{build.label}, {_latency_text(latency)} a page" if len(_latencies(results)) > 1 else build.label
+    return LinePanel(title, tuple(line for line in lines if line.x))

@@ -1,7 +1,7 @@
 """Fetch small pages from a loopback HTTP server: threads with requests, one event loop with aiohttp, a loop per thread.
 
-The clock starts before the first worker does and stops with the last page; libraries are imported and the server is up
-before.  Memory is looked at while all workers and their connections are still there.
+The clock starts before the first worker does and stops with the last page; libraries are imported and the server runs
+before.  Memory is measured while all workers and their connections still exist.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from gilscope.toolkit.experiments.helpers.http_programs import (
     aiohttp_parser,
     gil_on,
     new_session,
-    refuse_turned_on,
+    refuse_gil_turned_on,
     thread_count,
     wanted_cores,
 )
-from gilscope.toolkit.measure.machine.tree import memory
-from gilscope.toolkit.measure.program.interface import Taken
+from gilscope.toolkit.measure.child.process_tree import memory
+from gilscope.toolkit.measure.child.program import ProgramValue
 from gilscope.workloads import server_pages
 
 if TYPE_CHECKING:
@@ -33,26 +33,26 @@ if TYPE_CHECKING:
 
     import requests
 
-    from gilscope.toolkit.measure.program.interface import Clock, Trial
+    from gilscope.toolkit.measure.child.program import BlockTime, ProgramTrial
 
-WORDS = 150          # of a page: about 1.5 KiB of HTML
-SHORT = 1.3            # times what waiting alone takes: from there on CPU time is what is missing
-MEETING_SECONDS = 60.0  # until loops in threads must have met
+WORDS = 150          # words of a page: about 1.5 KiB of HTML
+SHORT = 1.3            # times the time of waiting alone, from which on the model is short of CPU time
+MEETING_SECONDS = 60.0  # limit for the loops in threads to meet
 
 
 @dataclass(slots=True)
-class Fetched:
-    """What one pass brought."""
+class FetchResult:
+    """The pages of one pass, with its time, threads and memory."""
 
-    clock: Clock
+    clock: BlockTime
     bodies: list[bytes]
     threads: int
     memory: tuple[int | None, int | None]   # peak resident and proportional bytes
-    parallel: int                           # how many threads work
+    parallel: int                           # number of threads that can run at once
     metrics: dict[str, float | str] = field(default_factory=dict)
 
 
-def measure(trial: Trial) -> Taken:
+def measure(trial: ProgramTrial) -> ProgramValue:
     """Return the wall seconds of fetching `pages` pages of the latency "latency", `trial.workers` at a time."""
     was_on = gil_on()
     fetch = {"asyncio": _one_loop, "loops": _loops}.get(trial.model, _threads)
@@ -60,39 +60,40 @@ def measure(trial: Trial) -> Taken:
     with trial.helper(BACKENDS_MODULE, "pages", str(trial.number("latency"))) as server:
         _import(trial.model)
         before, threads = memory([os.getpid()])[1], thread_count()
-        server.ask(limit=REQUEST_SECONDS, do="forget")
+        server.ask(limit=REQUEST_SECONDS, do="reset")
         fetched = fetch(trial, f"http://{server.ready['addresses']['pages']}", paths)
-        told = server.ask(limit=REQUEST_SECONDS, do="tell")
-    refuse_turned_on(trial, was_on=was_on)
+        report = server.ask(limit=REQUEST_SECONDS, do="report")
+    refuse_gil_turned_on(trial, was_on=was_on)
     if fetched.bodies != [server_pages.page(number, WORDS) for number in range(len(paths))]:
         trial.stop("pages are missing or not the right ones", "wrong-result")
-    fetched.threads -= threads - 1   # besides this one, those there were before are the frame's
+    fetched.threads -= threads - 1   # threads from before, except for this one, are no workers
     ideal = len(paths) / trial.workers * trial.number("latency")
-    return _taken(fetched, before, told, short=fetched.clock.wall > SHORT * ideal)
+    return _taken(fetched, before, report, short=fetched.clock.wall > SHORT * ideal)
 
 
 def _import(model: str) -> None:
     if model in {"threads", "free-threaded"}:
         import requests  # noqa: F401 - before the clock starts
     else:
-        import aiohttp  # noqa: F401 - likewise
+        import aiohttp  # noqa: F401 - before the clock starts
 
 
-def _taken(fetched: Fetched, before: int | None, told: dict[str, Any], *, short: bool) -> Taken:
+def _taken(fetched: FetchResult, before: int | None, report: dict[str, Any], *, short: bool) -> ProgramValue:
     clock, (resident, proportional) = fetched.clock, fetched.memory
     metrics: dict[str, float | str] = {
         "pages": len(fetched.bodies), "threads": fetched.threads, "cpu_per_page": clock.cpu / len(fetched.bodies),
-        "connections": told["connections"], "server_late": told["late"], "server_cores": told["cpu"] / clock.wall,
+        "connections": report["connections"], "server_late": report["late"],
+        "server_cores": report["cpu"] / clock.wall,
         **fetched.metrics,
     }
     if resident is not None and proportional is not None and before is not None:
         metrics |= {"rss": resident, "pss": proportional, "added": max(0, proportional - before)}
-    wanted = wanted_cores(clock, fetched.parallel, told["cpu"] / clock.wall, short=short)
-    return Taken(seconds=clock.wall, cpu=clock.cpu, metrics=metrics, wanted_cores=wanted)
+    wanted = wanted_cores(clock, fetched.parallel, report["cpu"] / clock.wall, short=short)
+    return ProgramValue(seconds=clock.wall, cpu=clock.cpu, metrics=metrics, wanted_cores=wanted)
 
 
-def _threads(trial: Trial, server: str, paths: Sequence[str]) -> Fetched:
-    """A pool of threads, each with a session of its own, so that it keeps its connection."""
+def _threads(trial: ProgramTrial, server: str, paths: Sequence[str]) -> FetchResult:
+    """Fetch with a pool of threads, each with a session of its own, so that it keeps its connection."""
     own = threading.local()
     sessions: list[requests.Session] = []
 
@@ -105,23 +106,23 @@ def _threads(trial: Trial, server: str, paths: Sequence[str]) -> Fetched:
             body: bytes = response.content
         return body
 
-    # The executor starts a thread when it is given a task, so inside the clock.
+    # The executor starts its threads with the first tasks, so their start is measured.
     with ThreadPoolExecutor(trial.workers) as pool:
         try:
             with trial.measuring() as clock:
                 bodies = list(pool.map(fetch, paths))
             parallel = 1 if gil_on() else trial.workers
-            return Fetched(clock, bodies, thread_count(), memory([os.getpid()]), parallel)
+            return FetchResult(clock, bodies, thread_count(), memory([os.getpid()]), parallel)
         finally:
             for session in sessions:
                 session.close()
 
 
-class Loop:
+class LoopClient:
     """An event loop with a client of aiohttp, for the thread that enters it."""
 
     def __init__(self, server: str, limit: int) -> None:
-        """`limit`: connections, and so requests, at a time."""
+        """`limit` is the number of connections, and so of requests, at a time."""
         self._server = server
         self._limit = limit
 
@@ -158,16 +159,16 @@ class Loop:
         return body
 
 
-def _one_loop(trial: Trial, server: str, paths: Sequence[str]) -> Fetched:
-    """One thread, one event loop, `trial.workers` requests at a time."""
-    with Loop(server, trial.workers) as loop:
+def _one_loop(trial: ProgramTrial, server: str, paths: Sequence[str]) -> FetchResult:
+    """Fetch with one thread and one event loop, `trial.workers` requests at a time."""
+    with LoopClient(server, trial.workers) as loop:
         with trial.measuring() as clock:
             bodies = loop.fetch(paths)
-        return Fetched(clock, bodies, thread_count(), memory([os.getpid()]), 1, {"parser": aiohttp_parser()})
+        return FetchResult(clock, bodies, thread_count(), memory([os.getpid()]), 1, {"parser": aiohttp_parser()})
 
 
-def _loops(trial: Trial, server: str, paths: Sequence[str]) -> Fetched:
-    """One event loop in each of as many threads as there are cores; together `trial.workers` requests at a time."""
+def _loops(trial: ProgramTrial, server: str, paths: Sequence[str]) -> FetchResult:
+    """Fetch with an event loop in each of one thread per core; together `trial.workers` requests at a time."""
     count = min(max(2, trial.cores), trial.workers)
     shares = [paths[index::count] for index in range(count)]
     limits = [len(range(index, trial.workers, count)) for index in range(count)]
@@ -175,12 +176,12 @@ def _loops(trial: Trial, server: str, paths: Sequence[str]) -> Fetched:
 
     def run(share: Sequence[str], limit: int) -> list[bytes]:
         try:
-            with Loop(server, limit) as loop:
+            with LoopClient(server, limit) as loop:
                 bodies = loop.fetch(share)
                 fetched.wait(MEETING_SECONDS)
                 released.wait(MEETING_SECONDS)
         except BaseException:
-            fetched.abort()  # the others must not wait for this one
+            fetched.abort()  # so that the others do not wait for this one
             raise
         return bodies
 
@@ -190,11 +191,11 @@ def _loops(trial: Trial, server: str, paths: Sequence[str]) -> Fetched:
             try:
                 fetched.wait(MEETING_SECONDS)
             except threading.BrokenBarrierError:
-                released.set()   # what a loop raised is raised again below
+                released.set()   # each.result() below raises the loop's exception
         threads, size = thread_count(), memory([os.getpid()])
         released.set()
         parts = [each.result() for each in runs]
     bodies = [b""] * len(paths)
     for index, part in enumerate(parts):
         bodies[index::count] = part
-    return Fetched(clock, bodies, threads, size, 1 if gil_on() else count, {"parser": aiohttp_parser()})
+    return FetchResult(clock, bodies, threads, size, 1 if gil_on() else count, {"parser": aiohttp_parser()})

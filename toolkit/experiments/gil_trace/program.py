@@ -1,6 +1,6 @@
 """Record how the lock changes hands: two CPU threads, one beside an I/O thread, two on one Lock, two on one list.
 
-The shim of `gilscope.toolkit.gil` was preloaded; it records from where the program says so.
+The shim of `gilscope.toolkit.gil` is preloaded; it records from the moment that this program starts it.
 """
 
 from __future__ import annotations
@@ -13,25 +13,25 @@ import threading
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.measure.program.interface import Taken
+from gilscope.toolkit.measure.child.program import ProgramValue
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from gilscope.toolkit.gil.summary import Summary
-    from gilscope.toolkit.measure.program.interface import Clock, Trial
+    from gilscope.toolkit.gil.summary import RecordingSummary
+    from gilscope.toolkit.measure.child.program import BlockTime, ProgramTrial
 
-    Turns = Callable[[int], None]
+    Work = Callable[[int], None]   # does the work a number of times
 
 HOST = "127.0.0.1"
-WORKERS = ("CPU", "I/O")   # what threads of the work are called
+WORKERS = ("CPU", "I/O")   # names of the threads that do the work
 LEAST_REQUESTS = 20
-TRACE_SECONDS = 0.2    # of the middle: what the kept trace shows
+TRACE_SECONDS = 0.2    # the stored trace shows this much of the middle
 CLIENT = "gilscope.toolkit.experiments.load.echo_client"
 
 
-def measure(trial: Trial) -> Taken:
-    """Run the cell's "work" and return its time with what the shim recorded of it.
+def measure(trial: ProgramTrial) -> ProgramValue:
+    """Run the cell's "work" and return its time with the shim's counts as metrics.
 
     The value is the wall seconds of the whole count, or for "io" the seconds per request.
     """
@@ -40,9 +40,9 @@ def measure(trial: Trial) -> Taken:
     return _together(trial)
 
 
-def _together(trial: Trial) -> Taken:
-    """Time the work shared out among `trial.workers` threads."""
-    work, count = _turns(trial.parameters["work"]), trial.count(trial.parameters["work"]) // trial.workers
+def _together(trial: ProgramTrial) -> ProgramValue:
+    """Time the work divided among `trial.workers` threads."""
+    work, count = _work(trial.parameters["work"]), trial.count(trial.parameters["work"]) // trial.workers
     begin = threading.Barrier(trial.workers + 1)
 
     def run(name: str) -> None:
@@ -61,8 +61,8 @@ def _together(trial: Trial) -> Taken:
     return _taken(trial, clock, clock.wall, 1.0 if trial.model == "threads" else float(trial.workers))
 
 
-def _turns(work: str) -> Turns:
-    """Return the function that does `work` a number of times; what its threads share, they share through it."""
+def _work(name: str) -> Work:
+    """Return the function that does the work `name`; its threads share the lock and the list that it closes over."""
     lock, shared = threading.Lock(), [0]
 
     def on_lock(count: int) -> None:
@@ -75,7 +75,7 @@ def _turns(work: str) -> Turns:
             shared.append(0)
             shared.pop()
 
-    return {"cpu": _count_down, "lock": on_lock, "list": on_list}[work]
+    return {"cpu": _count_down, "lock": on_lock, "list": on_list}[name]
 
 
 def _count_down(count: int) -> None:
@@ -83,7 +83,7 @@ def _count_down(count: int) -> None:
         count -= 1
 
 
-def _beside_io(trial: Trial) -> Taken:
+def _beside_io(trial: ProgramTrial) -> ProgramValue:
     """Time the requests that a thread answers while another one computes."""
     listener = socket.create_server((HOST, 0))
     computing, stop = threading.Event(), threading.Event()
@@ -114,7 +114,7 @@ def _beside_io(trial: Trial) -> Taken:
             stop.set()
             threads[0].join()
     listener.close()
-    threads[1].join()      # the client has gone
+    threads[1].join()      # it ends, since the client has closed its connection
     taken = _taken(trial, clock, 1 / answer["rate"], 1.0 if trial.model == "threads" else 2.0)
     taken.metrics["requests"] = answer["requests"]
     waits = taken.metrics.get("io-waits")
@@ -124,9 +124,9 @@ def _beside_io(trial: Trial) -> Taken:
 
 
 @contextlib.contextmanager
-def _recording(trial: Trial) -> Iterator[None]:
-    """Record into the trial's folder while the block runs."""
-    shim = ctypes.PyDLL(None)     # of all that is loaded; keeps the GIL during its calls
+def _recording(trial: ProgramTrial) -> Iterator[None]:
+    """Record waits into the trial's folder for the `with` block."""
+    shim = ctypes.PyDLL(None)     # the process with its preloaded shim; PyDLL keeps the GIL during calls
     if not hasattr(shim, "gilscope_gil_start"):
         trial.stop("the library that measures waits could not be preloaded into this build")
     folder = _folder(trial)
@@ -139,18 +139,18 @@ def _recording(trial: Trial) -> Iterator[None]:
         shim.gilscope_gil_stop()
 
 
-def _folder(trial: Trial) -> Path:
+def _folder(trial: ProgramTrial) -> Path:
     return Path(trial.folder, f"gil-trace-{os.getpid()}")   # one folder serves all trials of a run
 
 
 def _name_thread(name: str) -> None:
-    """Name the calling thread for the system, which Python does from 3.14 on only."""
+    """Set the calling thread's name in the kernel, which Python itself does from 3.14 on."""
     with contextlib.suppress(OSError):
         Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text(name, encoding="ascii")
 
 
-def _taken(trial: Trial, clock: Clock, seconds: float, cores: float) -> Taken:
-    # Not before all is measured: what is imported is part of what is measured.
+def _taken(trial: ProgramTrial, clock: BlockTime, seconds: float, cores: float) -> ProgramValue:
+    # Import only now: earlier imports would be part of the measurement.
     from gilscope.toolkit.gil.chrome import write_trace
     from gilscope.toolkit.gil.records import read_folder
     from gilscope.toolkit.gil.summary import summarize
@@ -160,11 +160,12 @@ def _taken(trial: Trial, clock: Clock, seconds: float, cores: float) -> Taken:
     path = _folder(trial) / "trace.json"
     write_trace([process], path, (middle - TRACE_SECONDS / 2, middle + TRACE_SECONDS / 2))
     metrics = _metrics(summarize([process]), clock.wall)
-    return Taken(seconds=seconds, cpu=clock.cpu, metrics=metrics, files={"trace.json": str(path)}, wanted_cores=cores)
+    return ProgramValue(seconds=seconds, cpu=clock.cpu, metrics=metrics, files={"trace.json": str(path)},
+                        wanted_cores=cores)
 
 
-def _metrics(summary: Summary, wall: float) -> dict[str, float | str]:
-    """Return what the threads of the work came to, without those of the frame around it."""
+def _metrics(summary: RecordingSummary, wall: float) -> dict[str, float | str]:
+    """Return the totals of the threads that do the work, without the main thread."""
     rows = [row for row in summary.threads if row.name.startswith(WORKERS)]
     waits = sum(row.waits for row in rows)
     blocked = sum(row.parked + row.spun for row in rows)

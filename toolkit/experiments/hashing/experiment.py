@@ -1,91 +1,152 @@
-"""`hashing`: C code that lets go of the GIL, in threads; one object for all of them, and a copy each."""
+"""`hashing`: C code that releases the GIL, in threads; one object for all of them, and a copy each."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 from typing import TYPE_CHECKING, override
 
-from gilscope.toolkit.experiments.base import Effort, Experiment, Level
-from gilscope.toolkit.experiments.citations import SKVORTSOV
-from gilscope.toolkit.experiments.hashing import cells
-from gilscope.toolkit.experiments.hashing.cells import (
-    HUGE,
-    KEPT,
-    LARGE,
-    OBJECTS,
-    QUICK_SIZES,
-    SIZES,
-    SMALL,
-    THREADS,
-    THRESHOLD,
+from gilscope.toolkit.experiments.base import SKVORTSOV, EffortLevel, EffortSettings, Experiment
+from gilscope.toolkit.experiments.results import BuildArm, arms_of, parameter
+from gilscope.toolkit.experiments.tables_and_figures import (
+    TableBuilder,
+    key_column,
+    label_column,
+    measured_series,
+    number_ticks,
+    published_columns,
+    published_series,
+    relative_speed,
+    value_columns,
 )
-from gilscope.toolkit.experiments.hashing.report import over_sizes, over_threads, seconds_table, speedup_table
-from gilscope.toolkit.report.document import Banner
-from gilscope.toolkit.report.wording import interval_text
+from gilscope.toolkit.report.document import Banner, Entry
+from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule
+from gilscope.toolkit.report.wording import interval_text, ratio_number
+from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterable, Iterator
 
-    from gilscope.toolkit.experiments.base import Setting
+    from gilscope.toolkit.experiments.base import PlanningContext
     from gilscope.toolkit.experiments.results import Results
     from gilscope.toolkit.model import Build, Cell
-    from gilscope.toolkit.report.document import Section
+    from gilscope.toolkit.report.document import Section, Table, Value
     from gilscope.toolkit.report.figures.figure import Figure
+    from gilscope.toolkit.stats.verdict import Comparison
 
 SOURCE = replace(
     SKVORTSOV,
     headline="3.30, 1.68, 1.50, 1.60 s with 1, 2, 4, 8 threads for SHA-256 of eight messages of 128 MiB on two cores",
 )
+THREADS = (1, 2, 4, 8)
+SMALL, KEPT, THRESHOLD, LARGE, HUGE = 64, 2047, 2048, 64 << 10, 128 << 20
+SIZES = {
+    EffortLevel.SMOKE: (SMALL, THRESHOLD),
+    EffortLevel.QUICK: (SMALL, KEPT, THRESHOLD, LARGE),
+    EffortLevel.FULL: (SMALL, KEPT, THRESHOLD, THRESHOLD + 1, LARGE, 4 << 20, HUGE),
+}
+OBJECTS = {"shared": "one object", "copy": "a copy each"}
+THEN = {1: 3.30, 2: 1.68, 4: 1.50, 8: 1.60}   # seconds, by threads: eight messages of 128 MiB, one bytes object
+THEN_LABEL = "2021: Python 3.9"
+SHORTEST_TASK = 0.025   # seconds of work per thread, below which a speed-up may not show
 # 3.15's Modules/hashlib.h, HASHLIB_EXTERNAL_INSTRUCTIONS_UNLOCKED; the comparisons that it replaced had >=.
-LATE = f", one more than up to 3.14: what was `>= {THRESHOLD}` in its source is now `> {THRESHOLD}`"
-SHARED = "both count the references to the one object, and wait for each other there"
+LATE = f", one byte more than up to 3.14: its source now has `> {THRESHOLD}` instead of `>= {THRESHOLD}`"
+SHARED = "threads that share the object contend for its reference count"
 
 
-class Hashing(Experiment):
+class HashingExperiment(Experiment):
     """Skvortsov's second measurement, over message sizes and with the shared object taken out."""
 
     name = "hashing"
-    title = "Hashing: C code that lets go of the GIL"
+    title = "Hashing: C code that releases the GIL"
     summary = "SHA-256 of 8 messages of 64 B to 128 MiB in 1, 2, 4 and 8 threads, one object for all or a copy each"
     sources = (SOURCE,)
     claim = (
-        "In 2021 two threads hashed eight messages of 128 MiB nearly twice as fast as one, since hashlib lets go of "
-        "the GIL while it works; more threads than cores gained nothing."
+        "In 2021 two threads hashed eight messages of 128 MiB nearly twice as fast as one, since hashlib releases the "
+        "GIL while it works; more threads than cores gained nothing."
     )
     program = "hashing"
     levels = {  # noqa: RUF012 - never changed
-        Effort.SMOKE: Level(rounds=1, seconds=10, scales={"work": 0.01, "most": 2}),
-        Effort.QUICK: Level(rounds=3, seconds=45, scales={"work": 0.25, "most": 2}),
-        Effort.FULL: Level(rounds=9, seconds=2400, scales={"work": 1.0, "most": 8}),
+        EffortLevel.SMOKE: EffortSettings(rounds=1, seconds=10, scales={"work": 0.01, "most": 2}),
+        EffortLevel.QUICK: EffortSettings(rounds=3, seconds=45, scales={"work": 0.25, "most": 2}),
+        EffortLevel.FULL: EffortSettings(rounds=9, seconds=2400, scales={"work": 1.0, "most": 8}),
     }
 
     @override
-    def candidates(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
-        sizes = {Effort.SMOKE: (SMALL, THRESHOLD), Effort.QUICK: QUICK_SIZES}.get(setting.effort, SIZES)
+    def candidates(self, context: PlanningContext, build: Build) -> Iterator[tuple[Cell, str | None]]:
+        sizes = SIZES[context.effort]
         for size in sizes:
             yield self.cell(build, "serial", 1, bytes=str(size)), None
-        for model in setting.threads(build, control=setting.full()):
-            reason = setting.runner_reason(build, model)
-            for size, how, count in cells.grid(sizes, setting):
-                yield self.cell(build, model, count, bytes=str(size), object=how), reason
+        for model in context.threads(build, control=context.full()):
+            reason = context.runner_reason(build, model)
+            for size in sizes:
+                for how, count in _threads_planned(context):
+                    yield self.cell(build, model, count, bytes=str(size), object=how), reason
 
     @override
     def sections(self, results: Results) -> tuple[Section, ...]:
-        return (*_libraries(results), seconds_table(results), speedup_table(results))
+        return (*_library_banner(results), _seconds_table(results), _speedup_table(results))
 
     @override
     def findings(self, results: Results) -> tuple[str, ...]:
-        return (*_thresholds(results), *_large(results), *_kept(results), *_small(results))
+        return (*_on_thresholds(results), *_on_large_messages(results), *_on_messages_that_keep_the_gil(results),
+                *_on_small_messages(results))
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
         counts = [count for count in THREADS if count > 1 and results.cells(workers=count)]
-        return tuple(over_sizes(results, count) for count in counts[:1]) + (
-            (over_threads(results),) if len(counts) > 1 else ())
+        return tuple(_figure_over_sizes(results, count) for count in counts[:1]) + (
+            (_figure_over_threads(results),) if len(counts) > 1 else ())
 
 
-def _libraries(results: Results) -> Iterator[Section]:
-    """Warn when not all builds hash with the same code."""
+def _threads_planned(context: PlanningContext) -> Iterator[tuple[str, int]]:
+    """Yield objects and threads; one thread has no copy to make, and only the full grid needs it."""
+    for how in OBJECTS:
+        for count in THREADS:
+            if (count > 1 or (context.full() and how == "shared")) and count <= context.scales["most"]:
+                yield how, count
+
+
+# Cells and comparisons
+
+
+def _sizes(results: Results) -> list[int]:
+    """Return the run's lengths of messages, ascending."""
+    return sorted({int(parameter(cell, "bytes")) for cell in results.cells()})
+
+
+def _find(results: Results, arm: BuildArm, size: int, how: str, count: int) -> Cell | None:
+    return arm.find(results, count, bytes=str(size), object=how)
+
+
+def _serial(results: Results, build: Build, size: int) -> Cell | None:
+    return results.find(build=build.label, runner="serial", workers=1, bytes=str(size))
+
+
+def _baseline(results: Results, arm: BuildArm, size: int) -> Cell | None:
+    """Return the cell that hashes one message after the other.
+
+    The serial cell of a free-threaded build ran without the GIL, so the control's baseline is its own single thread.
+    """
+    if arm.build.free_threaded and not arm.free_threaded:
+        return _find(results, arm, size, "shared", 1)
+    return _serial(results, arm.build, size)
+
+
+def _compare(results: Results, arm: BuildArm, size: int, how: str, count: int) -> Comparison | None:
+    """Return the speed-up of the threads over one after the other."""
+    return results.compare(_baseline(results, arm, size), _find(results, arm, size, how, count))
+
+
+def size_text(size: int) -> str:
+    """Return a message's size without rounding the sizes next to the threshold: "2047 B", "64 KiB"."""
+    return f"{size} B" if size < LARGE else format_bytes(size).replace(".0", "")
+
+
+# Tables
+
+
+def _library_banner(results: Results) -> Iterator[Section]:
+    """Warn when the builds do not hash with the same code."""
     found: dict[str, list[str]] = {}
     for build in results.builds:
         known = [text for cell in results.cells(build=build.label) for text in results.texts(cell, "library")]
@@ -93,57 +154,174 @@ def _libraries(results: Results) -> Iterator[Section]:
             found.setdefault(text, []).append(build.label)
     if len(found) > 1:
         listed = "; ".join(f"{', '.join(labels)}: {text}" for text, labels in found.items())
-        yield Banner(f"the builds do not hash with the same code, and their times differ by that, too: {listed}")
+        yield Banner(f"the builds hash with different libraries, which affects their times: {listed}")
 
 
-def _thresholds(results: Results) -> Iterator[str]:
-    """Say from which length of a message each build lets go of the GIL: what another thread's running showed."""
+def _table(results: Results, title: str) -> TableBuilder:
+    return TableBuilder(
+        results, title, key_column("message"), label_column("bytes object"), key_column("threads"),
+        *value_columns((arm.title for arm in arms_of(results)), "now"), *published_columns(THEN_LABEL))
+
+
+def _seconds_table(results: Results) -> Table:
+    """Return the wall times, beside those of 2021."""
+    table, arms = _table(results, "Wall time of hashing the eight messages once"), arms_of(results)
+    for size in _sizes(results):
+        serial = (_serial(results, arm.build, size) if arm.free_threaded or not arm.build.free_threaded else None
+                  for arm in arms)
+        table.add(size_text(size), "", "serial", *(table.entry(cell, results.duration) for cell in serial), "")
+        for how, count in _thread_rows(results, size):
+            entries = (table.entry(_find(results, arm, size, how, count), results.duration) for arm in arms)
+            table.add(size_text(size), OBJECTS[how], str(count), *entries, _then(size, how, count, format_seconds))
+    return _with_published_size(results, table, THEN, format_seconds)
+
+
+def _speedup_table(results: Results) -> Table:
+    """Return the speed-ups of threads over none, beside those of 2021."""
+    table, arms = _table(results, "Speed-up: one after the other / threads"), arms_of(results)
+    for size in _sizes(results):
+        for how, count in _thread_rows(results, size):
+            entries = (_speedup_entry(results, table, arm, size, _find(results, arm, size, how, count))
+                       for arm in arms)
+            table.add(size_text(size), OBJECTS[how], str(count), *entries, _then(size, how, count, _published_speedup))
+    return _with_published_size(results, table, [count for count in THEN if count > 1], _published_speedup)
+
+
+def _thread_rows(results: Results, size: int) -> list[tuple[str, int]]:
+    """Return objects and numbers of threads, in the order of `OBJECTS`."""
+    known = {(parameter(cell, "object"), cell.workers) for cell in results.cells(bytes=str(size))
+             if cell.runner != "serial"}
+    return sorted(known, key=lambda row: (list(OBJECTS).index(row[0]), row[1]))
+
+
+def _speedup_entry(results: Results, table: TableBuilder, arm: BuildArm, size: int, cell: Cell | None) -> Entry:
+    """Return the speed-up, with a doubt where each thread worked so briefly that it may not show."""
+    def speedup(cell: Cell) -> Value | None:
+        return results.speedup(_baseline(results, arm, size), cell)
+
+    serial, passes = results.value(_baseline(results, arm, size)), results.center(cell, "passes")
+    short = cell is not None and serial is not None and passes is not None and (
+        serial.center * passes / cell.workers < SHORTEST_TASK)
+    doubt = f"less than {format_seconds(SHORTEST_TASK)} of work per thread: too short to show the whole speed-up"
+    return table.entry(cell, speedup, [doubt] if short else ())
+
+
+def _with_published_size(
+    results: Results, table: TableBuilder, counts: Iterable[int], shown: Callable[[float], str],
+) -> Table:
+    """Return the table with rows for the published size, which only the full experiment measures."""
+    if HUGE not in _sizes(results):
+        for count in counts:
+            left_out = (table.doubted(Entry("-"), ["the published size, which only the full experiment measures"])
+                        for _ in arms_of(results))
+            table.add(size_text(HUGE), OBJECTS["shared"], str(count), *left_out, shown(THEN[count]))
+    return table.build()
+
+
+def _then(size: int, how: str, count: int, shown: Callable[[float], str]) -> str:
+    return shown(THEN[count]) if (size, how) == (HUGE, "shared") else ""
+
+
+def _published_speedup(seconds: float) -> str:
+    return f"{ratio_number(THEN[1] / seconds)}x"
+
+
+# Findings
+
+
+def _on_thresholds(results: Results) -> Iterator[str]:
+    """State the message length from which each build releases the GIL, as observed by a second thread."""
     found: dict[tuple[int, str], list[str]] = {}
     for build in results.builds:
-        seen = [value for cell in results.cells(build=build.label, bytes=str(THRESHOLD))
-                for value in results.metrics(cell, "gil_let_go_from").values() if value]
-        if seen:
-            size = int(min(seen))
+        released = [value for cell in results.cells(build=build.label, bytes=str(THRESHOLD))
+                    for value in results.metrics(cell, "gil_let_go_from").values() if value]
+        if released:
+            size = int(min(released))
             why = LATE if size > THRESHOLD and build.version.startswith("3.15") else ""
-            # A free-threaded build has a GIL to let go of only where it is the control.
+            # On a free-threaded build only the control has a GIL to release.
             found.setdefault((size, why), []).append(f"{build.label}, GIL on" if build.free_threaded else build.label)
     for (size, why), labels in found.items():
-        yield f"{'; '.join(labels)}: hashlib lets other threads have the GIL from messages of {size} bytes on{why}."
+        yield f"{'; '.join(labels)}: hashlib releases the GIL for messages of {size} bytes or more{why}."
 
 
-def _large(results: Results) -> Iterator[str]:
-    """Say what two threads gain on the longest messages."""
-    size = max((size for size in (HUGE, LARGE) if size in cells.sizes(results)), default=LARGE)
+def _on_large_messages(results: Results) -> Iterator[str]:
+    """State the gain of two threads on the longest messages."""
+    size = max((size for size in (HUGE, LARGE) if size in _sizes(results)), default=LARGE)
     found: dict[str, list[str]] = {}
-    for arm in cells.arms(results):
-        gain = cells.compare(results, arm, size, "shared", 2)
+    for arm in arms_of(results):
+        gain = _compare(results, arm, size, "shared", 2)
         if gain is not None and gain.verdict() != "unknown":
-            holds = "the claim of 2021 holds" if gain.verdict() == "faster" else "the gain of 2021 was not seen here"
+            holds = "the claim of 2021 holds" if gain.verdict() == "faster" else (
+                "the gain of 2021 is not reproduced here")
             found.setdefault(holds, []).append(f"{interval_text(gain)} ({arm.title})")
     for holds, gains in found.items():
-        yield f"Two threads hash messages of {cells.size_text(size)} {', '.join(gains)} as fast as none: {holds}."
+        yield f"Two threads hash messages of {size_text(size)} {', '.join(gains)} as fast as none: {holds}."
 
 
-def _kept(results: Results) -> Iterator[str]:
-    """Say what they gain where a thread that hashes keeps the GIL."""
-    known = [(arm, cells.compare(results, arm, KEPT, "shared", 2)) for arm in cells.arms(results)
-             if not arm.free_threaded]
+def _on_messages_that_keep_the_gil(results: Results) -> Iterator[str]:
+    known = [(arm, _compare(results, arm, KEPT, "shared", 2)) for arm in arms_of(results) if not arm.free_threaded]
     gains = [f"{interval_text(gain)} ({arm.title})" for arm, gain in known
              if gain is not None and gain.verdict() != "unknown"]
     if gains:
-        yield f"With messages of {KEPT} B, for which hashlib keeps the GIL, it is {', '.join(gains)}."
+        yield f"With messages of {KEPT} B, for which hashlib keeps the GIL, they are {', '.join(gains)} as fast."
 
 
-def _small(results: Results) -> Iterator[str]:
-    """Say what a copy for each thread changes without the GIL."""
+def _on_small_messages(results: Results) -> Iterator[str]:
+    """State the gain of a copy for each thread without the GIL."""
     found: dict[str, list[str]] = {}
-    for arm in cells.arms(results):
-        one, own = (cells.compare(results, arm, SMALL, how, 2) for how in OBJECTS)
-        gain = results.compare(*(cells.find(results, arm, SMALL, how, 2) for how in OBJECTS))
+    for arm in arms_of(results):
+        one, own = (_compare(results, arm, SMALL, how, 2) for how in OBJECTS)
+        gain = results.compare(*(_find(results, arm, SMALL, how, 2) for how in OBJECTS))
         if arm.free_threaded and one is not None and own is not None and gain is not None \
                 and gain.verdict() != "unknown":
-            why = SHARED if gain.verdict() == "faster" else "a copy was not shown to be faster"
-            found.setdefault(why, []).append(f"{interval_text(one)} and {interval_text(own)} ({arm.title})")
+            why = SHARED if gain.verdict() == "faster" else "no gain of the copies is shown"
+            found.setdefault(why, []).append(f"{interval_text(one)} as fast as none with one shared bytes object and "
+                                             f"{interval_text(own)} with a copy each ({arm.title})")
     for why, gains in found.items():
-        yield (f"Without the GIL, two threads hash messages of {SMALL} B, all one bytes object and then a copy for "
-               f"each thread, {', '.join(gains)} as fast as none: {why}.")
+        yield f"Without the GIL, two threads that hash messages of {SMALL} B are {'; '.join(gains)}: {why}."
+
+
+# Figures
+
+
+def _figure_over_sizes(results: Results, count: int) -> LineFigure:
+    """Return the speed-up of `count` threads over the length of a message, one object and a copy each.
+
+    Lengths are spaced evenly: to scale, 2047 and 2048 would fall on one place and hide the step between them.
+    """
+    sizes = _sizes(results)
+    shown = sorted({*sizes, HUGE})
+    panels = []
+    for arm in arms_of(results):
+        series = [
+            measured_series(name, enumerate(relative_speed(_compare(results, arm, size, how, count)) for size in sizes))
+            for how, name in OBJECTS.items()
+        ]
+        series.append(published_series(f"{THEN_LABEL}, one object", [(len(shown) - 1, THEN[1] / THEN[count])]))
+        panels.append(LinePanel(arm.title, tuple(series), rules=(Rule(1.0, "no gain", "y"),)))
+    ticks = tuple((float(place), size_text(size).removesuffix("B").strip()) for place, size in enumerate(shown))
+    return LineFigure(
+        name="hashing", title=f"SHA-256 of eight messages: what {count} threads gain",
+        x=Axis("length of a message (bytes; not to scale)", ticks=ticks),
+        y=Axis("speed-up against no threads (x)", lo=0.0), panels=tuple(panels),
+    )
+
+
+def _figure_over_threads(results: Results) -> LineFigure:
+    """Return the speed-up over the number of threads, all of which hash one object."""
+    counts = [count for count in THREADS if results.cells(workers=count, object="shared")]
+    panels = []
+    for arm in arms_of(results):
+        series = [
+            measured_series(size_text(size), (
+                (count, relative_speed(_compare(results, arm, size, "shared", count))) for count in counts))
+            for size in _sizes(results)
+        ]
+        series.append(published_series(f"{THEN_LABEL}, 128 MiB", (
+            (count, THEN[1] / seconds) for count, seconds in THEN.items())))
+        panels.append(LinePanel(arm.title, tuple(series), rules=(Rule(1.0, "no gain", "y"),)))
+    return LineFigure(
+        name="hashing-threads", title="SHA-256 of eight messages in one bytes object: what threads gain",
+        x=Axis("threads (number)", log=True, ticks=number_ticks(THREADS)),
+        y=Axis("speed-up against no threads (x)", lo=0.0), panels=tuple(panels),
+    )

@@ -1,1 +1,1 @@
-"""What several experiments' programs need, run in a process of the build being measured; imports little."""
+"""Parts of several experiments' programs, which run in the measured process and so import little."""

@@ -1,7 +1,7 @@
 """A threaded TCP echo server in the measured process: one thread accepts, one thread serves each connection.
 
-The server of "Python behind the scenes #13" (2021), with two differences.  It reads one request at a time, so what
-has piled up under an open loop is answered request by request.  And it can be stopped.
+It is the server of "Python behind the scenes #13" (2021), with two differences: it reads one request at a time, so
+that requests piled up by an open loop are answered one by one, and it can be stopped.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 HOST = "127.0.0.1"
 REQUEST_BYTES = 1
 BACKLOG = 128
-STOP_SECONDS = 20.0   # threads that wait their turn beside CPU threads at a switch interval of 0.1 s need some of it
+STOP_SECONDS = 20.0   # a thread needs some of it when it waits beside CPU threads at a switch interval of 0.1 s
 
 
 class EchoServer:
-    """A server that has been listening since it was made; `close` ends it and its threads.
+    """A server that listens from its creation on; `close` ends it and its threads.
 
-    Its threads inherit the CPU affinity of the thread that makes it: pin first, then make it.
+    Its threads inherit the CPU affinity of the thread that creates it, so pin first.
     """
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class EchoServer:
             self._wake_acceptor()
         self._acceptor.join(STOP_SECONDS)
         for connection in list(self._connections):
-            with suppress(OSError):  # its thread has closed it, or the client is gone
+            with suppress(OSError):  # closed by its thread already, or its client is gone
                 connection.shutdown(socket.SHUT_RDWR)
         for thread in (self._acceptor, *self._threads):
             thread.join(STOP_SECONDS)
@@ -73,14 +73,14 @@ class EchoServer:
 
 
 def _serve(connection: socket.socket) -> None:
-    with connection, suppress(ConnectionError):  # a client that is killed resets it: the end, too
+    with connection, suppress(ConnectionError):  # a killed client resets the connection
         while request := connection.recv(REQUEST_BYTES):
             connection.sendall(request)
 
 
 @contextmanager
 def serving() -> Iterator[int]:
-    """Run an echo server for the `with` block and give its port on the loopback interface."""
+    """Run an echo server for the `with` block and yield its port on the loopback interface."""
     server = EchoServer()
     try:
         yield server.port

@@ -1,4 +1,4 @@
-"""What the programs that talk HTTP have in common."""
+"""Functions shared by the programs that use HTTP."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
 
     import requests
 
-    from gilscope.toolkit.measure.program.interface import Clock, Trial
+    from gilscope.toolkit.measure.child.program import BlockTime, ProgramTrial
 
-    Ready = Callable[[int, Callable[[], object]], None]   # port, what stops the service from any thread
+    Ready = Callable[[int, Callable[[], object]], None]   # port, and a function that stops the service from any thread
 
 OPEN_FILES = 4096        # 128 threads with five connections each, and as many requests waiting; 1024 are usual
-REQUEST_SECONDS = 30.0   # until a client gives up: a server that is gone must not hang the cell
-BACKENDS_MODULE = "gilscope.toolkit.experiments.load.http.backends"
+REQUEST_SECONDS = 30.0   # timeout of a client: a server that is gone must not hang the cell
+BACKENDS_MODULE = "gilscope.toolkit.experiments.load.backends"
 
 
 def new_session() -> requests.Session:
-    """Return a session of `requests` that asks loopback servers and nobody else."""
+    """Return a session of `requests` for loopback servers."""
     import requests
 
     session = requests.Session()
-    session.trust_env = False  # a proxy that the environment names does not know our loopback
+    session.trust_env = False  # a proxy from the environment cannot reach this machine's loopback
     return session
 
 
 def allow_open_files() -> None:
-    """Let this process, and the helpers that it starts from now on, have as many connections as a load can make."""
+    """Raise the limit of open files of this process, and of helpers started later, to what a load can need."""
     import resource
 
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
@@ -43,46 +43,46 @@ def allow_open_files() -> None:
 
 
 def gil_on() -> bool:
-    """Return whether the GIL is on in this process."""
+    """Return True if the GIL is on in this process."""
     ask = getattr(sys, "_is_gil_enabled", None)
     return True if ask is None else bool(ask())
 
 
-def refuse_turned_on(trial: Trial, *, was_on: bool) -> None:
-    """End the trial when what it imported turned the GIL on: its number would be none of this build's.
+def refuse_gil_turned_on(trial: ProgramTrial, *, was_on: bool) -> None:
+    """End the trial if an import turned the GIL on: its number would not be that of this build.
 
     Raises:
-        StoppedError: the GIL was off and is on.
+        NoValueError: the GIL was off before and is on now.
     """
     if gil_on() and not was_on:
         trial.stop(f"{trial.model} on a free-threaded build needs the GIL off; it was on at the end", "gil")
 
 
-def wanted_cores(clock: Clock, most: int, helpers: float, *, short: bool) -> float:
-    """Return how many cores this process and its helpers could have used at once.
+def wanted_cores(clock: BlockTime, most: int, helpers: float, *, short: bool) -> float:
+    """Return the number of cores that this process and its helpers could have used at once.
 
-    Work that waits most of its time wants what it used; one that was `short` of time, as it did not keep up, could
-    have used `most`.  Servers and clients must run at the same time: without them there is nothing to measure.
+    Work that mostly waits could have used the cores that it did use; work that did not keep up could have used `most`.
+    The helpers' share comes on top, since servers and clients run at the same time.
 
     Args:
-        clock: Of the measurement.
-        most: Cores that the model can use at once.
+        clock: The clock of the measurement.
+        most: Number of cores that the model can use at once.
         helpers: Cores' worth of CPU time that the helper processes used.
-        short: Whether more CPU time would have made the measurement better.
+        short: True if the measurement was short of CPU time.
     """
     used = clock.cpu / clock.wall if clock.wall else 0.0
     return (float(most) if short else min(float(most), used)) + helpers
 
 
 def aiohttp_parser() -> str:
-    """Return which parser aiohttp reads HTTP with, "C" or "Python": where there is no wheel with the former."""
+    """Return the language of aiohttp's HTTP parser: "C", or "Python" where no wheel has the one in C."""
     from aiohttp import http_parser
 
     return "Python" if http_parser.HttpResponseParser is http_parser.HttpResponseParserPy else "C"
 
 
 def thread_count() -> int:
-    """Return how many threads this process has, those that Python does not know included."""
+    """Return the number of this process's threads, those unknown to Python included."""
     try:
         return len(os.listdir("/proc/self/task"))
     except OSError:
@@ -91,22 +91,22 @@ def thread_count() -> int:
 
 @contextlib.contextmanager
 def in_thread(serve: Callable[[Ready], None]) -> Iterator[int]:
-    """Run `serve` in a thread and yield the port that it says it is ready on; on leaving stop it and wait for its end.
+    """Run `serve` in a thread and yield its port once it is ready; on leaving, stop it and wait for its end.
 
-    What `serve` raises before it is ready is raised here.
+    An exception of `serve` before it is ready is raised here.
     """
-    told: queue.SimpleQueue[Any] = queue.SimpleQueue()
+    started: queue.SimpleQueue[Any] = queue.SimpleQueue()
 
     def run() -> None:
         try:
-            serve(lambda port, stop: told.put((port, stop)))
+            serve(lambda port, stop: started.put((port, stop)))
         except BaseException as error:
-            told.put((0, error))   # nobody reads it any more when it was ready
+            started.put((0, error))   # read only if `serve` was not ready yet
             raise
 
     thread = threading.Thread(target=run, name="service", daemon=True)
     thread.start()
-    port, stop = told.get()
+    port, stop = started.get()
     if not port:
         thread.join()
         raise stop

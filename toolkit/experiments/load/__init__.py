@@ -1,1 +1,1 @@
-"""Clients and servers on gilscope's own Python, so that they cost the same for every build."""
+"""Clients and servers that run on gilscope's own Python, so that they cost the same for every build."""

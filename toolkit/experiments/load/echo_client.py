@@ -1,13 +1,13 @@
-"""The client of the echo servers: a process on gilscope's own python, so it costs the same for every build.
+"""The client of the echo servers, a process on gilscope's own Python, so that it costs the same for every build.
 
 Reads one command per line from its standard input and answers each with one line, both JSON:
 
     {"do": "connect", "port": 40001, "connections": 2}   open connections and warm them, before any load
-    {"do": "closed", "seconds": 1, "least": 30, "bound": 10}   each request after the last reply: requests a second
-    {"do": "open", "rate": 500, "seconds": 1, "least": 30, "bound": 10}   requests at their times: latencies
+    {"do": "closed", "seconds": 1, "least": 30, "bound": 10}   send each request after the last reply: requests a second
+    {"do": "open", "rate": 500, "seconds": 1, "least": 30, "bound": 10}   send requests at scheduled times: latencies
 
-Each loop uses up one connection.  `seconds` is how long it lasts, longer while it has fewer than `least` requests; it
-sends none after `bound` seconds, and waits for replies `PATIENCE_SECONDS` longer.
+Each loop uses up one connection.  It lasts `seconds`, or longer while it has fewer than `least` requests; it sends none
+after `bound` seconds, and waits `PATIENCE_SECONDS` longer for replies.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from collections import deque
 from contextlib import contextmanager, suppress
 from time import perf_counter
 
-from gilscope.toolkit.experiments.load.open_loop import Tally, schedule
+from gilscope.toolkit.experiments.load.open_loop import OpenLoopTally, schedule
 from gilscope.toolkit.stats.latency import LogHistogram, percentiles
 
 TYPE_CHECKING = False
@@ -37,14 +37,14 @@ CHUNK = 4096
 WARM_REQUESTS = 50
 CONNECT_SECONDS = 30.0
 PATIENCE_SECONDS = 5.0        # for the last replies
-MOST_REQUESTS = 2_000_000     # of one loop: what it keeps in memory, 8 bytes each
-MOST_IN_FLIGHT = 10_000       # of an open loop: bytes that lie in the two sockets' buffers
-SPIN_SECONDS = 150e-6         # before a request is due, an open loop watches the clock: a sleeper wakes too late
+MOST_REQUESTS = 2_000_000     # of one loop, which stores 8 bytes for each
+MOST_IN_FLIGHT = 10_000       # of an open loop; each is a byte in the sockets' buffers
+SPIN_SECONDS = 150e-6         # an open loop spins this long before a request is due, since a sleep ends too late
 PR_SET_TIMERSLACK = 29        # linux/prctl.h
 
 
-class Client:
-    """The connections that are ready for use."""
+class EchoClient:
+    """Holds the connections that are ready for use."""
 
     def __init__(self) -> None:
         self._connections: list[socket.socket] = []
@@ -73,19 +73,19 @@ class Client:
             return open_loop(connection, rate=rate, seconds=seconds, least=least, bound=bound)
 
     def answer(self, command: Mapping[str, Any]) -> dict[str, float | str]:
-        """Do what `command` says; whatever goes wrong is an answer, too."""
-        words = dict(command)
+        """Run a command and return its answer; an exception becomes the answer {"error": ...}."""
+        fields = dict(command)
         actions: dict[str, Callable[..., dict[str, float | str]]] = {
             "connect": self.connect, "closed": self.closed, "open": self.open,
         }
         try:
-            return actions[words.pop("do")](**words)
-        except Exception as error:  # noqa: BLE001 - told to the measured process, which fails the cell with it
+            return actions[fields.pop("do")](**fields)
+        except Exception as error:  # noqa: BLE001 - returned to the measured process, which fails the cell with it
             return {"error": f"{type(error).__name__}: {error}"}
 
 
 def closed_loop(connection: socket.socket, *, seconds: float, least: int, bound: float) -> dict[str, float | str]:
-    """Send each request when the last is answered; return how many that were and how long they took."""
+    """Send each request when the last is answered; return their number and durations."""
     times = array("d")
     send, receive, keep, now = connection.sendall, connection.recv, times.append, perf_counter
     with _shut_after(connection, bound + PATIENCE_SECONDS), suppress(ConnectionError):
@@ -93,7 +93,7 @@ def closed_loop(connection: socket.socket, *, seconds: float, least: int, bound:
         while True:
             send(REQUEST)
             if not receive(CHUNK):
-                break   # our patience has ended
+                break   # `_shut_after` has ended the connection
             moment = now()
             keep(moment - last)
             last = moment
@@ -106,7 +106,7 @@ def closed_loop(connection: socket.socket, *, seconds: float, least: int, bound:
 
 
 def _closed_report(times: array[float], seconds: float, *, unanswered: bool) -> dict[str, float | str]:
-    # A request that was waited for in vain took its time: leaving it out would make a server that hangs look fast.
+    # The rate includes the time of an unanswered request: without it, a server that hangs would look fast.
     counts: dict[str, float | str] = {
         "requests": len(times), "seconds": seconds, "rate": len(times) / seconds, "unanswered": int(unanswered),
     }
@@ -118,10 +118,10 @@ def _closed_report(times: array[float], seconds: float, *, unanswered: bool) -> 
 
 
 def typical(times: Iterable[float]) -> float:
-    """Return the length of a request that is going on at a random moment: half the time they are longer.
+    """Return the duration of the request in progress at a random moment: half of the time is spent in longer ones.
 
-    Where a server is fast at one time and slow at another, the mean and the median are those of the fast time, which
-    has most of the requests.
+    If a server is fast at times and slow at others, mean and median describe the fast times, which have most of the
+    requests.
     """
     ordered = sorted(times)
     half, passed = sum(ordered) / 2, 0.0
@@ -134,7 +134,7 @@ def typical(times: Iterable[float]) -> float:
 
 @contextmanager
 def _shut_after(connection: socket.socket, seconds: float) -> Iterator[None]:
-    """End the connection when the block takes longer: its blocked recv() returns, at no cost per request."""
+    """Shut the connection down if the block takes longer: its blocked recv() returns, at no cost per request."""
     def shut() -> None:
         with suppress(OSError):
             connection.shutdown(socket.SHUT_RDWR)
@@ -152,9 +152,9 @@ def _shut_after(connection: socket.socket, seconds: float) -> Iterator[None]:
 def open_loop(
     connection: socket.socket, *, rate: float, seconds: float, least: int, bound: float,
 ) -> dict[str, float | str]:
-    """Send requests at their scheduled times, `rate` a second; return the latencies counted from those times."""
+    """Send requests at scheduled times, `rate` a second; return their latencies, counted from those times."""
     connection.settimeout(0)
-    tally = Tally(rate)
+    tally = OpenLoopTally(rate)
     in_flight: deque[float] = deque()
     start = perf_counter()
     last = start + min(bound, max(seconds, least / rate))
@@ -175,22 +175,22 @@ def open_loop(
     return tally.report()
 
 
-def _send(connection: socket.socket, tally: Tally, in_flight: deque[float], due: float) -> None:
+def _send(connection: socket.socket, tally: OpenLoopTally, in_flight: deque[float], due: float) -> None:
     if len(in_flight) >= MOST_IN_FLIGHT:
         tally.missed()
         return
     now = perf_counter()
     try:
         connection.send(REQUEST)
-    except BlockingIOError:   # the buffers are full already
+    except BlockingIOError:   # the sockets' buffers are full
         tally.missed()
         return
     tally.sent(due, now)
     in_flight.append(due)
 
 
-def _receive(connection: socket.socket, tally: Tally, in_flight: deque[float], wait: float) -> None:
-    """Take the replies that are there within `wait` seconds; they come in the order of the requests."""
+def _receive(connection: socket.socket, tally: OpenLoopTally, in_flight: deque[float], wait: float) -> None:
+    """Count the replies that arrive within `wait` seconds; they come in the order of the requests."""
     if not select.select([connection], [], [], max(0.0, wait))[0]:
         return
     replies = len(connection.recv(CHUNK))
@@ -202,7 +202,7 @@ def _receive(connection: socket.socket, tally: Tally, in_flight: deque[float], w
 
 
 def wake_in_time() -> None:
-    """Ask Linux not to be up to 50 us late in waking this process; elsewhere it stays as it is."""
+    """Set this process's timer slack to 1 ns on Linux, whose default wakes sleepers up to 50 us late."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0)
 
@@ -210,8 +210,8 @@ def wake_in_time() -> None:
 def main() -> None:
     """Answer commands until the standard input ends."""
     wake_in_time()
-    gc.disable()   # it lives for seconds, and makes no cycles
-    client = Client()
+    gc.disable()   # this process lives for seconds and makes no cycles
+    client = EchoClient()
     print(json.dumps({"ready": True}), flush=True)
     for line in sys.stdin:
         print(json.dumps(client.answer(json.loads(line))), flush=True)

@@ -1,8 +1,8 @@
-"""The accounting of an open loop: requests are sent when their time has come, whatever is answered.
+"""The accounting of an open loop, which sends requests at scheduled times, whatever is answered.
 
-Latencies count from the time a request was *scheduled*.  Counting from when it was sent would hide what the server's
-own slowness kept the generator from sending ("coordinated omission"; Gil Tene, "How NOT to Measure Latency", 2013).
-What sends and receives is left to others: they tell a `Tally`.
+Latencies count from the time a request was *scheduled*.  Counting from when it was sent would hide the requests that
+the server's own slowness delayed ("coordinated omission"; Gil Tene, "How NOT to Measure Latency", 2013).  Callers send
+and receive, and report each event to an `OpenLoopTally`.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-LAG_SHARE = 0.1     # of the median latency: what the generator may be late itself, at its 99th percentile
-KEPT_SHARE = 0.98   # of the requests scheduled: what must have been sent
+LAG_SHARE = 0.1     # of the median latency, by which the generator may be late at its 99th percentile
+SENT_SHARE = 0.98   # of the scheduled requests, which must have been sent
 
-LATE_BEGINS = "the load generator itself was"   # with this begins one of the reasons for saturation
+LATE_BEGINS = "the load generator itself was"   # the beginning of one reason for saturation
 
 
 def schedule(rate: float, start: float) -> Iterator[float]:
-    """Give the times at which requests are due, `rate` a second from `start` on, without end."""
+    """Yield the times at which requests are due, `rate` a second from `start` on, without end."""
     index = 0
     while True:
         yield start + index / rate
         index += 1
 
 
-class Tally:
-    """What became of the requests of one open loop."""
+class OpenLoopTally:
+    """Counts the outcomes of one open loop's requests."""
 
     def __init__(self, rate: float) -> None:
         """`rate`: requests scheduled a second."""
         self.rate = rate
-        self._latencies = array("d")   # seconds, of every request sent; of one without answer, as long as was waited
+        self._latencies = array("d")   # seconds of every request sent; of an unanswered one, as long as it was awaited
         self._lags = array("d")        # seconds between a request's time and its sending
         self._unanswered = 0
         self._unsent = 0
 
     @property
     def answered(self) -> int:
-        """How many requests were answered so far."""
+        """The number of answered requests so far."""
         return len(self._latencies) - self._unanswered
 
     def sent(self, scheduled: float, now: float) -> None:
@@ -55,18 +55,18 @@ class Tally:
         self._latencies.append(now - scheduled)
 
     def gave_up(self, scheduled: float, now: float) -> None:
-        """Count a request that was sent and not answered: it has taken that long at least."""
+        """Count a request that was sent and not answered, with the time waited for it as its latency."""
         self.finished(scheduled, now)
         self._unanswered += 1
 
     def missed(self) -> None:
-        """Count a request whose time came and that was not sent, since too many were in flight."""
+        """Count a request that was due and not sent, since too many were in flight."""
         self._unsent += 1
 
     def report(self) -> dict[str, float | str]:
-        """Return the loop's numbers under the names that metrics have; times in seconds.
+        """Return the loop's numbers by the names of the metrics, times in seconds.
 
-        Without a request sent there are only the counts.
+        If no request was sent, return only the counts.
         """
         counts: dict[str, float | str] = {
             "rate": self.rate, "sent": len(self._lags), "requests": self.answered, "unanswered": self._unanswered}
@@ -80,10 +80,10 @@ class Tally:
         }
 
     def _saturated(self, median_latency: float, late: float) -> str:
-        """Return why these latencies are the generator's as much as the server's; "" when they are not."""
-        wanted = len(self._lags) + self._unsent
-        if len(self._lags) < KEPT_SHARE * wanted:
-            return f"the load generator sent {len(self._lags)} of {wanted} requests: too many were unanswered"
+        """Return why these latencies are the generator's as much as the server's, "" if they are not."""
+        due = len(self._lags) + self._unsent
+        if len(self._lags) < SENT_SHARE * due:
+            return f"the load generator sent {len(self._lags)} of {due} requests: too many were unanswered"
         if late > LAG_SHARE * median_latency:
             return (f"{LATE_BEGINS} up to {format_seconds(late)} late (99th percentile), "
                     f"beside a median latency of {format_seconds(median_latency)}")

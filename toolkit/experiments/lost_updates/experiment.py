@@ -1,64 +1,64 @@
-"""`lost-updates`: how many of the additions to one variable are lost, and what the race checker says of the code."""
+"""`lost-updates`: how many additions to one variable are lost, and the race checker's verdict on the code."""
 
 from __future__ import annotations
 
-from dataclasses import replace
-from math import isnan
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, override
 
-from gilscope.toolkit.experiments.arms import arms_of
-from gilscope.toolkit.experiments.base import Effort, Experiment, Level
-from gilscope.toolkit.experiments.citations import SKVORTSOV
-from gilscope.toolkit.experiments.lost_updates.findings import on_article, on_checker, on_shares
-from gilscope.toolkit.experiments.lost_updates.shares import (
-    CHECKED,
-    DEFAULT,
-    LOCKED,
-    SHORTEST,
-    WORDS,
-    checked_rows,
-    find_cell,
-    rows_of,
-    share_of,
-    share_text,
-    verdict_of,
+from gilscope.toolkit.experiments.base import SKVORTSOV, EffortLevel, EffortSettings, Experiment
+from gilscope.toolkit.experiments.helpers.timers import DEFAULT_INTERVAL
+from gilscope.toolkit.experiments.results import arms_of
+from gilscope.toolkit.experiments.tables_and_figures import (
+    TableBuilder,
+    bounded,
+    key_column,
+    label_column,
+    measured_series,
+    show_metric,
+    value_columns,
+    without_empty,
 )
-from gilscope.toolkit.report.document import Column, Entry, Table
 from gilscope.toolkit.report.figures.figure import (
     Axis,
     CategoryFigure,
     CategoryPanel,
     LineFigure,
     LinePanel,
-    Series,
     seconds_axis,
 )
-from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.units import format_seconds, parse_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from gilscope.toolkit.experiments.arms import Arm
-    from gilscope.toolkit.experiments.base import Setting
-    from gilscope.toolkit.experiments.lost_updates.shares import Row
-    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.experiments.base import PlanningContext
+    from gilscope.toolkit.experiments.results import BuildArm, Results
     from gilscope.toolkit.model import Build, Cell
-    from gilscope.toolkit.report.document import Section, Value
-    from gilscope.toolkit.report.figures.figure import Figure
+    from gilscope.toolkit.report.document import Entry, Section, Table
+    from gilscope.toolkit.report.figures.figure import Figure, Series
+    from gilscope.toolkit.stats.sample import Summary
 
 SOURCE = replace(SKVORTSOV, headline="set the switch interval to 1e-6 and run 100 times sum += 1 in multiple threads")
 THEN = "2021: Python 3.9"
-INTERVALS = {
-    Effort.SMOKE: (DEFAULT,), Effort.QUICK: (DEFAULT, SHORTEST),
-    Effort.FULL: ("100ms", DEFAULT, "1ms", "100us", SHORTEST),
+SHORTEST = "1us"
+CHECKED_THREADS = 2   # threads of the cells whose code the race checker runs
+LOCKED = "locked"
+# The variants of `updates` as the tables name them.
+VARIANTS = {
+    "bare": "total += 1", "attribute": "counter.total += 1", "item": "totals[0] += 1", "called": "total += one()",
+    "built-in": 'total += int("1")', LOCKED: "with lock: total += one()",
 }
-THREADS = {Effort.SMOKE: (2,), Effort.QUICK: (2,), Effort.FULL: (2, 4, 8)}
 QUICK_VARIANTS = ("bare", "called", LOCKED)
+INTERVALS = {
+    EffortLevel.SMOKE: (DEFAULT_INTERVAL,), EffortLevel.QUICK: (DEFAULT_INTERVAL, SHORTEST),
+    EffortLevel.FULL: ("100ms", DEFAULT_INTERVAL, "1ms", "100us", SHORTEST),
+}
+THREADS = {EffortLevel.SMOKE: (2,), EffortLevel.QUICK: (2,), EffortLevel.FULL: (2, 4, 8)}
 WHISKERS = "from the least to the most of a round"
 
 
-class LostUpdates(Experiment):
+class LostUpdatesExperiment(Experiment):
     """The 2021 article's example of a data race, on builds where it has become one again."""
 
     name = "lost-updates"
@@ -66,151 +66,297 @@ class LostUpdates(Experiment):
     summary = "sum += 1 from N threads: updates lost by build and switch interval, and the race checker's verdict"
     sources = (SOURCE,)
     claim = (
-        "In 2021 (Python 3.9) += was called not atomic, as it takes several instructions; to see updates get lost, one "
-        "was to set the switch interval to 1e-6 and add 1 a hundred times in each of several threads."
+        "In 2021 (Python 3.9) the article called += not atomic, since it takes several instructions; to see lost "
+        "updates, it advised setting the switch interval to 1e-6 and adding 1 a hundred times in each of several "
+        "threads."
     )
     program = "lost_updates"
     levels = {  # noqa: RUF012 - never changed
-        Effort.SMOKE: Level(rounds=1, seconds=12, scales={"count": 40_000, "locked": 4_000, "starts": 20}),
-        Effort.QUICK: Level(rounds=3, seconds=45, scales={"count": 2_000_000, "locked": 200_000, "starts": 400}),
-        Effort.FULL: Level(rounds=6, seconds=2400, scales={"count": 10_000_000, "locked": 1_000_000, "starts": 4_000}),
+        EffortLevel.SMOKE: EffortSettings(
+            rounds=1, seconds=12, scales={"count": 40_000, "locked": 4_000, "starts": 20}),
+        EffortLevel.QUICK: EffortSettings(
+            rounds=3, seconds=45, scales={"count": 2_000_000, "locked": 200_000, "starts": 400}),
+        EffortLevel.FULL: EffortSettings(
+            rounds=6, seconds=2400, scales={"count": 10_000_000, "locked": 1_000_000, "starts": 4_000}),
     }
-    timeout = 180.0   # the race checker may have to compile its core, once for a build
+    timeout = 180.0   # the race checker may have to compile its core, once for each build
 
     @override
-    def candidates(self, setting: Setting, build: Build) -> Iterator[tuple[Cell, str | None]]:
-        for model in setting.threads(build, control=setting.full()):
-            for threads, parameters in _grid(setting.effort):
-                yield self.cell(build, model, threads, **parameters), setting.runner_reason(build, model)
+    def candidates(self, context: PlanningContext, build: Build) -> Iterator[tuple[Cell, str | None]]:
+        for model in context.threads(build, control=context.full()):
+            for threads, parameters in _grid(context.effort):
+                yield self.cell(build, model, threads, **parameters), context.runner_reason(build, model)
 
     @override
     def sections(self, results: Results) -> tuple[Section, ...]:
         tables = (
-            _shares(results, "long", "Updates lost in long loops"),
-            _shares(results, "short", "Updates lost by 100 additions per thread, as in the article"),
-            _verdicts(results),
-            _times(results),
+            _share_table(results, "long", "Updates lost in long loops"),
+            _share_table(results, "short", "Updates lost by 100 additions per thread, as in the article"),
+            _verdict_table(results),
+            _time_table(results),
         )
         return tuple(table for table in tables if table.rows)
 
     @override
     def findings(self, results: Results) -> tuple[str, ...]:
         arms = arms_of(results)
-        return (*on_shares(results, arms), *on_article(results, arms), *on_checker(results, arms))
+        return (*_on_long_loops(results, arms), *_on_article(results, arms), *_on_checker(results, arms))
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
-        return (*_bars(results), *_lines(results))
+        return (_figure_of_variants(results), _figure_over_intervals(results))
 
 
-def _grid(effort: Effort) -> Iterator[tuple[int, dict[str, str]]]:
+def _grid(effort: EffortLevel) -> Iterator[tuple[int, dict[str, str]]]:
     """Yield numbers of threads with the other parameters of a cell."""
-    for variant in WORDS if effort is Effort.FULL else QUICK_VARIANTS:
+    for variant in VARIANTS if effort is EffortLevel.FULL else QUICK_VARIANTS:
         for threads in THREADS[effort]:
-            for interval in INTERVALS[effort] if variant != LOCKED else (DEFAULT,):
+            for interval in INTERVALS[effort] if variant != LOCKED else (DEFAULT_INTERVAL,):
                 parameters = {"variant": variant, "interval": interval, "loop": "long"}
-                checked = interval == DEFAULT and threads == CHECKED
+                checked = interval == DEFAULT_INTERVAL and threads == CHECKED_THREADS
                 yield threads, {**parameters, "check": "1"} if checked else parameters
     for variant in ("bare", "called"):
-        for interval in {Effort.FULL: (DEFAULT, SHORTEST)}.get(effort, (SHORTEST,)):
+        for interval in {EffortLevel.FULL: (DEFAULT_INTERVAL, SHORTEST)}.get(effort, (SHORTEST,)):
             yield max(THREADS[effort]), {"variant": variant, "interval": interval, "loop": "short"}
 
 
-def _shares(results: Results, loop: str, title: str) -> Table:
-    notes, arms = Footnotes(), arms_of(results)
-    columns = [Column(title="each thread does", key=True, align="left"), Column(title="threads", key=True),
-               Column(title="switch interval", key=True)]
-    columns += [Column(title=arm.title) for arm in arms]
-    if loop == "short":
-        columns.append(Column(title=THEN))
-
-    def shown(cell: Cell) -> Value | None:
-        share = results.metric(cell, "share")
-        return None if share is None else share_text(share)
-
-    rows = []
-    for row in rows_of(results, loop):
-        now = (results.entry(find_cell(results, arm, loop, row), shown, notes) for arm in arms)
-        then = [Entry("some" if (row.variant, row.interval) == ("bare", SHORTEST) else "-")] if loop == "short" else []
-        rows.append((Entry(WORDS[row.variant]), Entry(str(row.threads)),
-                     Entry(format_seconds(parse_seconds(row.interval))), *now, *then))
-    return Table(title=f"{title}: median and range over rounds", columns=tuple(columns), rows=tuple(rows),
-                 footnotes=notes.texts())
+# Cells and shares
 
 
-def _verdicts(results: Results) -> Table:
-    notes, arms = Footnotes(), arms_of(results)
-    columns = [Column(title="each thread does", key=True, align="left")]
+@dataclass(frozen=True, slots=True)
+class UpdateCase:
+    """The row of a table: who adds how."""
+
+    variant: str    # a key of VARIANTS
+    threads: int
+    interval: str
+
+
+def _cases(results: Results, loop: str) -> list[UpdateCase]:
+    """Return the distinct cases of the cells with such loops, in plan order."""
+    found = (dict(cell.parameters) | {"threads": str(cell.workers)} for cell in results.cells(loop=loop))
+    return list(dict.fromkeys(UpdateCase(each["variant"], int(each["threads"]), each["interval"]) for each in found))
+
+
+def _checked_cases(results: Results) -> list[UpdateCase]:
+    """Return the cases whose code the race checker ran."""
+    return [case for case in _cases(results, "long")
+            if case.threads == CHECKED_THREADS and case.interval == DEFAULT_INTERVAL]
+
+
+def _find(results: Results, arm: BuildArm, loop: str, case: UpdateCase) -> Cell | None:
+    found = arm.cells(results, workers=case.threads, variant=case.variant, interval=case.interval, loop=loop)
+    return next(iter(found), None)
+
+
+def _share(results: Results, arm: BuildArm, loop: str, case: UpdateCase) -> Summary | None:
+    """Return the share of updates that were lost, or None if it was not measured."""
+    return results.metric(_find(results, arm, loop, case), "share")
+
+
+def _verdict(results: Results, cell: Cell | None) -> str | None:
+    """Return the race checker's distinct verdicts, those of starved rounds included: it needs no free cores."""
+    observations = [o for each in results.run.measurements if each.cell == cell for o in each.observations]
+    answers = [dict(each.metrics).get("verdict") for each in observations]
+    return ", ".join(dict.fromkeys(str(answer) for answer in answers if answer)) or None
+
+
+def share_text(share: Summary) -> str:
+    """Return a share of lost updates with its range: "33 % [21, 40]", "none"; never 0 % when some were lost."""
+    if not share.hi:
+        return "none"
+    center, lo, hi = (_percent(each) for each in (share.center, share.lo, share.hi))
+    return f"{center} % [{lo}, {hi}]" if share.count > 1 else f"{center} %"
+
+
+def _percent(share: float) -> str:
+    percent = share * 100
+    if not percent:
+        return "0"
+    if percent < 0.1:  # noqa: PLR2004 - finer is noise
+        return "<0.1"
+    return f"{percent:.1f}" if percent < 10 else f"{percent:.0f}"  # noqa: PLR2004 - two digits
+
+
+# Tables
+
+
+def _share_table(results: Results, loop: str, title: str) -> Table:
+    arms = arms_of(results)
+    table = TableBuilder(
+        results, f"{title}: median and range over rounds", label_column("each thread does"), key_column("threads"),
+        key_column("switch interval"), *value_columns(arm.title for arm in arms),
+        *value_columns([THEN] if loop == "short" else ()))
+    lost = show_metric(results, "share", share_text)
+    for case in _cases(results, loop):
+        then = "some" if (case.variant, case.interval) == ("bare", SHORTEST) else "-"
+        table.add(
+            VARIANTS[case.variant], str(case.threads), format_seconds(parse_seconds(case.interval)),
+            *(table.entry(_find(results, arm, loop, case), lost) for arm in arms), *([then] if loop == "short" else ()))
+    return table.build()
+
+
+def _verdict_table(results: Results) -> Table:
+    arms = arms_of(results)
+    table = TableBuilder(
+        results, f"Updates lost in {CHECKED_THREADS} threads, and the verdict of gilscope race on the same file",
+        label_column("each thread does"),
+        *(column for arm in arms for column in value_columns(("lost", "race checker"), arm.title)))
+    lost = show_metric(results, "share", share_text)
+
+    def entries(cell: Cell | None) -> Iterator[Entry | str]:
+        share = table.entry(cell, lost)
+        yield share
+        yield _verdict(results, cell) or share
+
+    for case in _checked_cases(results):
+        table.add(VARIANTS[case.variant],
+                  *(entry for arm in arms for entry in entries(_find(results, arm, "long", case))))
+    return table.build()
+
+
+def _time_table(results: Results) -> Table:
+    arms = arms_of(results)
+    table = TableBuilder(results, f"Wall time per addition, {CHECKED_THREADS} threads together",
+                         label_column("each thread does"), *value_columns(arm.title for arm in arms))
+    for case in _checked_cases(results):
+        table.add(VARIANTS[case.variant],
+                  *(table.entry(_find(results, arm, "long", case), results.duration) for arm in arms))
+    return table.build()
+
+
+# Findings
+
+
+def _on_long_loops(results: Results, arms: Sequence[BuildArm]) -> Iterator[str]:
+    """State the losses of long loops, with and without a call between read and write."""
+    known: list[tuple[BuildArm, Summary, Summary]] = []
     for arm in arms:
-        columns += [Column(title="lost", group=arm.title), Column(title="race checker", group=arm.title)]
-
-    def lost(cell: Cell) -> Value | None:
-        share = results.metric(cell, "share")
-        return None if share is None else share_text(share)
-
-    def places(cell: Cell | None) -> tuple[Entry, Entry]:
-        share, verdict = results.entry(cell, lost, notes), verdict_of(results, cell)
-        # A verdict does not depend on the cores that the run got.
-        return share, Entry(verdict) if verdict else share
-
-    rows = [
-        (Entry(WORDS[row.variant]),
-         *(place for arm in arms for place in places(find_cell(results, arm, "long", row))))
-        for row in checked_rows(results)
-    ]
-    return Table(title=f"What is lost in {CHECKED} threads, and what gilscope race says of the same file",
-                 columns=tuple(columns), rows=tuple(rows), footnotes=notes.texts())
+        cases = (UpdateCase(variant, CHECKED_THREADS, DEFAULT_INTERVAL) for variant in ("bare", "called"))
+        bare, called = (_share(results, arm, "long", case) for case in cases)
+        if bare is None or called is None:
+            continue
+        known.append((arm, bare, called))
+        short = _called_at_shortest(results, arm)
+        yield (f"{arm.title}: {CHECKED_THREADS} threads that do total += 1 lose {share_text(bare)} of "
+               f"{_updates_made(results, arm)} updates at 5 ms; with total += one() they lose {share_text(called)}"
+               f"{'' if short is None else f', at 1 µs {share_text(short)}'}.")
+    yield from _why_without_gil([bare for arm, bare, _ in known if arm.free_threaded])
+    yield from _why_with_gil([(bare, called) for arm, bare, called in known if not arm.free_threaded])
+    yield from _why_at_any_interval(results, [(arm, called) for arm, _, called in known if not arm.free_threaded])
 
 
-def _times(results: Results) -> Table:
-    notes, arms = Footnotes(), arms_of(results)
-    columns = (Column(title="each thread does", key=True, align="left"), *(Column(title=arm.title) for arm in arms))
-    rows = [
-        (Entry(WORDS[row.variant]),
-         *(results.entry(find_cell(results, arm, "long", row), results.duration, notes) for arm in arms))
-        for row in checked_rows(results)
-    ]
-    return Table(title=f"Wall time for one addition of {CHECKED} threads' together", columns=columns, rows=tuple(rows),
-                 footnotes=notes.texts())
+def _updates_made(results: Results, arm: BuildArm) -> str:
+    case = UpdateCase("bare", CHECKED_THREADS, DEFAULT_INTERVAL)
+    return f"{sum(results.metrics(_find(results, arm, 'long', case), 'expected').values()):,.0f}"
 
 
-def _bars(results: Results) -> tuple[Figure, ...]:
-    """Return what each variant loses on each build at the default interval."""
-    rows = checked_rows(results)
-    points = [(float(place), row) for place, row in enumerate(rows)]
-    series = [_series(results, arm, points) for arm in arms_of(results)]
-    kept = tuple(each for each in series if not all(map(isnan, each.y)))
-    if not kept:
-        return ()
-    panel = CategoryPanel(f"{CHECKED} threads, switch interval 5 ms", tuple(WORDS[row.variant] for row in rows), kept)
-    return (CategoryFigure(name="lost-updates", title="How many additions to one variable are lost", panels=(panel,),
-                      y=Axis("updates lost (%)", lo=0.0, hi=100.0), x_title="what each thread does in a loop",
-                      whiskers=WHISKERS, note="A bar of no height: none were lost."),)
+def _called_at_shortest(results: Results, arm: BuildArm) -> Summary | None:
+    return _share(results, arm, "long", UpdateCase("called", CHECKED_THREADS, SHORTEST))
 
 
-def _lines(results: Results) -> tuple[Figure, ...]:
-    """Return what is lost by switch interval, where there are several."""
+def _why_without_gil(bare: Sequence[Summary]) -> Iterator[str]:
+    if bare and all(each.hi for each in bare):
+        yield "Without the GIL the threads run at the same time, and any write may overwrite another one."
+
+
+def _why_with_gil(known: Sequence[tuple[Summary, Summary]]) -> Iterator[str]:
+    if not known:
+        return
+    if any(bare.hi for bare, _ in known):
+        yield "With the GIL a bare += loses updates, as it did in 2021."
+    elif all(called.hi for _, called in known):
+        yield ("With the GIL a bare += in a loop no longer loses updates: since 3.10 a thread releases the GIL only at "
+               "calls and at the end of a loop iteration, not between any two instructions, and there is neither "
+               "between the read and the write of +=. This is an implementation detail of CPython, not a guarantee of "
+               "the language.")
+
+
+def _why_at_any_interval(results: Results, called: Sequence[tuple[BuildArm, Summary]]) -> Iterator[str]:
+    """State that the interval makes no difference if the ranges of both intervals overlap on every build."""
+    pairs = [(usual, _called_at_shortest(results, arm)) for arm, usual in called]
+    known = [(usual, short) for usual, short in pairs if short is not None and min(usual.count, short.count) > 1]
+    if not known or len(known) < len(called) or not all(usual.hi and short.hi for usual, short in known):
+        return
+    if all(usual.lo <= short.hi and short.lo <= usual.hi for usual, short in known):
+        yield ("The intervals show no difference: a thread that is interrupted between its read and its write "
+               "overwrites all updates of the others in between, however many. The interval of 1e-6 advised in 2021 "
+               "matters only to loops that are shorter than the default interval.")
+
+
+def _on_article(results: Results, arms: Sequence[BuildArm]) -> Iterator[str]:
+    """State the losses of the article's program."""
+    cases = [case for case in _cases(results, "short") if case.interval == SHORTEST and case.variant == "bare"]
+    for case in cases[:1]:
+        shares = {arm.title: _share(results, arm, "short", case) for arm in arms}
+        known = {title: share for title, share in shares.items() if share is not None}
+        if not known:
+            return
+        text = f"The article's program, 100 times sum += 1 in each of {case.threads} threads at 1 µs, loses"
+        if not any(share.hi for share in known.values()):
+            yield f"{text} nothing on {list_text(known)}: there it no longer shows its race."
+        else:
+            parts = (f"{share_text(share)} on {title}" for title, share in known.items())
+            yield f"{text} {list_text(parts)}."
+
+
+def _on_checker(results: Results, arms: Sequence[BuildArm]) -> Iterator[str]:
+    """Report any wrong verdict of the race checker, or that it was right on every arm."""
+    right: dict[str, list[Summary | None]] = {"race": [], "clean": []}
+    wrong = []
+    for arm in arms:
+        for case in _checked_cases(results):
+            cell, expected = _find(results, arm, "long", case), "clean" if case.variant == LOCKED else "race"
+            verdict = _verdict(results, cell)
+            if verdict == expected:
+                right[expected].append(results.metric(cell, "share"))
+            elif verdict is not None:
+                wrong.append(f"{arm.title}: the race checker reported {verdict}, not {expected}, for "
+                             f"{VARIANTS[case.variant]}.")
+    yield from wrong
+    if wrong or not all(right.values()):
+        return
+    harmless = sum(share is not None and not share.hi for share in right["race"])
+    also = f", including the {harmless} where nothing was lost" if harmless else ""
+    yield (f"The race checker reports the race in all {len(right['race'])} programs without a lock{also}, and none in "
+           f"the {len(right['clean'])} with one: it checks whether accesses are ordered, not whether "
+           "updates were lost.")
+
+
+# Figures
+
+
+def _figure_of_variants(results: Results) -> CategoryFigure:
+    """Return the losses of each variant on each build at the default interval."""
+    cases = _checked_cases(results)
+    lines = (_series(results, arm, enumerate(cases)) for arm in arms_of(results))
+    return CategoryFigure(
+        name="lost-updates", title="How many additions to one variable are lost",
+        panels=(CategoryPanel(f"{CHECKED_THREADS} threads, switch interval 5 ms",
+                              tuple(VARIANTS[case.variant] for case in cases), without_empty(lines)),),
+        y=Axis("updates lost (%)", lo=0.0, hi=100.0), x_title="what each thread does in a loop", whiskers=WHISKERS,
+        note="A bar of no height: none were lost.",
+    )
+
+
+def _figure_over_intervals(results: Results) -> LineFigure:
+    """Return the losses by switch interval, for the variants that ran with several."""
     panels = []
     for variant in ("bare", "called"):
-        rows = [row for row in rows_of(results, "long") if row.variant == variant and row.threads == CHECKED]
-        rows.sort(key=lambda row: parse_seconds(row.interval))
-        series = [_series(results, arm, [(parse_seconds(row.interval), row) for row in rows])
-                  for arm in arms_of(results)] if len(rows) > 1 else []
-        kept = tuple(each for each in series if not all(map(isnan, each.y)))
-        if kept:
-            panels.append(LinePanel(WORDS[variant], kept))
-    if not panels:
-        return ()
-    return (LineFigure(name="lost-updates-interval", title=f"Lost updates by switch interval, {CHECKED} threads",
-                       x=seconds_axis("switch interval", log=True), y=Axis("updates lost (%)", lo=0.0, hi=100.0),
-                       panels=tuple(panels), whiskers=WHISKERS),)
-
-
-def _series(results: Results, arm: Arm, points: list[tuple[float, Row]]) -> Series:
-    shares = [share_of(results, arm, "long", row) for _, row in points]
-    nan = float("nan")
-    return Series(
-        arm.title, tuple(x for x, _ in points), tuple(nan if each is None else 100 * each.center for each in shares),
-        lo=tuple(nan if each is None else 100 * each.lo for each in shares),
-        hi=tuple(nan if each is None else 100 * each.hi for each in shares), model=arm.model,
+        points = sorted(
+            ((parse_seconds(case.interval), case) for case in _cases(results, "long")
+             if case.variant == variant and case.threads == CHECKED_THREADS), key=lambda point: point[0])
+        series = without_empty(_series(results, arm, points) for arm in arms_of(results))
+        if len(points) > 1 and series:
+            panels.append(LinePanel(VARIANTS[variant], series))
+    return LineFigure(
+        name="lost-updates-interval", title=f"Lost updates by switch interval, {CHECKED_THREADS} threads",
+        x=seconds_axis("switch interval", log=True), y=Axis("updates lost (%)", lo=0.0, hi=100.0),
+        panels=tuple(panels), whiskers=WHISKERS,
     )
+
+
+def _series(results: Results, arm: BuildArm, points: Iterable[tuple[float, UpdateCase]]) -> Series:
+    shares = ((x, _share(results, arm, "long", case)) for x, case in points)
+    return measured_series(arm.title, ((x, bounded(share, lambda value: 100 * value)) for x, share in shares),
+                           arm.model)

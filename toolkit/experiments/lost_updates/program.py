@@ -1,4 +1,4 @@
-"""How many of the additions to one variable are lost, and what the race checker says of the same file."""
+"""Count the lost additions to one variable, and run the race checker on the same file."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ import subprocess
 import sys
 
 from gilscope.toolkit.experiments.lost_updates import updates
-from gilscope.toolkit.measure.program.interface import Taken
+from gilscope.toolkit.measure.child.program import ProgramValue
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from gilscope.toolkit.measure.program.interface import Trial
+    from gilscope.toolkit.measure.child.program import ProgramTrial
 
-SHORT_UPDATES = 100    # of each thread, as in the article
-CHECKED_UPDATES = 20   # the checker judges order, not luck: few are as good as many
+SHORT_UPDATES = 100    # by each thread, as in the article
+CHECKED_UPDATES = 20   # the checker judges the order of accesses, so a few are enough
 CHECKED_THREADS = 2
-CHECK_SECONDS = 120.0  # it may have to compile its core first
+CHECK_SECONDS = 120.0  # the checker may have to compile its core first
 RACE_FOUND = 66
 
 
-def measure(trial: Trial) -> Taken:
-    """Add 1 `count` times in all, shared out among the threads (`locked` times with a lock).
+def measure(trial: ProgramTrial) -> ProgramValue:
+    """Add 1 `count` times in all, divided among the threads (`locked` times with a lock).
 
-    With the parameter loop=short each thread adds 100 times only, and ends; there are `starts` threads in all,
+    With the parameter loop=short each thread adds only 100 times and ends; `starts` threads run in all,
     `trial.workers` at a time.
 
     Returns:
-        How long one addition took, with how many were lost.
+        The seconds of one addition, with the number of lost ones.
     """
     sys.setswitchinterval(trial.number("interval"))
     variant = updates.VARIANTS[trial.parameters["variant"]]
@@ -50,20 +50,20 @@ def measure(trial: Trial) -> Taken:
     if "check" in trial.parameters:
         metrics |= check(trial)
     on = getattr(sys, "_is_gil_enabled", lambda: True)()
-    return Taken(seconds=clock.wall / expected, cpu=clock.cpu / expected, metrics=metrics,
-                 wanted_cores=1 if on else trial.workers)
+    return ProgramValue(seconds=clock.wall / expected, cpu=clock.cpu / expected, metrics=metrics,
+                        wanted_cores=1 if on else trial.workers)
 
 
-def check(trial: Trial) -> dict[str, float | str]:
-    """Return what `gilscope race` says of the variant in this build: "verdict" and the number of "races"."""
+def check(trial: ProgramTrial) -> dict[str, float | str]:
+    """Run `gilscope race` on the variant in this build; return its "verdict" and the number of "races"."""
     report = os.path.join(trial.folder, "races.json")
-    # A copy, since what is installed counts as somebody else's code.
+    # A copy, since the checker takes installed files for third-party code.
     script = shutil.copy(updates.__file__, trial.folder)
-    words = [trial.parameters["variant"], str(CHECKED_THREADS), str(CHECKED_UPDATES)]
+    arguments = [trial.parameters["variant"], str(CHECKED_THREADS), str(CHECKED_UPDATES)]
     try:
         done = subprocess.run(
             [trial.host, "-P", "-m", "gilscope", "race", "--build", f"measured={sys.executable}", f"--json={report}",
-             script, *words],
+             script, *arguments],
             cwd=trial.folder, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=CHECK_SECONDS,
             check=False,
         )
@@ -79,5 +79,5 @@ def check(trial: Trial) -> dict[str, float | str]:
 
 
 def _last_line(text: str) -> str:
-    """Return the last line, as pyperf keeps neither empty texts nor several lines."""
+    """Return the last line, since pyperf stores neither empty texts nor several lines."""
     return (text.strip().splitlines() or ["it said nothing"])[-1][:200]

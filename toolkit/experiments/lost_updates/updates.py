@@ -1,7 +1,8 @@
 """Adding 1 to one variable from several threads, in the ways people write it.
 
-The experiment `lost-updates` runs these functions and counts what is missing; the race checker is given this very file
-as a script: `python updates.py VARIANT THREADS UPDATES`.  It imports nothing of ours.
+The experiment `lost-updates` runs these functions and counts the missing updates. The race checker runs this very
+file as a script, `python updates.py VARIANT THREADS UPDATES`, so it is apart from the program and imports nothing of
+ours.
 """
 
 from __future__ import annotations
@@ -16,58 +17,58 @@ if TYPE_CHECKING:
 total = 0
 
 
-class Counter:
-    """Something with an attribute."""
+class TotalHolder:
+    """An object with the total as its attribute."""
 
     total = 0
 
 
-counter = Counter()
+counter = TotalHolder()
 totals = [0]
 lock = threading.Lock()
 
 
 def one() -> int:
-    """Return 1: a call of Python code."""
+    """Return 1, by a call of Python code."""
     return 1
 
 
 def bare(count: int) -> None:
-    """Add to a global; nothing is called."""
-    global total  # noqa: PLW0603 - it is what is measured
+    """Add to a global without a call."""
+    global total  # noqa: PLW0603 - the measured variable
     for _ in range(count):
         total += 1
 
 
 def called(count: int) -> None:
-    """Add what a Python function returns: it is called after the total was read, before it is written."""
-    global total  # noqa: PLW0603 - likewise
+    """Add the result of a Python function, which runs between reading and writing the total."""
+    global total  # noqa: PLW0603 - the measured variable
     for _ in range(count):
         total += one()
 
 
 def built_in(count: int) -> None:
-    """Add what a type returns that is written in C."""
-    global total  # noqa: PLW0603 - likewise
+    """Add the result of a type written in C."""
+    global total  # noqa: PLW0603 - the measured variable
     for _ in range(count):
         total += int("1")
 
 
 def attribute(count: int) -> None:
-    """Add to an attribute; nothing is called."""
+    """Add to an attribute without a call."""
     for _ in range(count):
         counter.total += 1
 
 
 def item(count: int) -> None:
-    """Add to a list's item; nothing is called."""
+    """Add to a list's item without a call."""
     for _ in range(count):
         totals[0] += 1
 
 
 def locked(count: int) -> None:
-    """Add what a Python function returns, under a lock: the repair."""
-    global total  # noqa: PLW0603 - likewise
+    """Add the result of a Python function while holding a lock: the repair."""
+    global total  # noqa: PLW0603 - the measured variable
     for _ in range(count):
         with lock:
             total += one()
@@ -78,7 +79,7 @@ VARIANTS = {"bare": bare, "attribute": attribute, "item": item, "called": called
 
 
 def at_once(variant: Callable[[int], None], threads: int, updates: int) -> int:
-    """Add 1 `updates` times in each of the threads, which begin together; return what the total has grown by."""
+    """Add 1 `updates` times in each of the threads, which begin together; return the growth of the total."""
     begin = threading.Barrier(threads)
 
     def add() -> None:
@@ -95,7 +96,7 @@ def at_once(variant: Callable[[int], None], threads: int, updates: int) -> int:
 
 
 def as_they_come(variant: Callable[[int], None], threads: int, updates: int) -> int:
-    """Do the same in threads that begin when they are started, one after the other, as the article's do."""
+    """Add as `at_once` does in threads that begin as they are started, one after the other, as the article's do."""
     before = _sum()
     workers = [threading.Thread(target=variant, args=(updates,)) for _ in range(threads)]
     for worker in workers:

@@ -1,9 +1,9 @@
-"""The process that Ctrl-C is sent to.  It is started as a script by the program `signals`, in the same build.
+"""The process that Ctrl-C is sent to; apart from the program `signals`, which starts it as a script in the same build.
 
-It speaks through a page of memory shared with that program, since a write to a pipe gives the GIL away and would have
-to wait for it again: the main thread would not be where it says it is.  The page holds numbers of eight bytes: how
-many attempts have begun, then for each attempt when its KeyboardInterrupt was handled (monotonic nanoseconds, 0: not
-yet).  The standard library's parts that a kind of waiting does not need are not imported.
+It reports through a page of memory shared with that program: a write to a pipe would release the GIL and wait for it
+again, so the main thread would not be where it claims to be.  The page holds numbers of eight bytes: the number of
+attempts begun, then for each attempt the time when its KeyboardInterrupt was handled (monotonic nanoseconds, 0: not
+yet).  Modules are imported only by the activities that need them.
 """
 
 from __future__ import annotations
@@ -19,24 +19,24 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-BEGUN = 0            # index of the number of attempts begun; that of attempt k (from 1) ends is k
-LIFETIME = 120.0     # seconds; a last resort, no trial comes near it
-CALIBRATION = 0.02   # seconds: long enough to read past timer and scheduler
+BEGUN = 0            # index of the number of attempts begun; attempt k, from 1 on, has index k
+LIFETIME = 120.0     # seconds, a last resort: no trial takes nearly as long
+CALIBRATION = 0.02   # seconds, long enough for timer and scheduler not to matter
 
 
-def main(page: str, doing: str, cpu_threads: int, attempts: int, call_seconds: float) -> None:
-    """Be interrupted `attempts` times while the main thread does `doing` beside `cpu_threads` busy threads.
+def main(page: str, activity: str, cpu_threads: int, attempts: int, call_seconds: float) -> None:
+    """Be interrupted `attempts` times in the activity of the main thread, beside `cpu_threads` busy threads.
 
     Args:
-        page: The file shared with who sends the signals.
-        doing: A key of `MAIN`.
-        cpu_threads: How many threads compute in Python all the time.
-        attempts: How many signals will come.
-        call_seconds: How long one C call takes, where `doing` has one.
+        page: The file shared with the sender of the signals.
+        activity: A key of `MAIN`.
+        cpu_threads: Number of threads that compute in Python all the time.
+        attempts: Number of signals to expect.
+        call_seconds: Duration of one C call, where the activity has one.
     """
     with open(page, "r+b") as file:
         numbers = memoryview(mmap.mmap(file.fileno(), 0)).cast("q")
-    wait = MAIN[doing](call_seconds, attempts)
+    wait = MAIN[activity](call_seconds, attempts)
     for _ in range(cpu_threads):
         _start(_compute)
     for attempt in range(1, attempts + 1):
@@ -46,12 +46,12 @@ def main(page: str, doing: str, cpu_threads: int, attempts: int, call_seconds: f
         except KeyboardInterrupt:
             numbers[attempt] = time.monotonic_ns()
         else:
-            raise AssertionError(f"{doing} ended without an interrupt")
-    time.sleep(LIFETIME)   # it is killed before
+            raise AssertionError(f"{activity} ended without an interrupt")
+    time.sleep(LIFETIME)   # the sender kills this process before
 
 
-def hold_to_standard_input() -> None:
-    """Be killed by the kernel when the far end of standard input closes; a held GIL does not keep it from that.
+def end_with_standard_input() -> None:
+    """Let the kernel kill this process when the far end of standard input closes, even if a thread holds the GIL.
 
     Where the system cannot do that (it takes Linux's F_SETSIG), `LIFETIME` ends the process.
     """
@@ -66,7 +66,7 @@ def hold_to_standard_input() -> None:
         try:
             os.read(0, 1)
         except BlockingIOError:
-            return   # the other one lives
+            return   # the far end is open
         os._exit(1)
 
 
@@ -92,7 +92,7 @@ def _for_ever(work: Callable[[], object]) -> Callable[[], None]:
 
 
 def _join(_seconds: float, attempts: int) -> Callable[[], object]:
-    """Join a thread, each time another one: up to 3.12, a `join` that is interrupted takes its thread for ended."""
+    """Join a different thread each time: up to 3.12, an interrupted `join` treats its thread as ended."""
     threads = iter([_start(threading.Event().wait) for _ in range(attempts)])
     return lambda: next(threads).join()
 
@@ -129,17 +129,17 @@ def _computing(_seconds: float, _attempts: int) -> Callable[[], object]:
 
 
 def _calls(seconds: float, _attempts: int) -> Callable[[], object]:
-    """A C function that holds the GIL and looks for no signal: adding up a range."""
+    """Call a C function that holds the GIL and checks for no signal: adding up a range."""
     return _for_ever(_adding(seconds))
 
 
 def _releasing_calls(seconds: float, _attempts: int) -> Callable[[], object]:
-    """A C function that gives the GIL away and looks for no signal: deriving a key."""
+    """Call a C function that releases the GIL and checks for no signal: deriving a key."""
     return _for_ever(_hashing(seconds))
 
 
 def _looking_call(_seconds: float, _attempts: int) -> Callable[[], object]:
-    """A C function that holds the GIL and looks for signals: a pattern that tries 2**60 ways."""
+    """Call a C function that holds the GIL and checks for signals: a pattern that tries 2**60 ways."""
     import re
 
     pattern, text = re.compile("(a+)+$"), "a" * 60 + "b"
@@ -153,13 +153,13 @@ def _beside_calls(seconds: float, _attempts: int) -> Callable[[], object]:
 
 
 def _beside_releasing_calls(seconds: float, _attempts: int) -> Callable[[], object]:
-    """Wait for a lock while another thread is in calls that give the GIL away."""
+    """Wait for a lock while another thread is in calls that release the GIL."""
     _start(_for_ever(_hashing(seconds)))
     return _lock(seconds, _attempts)
 
 
 def _same_list(seconds: float, _attempts: int) -> Callable[[], object]:
-    """Write to a list that another thread sorts: without the GIL, the list's own lock is held as long."""
+    """Write to a list that another thread sorts: without the GIL, sorting holds the list's own lock."""
     import random
 
     numbers = random.Random(1)
@@ -200,7 +200,7 @@ def _sized(call: Callable[[int], object], seconds: float) -> Callable[[], object
     count = 1000
     while (took := _took(call, count)) < min(CALIBRATION, seconds):
         count *= 2
-    took = min(took, _took(call, count))   # the first one may have run on a core that was waking up
+    took = min(took, _took(call, count))   # the first call may have run on a core that was waking up
     size = max(1, round(count * seconds / took))
     return lambda: call(size)
 
@@ -219,5 +219,5 @@ MAIN = {
 }
 
 if __name__ == "__main__":
-    hold_to_standard_input()
+    end_with_standard_input()
     main(sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), float(sys.argv[5]))

@@ -1,11 +1,11 @@
-/* Who calls, in C: asked once for each place, where nothing else tells what a thread waits for. */
+/* The C callers of a wait: read once for each place if nothing else shows what a thread waits for. */
 #include "shim.h"
 
 #include <dlfcn.h>
 #include <string.h>
 #include <unwind.h>
 
-enum { CALLERS = 12 };          /* from our own functions through the interpreter's lock to who takes it */
+enum { CALLERS = 12 };          /* from our own functions through the interpreter's lock to the code that takes it */
 
 struct search { const char *module; unsigned left; int found; };
 
@@ -21,7 +21,7 @@ static _Unwind_Reason_Code look_at(struct _Unwind_Context *context, void *raw)
     return search->found || --search->left == 0 ? _URC_END_OF_STACK : _URC_NO_REASON;
 }
 
-/* Whether the calling thread is in a function of the extension module whose file's name begins with `module`. */
+/* True if the calling thread is in a function of the extension module whose file name begins with `module`. */
 int called_from(const char *module)
 {
     struct search search = {.module = module, .left = CALLERS};

@@ -1,4 +1,4 @@
-/* Where a thread is in its Python program: its own frames, and the names and lines of their code. */
+/* The place of a thread in its Python program: its frames, and the names and lines of their code. */
 #include "shim.h"
 
 #include <stdio.h>
@@ -6,8 +6,8 @@
 
 enum { DEPTH_MAX = 1000, OUTERMOST = 8, CALLERS_MAX = 50, FILE_NAME = 224, FUNCTION_NAME = 88 };
 
-/* A thread reads its own frames as they lie: nothing changes them while it waits.  Those of a thread that runs change
-   meanwhile, and are read through the kernel, which refuses a bad address. */
+/* A thread reads its own frames directly: nothing changes them while it waits.  The frames of a running thread may change
+   at any time and are read through the kernel, which rejects a bad address. */
 enum whose { OWN, ANOTHERS };
 
 static int copy(uint64_t from, void *into, unsigned long size, enum whose whose)
@@ -18,7 +18,7 @@ static int copy(uint64_t from, void *into, unsigned long size, enum whose whose)
     return 1;
 }
 
-/* A frame that runs a function: it and its code, each up to the last member that is asked for. */
+/* A frame that runs a function, and its code, each up to the last member that is read. */
 struct frame {
     uint64_t code;
     unsigned char own[FRAME_MAX], of_code[CODE_MAX];
@@ -36,15 +36,15 @@ static uint64_t word(uint64_t address)
     return *(const uint64_t *)address;
 }
 
-/* Both the state of a thread that has the GIL and, in 3.12, what of its C stack it points to are there to be read. */
+/* The state of a thread that has the GIL is readable, and so is, in 3.12, the part of its C stack that it points to. */
 static uint64_t innermost(uint64_t state)
 {
     uint64_t frame = state ? word(state + at.state_frame) : 0;
     return python_version >> 16 == 0x030c && frame != 0 ? word(frame) : frame;
 }
 
-/* Read the frame at `address`, or the first one outwards that runs a function: frames that the interpreter puts between
-   have an owner of their own, and no code to tell. */
+/* Read the frame at `address`, or the next outer one that runs a function: frames that the interpreter inserts have a
+   special owner and no code. */
 static int find_frame(uint64_t address, struct frame *frame, enum whose whose)
 {
     for (int depth = 0; address != 0 && depth < DEPTH_MAX; depth++, address = member(frame->own, at.previous)) {
@@ -74,10 +74,10 @@ static uint64_t bytecode(const struct frame *frame)
 
 static void text_of(uint64_t object, char *into, unsigned long size);
 
-/* Where code comes from: the program, a package that it has installed, or Python itself. */
+/* The origin of code: the program, an installed package, or Python itself. */
 enum origin { PROGRAM, PACKAGE, LIBRARY, NOWHERE };
 
-/* Tell it by the path of its file; what a file is, is kept with the address of its name, which its functions share. */
+/* Find the origin by the file's path; it is cached by the address of the file name, which the functions of a file share. */
 static enum origin origin_of(const struct frame *frame)
 {
     static uint64_t known[1024];
@@ -99,8 +99,8 @@ static enum origin origin_of(const struct frame *frame)
     return origin;
 }
 
-/* Find where a thread is, and the line of the program's own that led there: the innermost of its own code, else of a
-   package's, else none. */
+/* Find the place of a thread, and the program's own line that led there: the innermost one of its code, else of a
+   package, else none. */
 static int place_in(uint64_t state, struct place *place, enum whose whose)
 {
     struct frame frame;
@@ -110,7 +110,7 @@ static int place_in(uint64_t state, struct place *place, enum whose whose)
     *place = (struct place){0};
     for (int depth = 0; depth < CALLERS_MAX; depth++) {
         uint64_t instruction = member(frame.own, at.instruction) - bytecode(&frame);
-        if (instruction >= 2 * member(frame.of_code, at.length))    /* what a running thread has changed meanwhile */
+        if (instruction >= 2 * member(frame.of_code, at.length))    /* a running thread has changed it meanwhile */
             return 0;
         enum origin origin = origin_of(&frame);
         if (depth == 0) {
@@ -136,7 +136,7 @@ int place_of_holder(uint64_t state, struct place *place)
     return place_in(state, place, ANOTHERS);
 }
 
-/* Write one character in UTF-8; return how many bytes it took. */
+/* Write one character in UTF-8; return the number of its bytes. */
 static unsigned encode(uint32_t letter, char *into)
 {
     if (letter < 0x80) {
@@ -150,12 +150,12 @@ static unsigned encode(uint32_t letter, char *into)
     return tail + 1;
 }
 
-/* Read `length` characters of `width` bytes; fails where they are not text that ends there. */
+/* Read `length` characters of `width` bytes; fail if they are not text that ends there. */
 static int read_text(uint64_t begin, uint64_t length, unsigned width, int ascii, char *into, unsigned long size)
 {
     unsigned char raw[1024];
     uint64_t most = size - 1 < sizeof raw / width ? size - 1 : sizeof raw / width;
-    uint64_t skip = length > most ? length - most : 0;      /* the end of a path tells more than its beginning */
+    uint64_t skip = length > most ? length - most : 0;      /* the end of a path is more telling than its beginning */
     uint32_t end = 0;
     if (!peek(begin + length * width, &end, width) || end != 0 ||
         !peek(begin + skip * width, raw, (length - skip) * width))
@@ -173,7 +173,7 @@ static int read_text(uint64_t begin, uint64_t length, unsigned width, int ascii,
     return 1;
 }
 
-/* Write the string `object`.  Its kind is tried rather than read: where it is noted changed between versions. */
+/* Write the string `object`.  Its kind is guessed and checked, as its position in the object differs between versions. */
 static void text_of(uint64_t object, char *into, unsigned long size)
 {
     uint64_t length;
@@ -247,8 +247,8 @@ static uint32_t line_at(uint64_t code, uint64_t instruction)
     return line ? line : first;
 }
 
-/* Write file and function of the code that a place is in.  Each instruction of a loop is a place of its own: the site that
-   was described last with the same code has them already. */
+/* Write file and function of the code of a place.  Each instruction of a loop is a separate place, so the site described
+   last with the same code is copied from. */
 static void describe_code(uint64_t code, struct site *site)
 {
     static uint32_t described[256];
@@ -288,9 +288,9 @@ static int is_among(const char *path, const char *name, const struct function *f
     return 0;
 }
 
-/* Whether a function of the standard library takes a lock in order to wait for other threads: that is no contention.
-   The last are threads of pools, which wait for work in a SimpleQueue; until 3.12 that was made of a lock, and not every
-   build of it has the queue in a file of its own (see called_from). */
+/* True if a function of the standard library takes a lock to wait for other threads, which is no contention.  The last
+   entries are pool threads that wait for work in a SimpleQueue; until 3.12 that used a lock, and not every build has the
+   queue in a file of its own (see called_from). */
 int waits_for_threads(const char *file, const char *function)
 {
     static const struct function found[] = {
@@ -301,7 +301,7 @@ int waits_for_threads(const char *file, const char *function)
     return is_among(file, function, found, sizeof found / sizeof *found);
 }
 
-/* Whether the calling thread is in a function of the standard library that waits for other threads, or in what that calls. */
+/* True if the calling thread is in a function of the standard library that waits for other threads, or below it. */
 int within_a_wait(void)
 {
     static const struct function found[] = {
@@ -324,7 +324,7 @@ int within_a_wait(void)
     return 0;
 }
 
-/* Write what the thread runs: the outermost function of it that is not threading's own. */
+/* Write the function that the thread runs: the outermost one that is not threading's own. */
 int own_entry(char *into, unsigned long size)
 {
     struct frame frame;

@@ -1,11 +1,11 @@
-/* The C library's functions that the shim stands in front of, and what each tells about the GIL.
+/* The functions of the C library that the shim interposes, and what each shows about the GIL.
 
-   The GIL is a flag under a mutex and a condition variable (take_gil and drop_gil in ceval_gil.c).  A thread that has to
-   wait calls pthread_cond_timedwait, again and again; one that has it unlocks the mutex; one that gives it away signals
-   the condition variable and unlocks.  A hold is timed from where another thread waits: a program that nobody waits in
-   gives the GIL away and takes it back up to a million times a second, and must not pay for a clock each time.  The main
-   interpreter's lies in _PyRuntime; that of an interpreter with a GIL of its own lies in the heap, and is known by
-   pthread_cond_init having been called from the same place. */
+   The GIL is a flag under a mutex and a condition variable (take_gil and drop_gil in ceval_gil.c).  A waiting thread
+   calls pthread_cond_timedwait repeatedly; a thread that gets the GIL unlocks the mutex; a thread that releases it
+   signals the condition variable and unlocks.  A hold is timed only from the moment that another thread waits: a program
+   without waits releases and takes the GIL up to a million times a second, and must not pay for a clock each time.  The
+   main interpreter's GIL is in _PyRuntime; an interpreter's own GIL is on the heap, and is recognised because
+   pthread_cond_init was called from the same place. */
 #include "shim.h"
 
 #include <errno.h>
@@ -13,16 +13,16 @@
 
 /* Bytes from members of a GIL's struct to its `cond`, the same in 3.12 to 3.15. */
 enum { ENABLED = 40, INTERVAL = 32, LAST_HOLDER = 24, LOCKED = 16 };
-/* ns between two looks: at one hold, where several waiters would look in turn; and at all, with a short switch interval.
-   One takes some 15 us, as the thread that looks has just been woken. */
+/* ns between two samples: of one hold, which several waiters would sample in turn; and of any, with a short switch
+   interval.  A sample takes about 15 us, as the sampling thread has just been woken. */
 enum { APART_IN_HOLD = 4000000, APART = 1000000 };
 
 int all_holds;
 
 static struct gil gils[GILS_MAX];
 static uint32_t gil_count;
-static uint64_t gil_bits;       /* a bit for each mutex, by its address: most others are told apart by it */
-static const void *init_caller; /* the place that makes GILs */
+static uint64_t gil_bits;       /* a bit per mutex, by its address: it excludes most other mutexes */
+static const void *init_caller; /* the code that creates GILs */
 
 static uint64_t bit_of(const void *mutex)
 {
@@ -49,7 +49,7 @@ static struct gil *gil_of_cond(const pthread_cond_t *cond, int switching)
     return NULL;
 }
 
-/* A GIL's members follow each other: cond, mutex, switch_cond, switch_mutex. */
+/* The members of a GIL in order: cond, mutex, switch_cond, switch_mutex. */
 static void add_gil(pthread_cond_t *cond)
 {
     uint32_t number = 0;
@@ -67,8 +67,8 @@ static void add_gil(pthread_cond_t *cond)
         __atomic_store_n(&gil_count, number + 1, __ATOMIC_RELEASE);
 }
 
-/* Note that the main interpreter's GIL is on.  A free-threaded build that has it off takes one all the same, while it
-   starts and for a moment at each import of an extension module: `enabled` in its struct is INT_MAX only when it stays on. */
+/* Record that the main interpreter's GIL is on.  A free-threaded build with its GIL off still takes one at its start and
+   for a moment at each import of an extension module: `enabled` in its struct is INT_MAX only if the GIL stays on. */
 static void note_gil(void)
 {
     const char *gil = (const char *)gils[0].cond;
@@ -109,7 +109,7 @@ EXPORT int pthread_cond_destroy(pthread_cond_t *cond)
     return real.cond_destroy(cond);
 }
 
-/* Add up what the waiters have waited until `when`. */
+/* Add up the time that the waiters have waited until `when`. */
 static void count_waiting(struct gil *gil, uint64_t when)
 {
     if (when <= gil->counted)
@@ -124,9 +124,9 @@ static void note_interval(const struct gil *gil)
     map->header.interval_us = microseconds < UINT32_MAX ? (uint32_t)microseconds : 0;
 }
 
-/* See where the holder is: a thread has waited for the GIL in vain for the switch interval.  It has the GIL's mutex, which
-   the holder needs to give the GIL away: until then its thread state is there.  Of all the places at which one hold is
-   found, the most frequent is kept (Boyer and Moore's vote). */
+/* Sample the place of the holder, after a thread has waited for the GIL for the switch interval.  That thread has the
+   GIL's mutex, which the holder needs to release the GIL, so the holder's thread state is valid.  Of all samples of one
+   hold the most frequent place is stored (Boyer and Moore's majority vote). */
 static void look(struct slot *slot, struct gil *gil, uint64_t when)
 {
     uint32_t holder = gil->holder;
@@ -247,7 +247,7 @@ EXPORT int pthread_mutex_unlock(pthread_mutex_t *mutex)
     return real.mutex_unlock(mutex);
 }
 
-/* The holder lets go.  Where it was seen by those who waited is where it spent the time; else where it lets go. */
+/* The holder releases the GIL.  The hold belongs to the place that waiters sampled, else to the place of the release. */
 static void end_hold(struct slot *slot, struct gil *gil)
 {
     struct span hold = {.begin = slot->since ? slot->since : gil->contended, .end = now(), .kind = HOLD, .gil = (uint8_t)slot->gil};
@@ -281,7 +281,7 @@ EXPORT int pthread_cond_signal(pthread_cond_t *cond)
     return real.cond_signal(cond);
 }
 
-/* drop_gil waits here after a request until another thread has the GIL: without it the same thread might take it again. */
+/* After a request drop_gil waits here until another thread has the GIL; otherwise the same thread might take it again. */
 EXPORT int pthread_cond_wait(pthread_cond_t *restrict cond, pthread_mutex_t *restrict mutex)
 {
     if (unlikely(real.cond_wait == NULL))

@@ -1,4 +1,4 @@
-/* Loading: whether this is a Python at all, and when to begin. */
+/* Loading: find out if this is a Python, and when to begin recording. */
 #include "shim.h"
 
 #include <errno.h>
@@ -7,7 +7,7 @@
 
 static const char *folder;      /* of the environment: recording begins with the process */
 
-/* A forked child must not write to its parent's file: it makes its own, or records nothing. */
+/* A forked child must not write to its parent's file: it creates its own, or records nothing. */
 static void in_child(void)
 {
     int recorded = recording;
@@ -17,7 +17,7 @@ static void in_child(void)
         hold_from_now();
 }
 
-/* Begin to record into a new file in `path`; the calling thread holds the GIL.  Returns 0 or an errno. */
+/* Begin to record into a new file in `path`; the calling thread holds the GIL.  Return 0 or an errno. */
 EXPORT int gilscope_gil_start(const char *path)
 {
     if (!python)

@@ -1,4 +1,4 @@
-/* The process's file: made, mapped, closed, and made again in a forked child. */
+/* The record file of the process: created, mapped, closed, and created again in a forked child. */
 #include "shim.h"
 
 #include <errno.h>
@@ -24,7 +24,7 @@ static void fill_names(struct header *header)
     }
 }
 
-/* Measure what our own work costs, in picoseconds: the report says how much of it a run had. */
+/* Measure the cost of recording, in picoseconds, for the overhead in the report. */
 static void calibrate(struct header *header)
 {
     enum { TIMES = 200 };
@@ -52,7 +52,7 @@ int open_file(const char *folder, uint32_t flags)
     int written = snprintf(path, sizeof path, "%s/%d-%llu.gil", folder, (int)getpid(), (unsigned long long)start);
     if (written < 0 || (size_t)written >= sizeof path)
         return ENAMETOOLONG;
-    struct rlimit limit;        /* to grow a file beyond it is deadly */
+    struct rlimit limit;        /* growing a file beyond it kills the process */
     if (getrlimit(RLIMIT_FSIZE, &limit) == 0 && limit.rlim_cur < sizeof(struct mapping))
         return EFBIG;
     int file = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);

@@ -1,11 +1,11 @@
-/* What the interpreter parks threads on, semaphores, and the threads themselves: when they start, their names. */
+/* The semaphores that the interpreter parks threads on, and the start and names of threads. */
 #include "shim.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROW = 2000 };            /* ns between two calls of sched_yield that belong together: a look at the lock */
+enum { ROW = 2000 };            /* ns, at most, between two calls of sched_yield for the same lock */
 
 struct before { uint32_t state; uint64_t since; };     /* some waits inside the interpreter keep the GIL */
 
@@ -21,7 +21,7 @@ static struct before begin_park(struct slot *slot, struct span *span, const sem_
     self.row.begin = 0;
     enum reason reason = park_reason(semaphore, &type);
     if (sites_known && own_thread_state() == 0)
-        reason = ON_OTHER;      /* a thread without any Python: faulthandler's watchdog waits as it is meant to */
+        reason = ON_OTHER;      /* a thread without Python code: faulthandler's watchdog waits on purpose */
     span->site = sample(slot, reason, type);
     span->kind = is_idle(span->site, reason) ? IDLE : PARK;
     slot->since = span->begin;
@@ -42,7 +42,7 @@ static void end_park(struct slot *slot, struct span *span, struct before before)
         add_total_shared(&map->sites[span->site].parked, span->begin, span->end);
 }
 
-/* Give the thread's slot when it is about to be parked: the semaphore is the interpreter's, and cannot be had at once. */
+/* Return the thread's slot if it is about to be parked: the semaphore is the interpreter's and not available at once. */
 static struct slot *parking(sem_t *semaphore, const void *caller, int *taken)
 {
     if (!recording || !python || !from_python(caller))
@@ -101,8 +101,8 @@ EXPORT int sem_clockwait(sem_t *restrict semaphore, clockid_t clock, const struc
     return result;
 }
 
-/* A free-threaded build yields the CPU up to 40 times before it parks a thread.  On a busy machine this is most of what
-   waiting for a lock costs. */
+/* A free-threaded build yields the CPU up to 40 times before it parks a thread.  On a busy machine that is most of the
+   cost of waiting for a lock. */
 EXPORT int sched_yield(void)
 {
     if (unlikely(real.yield == NULL))

@@ -1,6 +1,6 @@
-/* What of the interpreter the shim has to know: where its code and its runtime lie, and how to read the frame a thread
-   is in.  Only the thread's own frame is read, when it has begun to wait and nothing can change it; what that frame
-   points to is read through the kernel, which refuses a bad address where we would crash. */
+/* The interpreter's internals that the shim uses: the addresses of its code and runtime, and the layout of frames.  A
+   thread reads only its own frame directly, while it waits and nothing can change the frame; memory that the frame
+   points to is read through the kernel, which rejects a bad address instead of crashing. */
 #include "shim.h"
 
 #include <dlfcn.h>
@@ -29,7 +29,7 @@ static void offsets_3_12(void)
     at.type = 8, at.type_name = 24, at.length = 16, at.text = 40, at.bytes = 32;
 }
 
-/* _Py_DebugOffsets is a row of 64-bit numbers in groups; a version's groups have its own lengths. */
+/* _Py_DebugOffsets is a list of 64-bit numbers in groups, whose lengths depend on the version. */
 static int offsets_from_runtime(unsigned minor)
 {
     uint64_t words[160];
@@ -53,7 +53,7 @@ static int offsets_from_runtime(unsigned minor)
     at.length = object[0];                  /* of strings and of bytes: right after the object's head */
     at.text = object[0] + 24;               /* length, hash, state */
     at.bytes = object[0] + 16;              /* length, hash */
-    /* A check that the groups were counted right: a head's size and its last field belong together. */
+    /* Check that the groups were counted correctly: the size of a head must match its last field. */
     return object[0] == object[1] + 8 && code[1] < 512 && frame[0] < 512;
 }
 

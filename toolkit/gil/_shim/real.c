@@ -1,11 +1,11 @@
-/* The C library's own functions, which those of the shim stand in front of. */
+/* The C library's own functions, which the shim interposes. */
 #include "shim.h"
 
 #include <dlfcn.h>
 
 struct real real;
 
-/* The newest version: dlsym gives the oldest of the pthread_cond functions, with another layout, on some systems. */
+/* Take the newest version: on some systems dlsym returns the oldest pthread_cond functions, with another layout. */
 static void *next(const char *name, const char *version)
 {
     void *found = version ? dlvsym(RTLD_NEXT, name, version) : NULL;

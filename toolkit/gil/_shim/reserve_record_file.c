@@ -1,4 +1,4 @@
-/* The process's file as the threads see it: where it is mapped, whether it is written to, and room made in it. */
+/* The record file as threads use it: its mapping, its state, and reserving space in it. */
 #include "shim.h"
 
 #include <errno.h>
@@ -13,8 +13,8 @@ __thread struct self self;
 #define MADV_POPULATE_WRITE 23
 #endif
 
-/* The file is sparse, and written through its mapping: what a full disk has no block for would be a SIGBUS.  Have the
-   kernel find the blocks first.  Before Linux 5.14 it cannot be asked to, and we take the chance. */
+/* The file is sparse and written through its mapping, so on a full disk a write would raise SIGBUS.  Therefore the kernel
+   allocates the blocks first.  Before Linux 5.14 that is impossible, and the risk is accepted. */
 int reserve(const void *begin, size_t size)
 {
     uintptr_t first = (uintptr_t)begin & ~(uintptr_t)4095, end = ((uintptr_t)begin + size + 4095) & ~(uintptr_t)4095;

@@ -1,7 +1,7 @@
-/* The preloaded shim: what its parts share, and the layout of the file that toolkit/gil/records.py reads.
+/* The preloaded shim: the shared declarations of its parts, and the layout of the file that toolkit/gil/records.py reads.
 
-   One file per process, mapped into it and written in place: a process that is killed leaves what it has.  Every
-   thread writes to its own slot and its own chunks, so nothing here takes a lock. */
+   There is one file per process, mapped into it and written in place, so a killed process leaves all it has recorded.
+   Every thread writes to its own slot and chunks, so nothing here takes a lock. */
 #ifndef GILSCOPE_SHIM_H
 #define GILSCOPE_SHIM_H
 
@@ -20,29 +20,29 @@
 #define SITES_MAX 4096
 #define SLOTS_MAX 2048
 #define CHUNKS_MAX 8192         /* 64 MiB */
-#define CHUNKS_PER_THREAD 64    /* then a thread overwrites its own oldest ones: 16,320 spans are kept */
+#define CHUNKS_PER_THREAD 64    /* beyond it a thread overwrites its oldest ones: 16,320 spans are stored */
 #define SPANS_PER_CHUNK 255
 #define HISTOGRAM 40            /* waits by power of two of their nanoseconds: bucket b holds [2^b, 2^(b+1)) */
 #define GILS_MAX 128
 #define FRAME_MAX 128           /* bytes of a frame that are read */
-#define CODE_MAX 256            /* likewise of its code */
+#define CODE_MAX 256            /* bytes of its code that are read */
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* SWITCH: handing the GIL over.  PARK: parked in contention.  IDLE: parked because the program wants to wait.
-   SPIN: yielding the CPU until a lock is free, which it was before the thread was parked. */
+/* SWITCH: handing the GIL over.  PARK: parked in contention.  IDLE: parked because the program waits on purpose.
+   SPIN: yielding the CPU until a lock was free, without being parked. */
 enum kind { WAIT = 1, HOLD = 2, SWITCH = 3, PARK = 4, IDLE = 5, SPIN = 6, KINDS = 7 };
-/* What a parked thread waits for.  ON_OBJECT: the mutex in an object's header, a critical section. */
+/* The reason why a thread is parked.  ON_OBJECT: the mutex in an object's header, a critical section. */
 enum reason { ON_NOTHING, ON_OBJECT, ON_LOCK, ON_WORLD, ON_RAW, ON_OTHER, ON_SPIN };
 enum flags { FREE_THREADED = 1, SITES_KNOWN = 2, ENDED = 4, FORKED = 8, NO_GIL_FOUND = 16, ALL_HOLDS = 32, GIL_ON = 64 };
 enum slot_flags { PYTHON = 1, SLOT_ENDED = 2, MAIN = 4, USAGE_KNOWN = 8 };
 
 struct span {                   /* 32 bytes */
     uint64_t begin, end;        /* ns, CLOCK_MONOTONIC */
-    uint32_t site;              /* 0: not known */
+    uint32_t site;              /* 0: unknown */
     uint16_t attempts, timeouts;
-    uint16_t other;             /* WAIT: 1 + the slot that held the GIL when it began, 0: not known */
+    uint16_t other;             /* WAIT: 1 + the slot that held the GIL when it began, 0: unknown */
     uint8_t kind, gil;
     uint32_t reserved;
 };
@@ -62,16 +62,16 @@ struct slot {                   /* one thread; 1024 bytes */
     uint32_t tid, flags;
     uint64_t start, end;
     char name[16], entry[128];
-    uint32_t state, gil;        /* enum kind: in which a killed thread was, since when */
+    uint32_t state, gil;        /* enum kind: the last activity of a killed thread, and its GIL */
     uint64_t since;
     struct total totals[KINDS];
     uint64_t attempts, timeouts, handovers, acquired_free, acquired, spans, spans_lost, samples, sample_ns, yields;
     uint64_t cpu_ns, runqueue_ns, voluntary, involuntary;
     uint64_t cpu_start, runqueue_start, voluntary_start, involuntary_start;
     uint32_t histogram[HISTOGRAM];
-    char called[NAME];          /* its name in threading when it was started; "" when it was not started there */
-    uint32_t at, reserved;      /* the site that it waits at, or was found at as it had the GIL; of a killed thread */
-    uint64_t looked;            /* when it was found there */
+    char called[NAME];          /* its name in threading at its start; "" if it was started otherwise */
+    uint32_t at, reserved;      /* the site of its wait, or of the last sample while it had the GIL; for killed threads */
+    uint64_t looked;            /* time of that sample */
     char padding[1024 - 8 - 16 - 144 - 16 - 32 * KINDS - 18 * 8 - 4 * HISTOGRAM - NAME - 16];
 };
 
@@ -84,10 +84,10 @@ struct site {                   /* one place at which one thread waited, for one
     uint32_t reason, idle;
     struct total waited, parked;
     struct total held;          /* had the GIL while others waited for it */
-    uint64_t caused;            /* ns that those waited meanwhile, added up */
+    uint64_t caused;            /* ns that the others waited meanwhile, added up */
     char file[224], function[88], on[40];
     uint32_t slot;              /* the thread */
-    uint32_t caller_line;       /* the line of the program's own that led there; no file: it is itself, or none was found */
+    uint32_t caller_line;       /* the program's own line that led there; no file: the place itself, or none */
     char caller_file[224], caller_function[88];
     char padding[1024 - 56 - 96 - 8 - 352 - 8 - 312];
 };
@@ -95,7 +95,7 @@ struct site {                   /* one place at which one thread waited, for one
 struct header {                 /* one page */
     char magic[8];
     uint32_t format, pid, parent, python, flags, slots_used, slots_lost, sites_lost, gils_lost, chunks_used;
-    uint32_t interval_us, looks;     /* the switch interval, 0: not known; at who has the GIL */
+    uint32_t interval_us, looks;     /* the switch interval, 0: unknown; samples of the GIL's holder */
     uint64_t start, start_real, end; /* ns; start_real since the epoch, the others CLOCK_MONOTONIC */
     uint64_t clock_ps, pair_ps; /* one reading of the clock; one hold recorded */
     char executable[256], command[1024];
@@ -117,17 +117,17 @@ _Static_assert(sizeof(struct site) == 1024, "site");
 struct gil {
     pthread_cond_t *cond, *switch_cond;
     pthread_mutex_t *mutex;
-    uint32_t holder;            /* 1 + slot; 0: nobody that we know */
-    uint32_t last;              /* likewise: who held it last */
+    uint32_t holder;            /* 1 + slot; 0: unknown */
+    uint32_t last;              /* 1 + slot of the last holder */
     uint32_t waiters;           /* from here on: under the GIL's own mutex */
-    uint64_t contended;         /* since when there are any */
+    uint64_t contended;         /* since when there are waiters */
     uint64_t waited, counted;   /* ns of all waiters, added up until `counted` */
     uint64_t waited_before;     /* until the present hold began */
-    uint64_t looked;            /* when a waiter saw last where the holder is */
-    uint32_t found, votes;      /* the site at which it was found most often during the present hold: 0, not at any */
+    uint64_t looked;            /* time of the last sample of the holder */
+    uint32_t found, votes;      /* the most frequent site in samples of the present hold; 0: none */
 };
 
-struct self {                   /* what a thread keeps of its own */
+struct self {                   /* the thread-local state */
     struct slot *slot;          /* NULL: none yet, or none left */
     uint32_t number;            /* of the slot */
     int gone;                   /* no slot was left, or the thread has ended */
@@ -135,7 +135,7 @@ struct self {                   /* what a thread keeps of its own */
     int releasing;              /* between the signal and the unlock of drop_gil() */
     struct gil *gil;            /* waited for or held */
     uint64_t wait_end;
-    struct span row;            /* of calls of sched_yield, the latest; begin is 0: none */
+    struct span row;            /* the latest series of sched_yield calls; begin is 0: none */
     struct span waiting;        /* the wait that has begun */
     struct chunk *chunk;
     uint16_t own[CHUNKS_PER_THREAD];
@@ -161,7 +161,7 @@ static inline void add_total(struct total *total, uint64_t begin, uint64_t end)
     }
 }
 
-/* Like it, where several threads add; the longest may miss one of two that end in the same nanoseconds. */
+/* The same for several threads; the longest may miss one of two spans that end at the same time. */
 static inline void add_total_shared(struct total *total, uint64_t begin, uint64_t end)
 {
     uint64_t lasted = end > begin ? end - begin : 0;
@@ -195,7 +195,7 @@ extern struct real {
 void find_real(void);
 
 /* hooks.c */
-extern int all_holds;           /* $GILSCOPE_GIL_ALL: holds are timed also when nobody waits */
+extern int all_holds;           /* $GILSCOPE_GIL_ALL: holds are timed even if no thread waits */
 void forget_holders(void);
 void hold_from_now(void);
 
@@ -212,7 +212,7 @@ void close_file(void);
 void forget_file(void);
 
 /* slots.c */
-extern uint32_t chunks_wanted;   /* per thread; $GILSCOPE_GIL_CHUNKS where less is to be kept */
+extern uint32_t chunks_wanted;   /* per thread; $GILSCOPE_GIL_CHUNKS stores less */
 struct slot *own_slot(int fresh);     /* fresh: the thread has just begun */
 void end_thread(void);
 void end_row(struct slot *slot);
@@ -221,18 +221,18 @@ void register_thread_end(void);
 void record(struct slot *slot, const struct span *span);
 
 /* python.c */
-/* Offsets in bytes.  3.13 and later tell them in _PyRuntime; 3.12's do not change any more. */
+/* Offsets in bytes.  3.13 and later have them in _PyRuntime; those of 3.12 do not change any more. */
 struct offsets {
     uint64_t state_frame, state_size, previous, executable, instruction, owner, tlbc_index;
     uint64_t filename, qualname, linetable, firstlineno, bytecode, tlbc, type, type_name, length, text, bytes;
     unsigned last_owner;        /* frames owned by the interpreter itself come after it */
-    unsigned long frame_size, code_size;    /* up to the last of its members that is read */
+    unsigned long frame_size, code_size;    /* up to the last member that is read */
 };
 
 extern struct offsets at;
 extern const char *runtime, *runtime_end;
 extern uint32_t python_version;
-extern int python;              /* whether this is a Python that we know */
+extern int python;              /* true if this is a supported Python */
 extern int free_threaded, sites_known;
 extern uint64_t code_type;
 int find_python(void);

@@ -1,4 +1,4 @@
-/* Threads: the slot of each with its totals, and the chunks with its spans. */
+/* Threads: a slot for each with its totals, and chunks with its spans. */
 #include "shim.h"
 
 #include <fcntl.h>
@@ -70,7 +70,7 @@ static void note_usage(struct slot *slot)
     slot->flags |= USAGE_KNOWN;
 }
 
-/* Threads that the process's end finds alive: some of them end at this moment, which nobody would see. */
+/* Threads alive at the process's end: some end at this very moment, which would not be recorded otherwise. */
 void read_living(void)
 {
     for (uint32_t i = 0; i < map->header.slots_used && i < SLOTS_MAX; i++)
@@ -111,7 +111,7 @@ struct slot *own_slot(int fresh)
     return slot;
 }
 
-/* A row of yields has ended without the thread being parked: it got its lock. */
+/* A series of yields has ended without parking the thread: it got its lock. */
 void end_row(struct slot *slot)
 {
     struct span row = self.row;
@@ -143,7 +143,7 @@ void end_thread(void)
     slot->flags |= SLOT_ENDED;
 }
 
-/* Give the chunk that can take one more span: the current one, a fresh one, or the thread's own oldest. */
+/* Return a chunk with room for a span: the current one, a new one, or the thread's own oldest. */
 static struct chunk *open_chunk(struct slot *slot)
 {
     if (self.owned < chunks_wanted) {

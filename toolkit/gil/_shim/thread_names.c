@@ -1,12 +1,12 @@
-/* The names of threads.  Python tells the system of them from 3.14 on, and the system keeps 15 bytes: two workers of a
-   pool are then the same.  So they are asked for where a thread is started, of the object in `threading`. */
+/* The names of threads.  From 3.14 on Python passes them to the system, which stores only 15 bytes, so two workers of a
+   pool may have the same name.  Therefore they are read from the object in `threading` when a thread starts. */
 #include "shim.h"
 
 #include <dlfcn.h>
 #include <string.h>
 
-/* The interpreter's own functions.  They are called by the thread that starts another one, which is attached: it has
-   the GIL where there is one. */
+/* The interpreter's own functions.  The thread that starts another one calls them; it is attached, and has the GIL if
+   there is one. */
 static struct {
     void *(*attached)(void);
     void *(*frame)(void);
@@ -46,7 +46,7 @@ static int starts_a_thread(void)
     return strcmp(base ? base + 1 : site.file, "threading.py") == 0 && strcmp(site.function, "Thread.start") == 0;
 }
 
-/* Write the name of the thread that the calling one is about to start, in UTF-8; "" where it is none of threading's. */
+/* Write the name of the thread that the calling one is about to start, in UTF-8; "" if it is not one of threading's. */
 void name_of_started(char *into, unsigned long size)
 {
     into[0] = 0;

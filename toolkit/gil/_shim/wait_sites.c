@@ -1,10 +1,10 @@
-/* The places that waited: one entry for each thread, place in the program, and reason to wait. */
+/* The places of waits: one entry per thread, place in the program and reason. */
 #include "shim.h"
 
 #include <string.h>
 
 enum { TRIES = 32, NEAR = 1 << 16, TIMED = 63, ENTRY_TRIES = 32 };
-enum { LONG = 5000, LONG_LOOK = 50000 };     /* ns; a look that took longer had lost its CPU */
+enum { LONG = 5000, LONG_LOOK = 50000 };     /* ns; a longer sample was descheduled */
 
 static uint32_t hashed(uint32_t thread, const struct place *place, enum reason reason, uint64_t object)
 {
@@ -31,8 +31,8 @@ static void name_of(uint64_t type, char *into, unsigned long size)
     into[size - 1] = 0;
 }
 
-/* Whether a thread that waits there does so on purpose.  One that spins to get a lock which a wait for an event needs
-   for a moment waits for that event.  Until 3.12 a SimpleQueue that is empty was a lock that is taken. */
+/* True if a thread that waits there does so on purpose.  A thread that spins for a lock which a wait for an event takes
+   for a moment counts as waiting for that event.  Until 3.12 an empty SimpleQueue was a lock that is taken. */
 static int is_on_purpose(const struct site *site, enum reason reason)
 {
     if (reason != ON_LOCK && reason != ON_SPIN)
@@ -41,13 +41,13 @@ static int is_on_purpose(const struct site *site, enum reason reason)
            (python_version >> 16 == 0x030c && called_from("_queue."));
 }
 
-/* Find the entry of a thread's place, or make it; `slot` is the calling thread's, which pays for it. */
+/* Find or create the entry of a thread's place; `slot` is the calling thread's, which is charged for it. */
 static uint32_t find(struct slot *slot, uint32_t thread, const struct place *place, enum reason reason, uint64_t type)
 {
     uint32_t start = hashed(thread, place, reason, type);
     for (uint32_t i = 0; i < TRIES; i++) {
         uint32_t number = (start + i) % SITES_MAX;
-        if (number == 0)        /* 0 means that a place is not known */
+        if (number == 0)        /* 0 stands for an unknown place */
             continue;
         struct site *site = &map->sites[number];
         uint32_t ready = __atomic_load_n(&site->ready, __ATOMIC_ACQUIRE);
@@ -76,7 +76,7 @@ static uint32_t find(struct slot *slot, uint32_t thread, const struct place *pla
 uint32_t sample(struct slot *slot, enum reason reason, uint64_t type)
 {
     struct place place;
-    int timed = sites_known && (++slot->samples & TIMED) == 0;      /* what the report says of our own cost */
+    int timed = sites_known && (++slot->samples & TIMED) == 0;      /* for the overhead in the report */
     uint64_t begin = timed ? now() : 0;
     if (!sites_known || !own_place(&place))
         return 0;
@@ -90,7 +90,7 @@ uint32_t sample(struct slot *slot, enum reason reason, uint64_t type)
     return number;
 }
 
-/* Like it, for the thread that has the GIL: `holder` is the number of its slot, `state` its thread state. */
+/* The same for the thread that has the GIL: `holder` is the number of its slot, `state` its thread state. */
 uint32_t sample_holder(struct slot *slot, uint32_t holder, uint64_t state)
 {
     struct place place;
@@ -107,9 +107,9 @@ int is_idle(uint32_t site, enum reason reason)
     return site ? (int)map->sites[site].idle : reason == ON_OTHER;
 }
 
-/* Tell what a thread is about to be parked on.  The interpreter's semaphores lie on the waiting thread's own stack, right
-   behind the address waited for (wait_entry in parking_lot.c) or behind the next waiter (raw_mutex_entry in lock.c);
-   those of PyThread locks, which threading.Lock was until 3.13, lie in the heap. */
+/* Find the object that a thread is about to be parked on.  The interpreter's semaphores are on the waiting thread's
+   stack, right behind the address waited for (wait_entry in parking_lot.c) or behind the next waiter (raw_mutex_entry in
+   lock.c); those of PyThread locks, which threading.Lock was until 3.13, are on the heap. */
 enum reason park_reason(const sem_t *semaphore, uint64_t *type)
 {
     *type = 0;
@@ -119,7 +119,7 @@ enum reason park_reason(const sem_t *semaphore, uint64_t *type)
     if (!sites_known || at.length == 0 || !peek(place - 8, &address, 8))
         return ON_OTHER;
     uint64_t state = own_thread_state();
-    if (address == 0)           /* the last one in a row of waiters for a lock within the interpreter */
+    if (address == 0)           /* the last one in a queue of waiters for a lock inside the interpreter */
         return ON_RAW;
     if (state != 0 && address >= state && address < state + at.state_size)
         return ON_WORLD;

@@ -1,7 +1,7 @@
-"""Have the C core: compile it for the running build into gilscope's cache, or load what an earlier run compiled.
+"""Provide the C core: load it from gilscope's cache, or compile it for the running build first.
 
-The checked program waits for this at its start, so that what is already compiled is loaded without importing anything
-that the program might not import itself.
+The checked program waits for this at its start, so loading a compiled core imports nothing that the program might not
+import itself.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import os
 import sys
 
-from gilscope.toolkit.race.core import NO_VALUE, UnavailableError
+from gilscope.toolkit.race.core import NO_VALUE, CoreUnavailableError
+from gilscope.toolkit.user_dirs import cache_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,15 +30,15 @@ def load(on_compile: Callable[[], object] | None = None) -> ModuleType:
         on_compile: Called before a compilation, which takes some seconds.
 
     Raises:
-        UnavailableError: There is no compiler, or no header of this Python, or the core does not compile or load; or
-            the user insists on the core in Python.
+        CoreUnavailableError: The compiler or the headers of this Python are missing, the core does not compile or
+            load, or the user insists on the core in Python.
     """
     if os.environ.get(CHOICE) == "python":
-        raise UnavailableError(f"{CHOICE}=python asks for the core in Python")
+        raise CoreUnavailableError(f"{CHOICE}=python asks for the core in Python")
     loaded = sys.modules.get(NAME)
     if loaded is not None:
         return loaded
-    path = os.path.join(_cache_dir(), "race-core", _key(), "_core.so")
+    path = os.path.join(cache_folder(), "race-core", _key(), "_core.so")
     if not os.path.exists(path):
         from gilscope.toolkit.race._core.compiling import compile_core
 
@@ -52,19 +53,18 @@ def sources() -> list[str]:
 
 
 def revive(fields: tuple[Any, ...], number: int) -> object:
-    """Return the site of a pickled code object: the same one here, or a new one where the process knows it not."""
-    from gilscope.toolkit.race import site_registry
-    from gilscope.toolkit.race.site import SiteInfo
+    """Return the site of a pickled code object: the same site here, or a new one in a process without it."""
+    from gilscope.toolkit.race.site import SiteInfo, all_sites, register_sites
 
     info = SiteInfo(*fields)
-    if number >= len(site_registry.sites) or site_registry.sites[number] != info:
-        info = info._replace(partners=())     # their numbers mean other places here
-        number = site_registry.add([info])
+    if number >= len(all_sites) or all_sites[number] != info:
+        info = info._replace(partners=())     # their numbers are those of other sites here
+        number = register_sites([info])
     return load().site(info, number)
 
 
 def _key() -> str:
-    """Return a name that changes with the sources and with the build: its files' sizes and times stand for them."""
+    """Return a name that changes with the build and the sources, which sizes and times of files identify."""
     parts = [sys.version, sys.implementation.cache_tag or "", sys.base_prefix, getattr(sys, "abiflags", "")]
     for path in (*sources(), sys.executable):
         found = os.stat(path)
@@ -73,19 +73,11 @@ def _key() -> str:
 
 
 def _fnv(text: bytes) -> int:
-    """Return the 64-bit FNV-1a hash: hashlib would cost more to import than all the rest."""
+    """Return the 64-bit FNV-1a hash, since importing hashlib takes longer than everything else here."""
     number = 0xCBF29CE484222325
     for byte in text:
         number = (number ^ byte) * 0x100000001B3 & 0xFFFFFFFFFFFFFFFF
     return number
-
-
-def _cache_dir() -> str:
-    """Return what gilscope.toolkit.builds.user_dirs.cache_dir does, without pathlib."""
-    if chosen := os.environ.get("GILSCOPE_CACHE"):
-        return os.path.abspath(os.path.expanduser(chosen))
-    xdg = os.environ.get("XDG_CACHE_HOME", "")
-    return os.path.join(xdg if os.path.isabs(xdg) else os.path.expanduser("~/.cache"), "gilscope")
 
 
 def _load(path: str) -> ModuleType:
@@ -97,7 +89,7 @@ def _load(path: str) -> ModuleType:
         module: ModuleType = create_dynamic(spec)
         exec_dynamic(module)
     except (ImportError, OSError) as error:
-        raise UnavailableError(f"the compiled core cannot be loaded: {error}") from error
+        raise CoreUnavailableError(f"the compiled core cannot be loaded: {error}") from error
     module.acquaint(NO_VALUE, revive, os.path.dirname(_FOLDER) + os.sep)
     module.__spec__ = spec
     sys.modules[NAME] = module

@@ -1,4 +1,4 @@
-/* The data race checker's core in C: module `_core`.  One translation unit, see core.h.  */
+/* The core of the race checker in C, module `_core`: one translation unit, see core.h.  */
 #include "core.h"
 
 #include "state/clocks.c"

@@ -1,7 +1,7 @@
-/* What all parts of the core share: the vocabulary, the state of a process, of a thread, of a watched object.
+/* Types that all parts of the core share: terms, vector clocks, and the state of process, threads and watched objects.
 
-   The parts are included into one translation unit (core.c), so that the compiler sees through all of them: a noted
-   access costs tens of nanoseconds, and calls between files would be a good part of that.  */
+   The parts are included into one translation unit (core.c), so that the compiler can inline across them: tracking an
+   access takes tens of nanoseconds, and calls between files would be a considerable part of that.  */
 #ifndef GILSCOPE_CORE_H
 #define GILSCOPE_CORE_H
 
@@ -25,20 +25,21 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* toolkit/race/site.py: Kind and Flag.  */
+/* AccessKind and Flag of toolkit/race/site.py.  */
 enum Kind { READ, WRITE, ATOMIC, SIZE, ITERATE, GROW, SHRINK, RESHAPE };
 enum Flag {
     CONSTANT = 1, TEST = 2, POLL = 4, SPAN_READ = 8, GUARD = 16, VALUE = 32, MULTI = 64, RECHECKED = 128,
     AUGMENTED = 256, DELETE = 512, INIT = 1024, MEMO = 2048,
-    /* Not the rewriter's: */
-    OPENS_SLOWLY = 1 << 27,     /* a read that cannot be left to the cache */
-    REMOVES = 1 << 28,          /* a write that takes something away */
-    GUARDED_STORE = 1 << 29,    /* some storing write that tests this read names it as its partner */
-    GUARDED_REMOVE = 1 << 30,   /* some removing one does */
+    /* Set by the core, not by the rewriter: */
+    OPENS_SLOWLY = 1 << 27,     /* a read that the cache must not skip */
+    REMOVES = 1 << 28,          /* a write that removes something */
+    GUARDED_STORE = 1 << 29,    /* a store whose test is this read names it as partner */
+    GUARDED_REMOVE = 1 << 30,   /* a removal whose test is this read does */
 };
 
-/* ---- locks of our own --------------------------------------------------------------------------------------------
-   With a GIL only the interpreter that started the core enters, under its GIL.  Never call into Python under one.  */
+/* ---- spin locks --------------------------------------------------------------------------------------------------
+   With a GIL, only the interpreter that started the core gets here, holding its GIL.  Never call Python while holding
+   a spin lock.  */
 typedef struct { _Atomic(uint8_t) held; } Spin;
 
 static inline void
@@ -65,103 +66,104 @@ spin_unlock(Spin *spin)
 #endif
 }
 
-/* ---- clocks ------------------------------------------------------------------------------------------------------ */
+/* ---- vector clocks -----------------------------------------------------------------------------------------------
+   An epoch is one component of a vector clock: slot of a thread and its time, in one word.  */
 #define SLOT_BITS 16
-#define MAX_SLOTS 4096                  /* beyond, ended threads' slots are reused although somebody may not know them */
+#define MAX_SLOTS 4096                  /* with more, slots of ended threads are reused before all know them */
 #define TIME_BITS 48
 #define TIME_MASK ((UINT64_C(1) << TIME_BITS) - 1)
 #define EPOCH_SLOT(epoch) ((int)((epoch) >> TIME_BITS))
 #define EPOCH_TIME(epoch) ((epoch) & TIME_MASK)
 #define NO_SLOT (-1)
 
-/* What a thread knew of the others at some time; immutable while more than one refers to it.  */
+/* The vector clock of a thread without its own time; immutable while there is more than one reference.  */
 typedef struct {
     _Atomic(int) refs;
     int slot;               /* whose; NO_SLOT for a union */
-    int n;                  /* times[0..n) through all order, times[n..2n) without Lock and RLock */
+    int n;                  /* times[0..n) by all edges, times[n..2n) without those of Lock and RLock */
     int capacity;
     uint64_t times[];
 } Base;
 
-/* A moment: the base of a thread, and that thread's own time.  */
+/* A point in a thread's execution: its base and its own time.  */
 typedef struct {
-    Base *base;             /* owned; NULL: the beginning of the world */
+    Base *base;             /* owned; NULL: before everything */
     uint64_t time;
 } Moment;
 
-/* ---- what an access was ------------------------------------------------------------------------------------------ */
-typedef struct {            /* interned; all of it but the time */
+/* ---- accesses ---------------------------------------------------------------------------------------------------- */
+typedef struct {            /* an access without its time; interned */
     int32_t site;
     uint32_t context;
-    uint32_t locks;         /* lock set held */
+    uint32_t locks;         /* lockset held */
     int32_t span_site;      /* the read that this write depended on, or -1 */
-    uint32_t span_locks;    /* lock set held in one acquisition from there to here */
-    uint32_t retaken;       /* lock set held there and here, but released in between */
+    uint32_t span_locks;    /* lockset held without interruption from that read to here */
+    uint32_t retaken;       /* lockset held at both, but released in between */
     uint32_t kind;
     uint32_t bits;          /* enum WhereBit */
 } Where;
 
 enum WhereBit {
-    CHANGES_PRESENCE = 1,   /* the act inserts or deletes, or may */
-    ASKED_PRESENCE = 2,     /* the span's read asked whether there is something, not what */
+    CHANGES_PRESENCE = 1,   /* the write may insert or delete */
+    ASKED_PRESENCE = 2,     /* the span's read tested for presence, it did not load a value */
 };
 
 typedef struct { uint64_t epoch; uint32_t where; } Access;
 
 #define SET_UIDS 3
 typedef struct {            /* interned */
-    uint32_t n;             /* all that were held, may be more than SET_UIDS */
+    uint32_t n;             /* number of locks held, may exceed SET_UIDS */
     uint32_t uids[SET_UIDS];   /* innermost first */
-    uint64_t bloom;         /* of all */
+    uint64_t bloom;         /* filter of all uids */
 } LockSet;
 
 /* ---- shadow state ------------------------------------------------------------------------------------------------
    A record per watched object, found by its address; a cell per location in it.  */
 typedef struct { Access *items; uint16_t n, capacity; } AccessList;
 
-typedef struct {            /* what few cells need */
-    Base *handed_base;      /* the insertion that put the item here: readers of the item come after it */
+typedef struct {            /* state that only few cells need */
+    Base *handed_base;      /* clock of the insertion: readers of the item are ordered after it */
     uint64_t handed;        /* epoch */
-    Base *flag_base;        /* of the last write if that is published */
-    AccessList readers;     /* last reads that are not ordered with each other */
+    Base *flag_base;        /* clock of the last write if loads that see it are ordered after it */
+    AccessList readers;     /* last reads that are concurrent with each other */
     AccessList writes;      /* last write-like acts per thread, for the atomicity layer */
     AccessList spans;       /* last spans per thread */
 } Extra;
 
-#define HANDED 1            /* an insertion, which orders those who get the item after it */
-#define FLAGGED 2           /* published: some reads of it come after it */
+#define HANDED 1            /* an insertion: getting the item is ordered after it */
+#define FLAGGED 2           /* published: some reads that see it are ordered after it */
 typedef struct {
     uint64_t key;           /* tagged, see keys.c */
     uint64_t write;         /* epoch of the last write, 0: none */
     uint64_t read;          /* epoch of the last read unless extra->readers has it, 0: none */
     uint32_t write_where;
     uint32_t read_where;
-    uintptr_t extra;        /* 0, Extra *, or Base * with HANDED, FLAGGED or both: what `write` was, and its base */
+    uintptr_t extra;        /* 0, Extra *, or the base of `write`, tagged with HANDED, FLAGGED or both */
 } Cell;
 
-typedef struct {            /* value: 0 free, 1 no more */
+typedef struct {            /* value: 0 is free, 1 is deleted */
     uintptr_t value;
-    Moment *moments;        /* of its insertions, from left to right */
+    Moment *moments;        /* clocks of its insertions, from left to right */
     uint32_t n, capacity;
 } Handed;
-typedef struct {            /* what was put into a list or deque, by identity */
+typedef struct {            /* insertions into a list or deque, by identity of the value */
     Handed *items;
-    uint32_t n, used, mask; /* used: n and those that are no more */
-    uint32_t limit;         /* when to look which values are still there */
-    Moment unknown;         /* insertions whose values were not seen */
+    uint32_t n, used, mask; /* used: n and deleted ones */
+    uint32_t limit;         /* number at which values that left unnoticed are dropped */
+    Moment unknown;         /* joint clock of insertions whose values are unknown */
 } Hands;
 
-typedef struct {            /* an object's own clock, or a lock's */
+typedef struct {            /* the clock that release() stores for an object or lock */
     Moment moment;
     _Atomic(uint32_t) uid;  /* of a lock; 0: not a lock */
     uint32_t origin;        /* context of the first acquisition */
-    _Atomic(uint32_t) strayed;     /* releases of a lock by who did not hold it: its holder holds it no longer */
+    _Atomic(uint32_t) strayed;     /* releases by another thread than the holder, which end the holding */
     PyObject *ref;          /* weak reference on free-threaded builds */
-    bool ignored;           /* 3.12: a thread holds it while it runs, and says so by other means */
+    bool ignored;           /* 3.12: a thread holds it until its end, which is tracked otherwise */
     Spin spin;
 } Sync;
 
-typedef struct { Access read; bool all; int64_t range[3]; } Whole;    /* a read of many items of a container at once */
+typedef struct { Access read; bool all; int64_t range[3]; } Whole;    /* a read of many items of a container */
 typedef struct { uint32_t n; Whole items[16]; } Wholes;
 
 #define SHARED 0xffff
@@ -174,9 +176,9 @@ typedef struct Record {
     Wholes *wholes;
     _Atomic(uint32_t) serial;      /* changes when the object dies; records are never given back */
     uint32_t n, capacity;
-    _Atomic(uint32_t) news;        /* insertions since it is shared */
-    _Atomic(uint16_t) owner;       /* the one slot that touched it, or SHARED */
-    uint8_t boxes;          /* has cells of ranges */
+    _Atomic(uint32_t) news;        /* insertions since it became shared */
+    _Atomic(uint16_t) owner;       /* the only slot that has accessed it, or SHARED */
+    uint8_t boxes;          /* has cells for ranges of an array */
     Spin spin;
 } Record;
 
@@ -196,7 +198,7 @@ typedef struct {            /* one cache line */
     int32_t closed;         /* the site of a write that ended one, or -1 */
     uint32_t learned;       /* the thread's count then */
 } Cached;
-#define CACHED_SPAN (1u << 16)     /* an x += v was noted: its span, too */
+#define CACHED_SPAN (1u << 16)     /* an x += v, including its span */
 
 #define WHERE_CACHE 1024
 typedef struct { uint64_t hash; uint32_t where; } CachedWhere;
@@ -212,7 +214,7 @@ typedef struct {
     Record *record;
     Sync *sync;
     uint32_t uid, serial, count;
-    uint32_t life, strayed; /* the record's serial and the clock's count then */
+    uint32_t life, strayed; /* the record's serial and `strayed` at the acquisition */
 } HeldLock;
 
 #define OPEN_BUCKETS 32
@@ -223,11 +225,11 @@ typedef struct {            /* a read that a later write may depend on */
     uint64_t key;
     uint32_t serial;
     int32_t site;
-    Base *base;             /* what was past at the read; owned */
-    uint32_t acquired;      /* locks held now whose serial is not higher were held then */
-    uint32_t locks;         /* lock set held then */
-    uint32_t own;           /* how often the thread had written there */
-    bool presence;          /* it asked whether there is something */
+    Base *base;             /* vector clock at the read; owned */
+    uint32_t acquired;      /* a lock with a serial up to this was held at the read */
+    uint32_t locks;         /* lockset held at the read */
+    uint32_t own;           /* the thread's number of writes to the location */
+    bool presence;          /* it tested for presence */
 } Open;
 
 #define OWN_WRITES 512
@@ -239,7 +241,7 @@ typedef struct {
     Record *record;
     uint64_t key, epoch;
     uint64_t position;
-    Base *base;             /* what was past at a read; owned */
+    Base *base;             /* vector clock at a read; owned */
     uint32_t serial, acquired, locks, where, own;
     bool presence;
     int n_held;
@@ -247,23 +249,23 @@ typedef struct {
 } Recent;
 
 typedef struct Thread {
-    uint64_t epoch;         /* slot and time: what cells store */
-    uint64_t *order, *hard; /* per slot; the own entry is the own time */
+    uint64_t epoch;         /* slot and time, as stored in cells */
+    uint64_t *order, *hard; /* vector clocks with and without the edges of Lock and RLock */
     int capacity;
     int slot;
     uint32_t uid;
     bool stale;             /* base is older than order and hard */
-    bool automatic;         /* nobody announced it */
-    bool noted;             /* it has done something that was noted */
+    bool automatic;         /* attached on its first op, not by thread_begin() */
+    bool noted;             /* it has made a tracked access */
     _Atomic(bool) ended;
-    _Atomic(bool) nudged;   /* its time has to advance: somebody took a moment of it */
+    _Atomic(bool) nudged;   /* its time must advance: another thread took its clock */
     Base *base;
-    struct Thread *outer;   /* the thread whose part this logical thread is */
-    Moment chain;           /* the last moments of the logical threads on this one so far */
+    struct Thread *outer;   /* the thread that this logical thread runs on */
+    Moment chain;           /* joint final clock of the logical threads on this one */
     int muted, busy;
     uint32_t attention;     /* a reason not to trust the cache: ATTENTION_* */
     uint32_t acquisitions;
-    uint32_t learned;       /* how often it came after something new, or took a lock */
+    uint32_t learned;       /* number of new edges and acquisitions */
     int n_held;
     uint32_t lock_set;
     bool lock_set_known;
@@ -276,11 +278,11 @@ typedef struct Thread {
     Open opens[OPEN_BUCKETS][OPEN_WAYS];
     uint8_t open_next[OPEN_BUCKETS];
     OwnWrites own_writes[OWN_WRITES];
-    int recording;          /* begin() calls that wait for their reads() or writes() */
+    int recording;          /* open begin() calls */
     uint64_t position;      /* accesses recorded so far */
     uint32_t n_recent[2];   /* reads, writes */
     Recent recent[2][RING];
-    Record *polled;         /* a flag was polled just before its load */
+    Record *polled;         /* the location of a poll whose load comes next */
     uint32_t polled_serial;
     uint64_t polled_key, polled_write;
 } Thread;
@@ -304,18 +306,18 @@ typedef struct {
     _Atomic(int) active;        /* started, and something can be concurrent */
     _Atomic(int) started;
     _Atomic(int) concurrent;
-    _Atomic(uint32_t) blind;    /* how often deaths went unseen for a while: what was found before is void */
-    _Atomic(int) clocks;        /* Clock objects alive: each may be about to start a thread */
+    _Atomic(uint32_t) blind;    /* periods without death events: older lookups are invalid */
+    _Atomic(int) clocks;        /* live Clock objects: each may be that of a starting thread */
     bool dead;                  /* the interpreter is going away: do nothing, free nothing */
-    bool raw_frames;            /* the layout of frames is what frames.c thinks */
+    bool raw_frames;            /* the layout of frames is as call_stacks.c expects */
     bool debug;
-    bool tells_shared;          /* the handler hears of what several threads use in order, too */
+    bool reports_shared;          /* also report ordered uses by several threads */
     PyInterpreterState *interpreter;
     PyTypeObject *site_type;
     PyObject *on_conflict;
     PyObject *no_value, *revive;
-    PyObject *prefix;           /* of names that are ours */
-    PyObject *folder;           /* of the race checker: its frames are no callers */
+    PyObject *prefix;           /* of the names of ops */
+    PyObject *folder;           /* of the race checker: its frames are left out of stacks */
 } Core;
 
 static Core core;
@@ -343,7 +345,7 @@ mix(uint64_t a, uint64_t b)
     return h ^ (h >> 32);
 }
 
-/* Memory of ours never fails: a checker that loses state would tell lies.  */
+/* Abort if out of memory: a checker that loses state reports wrong results.  */
 static void *
 must(void *memory)
 {

@@ -1,4 +1,4 @@
-/* The module: ops, sites, clocks, and the interface of toolkit/race/core.py.  */
+/* The Python module: ops, sites, clocks, and the functions of the interface in toolkit/race/core.py.  */
 
 /* ---- sites ------------------------------------------------------------------------------------------------------- */
 static PyObject *
@@ -451,7 +451,7 @@ api_start(PyObject *Py_UNUSED(module), PyObject *handler)
     shadow_clear();
     pairs_clear();
     Py_XSETREF(core.on_conflict, Py_NewRef(handler));
-    core.dead = core.tells_shared = false;
+    core.dead = core.reports_shared = false;
     core.debug = getenv("GILSCOPE_RACE_DEBUG") != NULL && getenv("GILSCOPE_RACE_DEBUG")[0] != '\0';
     thread_get()->automatic = false;
     atomic_store(&core.started, 1);
@@ -460,9 +460,9 @@ api_start(PyObject *Py_UNUSED(module), PyObject *handler)
 }
 
 static PyObject *
-api_tell_shared(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+api_report_shared(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 {
-    core.tells_shared = true;
+    core.reports_shared = true;
     Py_RETURN_NONE;
 }
 
@@ -558,27 +558,27 @@ static PyMethodDef op_defs[] = {
 
 static PyMethodDef api[] = {
     {"site", api_site, METH_VARARGS, "The object that stands for a site in rewritten code."},
-    {"start", api_start, METH_O, "Begin to note; the handler is told of conflicts."},
-    {"tell_shared", api_tell_shared, METH_NOARGS, "Let the handler hear of what several threads use in order, too."},
-    {"stop", api_stop, METH_NOARGS, "Note nothing more."},
-    {"release", api_release, METH_O, "Let those who acquire the same object come after now."},
-    {"acquire", api_acquire, METH_O, "Come after all who released the object."},
-    {"snapshot", api_snapshot, METH_NOARGS, "Return this moment."},
-    {"join", api_join, METH_O, "Come after a moment."},
-    {"mute", api_mute, METH_NOARGS, "Let this thread's locks make no order until restore is given the result."},
-    {"restore", api_restore, METH_O, "Go back to what was before mute."},
-    {"wrap", (PyCFunction)(void (*)(void))api_wrap, METH_VARARGS | METH_KEYWORDS, "Call hooks around a callable."},
-    {"patch", api_patch, METH_VARARGS, "Set an attribute, of immutable types as well; return what undoes it."},
-    {"track_locks", api_track_locks, METH_NOARGS, "Let Lock and RLock make order; return what undoes it."},
-    {"thread_begin", api_thread_begin, METH_VARARGS, "Make this thread one that begins after a moment."},
-    {"thread_end", api_thread_end, METH_NOARGS, "End this thread, or the topmost logical one."},
-    {"thread_uid", api_thread_uid, METH_NOARGS, "Return this thread's number."},
-    {"after_fork", api_after_fork, METH_NOARGS, "Go on in the child of a fork."},
-    {"locks_held", api_locks_held, METH_NOARGS, "Return the numbers of the locks held, innermost first."},
-    {"lock_origin", api_lock_origin, METH_O, "Return where a lock was first acquired, and the lock if it lives."},
-    {"stack", api_stack, METH_O, "Return the callers that a context stands for, innermost first."},
-    {"counts", api_counts, METH_NOARGS, "Return how often each pair of sites conflicted."},
-    {"busy", api_busy, METH_NOARGS, "Return a context manager in which this thread's accesses are not noted."},
+    {"start", api_start, METH_O, "Start tracking; on_conflict is called with each conflict."},
+    {"report_shared", api_report_shared, METH_NOARGS, "Also report ordered uses of a variable by several threads."},
+    {"stop", api_stop, METH_NOARGS, "Stop tracking."},
+    {"release", api_release, METH_O, "Let later calls of acquire(owner) be ordered after this point."},
+    {"acquire", api_acquire, METH_O, "Add the edges from all earlier calls of release(owner)."},
+    {"snapshot", api_snapshot, METH_NOARGS, "Return the thread's present vector clock."},
+    {"join", api_join, METH_O, "Add the edge from a clock that snapshot or thread_end returned."},
+    {"mute", api_mute, METH_NOARGS, "Ignore this thread's locks until restore(level)."},
+    {"restore", api_restore, METH_O, "Return to the muting level before mute."},
+    {"wrap", (PyCFunction)(void (*)(void))api_wrap, METH_VARARGS | METH_KEYWORDS, "Return a callable that calls callbacks around it."},
+    {"patch", api_patch, METH_VARARGS, "Set an attribute, also of an immutable type; return the function that undoes it."},
+    {"track_locks", api_track_locks, METH_NOARGS, "Track Lock and RLock; return the function that ends it."},
+    {"thread_begin", api_thread_begin, METH_VARARGS, "Start a thread that is ordered after a clock; return its uid."},
+    {"thread_end", api_thread_end, METH_NOARGS, "End this thread, or the topmost logical one; return its final clock."},
+    {"thread_uid", api_thread_uid, METH_NOARGS, "Return this thread's uid."},
+    {"after_fork", api_after_fork, METH_NOARGS, "Continue in the child of a fork."},
+    {"locks_held", api_locks_held, METH_NOARGS, "Return the uids of the locks held, innermost first."},
+    {"lock_origin", api_lock_origin, METH_O, "Return the stack of a lock's first acquisition, and the lock if it still exists."},
+    {"stack", api_stack, METH_O, "Return the callers of an access, innermost first."},
+    {"counts", api_counts, METH_NOARGS, "Return the number of conflicts of each pair of sites."},
+    {"busy", api_busy, METH_NOARGS, "Return a context in which this thread's accesses are ignored."},
     {"alone", (PyCFunction)(void (*)(void))api_alone, METH_FASTCALL, "Call a function with no frame below it."},
     {"acquaint", apiacquaint, METH_VARARGS, NULL},
     {"_at_exit", at_exit, METH_NOARGS, NULL},

@@ -1,4 +1,4 @@
-/* Names that are looked up again and again, interned once.  */
+/* Interned names of special methods.  */
 static struct {
     PyObject *getitem, *setitem, *delitem, *contains, *iter, *len, *qsize, *missing, *mapping;
 } names;

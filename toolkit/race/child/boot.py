@@ -1,8 +1,8 @@
 # ruff: noqa: D100  a docstring would become the program's
-# The first file of a checked process: its arguments end with this file, the spool folder, what sys.path begins with,
-# and where compiled modules of ours may be kept.
+# The first file of a checked process.  Its arguments end with this file, the spool folder, the first entry of sys.path,
+# and the folder for our compiled modules.
 # It finds gilscope beside itself, whatever the build has installed, and leaves the rest to `main`.  Its names are gone
-# before the program's appear.  Older Pythons must be able to read it.
+# before the program's appear.  Older Pythons must be able to parse it.
 import sys
 
 
@@ -10,9 +10,9 @@ def _import_main():  # type: ignore[no-untyped-def]  # noqa: ANN202  a module
     if sys.version_info < (3, 12) or sys.implementation.name != "cpython":
         sys.stderr.write("gilscope: %s is %s %d.%d; the race checker needs CPython 3.12 or newer\n" % (  # noqa: UP031
             (sys.executable, sys.implementation.name, *sys.version_info[:2])))
-        open(sys.argv[-3] + "/refused", "w").close()   # so that nobody takes the exit code for the program's
+        open(sys.argv[-3] + "/refused", "w").close()   # or the exit code would be taken for the program's
         raise SystemExit(2)
-    # Who presses Ctrl-C before the program begins is to see nothing of ours.
+    # Ctrl-C before the program begins must show no traceback of ours.
     signal = __import__("_signal")
     interruptible = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if interruptible:
@@ -23,7 +23,7 @@ def _import_main():  # type: ignore[no-untyped-def]  # noqa: ANN202  a module
         sys.path[0] = entry
     kept = sys.dont_write_bytecode, sys.pycache_prefix
     if sys.dont_write_bytecode:
-        # To compile ours would double the start.  That nothing is written beside sources is kept: `main` sets it back.
+        # Compiling our modules would double the start.  `main` restores both settings.
         sys.dont_write_bytecode, sys.pycache_prefix = False, cache
     folder = file.rsplit("/", 4)[0]
     spec = external.spec_from_file_location("gilscope", folder + "/__init__.py", submodule_search_locations=[folder])

@@ -1,7 +1,7 @@
-"""The checked process: watches first, then becomes the program, as `python script.py` would have made it.
+"""The checked process: starts the checker, then becomes the program, in the state that `python script.py` would have.
 
-`boot` is what the interpreter runs; from here on `__main__` is the program's module.  Its names are kept in the very
-dict that the interpreter made, so whatever holds that dict sees the program.
+The interpreter runs `boot`; from here on `__main__` is the program's module.  Its names go into the dict that the
+interpreter made, so whatever holds that dict sees the program.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from importlib.machinery import SourceFileLoader
 
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.race.program import spec as specs
-from gilscope.toolkit.race.session import Session, warn_of_slow_core
+from gilscope.toolkit.race.session import RaceSession, warn_of_slow_core
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,18 +23,18 @@ if TYPE_CHECKING:
     from types import CodeType, FrameType, TracebackType
     from typing import Any
 
-    from gilscope.toolkit.race.confirm.child import Confirmation
-    from gilscope.toolkit.race.program.spec import Spec
+    from gilscope.toolkit.race.confirm.ops import ConfirmingSession
+    from gilscope.toolkit.race.program.spec import CheckedRunSpec
 else:
-    import _signal as signal  # without its enums: they take 5 ms, which the program would wait for
+    import _signal as signal  # without its enums, which take 5 ms to import
 
-OURS = "gilscope."   # import hooks of ours hide their file names
+OURS = "gilscope."   # the beginning of our modules' names; our import hooks hide their file names
 BOOT = os.path.join(os.path.dirname(__file__), "boot.py")
 GIVEN = frozenset({"__name__", "__doc__", "__package__", "__loader__", "__spec__", "__annotations__", "__builtins__",
-                   "__file__", "__cached__"})   # what the interpreter puts into `__main__`
-caching: tuple[bool, str | None] = (False, None)   # what `boot` found, and changed for our modules
-interruptible = False   # whether `boot` took Python's own handler of SIGINT away
-LIFELINE_NUMBER = 200   # of the lifeline's descriptor at least: the program's own files get the numbers they always get
+                   "__file__", "__cached__"})   # names that the interpreter puts into `__main__`
+caching: tuple[bool, str | None] = (False, None)   # sys.dont_write_bytecode, pycache_prefix: as `boot` found them
+interruptible = False   # True if `boot` replaced Python's own handler of SIGINT
+LIFELINE_NUMBER = 200   # the lowest descriptor of the lifeline, so the program's files get their usual numbers
 
 
 def main(spool: str) -> None:
@@ -48,7 +48,7 @@ def main(spool: str) -> None:
     if spec.lifeline >= 0:
         _hold(spec.lifeline)
     session = _confirmation(spec, spool) if spec.pauses else _session(spec, spool)
-    sys.dont_write_bytecode, sys.pycache_prefix = caching   # ours are imported
+    sys.dont_write_bytecode, sys.pycache_prefix = caching   # all our modules are imported
     names = sys.modules["__main__"].__dict__
     for name in set(names) - GIVEN:
         del names[name]
@@ -63,7 +63,7 @@ def main(spool: str) -> None:
 
 
 def _refuse_unless_there(module: str, spool: str) -> None:
-    """Leave when a command is neither a script on PATH nor a module of this build."""
+    """End the process if a command is neither a script on PATH nor a module of this build."""
     from importlib.util import find_spec
 
     if find_spec(module.partition(".")[0]) is None:
@@ -71,33 +71,33 @@ def _refuse_unless_there(module: str, spool: str) -> None:
                      f"Python's; `{sys.executable} -m pip install` may get it")
 
 
-def _session(spec: Spec, spool: str) -> Session:
-    session = Session(spool=spool, core=spec.core, include=spec.include, options=spec.options)
+def _session(spec: CheckedRunSpec, spool: str) -> RaceSession:
+    session = RaceSession(spool=spool, core=spec.core, include=spec.include, options=spec.options)
     try:
         session.start()
     except ToolkitError as error:
         specs.refuse(spool, str(error), error.exit_code)
-    atexit.register(session.finish)   # before any of the program's, so it runs after them
+    atexit.register(session.finish)   # registered before the program's own callbacks, so it runs after them
     warn_of_slow_core(session)
     return session
 
 
-def _confirmation(spec: Spec, spool: str) -> Confirmation:
-    from gilscope.toolkit.race.confirm.child import Confirmation
+def _confirmation(spec: CheckedRunSpec, spool: str) -> ConfirmingSession:
+    from gilscope.toolkit.race.confirm.ops import ConfirmingSession
 
     attempt, plans = spec.pauses
-    confirmation = Confirmation(spool, plans, attempt, spec.include)
+    confirmation = ConfirmingSession(spool, plans, attempt, spec.include)
     confirmation.start()
     return confirmation
 
 
-def _as_script(path: str, names: dict[str, Any], session: Session | Confirmation) -> None:
+def _as_script(path: str, names: dict[str, Any], session: RaceSession | ConfirmingSession) -> None:
     from gilscope.toolkit.race.program.target import is_bundle, whole
 
     file = whole(path)
     if is_bundle(path):
         if sys.flags.safe_path:
-            sys.path.insert(0, file)   # the interpreter does that, too
+            sys.path.insert(0, file)   # as the interpreter does
         _as_bundle(session)
         return
     names["__file__"] = file
@@ -107,41 +107,41 @@ def _as_script(path: str, names: dict[str, Any], session: Session | Confirmation
     try:
         code = session.compile(source, file)
     except (SyntaxError, ValueError, OverflowError, RecursionError, MemoryError):
-        # Nothing has begun yet.  The interpreter says what is wrong with a file in its own words.
+        # The program has not begun: let the interpreter report what is wrong with the file.
         os.execv(sys.executable, sys.orig_argv)  # noqa: S606  no shell is wanted
     _execute(code, names, session)
 
 
-def _as_stdin(_name: str, names: dict[str, Any], session: Session | Confirmation) -> None:
+def _as_stdin(_name: str, names: dict[str, Any], session: RaceSession | ConfirmingSession) -> None:
     names["__file__"] = "<stdin>"
     try:
         source = b"".join(iter(lambda: os.read(0, 65536), b""))
     except OSError:
         source = b""   # closed, as by `<&-`
-    if not source.strip() and isinstance(session, Session):
+    if not source.strip() and isinstance(session, RaceSession):
         specs.refuse(session.spool, "standard input is empty: there is no program in it to check")
     _execute(session.compile(source, "<stdin>"), names, session)
 
 
-def _as_module(name: str, _names: dict[str, Any], session: Session | Confirmation) -> None:
+def _as_module(name: str, _names: dict[str, Any], session: RaceSession | ConfirmingSession) -> None:
     import runpy
 
-    # What the interpreter calls for -m, and for a folder.
+    # The function that the interpreter calls for -m and for a folder.
     _call(session, runpy._run_module_as_main, name)  # type: ignore[attr-defined]  # noqa: SLF001
 
 
-def _as_bundle(session: Session | Confirmation) -> None:
+def _as_bundle(session: RaceSession | ConfirmingSession) -> None:
     import runpy
 
     _call(session, runpy._run_module_as_main, "__main__", False)  # type: ignore[attr-defined]  # noqa: FBT003, SLF001
 
 
-def _execute(code: CodeType, names: dict[str, Any], session: Session | Confirmation) -> None:
+def _execute(code: CodeType, names: dict[str, Any], session: RaceSession | ConfirmingSession) -> None:
     _call(session, builtins.exec, code, names)
 
 
-def _call(session: Session | Confirmation, function: Callable[..., Any], *arguments: Any) -> None:
-    """Call what runs the program; with the C core it then finds no frame of ours below its own."""
+def _call(session: RaceSession | ConfirmingSession, function: Callable[..., Any], *arguments: Any) -> None:
+    """Call the function that runs the program; with the C core, the program finds none of our frames below its own."""
     if interruptible:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     alone = getattr(session.core, "alone", None)
@@ -152,7 +152,7 @@ def _call(session: Session | Confirmation, function: Callable[..., Any], *argume
 
 
 def _hide_our_frames() -> None:
-    """Let the exception that is about to end the program be shown as if there were none of our frames."""
+    """Show the exception that ends the program without our frames."""
     hook = getattr(sys, "excepthook", None)
     plain_hook = sys.__excepthook__
 
@@ -168,7 +168,7 @@ def _hide_our_frames() -> None:
             hook(kind, error, own)
         except SystemExit:
             raise
-        except BaseException as failure:  # noqa: BLE001  the interpreter, too, shows whatever a hook raises
+        except BaseException as failure:  # noqa: BLE001  the interpreter shows anything that a hook raises, too
             sys.stderr.write("Error in sys.excepthook:\n")
             failure.__traceback__ = without_ours(failure.__traceback__)
             plain_hook(type(failure), failure, failure.__traceback__)

@@ -1,7 +1,7 @@
-"""Look into the checked program's objects without running any of its code.
+"""Inspect the checked program's objects without running any of its code.
 
-No attribute of a user's object is asked for, nothing of theirs is compared, hashed or printed: instance dicts and
-slots are read through the descriptors that CPython itself made for them.
+The program's objects are never asked for an attribute, compared, hashed or printed: instance dicts and slots are read
+through the descriptors that CPython made for them.
 """
 
 from __future__ import annotations
@@ -27,35 +27,35 @@ LONGEST = 40     # characters of a key or label that a report shows
 
 
 def is_class(value: Any) -> bool:
-    """Tell whether `value` is a class, whatever it says itself."""
+    """Return True if `value` is a class, whatever its `__class__` claims."""
     return issubclass(type(value), type)
 
 
 def mro(cls: type) -> tuple[type, ...]:
-    """Return the class and its bases in the order of lookup."""
+    """Return the method resolution order of a class."""
     found: tuple[type, ...] = _mro(cls)
     return found
 
 
 def class_members(cls: type) -> MappingProxyType[str, Any]:
-    """Return what stands in the class itself."""
+    """Return the class's own namespace."""
     found: MappingProxyType[str, Any] = _members(cls)
     return found
 
 
 def class_name(cls: type) -> str:
-    """Return the class's qualified name without the functions around it."""
+    """Return the class's qualified name without enclosing functions."""
     name = _qualname(cls)
     return short_function(name) if type(name) is str else "object"
 
 
 def short_function(qualname: str) -> str:
-    """Return a qualified name without what encloses the innermost named function or class."""
+    """Return the part of a qualified name for the innermost named function or class."""
     return qualname.rsplit("<locals>.", 1)[-1]
 
 
 def instance_dict(value: Any) -> dict[str, Any] | None:
-    """Return the instance's dict, or None where it has none."""
+    """Return the instance's dict, or None if it has none."""
     if is_class(value):
         return None
     if issubclass(type(value), ModuleType):
@@ -77,7 +77,7 @@ def slots(value: Any) -> Iterator[tuple[str, Any]]:
                 try:
                     yield name, member.__get__(value)
                 except (AttributeError, TypeError, ValueError):
-                    continue   # unset, or a member of a C struct that gives nothing here
+                    continue   # unset, or a member of a C struct that cannot be read
 
 
 def attributes(value: Any) -> Iterator[tuple[str, Any]]:
@@ -101,13 +101,13 @@ def snapshot(mapping: Any) -> list[tuple[Any, Any]]:
     for _ in range(5):
         try:
             return list(dict.items(mapping)) if issubclass(type(mapping), dict) else list(mapping.items())
-        except RuntimeError:   # changed size meanwhile
+        except RuntimeError:   # another thread has changed its size
             continue
     return []
 
 
 def label(value: Any, without: str) -> str | None:
-    """Return the text by which one tells the instance from others: its name, id, key, title ... or None."""
+    """Return a text that distinguishes the instance from others: its name, id, key, title ... or None."""
     found = dict(attributes(value)) if type(value) not in PLAIN else {}
     for name in LABELS:
         item = found.get(name, NO_VALUE)
@@ -117,11 +117,11 @@ def label(value: Any, without: str) -> str | None:
 
 
 def show(value: Any, depth: int = 0) -> str:
-    """Return a key as its author would write it; of anything but plain values the type alone."""
+    """Return a key as it would be written in the source; for objects other than plain values, their type."""
     if type(value) in PLAIN:
         text = repr(value)
         return text if len(text) <= LONGEST else text[:LONGEST - 4] + "..." + text[-1]
-    if type(value) is tuple and depth < 3:  # noqa: PLR2004  deeper keys nobody reads
+    if type(value) is tuple and depth < 3:  # noqa: PLR2004  deeper keys are unreadable
         inner = ", ".join(show(item, depth + 1) for item in value[:6])
         return f"({inner},)" if len(value) == 1 else f"({inner})"
     if type(value) is slice:
@@ -129,19 +129,19 @@ def show(value: Any, depth: int = 0) -> str:
         return ":".join(parts if value.step is not None else parts[:2])
     if is_class(value):
         return class_name(value)
-    told = label(value, "")
-    return f"<{class_name(type(value))} {told}>" if told else f"<{class_name(type(value))}>"
+    distinguishing = label(value, "")
+    return f"<{class_name(type(value))} {distinguishing}>" if distinguishing else f"<{class_name(type(value))}>"
 
 
 def same(left: Any, right: Any) -> bool:
-    """Tell whether storing one for the other changes nothing: identity, or equal values of plain types."""
+    """Return True if replacing one by the other changes nothing: identical, or equal values of plain types."""
     if left is right:
         return True
     return type(left) is type(right) and is_plain(left) and is_plain(right) and bool(left == right)
 
 
 def is_plain(value: Any) -> bool:
-    """Tell whether the value is immutable all through and of exact builtin types."""
+    """Return True if the value and its parts are immutable and of exact builtin types."""
     if type(value) in PLAIN:
         return True
     return type(value) in {tuple, frozenset} and all(is_plain(item) for item in value)

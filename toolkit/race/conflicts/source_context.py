@@ -1,6 +1,6 @@
-"""What the source around an access says that the rewriter's flags do not.
+"""Facts about the source around an access that the rewriter's flags do not have.
 
-Files are read and parsed once, on demand, in the checked program: only when a conflict might be benign or is reported.
+Files are read and parsed once, in the checked program, and only if a conflict might be benign or is reported.
 """
 
 from __future__ import annotations
@@ -20,45 +20,45 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.race.site import SiteInfo
 
-_open, _read, _close = os.open, os.read, os.close   # taken now: tests of a checked program may replace them
-LARGEST = 4_000_000    # bytes of a source file that is still read
-# What an emptied container, a taken key or a full queue answers; who catches it need not have checked.
+_open, _read, _close = os.open, os.read, os.close   # a checked program's tests may replace them later
+LARGEST = 4_000_000    # bytes; larger source files are not read completely
+# Exceptions of an emptied container, a removed key or a full queue; code that catches them need not check before.
 FAILURES = frozenset({
     "IndexError", "KeyError", "LookupError", "ValueError", "StopIteration", "Empty", "Full", "AttributeError",
     "Exception", "BaseException",
 })
-TOLERANT = frozenset({"discard", "setdefault"})    # methods that do not mind
+TOLERANT = frozenset({"discard", "setdefault"})    # methods that work whatever the check found
 
 
-class Sources:
-    """Lines and trees of the files that conflicts speak of."""
+class SourceFiles:
+    """Lines and syntax trees of source files, read on demand."""
 
     def __init__(self, folder: str) -> None:
-        self._folder = folder      # where relative paths started from
+        self._folder = folder      # base of relative paths
         self._lines: dict[str, list[str]] = {}
         self._trees: dict[str, ast.Module | None] = {}
         self._memos: dict[tuple[SiteInfo, bool], bool] = {}
 
     def path(self, path: str) -> str:
-        """Return the path of a code object as an absolute one, even when the program changed its folder."""
+        """Return the path of a code object as an absolute one, even if the program has changed its folder."""
         if path.startswith("<") or os.path.isabs(path):
             return path
         return os.path.normpath(os.path.join(self._folder, path))
 
     def line(self, path: str, number: int) -> str:
-        """Return one source line without its indentation, "" when there is none."""
+        """Return one source line without its indentation, "" if there is none."""
         lines = self.lines(path)
         return lines[number - 1].strip() if 0 < number <= len(lines) else ""
 
     def lines(self, path: str) -> list[str]:
-        """Return the lines of a file, none when it cannot be read."""
+        """Return the lines of a file, none if it cannot be read."""
         found = self._lines.get(path)
         if found is None:
             found = self._lines[path] = _split(_text(self.path(path))) or _cached(path)
         return found
 
     def tree(self, path: str) -> ast.Module | None:
-        """Return the syntax tree of a file, None when there is none."""
+        """Return the syntax tree of a file, None if there is none."""
         if path not in self._trees:
             try:
                 self._trees[path] = ast.parse("\n".join(self.lines(path)))
@@ -67,12 +67,12 @@ class Sources:
         return self._trees[path]
 
     def around(self, site: SiteInfo) -> list[ast.AST]:
-        """Return the nodes that hold the site's expression, the innermost first."""
+        """Return the nodes that enclose the site's expression, innermost first."""
         tree = self.tree(site.path)
         return [] if tree is None else list(reversed(list(_down(tree, site))))
 
     def stored(self, site: SiteInfo) -> ast.expr | None:
-        """Return the expression that the site stores, None where it is not one plain assignment."""
+        """Return the expression that the site stores, None if it is not one plain assignment."""
         for node in self.around(site):
             if isinstance(node, ast.Assign):
                 return None if any(isinstance(target, ast.Tuple | ast.List) for target in node.targets) else node.value
@@ -83,7 +83,7 @@ class Sources:
         return None
 
     def part_stored(self, site: SiteInfo) -> str | None:
-        """Return the source of what a target of a tuple assignment gets, None where it is not one such."""
+        """Return the source of the value that a target of a tuple assignment gets, None for other sites."""
         for node in self.around(site):
             if isinstance(node, ast.Assign):
                 pairs = [(target, node.value) for target in node.targets]
@@ -101,21 +101,21 @@ class Sources:
             return NO_VALUE
 
     def in_loop_of(self, read: SiteInfo, write: SiteInfo) -> bool:
-        """Tell whether `write` stands in the body of the while loop that `read` decides."""
+        """Return True if `write` is in the body of the while loop that `read` decides about."""
         for node in self.around(write):
             if isinstance(node, ast.While) and _covers(node.test, read) and not _covers(node.test, write):
                 return True
         return False
 
     def alone_under(self, read: SiteInfo, write: SiteInfo) -> bool:
-        """Tell whether the test of `read` decides nothing but the one statement of `write`."""
+        """Return True if the test of `read` decides about the statement of `write` only."""
         for node in self.around(write):
             if isinstance(node, ast.If) and _covers(node.test, read):
                 return len(node.body) == 1 and not node.orelse and isinstance(node.body[0], ast.Expr | ast.Assign)
         return False
 
     def found_there(self, test: SiteInfo, write: SiteInfo) -> bool:
-        """Tell whether the write stands in the body of `if key in container`, and that alone."""
+        """Return True if the write is in the body of an `if` that tests only `key in container`."""
         for node in self.around(write):
             if isinstance(node, ast.If) and _covers(node.test, test):
                 alone = isinstance(node.test, ast.Compare) and [type(each) for each in node.test.ops] == [ast.In]
@@ -123,7 +123,7 @@ class Sources:
         return False
 
     def accessor(self, read: SiteInfo) -> bool:
-        """Tell whether the read is all that its function does: `return self._stopped`."""
+        """Return True if the read is all that its function does: `return self._stopped`."""
         function = next((node for node in self.around(read) if isinstance(node, ast.FunctionDef)), None)
         if function is None:
             return False
@@ -132,7 +132,7 @@ class Sources:
         return len(function.body) == 1 + said and isinstance(last, ast.Return) and isinstance(last.value, ast.Attribute)
 
     def tolerant(self, act: SiteInfo) -> bool:
-        """Tell whether the act does not mind that its check is out of date: failure is caught, or there is none."""
+        """Return True if the act copes with an outdated check: its failure is caught, or it cannot fail."""
         if act.op == "method" and (act.key in TOLERANT or self._has_default(act)):
             return True
         nodes = self.around(act)
@@ -146,29 +146,29 @@ class Sources:
         return False
 
     def before_with(self, read: SiteInfo, write: SiteInfo) -> bool:
-        """Tell whether the read comes before the `with` statement that the write stands in."""
+        """Return True if the read precedes the `with` statement around the write."""
         enclosing = next((node for node in self.around(write) if isinstance(node, ast.With)), None)
         return enclosing is not None and read.line < enclosing.lineno
 
     def memo(self, write: SiteInfo, *, by_key_alone: bool = False) -> bool:
-        """Tell whether any thread would store the same value there; see `benign_memoization.repeatable`."""
-        from gilscope.toolkit.race.conflicts.benign_memoization import repeatable
+        """Return True if any thread would store the same value there; see `analysis.memoization.repeatable`."""
+        from gilscope.toolkit.race.analysis.memoization import repeatable
 
-        asked = write, by_key_alone
-        if asked not in self._memos:
-            self._memos[asked] = repeatable(
+        memo_key = write, by_key_alone
+        if memo_key not in self._memos:
+            self._memos[memo_key] = repeatable(
                 self.around(write), known=bool(write.flags & Flag.MEMO), by_key_alone=by_key_alone)
-        return self._memos[asked]
+        return self._memos[memo_key]
 
     def _has_default(self, act: SiteInfo) -> bool:
         call = next((node for node in self.around(act) if isinstance(node, ast.Call)), None)
         return act.key == "pop" and call is not None and len(call.args) > 1
 
     def leaks_before(self, site: SiteInfo) -> bool:
-        """Tell whether the constructor may have shown the object to others before this line.
+        """Return True if the constructor may have passed the object to other code before this line.
 
-        It did when its first argument stands alone (`registry.append(self)`), a bound method of it is handed on
-        (`Thread(target=self.run)`), or it starts itself (`self.start()`).
+        It did if its first argument is used alone (`registry.append(self)`), a bound method is passed on
+        (`Thread(target=self.run)`), or the object starts itself (`self.start()`).
         """
         function = next((node for node in self.around(site) if isinstance(node, ast.FunctionDef)), None)
         if function is None or not (arguments := [*function.args.posonlyargs, *function.args.args]):
@@ -176,7 +176,7 @@ class Sources:
         return any(node.lineno < site.line for node in _shown(function, arguments[0].arg))
 
     def plain_object(self, site: SiteInfo) -> bool | None:
-        """Tell whether the site stores a reference to an object or container; None when the text does not say."""
+        """Return True if the site stores a reference to an object or container, None if the source does not tell."""
         stored = self.stored(site)
         if isinstance(stored, ast.Dict | ast.List | ast.Set | ast.Tuple | ast.ListComp | ast.SetComp | ast.DictComp):
             return True
@@ -201,7 +201,7 @@ def _part(target: ast.expr, value: ast.expr, site: SiteInfo) -> str | None:
 
 
 def _down(node: ast.AST, site: SiteInfo) -> Iterator[ast.AST]:
-    """Yield the nodes that hold the site, from the outermost in."""
+    """Yield the nodes that enclose the site, outermost first."""
     while True:
         yield node
         below = next((child for child in _spanned(node) if _covers(child, site)), None)
@@ -211,7 +211,7 @@ def _down(node: ast.AST, site: SiteInfo) -> Iterator[ast.AST]:
 
 
 def _spanned(node: ast.AST) -> Iterator[ast.AST]:
-    """Yield the children, with those of children that have no position of their own."""
+    """Yield the children that have a position; a child without one is replaced by its children."""
     for child in ast.iter_child_nodes(node):
         if getattr(child, "end_lineno", None) is not None:
             yield child
@@ -221,8 +221,8 @@ def _spanned(node: ast.AST) -> Iterator[ast.AST]:
 
 def _covers(node: ast.AST, site: SiteInfo) -> bool:
     end = (site.end_line, site.end_column)
-    start: tuple[int, int] = (node.lineno, node.col_offset)  # type: ignore[attr-defined]  # only those with a position
-    stop: tuple[int, int] = (node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]  # likewise
+    start: tuple[int, int] = (node.lineno, node.col_offset)  # type: ignore[attr-defined]  # callers pass only nodes with a position
+    stop: tuple[int, int] = (node.end_lineno, node.end_col_offset)  # type: ignore[attr-defined]  # as above
     return start <= (site.line, site.column) and end <= stop
 
 
@@ -240,7 +240,7 @@ def _suppresses(item: ast.withitem) -> bool:
 
 
 def _shown(function: ast.FunctionDef, name: str) -> Iterator[ast.expr]:
-    """Yield the expressions that hand on `name` or one of its methods."""
+    """Yield the expressions that pass on `name` or one of its methods."""
     used = {id(node.value) for node in ast.walk(function) if isinstance(node, ast.Attribute)}
     called = {id(node.func): node for node in ast.walk(function) if isinstance(node, ast.Call)}
     for node in ast.walk(function):
@@ -255,17 +255,17 @@ def _shown(function: ast.FunctionDef, name: str) -> Iterator[ast.expr]:
 
 
 def _own(called: dict[int, ast.Call], node: ast.Name) -> bool:
-    """Tell whether the object is only handed to a base's constructor: `Base.__init__(self)`, `super(C, self)`."""
+    """Return True if the object is only passed to a base's constructor: `Base.__init__(self)`, `super(C, self)`."""
     return any(node in call.args and ast.unparse(call.func).endswith(("__init__", "super")) for call in called.values())
 
 
 def _threads(call: ast.Call) -> bool:
-    """Tell whether a call that is handed a method may run it elsewhere: anything but what keeps it."""
+    """Return True if a call may run a method that it gets in another thread; a few known functions do not."""
     return ast.unparse(call.func).rpartition(".")[2] not in {"partial", "sorted", "map", "filter", "getattr", "super"}
 
 
 def _text(path: str) -> str:
-    """Return a file's text, decoded as Python does, "" when it cannot be read."""
+    """Return a file's text, decoded as Python does, "" if it cannot be read."""
     try:
         descriptor = _open(path, os.O_RDONLY | getattr(os, "O_CLOEXEC", 0))
     except (OSError, ValueError):
@@ -293,12 +293,12 @@ def _decode(source: bytes) -> str:
 
 
 def _split(text: str) -> list[str]:
-    """Return the lines as the compiler counts them: a form feed begins none."""
+    """Return the lines as the compiler counts them: a form feed starts no new one."""
     return text.replace("\r\n", "\n").replace("\r", "\n").split("\n") if text else []
 
 
 def _cached(path: str) -> list[str]:
-    """Return the lines that the program put into linecache for code that stands in no file."""
+    """Return the lines that the program put into linecache for code without a file."""
     linecache = sys.modules.get("linecache")
     entry = getattr(linecache, "cache", {}).get(path)
     return [str(line).rstrip("\n") for line in entry[2]] if entry is not None and len(entry) == 4 else []  # noqa: PLR2004  lazy ones have 1

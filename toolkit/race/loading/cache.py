@@ -1,7 +1,7 @@
-"""Rewritten code on disk, so that a warm start rewrites nothing.
+"""Cache of rewritten code on disk, so that a warm start rewrites nothing.
 
-An entry is found by its source, its path and how it was made, and checked before it is believed: a damaged one counts
-as none.  It is read at the start of the checked program, so nothing heavy is imported.
+A cache entry is found by source, path and rewriter, and verified by a checksum; damaged entries are ignored.  The cache
+is read at the start of the checked program, so this module imports little.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from _imp import source_hash
 from importlib.util import MAGIC_NUMBER
 
 from gilscope.toolkit.race.site import SiteInfo
+from gilscope.toolkit.user_dirs import cache_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,14 +23,14 @@ if TYPE_CHECKING:
 
     Entry = tuple[CodeType, list[SiteInfo]]
 
-MOST_ENTRIES = 4000          # some 40 MB
+MOST_ENTRIES = 4000          # about 40 MB
 _HEADER = b"gilscope-race-1\n"
-_HASH_KEY = 0x6769_6C73      # any constant will do
+_HASH_KEY = 0x6769_6C73      # arbitrary
 _RACE = os.path.abspath(__file__).rpartition("loading")[0]
 
 
 def load(source: bytes, path: str, flavour: str = "") -> Entry | None:
-    """Return the linkable code and its sites, or None when there is no sound entry."""
+    """Return the linkable code and its sites, or None if there is no valid entry."""
     try:
         with open(_place(source, path, flavour), "rb") as file:
             content = file.read()
@@ -43,12 +44,12 @@ def load(source: bytes, path: str, flavour: str = "") -> Entry | None:
     except (ValueError, EOFError, TypeError):
         return None
     if made_from != _made_from(source, path, flavour):
-        return None     # another source with the same hash
+        return None     # an entry for another source with the same hash
     return code, [SiteInfo(path, *info) for info in infos]
 
 
 def save(source: bytes, path: str, code: CodeType, infos: Sequence[SiteInfo], flavour: str = "") -> None:
-    """Keep rewritten code; where that cannot be, do without."""
+    """Store rewritten code, if the folder can be written."""
     content: Any = (_made_from(source, path, flavour), code, [tuple(info)[1:] for info in infos])
     payload = marshal.dumps(content)
     place = _place(source, path, flavour)
@@ -64,12 +65,8 @@ def save(source: bytes, path: str, code: CodeType, infos: Sequence[SiteInfo], fl
 
 
 def folder() -> str:
-    """Return where entries are kept: in $GILSCOPE_CACHE, or gilscope's XDG cache folder."""
-    chosen = os.environ.get("GILSCOPE_CACHE")
-    base = os.environ.get("XDG_CACHE_HOME", "")
-    if not chosen:
-        chosen = os.path.join(base if os.path.isabs(base) else os.path.expanduser("~/.cache"), "gilscope")
-    return os.path.join(os.path.expanduser(chosen), "race")
+    """Return the folder of the entries."""
+    return os.path.join(cache_folder(), "race")
 
 
 def _place(source: bytes, path: str, flavour: str) -> str:
@@ -83,12 +80,12 @@ def _made_from(source: bytes, path: str, flavour: str) -> tuple[object, ...]:
 
 
 def _rewriter() -> tuple[tuple[str, int, int], ...]:
-    """Return what tells versions of the rewriter apart: its files, with their sizes and times."""
-    global _files  # noqa: PLW0603  looked at once per process
+    """Return the identity of the rewriter's version: its files, with their sizes and times."""
+    global _files  # noqa: PLW0603  computed once per process
     if _files is None:
         names = [_RACE + "site.py"]
-        for folder, _, files in os.walk(_RACE + "rewrite"):
-            names += [os.path.join(folder, name) for name in files if name.endswith(".py")]
+        for folder in ("analysis", "rewrite"):
+            names += [os.path.join(_RACE, folder, name) for name in os.listdir(_RACE + folder) if name.endswith(".py")]
         stats = [(name, os.stat(name)) for name in sorted(names)]
         _files = tuple((name.removeprefix(_RACE), stat.st_size, stat.st_mtime_ns) for name, stat in stats)
     return _files
@@ -98,7 +95,7 @@ _files: tuple[tuple[str, int, int], ...] | None = None
 
 
 def _bound(place: str) -> None:
-    """Remove the entries that were made first when there are too many."""
+    """Remove the oldest entries if there are too many."""
     entries = [entry.path for entry in os.scandir(place)]
     if len(entries) <= MOST_ENTRIES:
         return

@@ -1,6 +1,6 @@
-"""Rewrite project code as it is imported, and leave everything else alone.
+"""Rewrite project code when it is imported, and leave all other code unchanged.
 
-The program's start pays for what is imported here, so the rewriter itself comes only when a module is not in the cache.
+Imports here delay the start of the program, so the rewriter is imported only for a module that is not in the cache.
 """
 
 from __future__ import annotations
@@ -12,30 +12,55 @@ import os
 from importlib.machinery import SourceFileLoader
 
 from gilscope.toolkit.race.loading import cache
-from gilscope.toolkit.race.loading.link import link
-from gilscope.toolkit.race.site import OP_PREFIX
+from gilscope.toolkit.race.site import MARKER, OP_PREFIX, all_sites, register_sites
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
+    import ast
     from collections.abc import Callable, Sequence
     from types import CodeType, ModuleType
     from typing import Any
 
     from gilscope.toolkit.race.core import Core
-
+    from gilscope.toolkit.race.site import SiteInfo
     IsProject = Callable[[str, str], bool]      # name, path of the source
-    Report = Callable[[str, str], None]         # path, reason
+    OnUnrewritable = Callable[[str, str], None]     # path, reason
 
-_FROZEN = "<frozen importlib._bootstrap_external>"   # tracebacks leave the import system's frames out by this name
+def link(code: CodeType, infos: Sequence[SiteInfo], core: Core) -> CodeType:
+    """Return the code with the core's site objects in place of the rewriter's markers."""
+    if not infos:
+        return code
+    first = register_sites(infos)
+    site, known = core.site, all_sites
+    return _linked(code, [site(known[number], number) for number in range(first, first + len(infos))])
+
+
+def _linked(code: CodeType, sites: list[object]) -> CodeType:
+    kind = type(code)
+    constants: list[object] = []
+    changed = False
+    for constant in code.co_consts:
+        if type(constant) is tuple and len(constant) == 2 and constant[0] == MARKER:   # noqa: PLR2004  mark and index
+            constants.append(sites[constant[1]])
+        elif type(constant) is kind:
+            constants.append(_linked(constant, sites))
+        else:
+            constants.append(constant)
+            continue
+        changed = True
+    return code.replace(co_consts=tuple(constants)) if changed else code
+
+
+_FROZEN = "<frozen importlib._bootstrap_external>"   # tracebacks omit frames of this file name
 _OURS = os.path.abspath(__file__).rpartition("race")[0]   # toolkit
 
 
 def project_filter(roots: Sequence[str] = (), include: Sequence[str] = ()) -> IsProject:
-    """Return what tells project code: neither standard library, installed packages, nor gilscope itself.
+    """Return the predicate for project code: not of the standard library, installed packages or gilscope itself.
 
     Args:
-        roots: Folders whose code counts although an installed package lies there; package folders below do not.
-        include: Globs of module names that count wherever they are.
+        roots: Folders whose code is project code even inside of site-packages, except package folders below them.
+        include: Globs of names of modules that are project code wherever they are.
     """
     inside = tuple(_folder(root) for root in roots)
     included = _matcher(include)
@@ -56,15 +81,15 @@ def project_filter(roots: Sequence[str] = (), include: Sequence[str] = ()) -> Is
     return is_project
 
 
-def install(core: Core, is_project: IsProject, on_unrewritable: Report | None = None) -> Callable[[], None]:
-    """Put the core's operations into builtins and rewrite project code from now on; return the undoing.
+def install(core: Core, is_project: IsProject, on_unrewritable: OnUnrewritable | None = None) -> Callable[[], None]:
+    """Put the core's ops into builtins and rewrite project code from now on; return the function that undoes it.
 
     Args:
-        core: What the operations come from.
-        is_project: Whether the module of this name and source path is rewritten, see `project_filter`.
-        on_unrewritable: Called with the path and the reason for a module that runs as it is.
+        core: The core that provides the ops.
+        is_project: Returns True for name and source path of a module to rewrite, see `project_filter`.
+        on_unrewritable: Called with path and reason for a module that is not rewritten.
     """
-    take_ops_back = put_ops(core)
+    remove_ops = put_ops(core)
     loader: Any = SourceFileLoader.__mro__[2]      # importlib's SourceLoader, which has the methods
     original_get, original_exec = loader.get_code, SourceFileLoader.exec_module
 
@@ -79,8 +104,8 @@ def install(core: Core, is_project: IsProject, on_unrewritable: Report | None = 
         return rewritten(source, path, core, on_unrewritable) or original_get(self, fullname)
 
     def exec_module(self: Any, module: ModuleType) -> None:
-        # An import that finds a module ready waits for nobody, so nothing would order the body's accesses with others.
-        if _thread._count() == 0:   # noqa: SLF001  the one who knows
+        # An import of a finished module uses no lock, so there is no edge from the module's body to the importer.
+        if _thread._count() == 0:   # noqa: SLF001  the number of other threads
             return original_exec(self, module)
         with core.busy():
             return original_exec(self, module)
@@ -93,31 +118,32 @@ def install(core: Core, is_project: IsProject, on_unrewritable: Report | None = 
     def undo() -> None:
         loader.get_code = original_get
         del loader.exec_module
-        take_ops_back()
+        remove_ops()
 
     return undo
 
 
-def code_for_script(path: str, source: bytes, core: Core, on_unrewritable: Report | None = None) -> CodeType:
-    """Return the entry script's code, rewritten and linked; as it is when it cannot be rewritten.
+def code_for_script(path: str, source: bytes, core: Core, on_unrewritable: OnUnrewritable | None = None) -> CodeType:
+    """Return the entry script's code, rewritten and linked, or unchanged if it cannot be rewritten.
 
     Raises:
-        SyntaxError: As compiling it raises; ValueError likewise for null bytes.
+        SyntaxError: The source is not valid Python.
+        ValueError: The source contains null bytes.
     """
     code = rewritten(source, path, core, on_unrewritable, warn_again=True)
     return code or compile(source, path, "exec", dont_inherit=True)
 
 
-def rewritten(source: bytes, path: str, core: Core, on_unrewritable: Report | None, *,
+def rewritten(source: bytes, path: str, core: Core, on_unrewritable: OnUnrewritable | None, *,
               warn_again: bool = False) -> CodeType | None:
-    """Return rewritten and linked code, from the cache or made now; None when the source must run as it is.
+    """Return rewritten and linked code, from the cache or compiled now; None if the source must run unchanged.
 
     Args:
-        source: What the file holds.
-        path: What the code's file name will be.
-        core: What the sites are linked with.
-        on_unrewritable: Told of a source that is valid and cannot be rewritten.
-        warn_again: Whether each start warns of dubious syntax, as it does for scripts, which Python never caches.
+        source: The bytes of the file.
+        path: The file name of the code.
+        core: The core that makes the site objects.
+        on_unrewritable: Called with path and reason for a source that is valid but cannot be rewritten.
+        warn_again: Warn of dubious syntax on each start, as Python does for scripts, which it never caches.
     """
     me = _thread.get_ident()
     if me in _building:
@@ -129,19 +155,51 @@ def rewritten(source: bytes, path: str, core: Core, on_unrewritable: Report | No
         entry = cache.load(source, path)
         if entry is None:
             _building.add(me)
-            from gilscope.toolkit.race.loading.compile_rewritten import build
-            entry = build(source, path, on_unrewritable, warn_again=warn_again)
+            entry = compile_and_cache(source, path, on_unrewritable, warn_again=warn_again)
         return entry and link(*entry, core)
     finally:
         _building.discard(me)
         core.restore(level)
 
 
-_building: set[int] = set()     # threads that rewrite; what they import meanwhile is for the rewriter
+_building: set[int] = set()     # idents of threads in the rewriter: what they import meanwhile, it imports
+
+
+def compile_and_cache(source: bytes, path: str, on_unrewritable: OnUnrewritable | None, *, warn_again: bool = False,
+                      tree: Callable[[], ast.Module] | None = None, flavour: str = "") -> cache.Entry | None:
+    """Return linkable code and its sites, and save both in the cache; None if the source must run as it is.
+
+    Args:
+        source: The bytes of the file.
+        path: The file name of the code.
+        on_unrewritable: Called with path and reason for a source that is valid but cannot be rewritten.
+        warn_again: Warn of dubious syntax on later starts as well, so do not cache a source with warnings.
+        tree: Returns the tree to rewrite if it is not simply the source's.
+        flavour: How that tree was made: part of the cache key.
+    """
+    import warnings
+
+    from gilscope.toolkit.race.rewrite import compile_rewritten
+
+    try:
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            entry = compile_rewritten(tree() if tree else source, path)
+        if caught:      # again, for the program to see them through its own filters
+            entry = compile_rewritten(tree() if tree else source, path)
+    except (SyntaxError, UnicodeDecodeError):
+        return None     # Python's own compilation reports it with a better message
+    except Exception as error:  # noqa: BLE001  the program must run even if the rewriter has a bug
+        if on_unrewritable:
+            on_unrewritable(path, f"{type(error).__name__}: {error}")
+        return None
+    if not (caught and warn_again):
+        cache.save(source, path, *entry, flavour=flavour)
+    return entry
 
 
 def put_ops(core: Core) -> Callable[[], None]:
-    """Let rewritten code find the core's operations, also in the last finalizers; return what takes them away."""
+    """Put the core's ops into builtins, also for the last finalizers; return the function that removes them."""
     named = {OP_PREFIX + name: op for name, op in core.ops.items()}
     places = _builtins()
     for place in places:
@@ -164,12 +222,12 @@ def put_ops(core: Core) -> Callable[[], None]:
 
 
 def _listing(names: dict[str, Any]) -> Callable[[], list[str]]:
-    """Return the function that `dir(builtins)` asks: programs that look there see what they always see."""
+    """Return a `__dir__` for builtins that hides the ops from programs."""
     return lambda: [name for name in names if not name.startswith("gilscope:") and name != "__dir__"]
 
 
 def _builtins() -> list[dict[str, Any]]:
-    """Return the dict of builtins and the copy that it is restored from at exit, before the last finalizers run."""
+    """Return the dict of builtins, and the copy that it is restored from at exit before the last finalizers run."""
     import gc
     now = vars(builtins)
     at_exit = next((one for one in gc.get_objects() if type(one) is dict and one is not now
@@ -186,4 +244,3 @@ def _matcher(patterns: Sequence[str]) -> Callable[[str], bool]:
 
 def _folder(path: str) -> str:
     return os.path.join(os.path.realpath(path), "")
-

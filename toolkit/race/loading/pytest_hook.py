@@ -1,4 +1,4 @@
-"""Test modules are rewritten twice: by pytest, so that a failing assertion explains itself, then by us.
+"""Rewrite test modules after pytest has rewritten their assertions.
 
 Pytest loads test modules, conftest.py and plugins by a hook of its own, which the import hook never sees.
 """
@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING
 from _pytest._version import version
 
 from gilscope.toolkit.race.loading import cache
-from gilscope.toolkit.race.loading.compile_rewritten import build
-from gilscope.toolkit.race.loading.link import link
+from gilscope.toolkit.race.loading.hook import compile_and_cache, link
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -25,24 +24,24 @@ if TYPE_CHECKING:
     from _pytest.config import Config
 
     from gilscope.toolkit.race.core import Core
-    from gilscope.toolkit.race.loading.hook import IsProject, Report
+    from gilscope.toolkit.race.loading.hook import IsProject, OnUnrewritable
 
 
 def install(rewrite: Any, core: Core, is_project: IsProject,
-            on_unrewritable: Report | None = None) -> Callable[[], None]:
-    """Rewrite what pytest's hook loads from now on; return what undoes it.
+            on_unrewritable: OnUnrewritable | None = None) -> Callable[[], None]:
+    """Rewrite the modules that pytest's hook loads from now on; return the function that undoes it.
 
     Args:
-        rewrite: The module `_pytest.assertion.rewrite`.  Pytest is in the middle of importing itself.
-        core: What the sites are linked with.
-        is_project: Whether the module of this name and source path is rewritten.
-        on_unrewritable: Called with the path and the reason for a module that is left to pytest alone.
+        rewrite: The module `_pytest.assertion.rewrite`; pytest is not completely imported yet.
+        core: The core that makes the site objects.
+        is_project: Returns True for name and source path of a module to rewrite.
+        on_unrewritable: Called with path and reason for a module that only pytest rewrites.
     """
     loader = rewrite.AssertionRewritingHook
     original = loader.exec_module
 
     def exec_module(self: Any, module: ModuleType) -> None:
-        path: str = module.__spec__.origin   # type: ignore[assignment, union-attr]  # pytest's own finder has set it
+        path: str = module.__spec__.origin   # type: ignore[assignment, union-attr]  # pytest's finder sets it
         code = None
         if is_project(module.__name__, path):
             code = _code(path, core, self.config, on_unrewritable)
@@ -50,15 +49,15 @@ def install(rewrite: Any, core: Core, is_project: IsProject,
             original(self, module)
             return
         self._rewritten_names[module.__name__] = Path(path)
-        # Else `exec` gives it those of this module, which are not the usual ones where ours goes by another name.
+        # Otherwise `exec` uses this module's builtins, which differ if this package was copied under another name.
         module.__dict__.setdefault("__builtins__", vars(builtins))
         if _thread._count() == 0:   # noqa: SLF001  as in the import hook
-            exec(code, module.__dict__)  # noqa: S102  what a loader does
+            exec(code, module.__dict__)  # noqa: S102  this is a loader
             return
         with core.busy():
-            exec(code, module.__dict__)  # noqa: S102  likewise
+            exec(code, module.__dict__)  # noqa: S102  this is a loader
 
-    # Pytest leaves frames of its own hook out of a collection's errors by their file.
+    # Pytest omits frames of its own hook from collection errors, by their file name.
     exec_module.__code__ = exec_module.__code__.replace(co_filename=rewrite.__file__)
     loader.exec_module = exec_module
 
@@ -68,26 +67,26 @@ def install(rewrite: Any, core: Core, is_project: IsProject,
     return undo
 
 
-def _code(path: str, core: Core, config: Config, on_unrewritable: Report | None) -> CodeType | None:
-    """Return the code, rewritten twice and linked; None when pytest has to do without us."""
+def _code(path: str, core: Core, config: Config, on_unrewritable: OnUnrewritable | None) -> CodeType | None:
+    """Return the code, rewritten twice and linked, or None if only pytest can rewrite it."""
     level = core.mute()
     try:
         source = Path(path).read_bytes()
-        # What pytest makes of a test depends on these.
+        # Pytest's rewriting depends on these.
         flavour = f"pytest {version} {config.getini('enable_assertion_pass_hook')}"
         entry = cache.load(source, path, flavour)
         if entry is None:
-            entry = build(source, path, on_unrewritable, tree=lambda: _explaining(source, path, config),
-                          flavour=flavour)
+            entry = compile_and_cache(source, path, on_unrewritable, flavour=flavour,
+                                      tree=lambda: _explaining(source, path, config))
         return link(*entry, core) if entry else None
     except OSError:
-        return None   # pytest says it better
+        return None   # pytest reports it with a better message
     finally:
         core.restore(level)
 
 
 def _explaining(source: bytes, path: str, config: Config) -> ast.Module:
-    """Return the tree of a module whose assertions explain themselves."""
+    """Return the tree of a module with pytest's rewritten assertions."""
     from _pytest.assertion import rewrite
 
     tree = ast.parse(source, filename=path)

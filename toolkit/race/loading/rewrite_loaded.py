@@ -1,7 +1,7 @@
-"""Rewrite functions that exist already: those of project modules that were imported before the checking began.
+"""Rewrite existing functions: those of project modules that were imported before the session started.
 
-A function keeps its identity, its defaults, its closure and everything that refers to it; only its code is another one,
-for as long as the checking lasts.  A call that is in progress ends with the code it began with.
+A function keeps its identity, defaults, closure and references; only its code is replaced during the session.  A call
+in progress ends with the code it began with.  Kept apart, since only `watch` needs it.
 """
 
 from __future__ import annotations
@@ -12,29 +12,29 @@ import sys
 from types import CellType, CodeType, FunctionType, ModuleType
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.loading.link import link
+from gilscope.toolkit.race.loading.hook import link
 from gilscope.toolkit.race.rewrite import compile_rewritten
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from gilscope.toolkit.race.core import Core
-    from gilscope.toolkit.race.loading.hook import IsProject, Report
+    from gilscope.toolkit.race.loading.hook import IsProject, OnUnrewritable
 
     Place = tuple[int, str]     # first line and qualified name; several lambdas may share one
     Pair = tuple[CodeType, CodeType]    # a function's code as Python compiles it, and rewritten
 
-# What functions are reached through: classes, decorators, registries.
+# Types of objects that functions are reached through: classes, decorators, registries.
 CONTAINERS = (type, dict, list, tuple, CellType, property, staticmethod, classmethod, functools.partial)
 
 
-def attach(core: Core, is_project: IsProject, on_unrewritable: Report | None = None) -> Callable[[], None]:
-    """Give the functions of imported project modules rewritten code; return what gives the old one back.
+def attach(core: Core, is_project: IsProject, on_unrewritable: OnUnrewritable | None = None) -> Callable[[], None]:
+    """Replace the code of functions in imported project modules; return the function that restores it.
 
     Args:
-        core: What the sites are linked with.
-        is_project: Whether the module of this name and source path is rewritten.
-        on_unrewritable: Called with the path and the reason for a module, or functions of it, left as they are.
+        core: The core that makes the site objects.
+        is_project: Returns True for name and source path of a module to rewrite.
+        on_unrewritable: Called with path and reason for a module that is not rewritten.
     """
     rewritten: dict[str, dict[Place, list[Pair]]] = {}
     names: list[object] = []
@@ -47,7 +47,7 @@ def attach(core: Core, is_project: IsProject, on_unrewritable: Report | None = N
     for function in _functions(names):
         old = function.__code__
         pairs = rewritten.get(old.co_filename, {}).get(_place(old), ())
-        # What was compiled from another text, or changed since, is not what the file says: it stays.
+        # Code that differs from the file's, such as of an older version, stays unchanged.
         new = next((new for original, new in pairs if original == old), None)
         if new is not None and _fits(old, new):
             function.__code__ = new
@@ -62,7 +62,7 @@ def attach(core: Core, is_project: IsProject, on_unrewritable: Report | None = N
 
 
 def _modules() -> Iterator[tuple[ModuleType, str]]:
-    """Yield every imported module that has a source, and its path."""
+    """Yield each imported module with a source, and its path."""
     for module in list(sys.modules.values()):
         if isinstance(module, ModuleType):
             path = vars(module).get("__file__")
@@ -71,12 +71,12 @@ def _modules() -> Iterator[tuple[ModuleType, str]]:
 
 
 def _functions(roots: list[object]) -> Iterator[FunctionType]:
-    """Yield every function once: those that the collector knows, and those that are found from `roots`.
+    """Yield each function once: those that the garbage collector knows, and those reachable from `roots`.
 
-    Either alone is not enough.  Functions may hide in any object; and 3.13t's collector forgets most of them once a
+    Neither alone is sufficient: any object may refer to functions, and the collector of 3.13t loses most of them once a
     thread has ended.
     """
-    # Not isinstance: it asks objects for their __class__, which proxies answer with code of the program.
+    # Not isinstance: it reads __class__, which runs code of the program on proxies.
     pending = [each for each in gc.get_objects() if type(each) is FunctionType] + roots
     seen: dict[int, object] = {}
     while pending:
@@ -86,21 +86,21 @@ def _functions(roots: list[object]) -> Iterator[FunctionType]:
         seen[id(each)] = each
         if type(each) is FunctionType:
             yield each
-            pending += [each.__dict__, *(each.__closure__ or ())]   # not its globals: they are another module's
+            pending += [each.__dict__, *(each.__closure__ or ())]   # not its globals, which may be another module's
         elif issubclass(type(each), CONTAINERS):
             pending += [inner for inner in gc.get_referents(each)
                         if issubclass(type(inner), (FunctionType, *CONTAINERS))]
 
 
-def _codes_of(path: str, core: Core, on_unrewritable: Report | None) -> dict[Place, list[Pair]]:
-    """Return the code of all functions in a file, with its rewritten and linked form, by their places."""
+def _codes_of(path: str, core: Core, on_unrewritable: OnUnrewritable | None) -> dict[Place, list[Pair]]:
+    """Return the code of all functions in a file, original and rewritten, by their places."""
     try:
         with open(path, "rb") as file:
             source = file.read()
         plain = compile(source, path, "exec", dont_inherit=True)
-        # Without the cells that tell activations apart: a function that exists cannot get another one.
+        # Without tokens for closure variables: an existing function cannot get another cell.
         code = link(*compile_rewritten(source, path, cells=False), core)
-    except Exception as error:  # noqa: BLE001  the program must run, whatever is wrong with a file or our rewriting
+    except Exception as error:  # noqa: BLE001  the program must run even if the rewriter has a bug
         if on_unrewritable:
             on_unrewritable(path, f"{type(error).__name__}: {error}")
         return {}
@@ -128,7 +128,7 @@ def _place(code: CodeType) -> Place:
 
 
 def _fits(old: CodeType, new: CodeType) -> bool:
-    """Tell whether a function with the old code can run the new one: same parameters, same closure."""
+    """Return True if a function with the old code can run the new one: same parameters, same closure."""
     return (old.co_freevars == new.co_freevars and old.co_flags == new.co_flags
             and old.co_argcount == new.co_argcount and old.co_kwonlyargcount == new.co_kwonlyargcount
             and old.co_varnames[:old.co_argcount] == new.co_varnames[:new.co_argcount])

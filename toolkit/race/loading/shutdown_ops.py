@@ -1,6 +1,7 @@
-"""Operations that do what the program asks and no more: what rewritten code finds when the interpreter goes down.
+"""Ops that only do what the program asks: rewritten code calls them while the interpreter shuts down.
 
-The last finalizers run when modules are emptied already, so nothing here uses a global of a module.
+The last finalizers run after modules are emptied, so the ops use no globals.  Kept apart, since only cores written in
+Python need them, and only at exit.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def operations() -> dict[str, Callable[..., Any]]:
-    """Return an operation for each name in `site.OPS`."""
+    """Return an op for each name in `site.OPS`."""
     def first(value: Any, *_rest: Any) -> Any:
         return value
 

@@ -1,31 +1,33 @@
 """Start the checked process and wait for it, as invisibly as possible.
 
-It has our standard streams and our process group, so the terminal treats it as it would the program alone.  Signals
-sent to us are handed on.  Started with posix_spawn: `subprocess` and `tempfile` would cost more than the child's start.
+It has our standard streams and our process group, so the terminal treats it like the program alone.  Signals sent to
+us are passed on.  It is started with posix_spawn: importing `subprocess` and `tempfile` would take longer than the
+child's start.
 """
 
 from __future__ import annotations
 
 import os
+import time
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.race.program.cache_dir import cache_folder
 from gilscope.toolkit.race.program.spec import BEGUN, COMMAND, MODULE, REFUSED, SCRIPT
 from gilscope.toolkit.race.program.target import is_bundle
-from gilscope.toolkit.race.spool import SUFFIX, opened, says_something
+from gilscope.toolkit.race.spool import SUFFIX, has_content, opened
+from gilscope.toolkit.user_dirs import cache_folder
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import signal
     from collections.abc import Mapping
 
-    from gilscope.toolkit.race.program.spec import Spec
+    from gilscope.toolkit.race.program.spec import CheckedRunSpec
 else:
-    import _signal as signal  # without its enums: they take 5 ms, which the program would wait for
+    import _signal as signal  # without its enums, which take 5 ms to import
 
 BOOT = os.path.join(os.path.abspath(__file__).rpartition("program")[0], "child", "boot.py")
-# As a script when the program is one.  The interpreter takes __file__ away after a script's end, but not with -m.
+# The command line of a script: the interpreter deletes __file__ when a script has ended, but not with -m.
 AS_SCRIPT = (BOOT, )
 RUN_FILE = """import sys
 with open(sys.argv[1], 'rb') as file: code = file.read()
@@ -33,8 +35,8 @@ exec(compile(code, sys.argv[1], 'exec'))"""
 AS_MODULE = ("-c", RUN_FILE, BOOT)
 FORWARDED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2}
 INTERRUPTED = -signal.SIGINT
-LONGEST_NAME = 20      # of a core
-FROM_KERNEL = 0x80     # siginfo's SI_KERNEL: the terminal's doing, which the program got as well
+LONGEST_NAME = 20      # bytes in a core's name
+FROM_KERNEL = 0x80     # siginfo's SI_KERNEL: sent by the terminal, so the program got it too
 
 
 def make_spool() -> str:
@@ -48,20 +50,20 @@ def make_spool() -> str:
 
 
 def was_refused(folder: str) -> bool:
-    """Return whether the child has ended without beginning the program; it has said why."""
+    """Return True if the child ended without beginning the program and has printed the reason."""
     return os.path.exists(os.path.join(folder, REFUSED))
 
 
 def was_begun(folder: str) -> bool:
-    """Return whether the child came to the program: an interpreter that only tells its version does not.
+    """Return True if the child began the program, which an interpreter that only prints its version does not.
 
-    A program that has taken the folder away had begun.
+    A program that has removed the folder had begun.
     """
     return os.path.exists(os.path.join(folder, BEGUN)) or not os.access(folder, os.R_OK | os.X_OK)
 
 
 def core_of(folder: str) -> str:
-    """Return the name of the core that checked the program; "" when the program has taken away what says it."""
+    """Return the name of the core that checked the program, or "" if the program has removed the file with it."""
     if (file := opened(os.path.join(folder, BEGUN))) is None:
         return ""
     with file:
@@ -69,29 +71,29 @@ def core_of(folder: str) -> str:
 
 
 def has_records(folder: str) -> bool:
-    """Return whether a process of the run left more than the line that says it was there, or something to be told."""
+    """Return True if a process of the run left more than its header, or if its records are damaged."""
     try:
         names = os.listdir(folder)
-    except OSError:   # the program has taken it away
+    except OSError:   # the program has removed the folder
         return True
-    return any(says_something(os.path.join(folder, name)) for name in names if name.endswith(SUFFIX))
+    return any(has_content(os.path.join(folder, name)) for name in names if name.endswith(SUFFIX))
 
 
-def somebody_reads() -> bool:
-    """Return whether it is said that all is well: to a person, and in a log of CI, which knows nothing else of it.
+def wants_all_clear() -> bool:
+    """Return True if "no race" should be printed: on a terminal, and in CI, whose log has no other sign of the check.
 
-    A script wants the program's own words alone.
+    A script expects the program's own output only.
     """
     return os.isatty(2) or bool(os.environ.get("CI"))
 
 
 def remove_spool(folder: str) -> None:
-    """Remove what `make_spool` made, and what the run left in it."""
+    """Remove the folder of `make_spool` and all files in it."""
     try:
         for entry in os.scandir(folder):
             os.unlink(entry.path)
         os.rmdir(folder)
-    except OSError:   # the program has put a folder there, or a process that it left behind has just written there
+    except OSError:   # the program made a folder in it, or a process that still runs has just written to it
         import shutil
 
         shutil.rmtree(folder, ignore_errors=True)
@@ -112,26 +114,26 @@ class Lifeline:
             os.close(end)
 
 
-def words(spec: Spec, spool: str, entry: str) -> list[str]:
+def words(spec: CheckedRunSpec, spool: str, entry: str) -> list[str]:
     """Return the command line of the checked process.
 
     Args:
         spec: What to run.
-        spool: Holds the spec, and what the program's races leave.
-        entry: What `sys.path` begins with.
+        spool: The folder with the spec, which the program's races are written to.
+        entry: The first entry of `sys.path`.
     """
     as_module = spec.kind in {MODULE, COMMAND} or (spec.kind == SCRIPT and is_bundle(spec.name))   # both are runpy's
     return [*spec.python, *(AS_MODULE if as_module else AS_SCRIPT), spool, entry, os.path.join(cache_folder(), "pyc")]
 
 
-def run(spec: Spec, spool: str, entry: str) -> int:
+def run(spec: CheckedRunSpec, spool: str, entry: str) -> int:
     """Run the program; return its exit code, or minus the signal that ended it."""
     return run_words(words(spec, spool, entry), os.environ)
 
 
 def run_words(command: list[str], environ: Mapping[str, str]) -> int:
     """Run a command line; return its exit code, or minus the signal that ended it."""
-    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:   # inherited; then nobody would tell of the child's end
+    if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:   # inherited, it would hide the child's end
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     waited = FORWARDED | {signal.SIGCHLD}
     before = signal.pthread_sigmask(signal.SIG_BLOCK, waited)
@@ -147,7 +149,7 @@ def run_words(command: list[str], environ: Mapping[str, str]) -> int:
 
 
 def _wait(child: int, signals: set[signal.Signals]) -> int:
-    """Hand signals on until `child` ends; return how it ended."""
+    """Pass signals on until `child` ends; return its wait status."""
     while True:
         number, ours_alone = _next_signal(signals)
         if number == signal.SIGCHLD:
@@ -155,17 +157,17 @@ def _wait(child: int, signals: set[signal.Signals]) -> int:
             if ended:
                 return status
         elif ours_alone:
-            os.kill(child, number)   # not yet waited for, so it is still there
+            os.kill(child, number)   # not waited for yet, so its id is still its own
 
 
 def _next_signal(signals: set[signal.Signals]) -> tuple[int, bool]:
-    """Return a signal that came, and whether it came to us alone, not to the whole foreground of the terminal."""
+    """Wait for a signal; return it, and True if it was sent to us alone, not to the terminal's foreground group."""
     if hasattr(signal, "sigwaitinfo"):
         came = signal.sigwaitinfo(signals)
-        # Of a terminal that is gone, the kernel tells the leader of the session alone.
+        # When a terminal is closed, the kernel sends SIGHUP to the leader of the session alone.
         leads = came.si_signo == signal.SIGHUP and os.getsid(0) == os.getpid()
         return came.si_signo, came.si_code != FROM_KERNEL or leads
-    number = signal.sigwait(signals)   # macOS does not say where it came from
+    number = signal.sigwait(signals)   # macOS does not tell who sent it
     return number, number not in {signal.SIGINT, signal.SIGQUIT} or not _in_foreground()
 
 
@@ -174,3 +176,29 @@ def _in_foreground() -> bool:
         return os.tcgetpgrp(0) == os.getpgrp()
     except OSError:
         return False
+
+
+class FirstRun:
+    """The run of the program that is checked for races; confirming runs may follow.
+
+    Attributes:
+        entry: The first entry of `sys.path`.
+        spool: The folder that races are written to.
+        ended: The program's exit code, or minus the signal that ended it.
+        seconds: The duration of the run.
+    """
+
+    def __init__(self, spec: CheckedRunSpec, entry: str) -> None:
+        self.spec = spec
+        self.entry = entry
+        self.spool = make_spool()
+        self.ended = 0
+        self.seconds = 0.0
+
+    def go(self) -> None:
+        """Run the program to its end."""
+        begin = time.monotonic()
+        with Lifeline() as self.spec.lifeline:
+            self.spec.write(self.spool)
+            self.ended = run(self.spec, self.spool, self.entry)
+        self.seconds = time.monotonic() - begin

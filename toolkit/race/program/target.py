@@ -1,6 +1,6 @@
-"""From the words on the command line to the program: which interpreter runs which script or module.
+"""The program that the command line names: which interpreter runs which script or module.
 
-Errors are told before anything is started.
+Errors are reported before anything is started.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-SHEBANG_BYTES = 1024   # of a script's beginning: pip's wrappers write a long interpreter's path on the second line
+SHEBANG_BYTES = 1024   # read from a script: pip's wrappers have a long interpreter's path on the second line
 ZIP = b"PK\x03\x04"
 BINARIES = (b"\x7fELF", b"\xcf\xfa\xed\xfe", b"\xca\xfe\xba\xbe")   # of Linux and macOS
 
 
-class Target:
-    """What is to be run.
+class ProgramTarget:
+    """The program to run.
 
     Attributes:
-        kind: As in `spec.Spec`.
+        kind: As in `spec.CheckedRunSpec`.
         name: The script's path or the module's name.
-        args: What follows it.
-        python: The interpreter and its flags where the program names one, as a console command does; else ().
+        args: The program's arguments.
+        python: The interpreter and its flags if the program names one, as a console command does; () otherwise.
     """
 
     __slots__ = ("args", "kind", "name", "python")
@@ -39,7 +39,7 @@ class Target:
         self.python = python
 
     def entry(self) -> str:
-        """Return what `sys.path` begins with when `python` runs this."""
+        """Return the first entry of `sys.path` when `python` runs this."""
         if self.kind == STDIN:
             return ""
         if self.kind in {MODULE, COMMAND}:
@@ -50,11 +50,16 @@ class Target:
 
 
 def whole(path: str) -> str:
-    """Return a path from the root on, otherwise as it was written: so `__file__` has it."""
+    """Return an absolute path, otherwise as it was written, like the one in `__file__`."""
     return os.getcwd() if path in {"", "."} else os.path.join(os.getcwd(), path)
 
 
-def find(words: Sequence[str]) -> Target:
+def begins_program(word: str) -> bool:
+    """Return True if the program begins with this word of the command line: a script, `-`, `-m...` or `--`."""
+    return word in {"-", "--"} or word.startswith("-m") or not word.startswith("-")
+
+
+def find(words: Sequence[str]) -> ProgramTarget:
     """Return the program that `words` name: `script.py ...`, `-`, `-m module ...` or `-- command ...`.
 
     Raises:
@@ -69,29 +74,29 @@ def find(words: Sequence[str]) -> Target:
     if first.startswith("-m"):
         return module_of(words)
     if first == "-":
-        return Target(STDIN, first, rest)
+        return ProgramTarget(STDIN, first, rest)
     return _script(first, rest)
 
 
-def module_of(words: Sequence[str]) -> Target:
-    """Return the module that words beginning with -m name.
+def module_of(words: Sequence[str]) -> ProgramTarget:
+    """Return the module that `-m NAME` or `-mNAME` names.
 
     Raises:
-        ToolkitError: they name none.
+        ToolkitError: NAME is no name of a module.
     """
     first, *rest = words
     module, *rest = [first[2:], *rest] if first != "-m" else rest or [""]
     if not all(part.isidentifier() for part in module.split(".")):
         raise ToolkitError(f"-m {module!r}: write the name of a module, like -m package.module")
-    return Target(MODULE, module, rest)
+    return ProgramTarget(MODULE, module, rest)
 
 
 def is_bundle(path: str) -> bool:
-    """Return whether `path` is a folder or a zip file, of which `__main__.py` is run."""
+    """Return True if `path` is a folder or a zip file, whose `__main__.py` is run."""
     return os.path.isdir(path) or _beginning(path).startswith(ZIP)
 
 
-def _script(path: str, args: Sequence[str]) -> Target:
+def _script(path: str, args: Sequence[str]) -> ProgramTarget:
     if not os.path.exists(path):
         hint = f"; to run the command, write `gilscope race -- {path}`" if _on_path(path) else ""
         raise ToolkitError(f"no script {path!r}{hint}")
@@ -99,27 +104,27 @@ def _script(path: str, args: Sequence[str]) -> Target:
     beginning = _beginning(path)
     if not os.path.isdir(path) and not beginning.startswith(ZIP):
         _refuse_other_programs(path, beginning)
-    return Target(SCRIPT, path, args)
+    return ProgramTarget(SCRIPT, path, args)
 
 
 def refuse_plain_folder(path: str) -> None:
-    """Raise when a folder is named that Python cannot run."""
+    """Raise ToolkitError if `path` is a folder that Python cannot run."""
     if os.path.isdir(path) and not os.path.exists(os.path.join(path, "__main__.py")):
         raise ToolkitError(f"{path!r} is a folder without __main__.py; name a script, or a package with -m")
 
 
 def _refuse_other_programs(path: str, beginning: bytes) -> None:
-    """Raise when a file is no source of Python: compiled, or for another interpreter."""
+    """Raise ToolkitError if a file is no Python source: compiled, or for another interpreter."""
     interpreter = shebang(beginning)
     if beginning.startswith(BINARIES):
         raise ToolkitError(f"{path!r} is not a Python script but a binary file")
     if path.endswith(".pyc"):
-        raise ToolkitError(f"{path!r} is compiled; name its source: only that can be checked")
+        raise ToolkitError(f"{path!r} is compiled and cannot be checked; name its source")
     if interpreter and not _is_python(interpreter[0]) and not path.endswith(".py"):
         raise ToolkitError(f"{path!r} is a script of {interpreter[0]}, not of Python")
 
 
-def _command(words: Sequence[str]) -> Target:
+def _command(words: Sequence[str]) -> ProgramTarget:
     if not words:
         raise ToolkitError("no command after --; write it like `gilscope race -- pytest -q`")
     name, *args = words
@@ -127,26 +132,26 @@ def _command(words: Sequence[str]) -> Target:
     if path and os.path.isfile(path):
         python = shebang(_beginning(path))
         if python and _is_python(python[0]):
-            return Target(SCRIPT, path, args, _usable(python, path))
+            return ProgramTarget(SCRIPT, path, args, _usable(python, path))
     elif os.sep in name:
         raise ToolkitError(f"no command {name!r}")
     if _is_python(name):
         raise ToolkitError(f"{name!r} is the interpreter itself; name the script or module: `gilscope race script.py`")
     if os.sep not in name and all(part.isidentifier() for part in name.split(".")):
-        return Target(COMMAND, name, args)   # whether there is such a module is known only where it will run
+        return ProgramTarget(COMMAND, name, args)   # only the build that runs it knows if the module exists
     raise ToolkitError(f"{name!r} is not a Python program: it does not begin with #!...python")
 
 
 def _usable(python: Sequence[str], path: str) -> Sequence[str]:
     if not os.access(python[0], os.X_OK):
-        raise ToolkitError(f"{path} is for {python[0]}, which is not there any more; install the command again")
+        raise ToolkitError(f"{path} is for {python[0]}, which no longer exists; reinstall the command")
     return python
 
 
 def shebang(beginning: bytes) -> list[str]:
-    r"""Return interpreter and flags that a script names in its first line, [] when it names none.
+    r"""Return the interpreter and flags in a script's first line, or [] if it names none.
 
-    `env` is followed, as are the two lines that pip writes where an interpreter's path is too long for the kernel:
+    This understands `env`, and the two lines that pip writes if an interpreter's path is too long for the kernel:
     `#!/bin/sh` and `'''exec' "/long/path/python" "$0" "$@"`.
     """
     if not beginning.startswith(b"#!"):
@@ -175,7 +180,7 @@ def _on_path(name: str) -> str:
 
 
 def _beginning(path: str) -> bytes:
-    if not os.path.isfile(path):   # a pipe is read once, by the program: /dev/stdin, bash's <(...)
+    if not os.path.isfile(path):   # a pipe can be read only once, by the program: /dev/stdin, bash's <(...)
         return b""
     try:
         with open(path, "rb") as handle:
@@ -187,7 +192,7 @@ def _beginning(path: str) -> bytes:
 def default_python() -> str:
     """Return the interpreter for a program that names none.
 
-    It is the one that runs gilscope, unless another environment is active in the shell: then the user means that one's.
+    It is the one that runs gilscope, or that of another environment if one is active in the shell.
     """
     active = os.environ.get("VIRTUAL_ENV")
     if not active or os.path.realpath(active) == os.path.realpath(sys.prefix):

@@ -1,17 +1,15 @@
-"""The race checker's core in Python: the readable form of the algorithm, for where there is no C compiler.
+"""The race checker's core in Python: the readable form of the algorithm, used if there is no C compiler.
 
-What a process shares is found out by the ops (`names`, `items`, `methods`, `looks`, `calls`), which turn what the
-program does into verbs on locations (`detect`, `spans`); `monitor` applies them under its one lock.
+The ops (`ops_variables`, `ops_items`, `ops_methods`, `ops_containers`) turn the program's accesses into operations on
+locations; `detection`, `spans` and `handoff` compare them with the shadow state, under the one lock of `monitor`.
 """
 
 from __future__ import annotations
 
-from gilscope.toolkit.race.pure.locking import locks, patching
-from gilscope.toolkit.race.pure.locking.holding import Holding
+from gilscope.toolkit.race.pure import locks, ops_containers, ops_items, ops_methods, ops_variables, patching
+from gilscope.toolkit.race.pure.locks import LockTracker
 from gilscope.toolkit.race.pure.monitor import Monitor
-from gilscope.toolkit.race.pure.ops import calls, items, methods, variables, whole_containers
-from gilscope.toolkit.race.pure.sites import Site
-from gilscope.toolkit.race.pure.state.clocks import Clock
+from gilscope.toolkit.race.pure.state import PureSite, VectorClock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -23,37 +21,37 @@ if TYPE_CHECKING:
 
 
 class PureCore:
-    """Shadow state, clocks and locks of one process; see `gilscope.toolkit.race.core.Core`."""
+    """Shadow state, vector clocks and locks of one process; see `gilscope.toolkit.race.core.Core`."""
 
     name = "Python"
 
     def __init__(self) -> None:
         self._monitor = monitor = Monitor()
-        self._holding = Holding(monitor)
+        self._holding = LockTracker(monitor)
         self._fork_known = False
         self.ops: dict[str, Callable[..., Any]] = {
-            **variables.ops(monitor), **items.ops(monitor), **methods.ops(monitor), **whole_containers.ops(monitor),
-            **calls.ops(monitor)}
+            **ops_variables.variable_ops(monitor), **ops_items.ops(monitor), **ops_methods.ops(monitor),
+            **ops_containers.ops(monitor), **ops_variables.call_ops(monitor)}
 
     def site(self, info: SiteInfo, number: int) -> object:
-        """Return what the ops are given for this site; its partners are numbers already."""
-        return Site(info, number)
+        """Return the site object that ops get; its partners are site numbers already."""
+        return PureSite(info, number)
 
     def start(self, on_conflict: Callable[[Conflict], bool]) -> None:
-        """Begin to note; `on_conflict` is told of conflicts in the thread that met them."""
+        """Begin to record; `on_conflict` is called with each conflict, in the thread that found it."""
         self._survive_fork()
         self._monitor.start(on_conflict)
 
-    def tell_shared(self) -> None:
-        """Let the handler hear of what several threads use in order, too, with the sort "shared"; until `start`."""
+    def report_shared(self) -> None:
+        """Also report ordered accesses of several threads, with the sort "shared"; call it before `start`."""
         self._monitor.tells_shared = True
 
     def stop(self) -> None:
-        """Note nothing more."""
+        """Stop recording."""
         self._monitor.stop()
 
     def release(self, owner: object) -> None:
-        """Let those who `acquire` the same object come after now; a tracked lock's next holder, too."""
+        """Add a happens-before edge from now to each later `acquire` of the same object, or of the tracked lock."""
         record = locks.record_of(owner)
         if record is None:
             self._monitor.release(owner)
@@ -74,7 +72,7 @@ class PureCore:
 
     def join(self, clock: object) -> None:
         """Come after a moment that `snapshot` or `thread_end` returned."""
-        if isinstance(clock, Clock):
+        if isinstance(clock, VectorClock):
             self._monitor.change(lambda state: state.join(clock))
 
     def mute(self) -> int:
@@ -96,7 +94,7 @@ class PureCore:
         `failed(state, error, *args)` when it raised.  A muted one inside a muted one is the original alone; a
         `before` that returns NotImplemented leaves the locks as they are.
         """
-        return patching.Wrapped(self._monitor.threads, original, (before, after, failed), muted=muted)
+        return patching.WrappedFunction(self._monitor.threads, original, (before, after, failed), muted=muted)
 
     def patch(self, owner: Any, name: str, replacement: object) -> Callable[[], None] | None:
         """Set an attribute; return what undoes it, or None where it cannot be set (immutable types)."""
@@ -111,7 +109,7 @@ class PureCore:
 
         Where one has begun and not ended yet (the worker of a pool), this is a logical thread on top of it.
         """
-        uid = self._monitor.threads.begin(clock if isinstance(clock, Clock) else None).uid
+        uid = self._monitor.threads.begin(clock if isinstance(clock, VectorClock) else None).uid
         self._monitor.tidy()
         return uid
 
@@ -144,12 +142,12 @@ class PureCore:
         return self._monitor.contexts.places(context)
 
     def counts(self) -> dict[tuple[int, int], int]:
-        """Return how often each pair of sites was in conflict, the smaller number first."""
+        """Return the number of conflicts by pair of sites, the smaller number first."""
         return self._monitor.counts.copy()
 
-    def busy(self) -> Busy:
+    def busy(self) -> BusyContext:
         """Return a context in which this thread's accesses are not noted."""
-        return Busy(self._monitor)
+        return BusyContext(self._monitor)
 
     def _survive_fork(self) -> None:
         if not self._fork_known:
@@ -159,7 +157,7 @@ class PureCore:
             register_at_fork(after_in_child=self.after_fork)
 
 
-class Busy:
+class BusyContext:
     """While it is entered, what this thread does is not noted."""
 
     __slots__ = ("_monitor",)

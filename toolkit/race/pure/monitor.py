@@ -8,14 +8,12 @@ thread goes on without a note after a while.
 from __future__ import annotations
 
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.pure.detection import detect
-from gilscope.toolkit.race.pure.detection.touch import Touch
-from gilscope.toolkit.race.pure.locking.patching import complain, guarded
-from gilscope.toolkit.race.pure.state import keys, shadow
-from gilscope.toolkit.race.pure.state.call_stacks import OURS, Contexts
-from gilscope.toolkit.race.pure.state.clocks import Clock
-from gilscope.toolkit.race.pure.state.ranges import Box
-from gilscope.toolkit.race.pure.state.threads import Threads
+from gilscope.toolkit.race.pure import detection, shadow
+from gilscope.toolkit.race.pure.patching import complain, guarded
+from gilscope.toolkit.race.pure.shadow import RangeBox
+from gilscope.toolkit.race.pure.spans import Operation
+from gilscope.toolkit.race.pure.state import OURS, CallStacks, VectorClock
+from gilscope.toolkit.race.pure.threads import ThreadTable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -24,11 +22,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.core import Conflict
-    from gilscope.toolkit.race.pure.detection.detect import Step, Transfer
-    from gilscope.toolkit.race.pure.detection.touch import Found
-    from gilscope.toolkit.race.pure.locking.holding import LockRef
-    from gilscope.toolkit.race.pure.sites import Site
-    from gilscope.toolkit.race.pure.state.thread import ThreadState
+    from gilscope.toolkit.race.pure.detection import Step, Transfer
+    from gilscope.toolkit.race.pure.locks import LockRef
+    from gilscope.toolkit.race.pure.spans import Found
+    from gilscope.toolkit.race.pure.state import PureSite
+    from gilscope.toolkit.race.pure.threads import ThreadState
 
 
 class Monitor:
@@ -37,9 +35,9 @@ class Monitor:
     def __init__(self) -> None:
         self.active = False
         self.tells_shared = False       # conflicts of the sort "shared" are wanted
-        self.table = shadow.Table()
-        self.contexts = Contexts()
-        self.threads = Threads(self.table.clear)
+        self.table = shadow.ShadowTable()
+        self.contexts = CallStacks()
+        self.threads = ThreadTable(self.table.clear)
         self.dead_locks: list[LockRef] = []     # appended to by the interpreter
         self.counts: dict[tuple[int, int], int] = {}
         self._told: set[tuple[str, int, int]] = set()
@@ -58,10 +56,10 @@ class Monitor:
         self.active = False
 
     def watches(self) -> bool:
-        """Claim that there is something to note: more than one thread."""
+        """Return True if there is more than one thread, so that accesses must be recorded."""
         return self.active and not self.threads.single
 
-    def note(self, frame: FrameType, site: Site, steps: Sequence[Step], transfers: Sequence[Transfer] = (),
+    def note(self, frame: FrameType, site: PureSite, steps: Sequence[Step], transfers: Sequence[Transfer] = (),
              value: Any = NO_VALUE, seen: Callable[[], Any] | None = None) -> None:
         """Note one operation in `frame` and tell of its conflicts.
 
@@ -73,7 +71,7 @@ class Monitor:
             value: What it stores, if that is known.
             seen: Returns what it loads, without running code of the program.
         """
-        def action(touch: Touch) -> None:
+        def action(touch: Operation) -> None:
             touch.seen = seen
             self._apply(touch, steps, transfers)
 
@@ -94,17 +92,17 @@ class Monitor:
         if self.threads.current().parent is not None:
             self.change(action)
 
-    def _noted(self, frame: FrameType, site: Site, action: Callable[[Touch], None], value: Any) -> None:
+    def _noted(self, frame: FrameType, site: PureSite, action: Callable[[Operation], None], value: Any) -> None:
         state = self.threads.current()
         if state.inside or state.quiet or not self.watches():
             return
-        touch: Touch | None = None
+        touch: Operation | None = None
 
         def run() -> None:
             nonlocal touch
             self._serial += 1
             self._bury_locks()
-            touch = Touch(state, site, frame, self.contexts, self._serial)
+            touch = Operation(state, site, frame, self.contexts, self._serial)
             action(touch)
             self.table.sweep()
             self._count(touch)
@@ -140,7 +138,7 @@ class Monitor:
             finally:
                 state.quiet -= 1
 
-    def look_back(self, frame: FrameType, site: Site, action: Callable[[Touch], None]) -> None:
+    def look_back(self, frame: FrameType, site: PureSite, action: Callable[[Operation], None]) -> None:
         """Do something about accesses that this thread noted before."""
         self._noted(frame, site, action, NO_VALUE)
 
@@ -165,7 +163,7 @@ class Monitor:
         if not self.threads.single:
             self.change(action)
 
-    def end_thread(self) -> Clock:
+    def end_thread(self) -> VectorClock:
         """End this thread; return its last moment."""
         clock = self.threads.end()
         shadow.drop(self.table.empty())     # nothing of this thread is noted any more
@@ -175,9 +173,9 @@ class Monitor:
         """Let go of what the clocks' owner forgot."""
         self.change(lambda _: None)
 
-    def snapshot(self) -> Clock:
+    def snapshot(self) -> VectorClock:
         """Return this moment; what this thread does from now on is not before it."""
-        moment = Clock({}, {})
+        moment = VectorClock({}, {})
         state = self.threads.current()
 
         def take() -> None:
@@ -191,21 +189,21 @@ class Monitor:
             self.threads.guard.run(state, take, must=True)
         return moment
 
-    def _apply(self, touch: Touch, steps: Sequence[Step], transfers: Sequence[Transfer]) -> None:
+    def _apply(self, touch: Operation, steps: Sequence[Step], transfers: Sequence[Transfer]) -> None:
         state = touch.state
         state.position += 1
         if state.polled is not None:
-            detect.polled(touch)
+            detection.polled(touch)
         for verb, owner, part, key in steps:
             shadowed = self.table.of(owner)
             location = shadowed.location(part, key)
             touch.kinds.clear()
             verb(touch, location)
             if self.tells_shared:
-                detect.share(touch, location)
-            if type(key) is Box:
+                detection.share(touch, location)
+            if type(key) is RangeBox:
                 for other in shadowed.overlapping(key):
-                    detect.across(touch, location, other, stores=verb is detect.write)
+                    detection.across(touch, location, other, stores=verb is detection.write)
         for transfer, owner, values in transfers:
             transfer(touch, self.table.of(owner), values)
         if touch.publishes:
@@ -217,7 +215,7 @@ class Monitor:
             for state in self.threads.live():
                 state.held = [hold for hold in state.held if hold[0] != uid]
 
-    def _count(self, touch: Touch) -> None:
+    def _count(self, touch: Operation) -> None:
         for sort, _, first, second in touch.conflicts:
             if sort == "shared":
                 continue
@@ -233,7 +231,7 @@ class Monitor:
                 if pair in self._told or owner is None or self._handler is None:
                     continue
                 key = location.key
-                key = key.key() if type(key) is Box else keys.original(key, location.guards)
+                key = key.key() if type(key) is RangeBox else shadow.original(key, location.guards)
                 conflict = sort, owner, location.part, key, first.raw(), second.raw(), value
                 if guarded(self._handler, conflict):
                     self._told.add(pair)
@@ -242,7 +240,7 @@ class Monitor:
 
 
 def _of_ours(error: Exception) -> bool:
-    """Claim that our own code raised this, as near the recursion limit; not a signal handler that came in between."""
+    """Return True if our own code raised this, as near the recursion limit, and not a signal handler of the program."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next

@@ -1,36 +1,41 @@
-"""What `pytest --race` does with each test, loaded with that option alone."""
+"""Check each test for data races; imported only with `pytest --race`."""
 
 from __future__ import annotations
 
 import os
+import sys
+import tomllib
+from importlib.metadata import PackageNotFoundError, distribution
 from typing import TYPE_CHECKING, Any
 
 import pytest
 from _pytest.reports import CollectErrorRepr
 
+from gilscope.toolkit.bounded_reading import read_text
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.escaping import message
+from gilscope.toolkit.race.loading.hook import project_filter
 from gilscope.toolkit.race.program.start import make_spool, remove_spool
-from gilscope.toolkit.race.pytest_.installed_project import unwatched
 from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest
 from gilscope.toolkit.race.report.gather import load
 from gilscope.toolkit.race.report.settings import settings
 from gilscope.toolkit.race.report.text import render_race
-from gilscope.toolkit.race.session import Session
+from gilscope.toolkit.race.session import RaceSession
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
+    from pathlib import Path
 
     from gilscope.toolkit.race.report.model import RaceReport
-    from gilscope.toolkit.race.report.settings import Settings
+    from gilscope.toolkit.race.report.settings import RaceSettings
 
 TITLE = "data races"
-WORKER_SPOOL = "GILSCOPE_PYTEST_RACE"     # tells the workers of pytest-xdist where to write
-RACES = pytest.StashKey[str]()     # of an item: what its current phase has found
+WORKER_SPOOL = "GILSCOPE_PYTEST_RACE"     # the variable with the folder that the workers of pytest-xdist write to
+RACES = pytest.StashKey[str]()     # the text on races in an item's current phase
 
 
-def begin(config: pytest.Config, options: Any) -> Checks | Controller:
-    """Begin to check this process, or prepare what the workers of pytest-xdist will do.
+def begin(config: pytest.Config, options: Any) -> RaceChecks | XdistController:
+    """Begin to check this process, or prepare the checks in the workers of pytest-xdist.
 
     Raises:
         pytest.UsageError: The process cannot be checked.
@@ -38,32 +43,32 @@ def begin(config: pytest.Config, options: Any) -> Checks | Controller:
     shared = os.environ.get(WORKER_SPOOL, "") if "PYTEST_XDIST_WORKER" in os.environ else ""
     chosen = settings(config.rootpath / "pyproject.toml")
     if not shared and (getattr(options, "numprocesses", None) or getattr(options, "tx", None)):
-        return Controller(config, options, chosen)
+        return XdistController(config, options, chosen)
     try:
-        return Checks(config, options, chosen, spool=shared)
+        return RaceChecks(config, options, chosen, spool=shared)
     except (RuntimeError, ToolkitError) as error:
         raise pytest.UsageError(f"--race: {error}") from error
 
 
-class Told:
-    """What both kinds of process do at the end: say what belongs to no test."""
+class RaceReporter:
+    """Reports what belongs to no test, at the end; the base of both kinds of process."""
 
-    def __init__(self, config: pytest.Config, options: Any, chosen: Settings, spool: str) -> None:
+    def __init__(self, config: pytest.Config, options: Any, chosen: RaceSettings, spool: str) -> None:
         self.config = config
         self.chosen = chosen
         self.include = [*options.gilscope_race_include, *chosen.include]
         self.spool = spool
 
     def report(self, section: str | None = None) -> RaceReport:
-        """Return what was found, in one section or in all."""
+        """Return the races in one section or in all."""
         return without_pytest(load(self.spool, self.chosen.suppressions, section))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Show notes, and what ought to be known about the checking itself."""
+        """Show notes, and the limits of the check itself."""
         found = self.report()
         wants_notes = self.config.option.gilscope_race_notes or self.chosen.notes
         lines = [f"{path} ran unchecked: {reason}" for path, reason in found.unrewritten]
-        lines += unwatched(self.config.rootpath, self.include)
+        lines += warn_of_installed_copy(self.config.rootpath, self.include)
         lines += [*found.unused_suppressions, *found.unexplained_suppressions]
         notes = [render_race(note, found.root) for note in found.notes] if wants_notes else []
         if lines or notes:
@@ -71,26 +76,26 @@ class Told:
             terminalreporter.write_line("\n\n".join([*notes, *map(message, lines)]))
 
 
-class Controller(Told):
-    """The process that hands tests to the workers of pytest-xdist: they check, it knows where they write."""
+class XdistController(RaceReporter):
+    """The process that distributes tests to the workers of pytest-xdist, which check them."""
 
-    def __init__(self, config: pytest.Config, options: Any, chosen: Settings) -> None:
+    def __init__(self, config: pytest.Config, options: Any, chosen: RaceSettings) -> None:
         super().__init__(config, options, chosen, make_spool())
         os.environ[WORKER_SPOOL] = self.spool
 
     def pytest_unconfigure(self) -> None:
-        """Remove what was found: it has been told."""
+        """Remove the races, which have been reported."""
         os.environ.pop(WORKER_SPOOL, None)
         remove_spool(self.spool)
 
 
-class Checks(Told):
-    """Gives every phase of every test a section of its own, and fails the phase in which a race was found."""
+class RaceChecks(RaceReporter):
+    """Gives each phase of each test its own section, and fails a phase that has a race."""
 
-    def __init__(self, config: pytest.Config, options: Any, chosen: Settings, spool: str) -> None:
+    def __init__(self, config: pytest.Config, options: Any, chosen: RaceSettings, spool: str) -> None:
         super().__init__(config, options, chosen, spool or make_spool())
         self.own_spool = not spool
-        self.session = Session(
+        self.session = RaceSession(
             spool=self.spool, core=options.gilscope_race_core,
             include=self.include,
             options={"root": str(config.rootpath), "target": "pytest", "sections": True})
@@ -101,7 +106,7 @@ class Checks(Told):
             raise
 
     def pytest_report_header(self) -> str:
-        """Say that the tests are checked, and with what."""
+        """Return the line that names the core."""
         slow = f" ({self.session.slow_because}: slower)" if self.session.slow_because else ""
         return f"race checker: {self.session.core.name} core{slow}"
 
@@ -117,7 +122,7 @@ class Checks(Told):
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Check what takes the fixtures down."""
+        """Check the teardown of the fixtures."""
         return (yield from self._phase(item, "teardown"))
 
     def _phase(self, item: pytest.Item, when: str) -> Generator[None, Any, Any]:
@@ -126,7 +131,7 @@ class Checks(Told):
         try:
             result = yield
         except BaseException:
-            item.stash[RACES] = self._races(section)   # beside the failure
+            item.stash[RACES] = self._races(section)   # shown beside the failure
             raise
         if races := self._races(section):
             pytest.fail(races, pytrace=False)
@@ -134,7 +139,7 @@ class Checks(Told):
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Show a failing test's races, too."""
+        """Show the races of a failing test beside its failure."""
         report = yield
         if races := item.stash.get(RACES, ""):
             report.sections.append((TITLE, races))
@@ -144,7 +149,7 @@ class Checks(Told):
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector,
                                    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-        """Check what runs when a module is imported."""
+        """Check the code that runs when a module is imported."""
         section = f"{collector.nodeid} [collection]"
         self.session.handler.section(section)
         report = yield
@@ -157,7 +162,7 @@ class Checks(Told):
         return report
 
     def _races(self, section: str) -> str:
-        """Return the section's races as text, "" when there are none; what comes later belongs to no section."""
+        """Return the section's races as text, or ""; later races belong to no section."""
         found = self.session.handler.failed()
         self.session.handler.section(None)
         if not found:
@@ -167,7 +172,7 @@ class Checks(Told):
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:
-        """Write what is known only at the end."""
+        """Write the records that are complete only at the end."""
         self.session.finish()
 
     def pytest_unconfigure(self) -> None:
@@ -178,3 +183,41 @@ class Checks(Told):
     def _remove_spool(self) -> None:
         if self.own_spool:
             remove_spool(self.spool)
+
+
+def warn_of_installed_copy(root: Path, include: Sequence[str]) -> list[str]:
+    """Return a warning if tests imported the project of `root` from its installed copy, or [].
+
+    Args:
+        root: The folder of its pyproject.toml.
+        include: Globs of modules that are checked wherever they are.
+    """
+    name = _project_name(root / "pyproject.toml")
+    if name is None:
+        return []
+    try:
+        installed = distribution(name)
+    except PackageNotFoundError:
+        return []
+    files = {str(installed.locate_file(path)) for path in installed.files or () if path.suffix == ".py"}
+    is_checked = project_filter(include=include)
+    found = sorted(module for module, file in _imported_modules() if file in files and not is_checked(module, file))
+    if not found:
+        return []
+    top = found[0].partition(".")[0]
+    text = (f"{top} was imported from its installed copy, so it was not checked for races: "
+            f"`pip install --editable .`, or check it there with --race-include={top!r} --race-include={top + '.*'!r}")
+    return [text]
+
+
+def _imported_modules() -> list[tuple[str, str]]:
+    modules = [(name, getattr(module, "__file__", None)) for name, module in list(sys.modules.items())]
+    return [(name, file) for name, file in modules if isinstance(file, str)]
+
+
+def _project_name(path: Path) -> str | None:
+    try:
+        found = tomllib.loads(read_text(path)).get("project", {}).get("name")
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError):
+        return None
+    return found if isinstance(found, str) else None

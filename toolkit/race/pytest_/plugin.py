@@ -1,6 +1,6 @@
-"""`pytest --race`: every test is checked for data races of its own, and a race fails it.
+"""`pytest --race`: check each test for data races; a race fails the test.
 
-Pytest imports this module in every environment that has gilscope, so without --race it does nothing, imports nothing.
+Pytest imports this module in every environment that has gilscope, so without --race it imports nothing else.
 """
 
 from __future__ import annotations
@@ -19,27 +19,28 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("race", "data races (gilscope)")
     group.addoption(
         "--race", action="store_true", dest="gilscope_race",
-        help="Check every test for data races, also for those that did no harm. A race fails the test.")
+        help="Check every test for data races, including those that did no harm this time. A race fails the test.")
     group.addoption(
         "--race-notes", action="store_true", dest="gilscope_race_notes",
-        help="Also show, at the end, what is unordered but harmless.")
+        help="Also show unordered accesses that are harmless, at the end. Use it for a review.")
     group.addoption(
         "--race-include", metavar="GLOB", action="append", default=[], dest="gilscope_race_include",
-        help="Also check modules that match GLOB, of the standard library or of installed packages; may be repeated.")
+        help="Also check modules that match GLOB, in the standard library or in installed packages (default: the "
+        "project's own code). Repeatable.")
     group.addoption(
         "--race-core", choices=("c", "python"), default="", dest="gilscope_race_core",
-        help="Use this core (default: c where it can be built).")
+        help="Use this core (default: c if it can be built).")
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_load_initial_conftests(early_config: pytest.Config) -> None:
-    """Begin before any conftest.py is imported, so that it is checked, too."""
+    """Begin before any conftest.py is imported, so that it is checked as well."""
     if early_config.known_args_namespace.gilscope_race:
         _begin(early_config, early_config.known_args_namespace)
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Begin now where the plugin came too late to do so earlier."""
+    """Begin now if the plugin was loaded too late for the hook above."""
     if config.option.gilscope_race:
         _begin(config, config.option)
 

@@ -1,4 +1,4 @@
-"""Stacks without the thirty frames through which pytest calls a test: they say nothing about it."""
+"""Remove from stacks the thirty frames through which pytest calls a test."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RUNNERS = {"_pytest", "pluggy", "pytest_run_parallel"}    # packages that call t
 
 
 def without_pytest(report: RaceReport) -> RaceReport:
-    """Return the report with stacks that end where pytest calls the program."""
+    """Return the report with stacks that end where pytest calls the test."""
     return replace(report, races=tuple(map(_race, report.races)), notes=tuple(map(_race, report.notes)))
 
 

@@ -7,18 +7,19 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.escaping import in_command, in_command_property, visible_all
 from gilscope.toolkit.race.report.settings import relative
 from gilscope.toolkit.race.report.text import at, shown
+from gilscope.toolkit.race.site import Severity
 
 if TYPE_CHECKING:
     from gilscope.toolkit.race.report.model import Access, Race, RaceReport
 
-LEVELS = {"race": "error", "atomicity violation": "error", "note": "notice"}
+LEVELS = {Severity.RACE: "error", Severity.VIOLATION: "error", Severity.NOTE: "notice"}
 
 
 def render(report: RaceReport, *, notes: bool = False) -> str:
     """Return one command per line, without a newline at the end; "" when there is nothing to show."""
     report = visible_all(report, shown)
-    told = [*report.races, *(report.notes if notes else ())]
-    lines = [_command(race, report.root) for race in told]
+    races = [*report.races, *(report.notes if notes else ())]
+    lines = [_command(race, report.root) for race in races]
     lines += [f"::warning title=gilscope race::{in_command(text)}"
               for text in (*report.unexplained_suppressions, *report.unused_suppressions)]
     return "\n".join(lines)
@@ -30,7 +31,7 @@ def _command(race: Race, root: str) -> str:
                   "title": f"{race.kind} on {race.variable}"}
     written = ",".join(f"{name}={in_command_property(value)}" for name, value in properties.items())
     parts = [*(_side(side, root) for side in (race.second, race.first)), race.pattern]
-    if race.severity != "note":
+    if race.severity != Severity.NOTE:
         parts += [race.missing, f"Repair: {race.repair}"]
     if race.confirmation:
         parts.append(race.confirmation)

@@ -1,15 +1,14 @@
-"""The nouns of a report."""
+"""The dataclasses of a race report."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.race.site import RaceKind, Severity  # noqa: TC001  read from the hints, as for the schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-Severity = Literal["race", "atomicity violation", "note"]
-ORDER = {"race": 0, "atomicity violation": 1, "suppressed": 2, "note": 3}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,21 +18,21 @@ class Frame:
     path: str
     line: int
     function: str          # qualified name
-    source: str = ""       # the line without its indentation; "" when it was not at hand
+    source: str = ""       # the line without its indentation; "" if it could not be read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Held:
+class HeldLock:
     """A lock that a thread held."""
 
-    uid: int               # tells locks of one name apart, within one process
+    uid: int               # distinguishes locks of one name within one process
     name: str
     taken: Frame | None    # where it was first acquired
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spot:
-    """Where to pause a thread: a place to the column."""
+    """A line and column at which a confirming run pauses a thread."""
 
     path: str
     line: int
@@ -51,39 +50,48 @@ class Access:
     place: Frame
     stack: tuple[Frame, ...]       # the callers, innermost first
     started: tuple[Frame, ...]     # where the thread was started, innermost first; () for the main thread
-    locks: tuple[Held, ...]        # innermost first
+    locks: tuple[HeldLock, ...]        # innermost first
     text: str                      # the accessed expression
     pause: Spot
-    partner: Spot | None           # the read of the write or the write of the read, where there is one
+    partner: Spot | None           # for a write, the read it depends on; for a read, the write that depends on it
     augmented: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Race:
-    """Two accesses that nothing orders, or a span that another write falls into."""
+class ConfirmationOutcome:
+    """The outcome of trying to confirm one race, and the sentence that reports it."""
 
-    ident: str                     # the same in every run of the same source
+    confirmed: bool
+    sentence: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Race:
+    """Two accesses that are not ordered by happens-before, or a write between a read and its dependent write."""
+
+    ident: str                     # equal in all runs of the same source
     variable: str
     base: str                      # the variable without key and instance
-    kind: str
-    severity: Severity
-    rule: str | None               # why it is a note
+    kind: RaceKind
+    severity: Severity             # never SUPPRESSED: a suppressed race has a `reason`
+    rule: str | None               # the rule that makes it a note
     first: Access
     second: Access
     count: int                     # conflicts at these places, at least 1
     pattern: str                   # sentences
     missing: str
     repair: str
-    confirmation: str | None = None
+    confirmation: str | None = None   # a sentence
+    confirmed: bool | None = None     # None: no run tried to confirm it
     section: str | None = None
-    reason: str | None = None      # of the suppression, where it is suppressed
+    reason: str | None = None      # why it is suppressed; None: it is not
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shared:
-    """A variable that one thread writes and another uses, whatever orders them: each process would have its own.
+class SharedVariable:
+    """A variable that one thread writes and another uses, ordered or not; each process would have its own copy.
 
-    With `alike` the write is that of a memo: what each would make for itself is equal.
+    If `alike`, the write stores a memo: every process would store an equal value.
     """
 
     base: str                      # the variable without key and instance
@@ -96,7 +104,7 @@ class Shared:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RaceReport:
-    """What one run found."""
+    """The result of one run."""
 
     target: str
     build: str
@@ -109,10 +117,13 @@ class RaceReport:
     unexplained_suppressions: tuple[str, ...] = ()   # sentences
     unrewritten: tuple[tuple[str, str], ...] = ()    # path, reason
     processes: int = 0
-    watched: int | None = None                       # accesses, where the core counts them
-    shared: tuple[Shared, ...] = ()                  # when it was asked for
+    watched: int | None = None                       # accesses; None: the core does not count them
+    shared: tuple[SharedVariable, ...] = ()          # empty without `--shared`
 
-    def with_confirmations(self, found: Mapping[str, str]) -> RaceReport:
-        """Return the report with the confirmations by `Race.ident`."""
-        races = tuple(replace(race, confirmation=found.get(race.ident, race.confirmation)) for race in self.races)
+    def with_confirmations(self, outcomes: Mapping[str, ConfirmationOutcome]) -> RaceReport:
+        """Return the report with these outcomes, which are keyed by `Race.ident`."""
+        races = tuple(
+            replace(race, confirmation=outcome.sentence, confirmed=outcome.confirmed)
+            if (outcome := outcomes.get(race.ident)) else race
+            for race in self.races)
         return replace(self, races=races)

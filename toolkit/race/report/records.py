@@ -1,59 +1,121 @@
-"""What a checked process writes of itself, by kind of record: anything else in its file the program has put there."""
+"""The records that a checked process writes about itself, one line of JSON each; see `gilscope.toolkit.race.spool`.
+
+The program may have written anything into the file, so a line counts only if `from_plain` accepts it.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass
 
-from gilscope.toolkit.race.report.model import ORDER
 from gilscope.toolkit.race.report.sentences import RULES
-from gilscope.toolkit.race.verdicts import KINDS
+from gilscope.toolkit.race.site import RaceKind, Severity  # noqa: TC001  from_plain reads the hints
+from gilscope.toolkit.records import DamagedError, from_plain
 
-_LARGEST = 2**63       # of a number: what has thousands of digits cannot even be printed
-_PLACE = (str, int, str)                                  # path, line, function
-_FRAME = (*_PLACE, str)                                   # and the line's text
-_ENTRY = (frozenset({str, None}), (_PLACE, _PLACE), str, frozenset(KINDS))   # section, places, base, kind
-_SIDE = {
-    "thread": str, "verb": str, "place": _FRAME, "stack": [_FRAME], "started": [_FRAME], "text": str, "op": str,
-    "locks": [{"uid": int, "name": str, "at": [_PLACE]}], "column": int, "augmented": bool,
-    "partner": frozenset({(str, int, int, str, str), None}),
-}
-_RECORDS: dict[str, dict[str, Any]] = {
-    "process": {"core": str, "root": str},
-    "race": {
-        "section": frozenset({str, None}), "variable": str, "base": str, "kind": frozenset(KINDS),
-        "severity": frozenset(ORDER), "rule": frozenset({*RULES, None}), "sort": str, "part": str, "places": [_PLACE],
-        "first": _SIDE, "second": _SIDE, "reasons": [_PLACE],
-    },
-    "shared": {"base": str, "write": _FRAME, "verb": str, "other": _FRAME, "other_verb": str,
-               "alike": frozenset({bool, None})},
-    "finish": {"counts": [(_ENTRY, int)], "noted": [_PLACE], "used": [(str, int)], "unrewritten": [(str, str)],
-               "watched": frozenset({int, None})},
-}
+FunctionPlace = tuple[str, int, str]         # path, line, function
+FrameRecord = tuple[str, int, str, str]      # path, line, function, the line's text
+SpotRecord = tuple[str, int, int, str, str]  # path, line, column, op, the line's text
+RaceKey = tuple[str | None, tuple[FunctionPlace, FunctionPlace], str, str]   # section, places, base, kind
 
 
-def as_record(value: Any) -> dict[str, Any] | None:
-    """Return what a line says when it is a record of the checker, with all that is read of it; None: it is none."""
-    kind = value.get("t") if type(value) is dict else None
-    return value if type(kind) is str and kind in _RECORDS and _fits(value, _RECORDS[kind]) else None
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessRecord:
+    """The header of a process."""
+
+    pid: int
+    core: str
+    root: str
+    target: str = ""
+    build: str = ""
+    command: str = ""
 
 
-def _fits(value: Any, shape: Any) -> bool:
-    """Return whether `value` is as `shape` says.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LockRecord:
+    """A lock that a thread held."""
 
-    A shape is a type, a constant, a dict of shapes by name, a list of one shape, a tuple of the shapes of a list's
-    entries, or a set of shapes of which one will do.
-    """
-    match shape:
-        case dict():
-            return type(value) is dict and all(name in value and _fits(value[name], each)
-                                               for name, each in shape.items())
-        case list():
-            return type(value) is list and all(_fits(each, shape[0]) for each in value)
-        case tuple():
-            return type(value) is list and len(value) == len(shape) and all(map(_fits, value, shape))
-        case frozenset():
-            return any(_fits(value, each) for each in shape)
-        case type():
-            return type(value) is shape and (type(value) is not int or abs(value) < _LARGEST)
-        case _:
-            return type(value) is type(shape) and bool(value == shape)
+    uid: int
+    name: str
+    at: tuple[FunctionPlace, ...]   # where it was first acquired; at most one
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SideRecord:
+    """One side of a conflict; the fields are those of `model.Access`."""
+
+    thread: str
+    uid: int            # the thread's
+    verb: str
+    place: FrameRecord
+    stack: tuple[FrameRecord, ...]
+    started: tuple[FrameRecord, ...]
+    locks: tuple[LockRecord, ...]
+    text: str
+    op: str
+    augmented: bool
+    column: int
+    partner: SpotRecord | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RaceRecord:
+    """A conflict, as the process classified it."""
+
+    section: str | None
+    variable: str
+    base: str
+    kind: RaceKind
+    severity: Severity
+    rule: str | None
+    sort: str
+    part: str
+    places: tuple[FunctionPlace, FunctionPlace]
+    first: SideRecord
+    second: SideRecord
+    reasons: tuple[FunctionPlace, ...]   # path, line and reason of the comments that suppress it
+
+    def __post_init__(self) -> None:
+        if self.rule is not None and self.rule not in RULES:
+            raise ValueError(f"no rule {self.rule!r}")
+
+    @property
+    def key(self) -> RaceKey:
+        """The race that this conflict belongs to."""
+        return self.section, self.places, self.base, self.kind
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SharedRecord:
+    """A variable that several threads use."""
+
+    base: str
+    write: FrameRecord
+    verb: str
+    other: FrameRecord
+    other_verb: str
+    alike: bool | None   # None: not known
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FinishRecord:
+    """The facts that are known only at a process's end."""
+
+    counts: tuple[tuple[RaceKey, int], ...]        # conflicts by race
+    noted: tuple[FunctionPlace, ...]               # path, line and reason of the comments that suppress races
+    used: tuple[tuple[str, int], ...]              # path and line of those that have suppressed one
+    unrewritten: tuple[tuple[str, str], ...]       # path of a module that ran unchecked, and why
+    watched: int | None
+
+
+ProcessRecords = ProcessRecord | RaceRecord | SharedRecord | FinishRecord
+_KINDS: dict[object, type[ProcessRecords]] = {
+    "process": ProcessRecord, "race": RaceRecord, "shared": SharedRecord, "finish": FinishRecord}
+
+
+def as_record(value: object) -> ProcessRecords | None:
+    """Return the record in a parsed line, or None if it has none."""
+    if not isinstance(value, dict) or not isinstance(value.get("t"), str) or value["t"] not in _KINDS:
+        return None
+    try:
+        return from_plain(_KINDS[value["t"]], {name: each for name, each in value.items() if name != "t"})
+    except DamagedError:
+        return None

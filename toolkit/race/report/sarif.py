@@ -13,7 +13,7 @@ from gilscope import __version__
 from gilscope.toolkit.escaping import in_json, in_sarif_message, in_url, visible_all
 from gilscope.toolkit.race.report.settings import relative
 from gilscope.toolkit.race.report.text import shown
-from gilscope.toolkit.race.verdicts import CHECK, ITERATION, LOST, PLAIN, TORN
+from gilscope.toolkit.race.site import RaceKind, Severity
 
 if TYPE_CHECKING:
     from gilscope.toolkit.race.report.model import Access, Frame, Race, RaceReport
@@ -22,25 +22,27 @@ Json = dict[str, Any]
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 BASE = "SRCROOT"      # what relative paths are relative to
 RULES = {
-    LOST: ("lost-update", "A write depends on an earlier read, and a write of another thread in between is lost."),
-    CHECK: ("check-then-act", "What was checked may no longer hold when the act is done."),
-    TORN: ("torn-multi-step-write", "A write takes several steps, and another thread can see or leave a mixture."),
-    ITERATION: ("iteration-during-change", "A container is changed while another thread iterates over it."),
-    PLAIN: ("unsynchronised-access", "A read and a write, or two writes, that nothing orders."),
+    RaceKind.LOST_UPDATE: (
+        "lost-update", "A write depends on an earlier read, and a write of another thread in between is lost."),
+    RaceKind.CHECK_THEN_ACT: ("check-then-act", "What was checked may no longer hold when the act is done."),
+    RaceKind.TORN_WRITE: (
+        "torn-multi-step-write", "A write takes several steps, and another thread can see or leave a mixture."),
+    RaceKind.ITERATION: ("iteration-during-change", "A container is changed while another thread iterates over it."),
+    RaceKind.UNSYNCHRONISED: ("unsynchronised-access", "A read and a write, or two writes, that nothing orders."),
 }
-LEVELS = {"race": "error", "atomicity violation": "warning", "note": "note"}
+LEVELS = {Severity.RACE: "error", Severity.VIOLATION: "warning", Severity.NOTE: "note"}
 
 
 def render(report: RaceReport, *, notes: bool = False) -> str:
     """Return the report as a SARIF log with one run; suppressed races are in it as suppressed results."""
-    told = [*report.races, *(report.notes if notes else ()), *report.suppressed]
+    races = [*report.races, *(report.notes if notes else ()), *report.suppressed]
     run: Json = {
         "tool": {"driver": {
             "name": "gilscope race", "semanticVersion": __version__, "rules": [_rule(kind) for kind in RULES],
         }},
         "columnKind": "unicodeCodePoints",
         "originalUriBaseIds": {BASE: {"description": {"text": "The folder that the program was started in."}}},
-        "results": [_result(race, report.root) for race in told],
+        "results": [_result(race, report.root) for race in races],
     }
     if report.unrewritten:
         run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": [
@@ -50,7 +52,7 @@ def render(report: RaceReport, *, notes: bool = False) -> str:
     return in_json(json.dumps(log, indent=2, ensure_ascii=False))
 
 
-def _rule(kind: str) -> Json:
+def _rule(kind: RaceKind) -> Json:
     ident, text = RULES[kind]
     return {"id": ident, "name": "".join(word.title() for word in ident.split("-")),
             "shortDescription": {"text": kind}, "fullDescription": {"text": text},
@@ -61,7 +63,7 @@ def _result(race: Race, root: str) -> Json:
     ident = RULES[race.kind][0]
     confirmed = f" ({race.confirmation})" if race.confirmation else ""
     text = f"{race.kind} on {race.variable}{confirmed}. {race.pattern}"
-    if race.severity != "note":
+    if race.severity != Severity.NOTE:
         text += f" {race.missing} {race.repair}"
     sides = (race.second, race.first)
     result: Json = {

@@ -1,9 +1,12 @@
-"""What a report says in words: the pattern, the lock that is missing, the repair."""
+"""The sentences of a report: the pattern, the missing lock, the repair."""
 
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.race.site import RaceKind
+from gilscope.toolkit.units import inflect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -28,12 +31,12 @@ Holders = dict[tuple[str, int], frozenset[str]]     # place -> names of the lock
 
 
 def where(path: str, line: int) -> str:
-    """Return a place as sentences have it."""
+    """Return a place as it is written in sentences."""
     return f"{os.path.basename(path)}:{line}"
 
 
-def pattern(kind: str, sort: str, part: str, first: Access, second: Access, rule: str | None) -> str:
-    """Return what goes wrong, or why nothing does."""
+def pattern(kind: RaceKind, sort: str, part: str, first: Access, second: Access, rule: str | None) -> str:
+    """Return the sentence on what goes wrong, or on why nothing does."""
     if rule is not None:
         return RULES[rule]
     if sort == "order":
@@ -41,15 +44,15 @@ def pattern(kind: str, sort: str, part: str, first: Access, second: Access, rule
     return f"Each step is fine by itself, together they are not. {_course(kind, part, first, second)}"
 
 
-def _course(kind: str, part: str, first: Access, second: Access) -> str:
+def _course(kind: RaceKind, part: str, first: Access, second: Access) -> str:
     match kind:
-        case "lost update":
+        case RaceKind.LOST_UPDATE:
             return _lost(first, second)
-        case "check-then-act":
+        case RaceKind.CHECK_THEN_ACT:
             return f"{_checked(first, second)} may no longer hold when the act that it decides on is done."
-        case "torn multi-step write":
+        case RaceKind.TORN_WRITE:
             return "The write takes several steps: the other thread can come between them and see or leave a mixture."
-        case "iteration during change":
+        case RaceKind.ITERATION:
             return "The loop goes over what the other thread changes: it skips, repeats or raises RuntimeError."
         case _ if part == "iterator":
             return "Both advance one iterator of Python code: a step done twice, or `generator already executing`."
@@ -83,19 +86,18 @@ def _checked(first: Access, second: Access) -> str:
     return "What was found"
 
 
-def holders(records: Iterable[dict[str, Any]]) -> Holders:
-    """Return the places of a variable seen in conflicts, and the locks that every access there held."""
+def holders(accesses: Iterable[Access]) -> Holders:
+    """Return the places of conflicting accesses to a variable, each with its lockset: the locks held every time."""
     found: Holders = {}
-    for record in records:
-        for side in (record["first"], record["second"]):
-            place = (side["place"][0], side["place"][1])
-            names = frozenset(lock["name"] for lock in side["locks"])
-            found[place] = found.get(place, names) & names
+    for access in accesses:
+        place = (access.place.path, access.place.line)
+        names = frozenset(lock.name for lock in access.locks)
+        found[place] = found.get(place, names) & names
     return found
 
 
 def missing_lock(found: Holders, first: Access, second: Access) -> tuple[str, str | None]:
-    """Return the sentence on locks, and the lock to hold at both places or None when the run names none."""
+    """Return the sentence on locks, and the name of the lock to hold at both places, or None."""
     both = {lock.name for lock in first.locks} & {lock.name for lock in second.locks}
     shared = {lock.uid for lock in first.locks} & {lock.uid for lock in second.locks}
     if shared:
@@ -115,7 +117,7 @@ def missing_lock(found: Holders, first: Access, second: Access) -> tuple[str, st
 def _majority(found: Holders, name: str) -> str:
     without = [where(*place) for place, held in sorted(found.items()) if name not in held]
     with_it = len(found) - len(without)
-    holds, does = "holds" if with_it == 1 else "hold", "does" if len(without) == 1 else "do"
+    holds, does = inflect(with_it, "holds", "hold"), inflect(len(without), "does", "do")
     rest = f"; {_joined(without)} {does} not" if without else ""
     return f"{with_it} of {len(found)} places {holds} {name}{rest}."
 
@@ -124,18 +126,18 @@ def _joined(words: Sequence[str]) -> str:
     return ", ".join(words[:-1]) + (" and " if len(words) > 1 else "") + words[-1] if words else "none"
 
 
-def repair(kind: str, part: str, first: Access, second: Access, lock: str | None) -> str:
-    """Return how to repair it, in terms of these places."""
+def repair(kind: RaceKind, part: str, first: Access, second: Access, lock: str | None) -> str:
+    """Return the sentence on the repair, in terms of these places."""
     name = lock or "one lock"
     lacking = _places([side for side in (first, second) if lock not in {held.name for held in side.locks}])
     places = _places((first, second))
-    if kind == "check-then-act":
+    if kind == RaceKind.CHECK_THEN_ACT:
         return f"{ALTERNATIVES.get(part, 'Hold')} {name} around the check and the act together: {places}."
-    if kind == "lost update":
+    if kind == RaceKind.LOST_UPDATE:
         return f"Hold {name} from the read to the write{f' in {lacking}, too' if lock and lacking else f': {places}'}."
-    if kind == "iteration during change":
+    if kind == RaceKind.ITERATION:
         return f"Loop over a copy made under {name} (`list(...)`), and hold {name} for the change, too: {places}."
-    if kind == "torn multi-step write":
+    if kind == RaceKind.TORN_WRITE:
         return f"Hold {name} around all steps of the write and around the other access: {places}."
     if part == "iterator":
         return f"Give each thread its own iterator, hand items out through queue.Queue, or hold {name} around `next`."

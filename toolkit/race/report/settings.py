@@ -1,4 +1,4 @@
-"""What the project's pyproject.toml says about races: `[tool.gilscope.race]`.
+"""The settings for races in the project's pyproject.toml: `[tool.gilscope.race]`.
 
     [tool.gilscope.race]
     include = ["vendored"]
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.bounded_reading import read_bytes
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.race.verdicts import KINDS
+from gilscope.toolkit.race.site import RaceKind
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -38,7 +38,7 @@ class Suppression:
     why: str
 
     def covers(self, race: Race, root: str) -> bool:
-        """Tell whether the entry is about this race."""
+        """Return True if the entry matches this race."""
         names = (race.variable, race.base)
         if self.variable is not None and not any(_matches(name, self.variable) for name in names):
             return False
@@ -56,7 +56,7 @@ class Suppression:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Settings:
+class RaceSettings:
     """The table, with defaults for what it leaves out."""
 
     suppressions: tuple[Suppression, ...] = ()
@@ -64,20 +64,20 @@ class Settings:
     notes: bool = False
 
 
-def settings(path: Path | None) -> Settings:
+def settings(path: Path | None) -> RaceSettings:
     """Read the table of a pyproject.toml.
 
     Raises:
         BadFileError: The file is no TOML, or the table holds something else than documented; names file and key.
     """
     if path is None or not path.is_file():
-        return Settings()
+        return RaceSettings()
     try:
         source = read_bytes(path)
     except OSError as error:
         raise BadFileError(f"{path} cannot be read: {error.strerror}") from error
     if b"gilscope" not in source:
-        return Settings()      # most projects: spares the parser
+        return RaceSettings()      # most projects: spares the parser
     import tomllib
 
     try:
@@ -90,7 +90,7 @@ def settings(path: Path | None) -> Settings:
     return _settings(path, table)
 
 
-def _settings(path: Path, table: Any) -> Settings:
+def _settings(path: Path, table: Any) -> RaceSettings:
     if not isinstance(table, dict):
         raise BadFileError(f"{path}: [{TABLE}] must be a table, not {table!r}")
     for key, value in table.items():
@@ -102,7 +102,7 @@ def _settings(path: Path, table: Any) -> Settings:
     if bad := [each for each in include if not isinstance(each, str)]:
         raise BadFileError(f"{path}: {TABLE}.include must hold names or paths, not {bad[0]!r}")
     entries = tuple(_suppression(path, number, entry) for number, entry in enumerate(table.get("suppress", []), 1))
-    return Settings(suppressions=entries, include=tuple(include), notes=table.get("notes", False))
+    return RaceSettings(suppressions=entries, include=tuple(include), notes=table.get("notes", False))
 
 
 def _suppression(path: Path, number: int, entry: Any) -> Suppression:
@@ -120,8 +120,8 @@ def _suppression(path: Path, number: int, entry: Any) -> Suppression:
     if not set(entry) - {"why"}:
         raise BadFileError(f"{here} needs a variable, kind or file, else it would hide everything")
     kind = entry.get("kind")
-    if kind is not None and not any(_matches(known, kind) for known in KINDS):
-        raise BadFileError(f"{here}: no kind is called {kind!r}; there are {', '.join(KINDS)}")
+    if kind is not None and not any(_matches(known, kind) for known in RaceKind):
+        raise BadFileError(f"{here}: no kind is called {kind!r}; there are {', '.join(RaceKind)}")
     return Suppression(variable=entry.get("variable"), kind=kind, file=entry.get("file"), why=entry["why"])
 
 

@@ -11,6 +11,8 @@ from typing import IO, TYPE_CHECKING
 
 from gilscope.toolkit.escaping import visible, visible_all, without_commands
 from gilscope.toolkit.race.report.settings import relative
+from gilscope.toolkit.race.site import Severity
+from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -19,13 +21,14 @@ if TYPE_CHECKING:
 
     Paint = Callable[[str, str], str]
 
-TITLES = {"race": "DATA RACE", "atomicity violation": "ATOMICITY VIOLATION", "note": "NOTE"}
-COLOURS = {"race": "1;31", "atomicity violation": "1;33", "note": "1;36", "repair": "32", "dim": "2", "bold": "1"}
+TITLES = {Severity.RACE: "DATA RACE", Severity.VIOLATION: "ATOMICITY VIOLATION", Severity.NOTE: "NOTE"}
+COLOURS = {Severity.RACE: "1;31", Severity.VIOLATION: "1;33", Severity.NOTE: "1;36", "repair": "32", "dim": "2",
+           "bold": "1"}
 WIDEST = 46      # of a place; the source line stands behind it
 
 
 def wants_colour(stream: IO[str]) -> bool:
-    """Tell whether the stream is a terminal whose user has not said NO_COLOR."""
+    """Return True if the stream is a terminal and NO_COLOR is not set."""
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
@@ -33,8 +36,8 @@ def render(report: RaceReport, *, color: bool = False, notes: bool = False) -> s
     """Return the report as text without a newline at the end; notes are left out unless asked for."""
     report = visible_all(report, shown)
     paint = _painted if color else _plain
-    told = [*report.races, *(report.notes if notes else ())]
-    blocks = ["\n".join(_race(race, report.root, paint)) for race in told]
+    races = [*report.races, *(report.notes if notes else ())]
+    blocks = ["\n".join(_race(race, report.root, paint)) for race in races]
     if shared := list(_shared(report)):
         blocks.append("\n".join(shared))
     if remarks := list(_remarks(report)):
@@ -44,7 +47,7 @@ def render(report: RaceReport, *, color: bool = False, notes: bool = False) -> s
 
 
 def shown(text: str) -> str:
-    """Return what the program named, in one line."""
+    """Return a name from the program on one line."""
     return visible(text, whole="--json has all of them")
 
 
@@ -70,7 +73,7 @@ def _race(race: Race, root: str, paint: Paint) -> Iterator[str]:
     for side in (race.second, race.first):
         yield from _access(side, width, root, paint)
     yield f"  {race.pattern}"
-    if race.severity != "note":
+    if race.severity != Severity.NOTE:
         yield f"  {race.missing}"
         yield f"  {paint('Repair:', 'repair')} {race.repair}"
     if race.count > 1:
@@ -143,17 +146,17 @@ def _remarks(report: RaceReport) -> Iterator[str]:
 
 
 def _summary(report: RaceReport, *, notes: bool, paint: Paint) -> str:
-    races = sum(race.severity == "race" for race in report.races)
+    races = sum(race.severity == Severity.RACE for race in report.races)
     violations = len(report.races) - races
-    counted = [_count(races, "data race")]
+    counts = [counted(races, "data race")]
     if violations:
-        counted.append(_count(violations, "atomicity violation"))
+        counts.append(counted(violations, Severity.VIOLATION))
     if report.notes:
-        counted.append(_count(len(report.notes), "note") + ("" if notes else " (--notes shows them)"))
+        counts.append(counted(len(report.notes), Severity.NOTE) + ("" if notes else " (--notes shows them)"))
     if report.suppressed:
-        counted.append(f"{len(report.suppressed)} suppressed")
-    said = ", ".join(counted) if report.races else ", ".join(["no race in what this run did", *counted[1:]])
-    return f"{paint('gilscope race:', 'bold')} {said}{_circumstances(report)}"
+        counts.append(f"{len(report.suppressed)} suppressed")
+    result = ", ".join(counts if report.races else ["no race in what this run did", *counts[1:]])
+    return f"{paint('gilscope race:', 'bold')} {result}{_circumstances(report)}"
 
 
 def _circumstances(report: RaceReport) -> str:
@@ -162,7 +165,3 @@ def _circumstances(report: RaceReport) -> str:
         f"{report.processes} processes" if report.processes > 1 else "",
         f"{report.watched} accesses" if report.watched else "") if text]
     return f" [{', '.join(parts)}]" if parts else ""
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"

@@ -1,7 +1,7 @@
-"""The syntax tree in, the same program with its accesses reported out.
+"""Rewrite a syntax tree, so that the program reports its accesses to the core by calls of ops.
 
-Everything else of the program stays: values, order of evaluation, exceptions with their lines, names, docstrings,
-warnings.  What ops there are and what they are called with stands in `site.py`.
+Everything else stays the same: values, order of evaluation, exceptions with their lines, names, docstrings, warnings.
+`site.OPS` has the names of the ops.
 """
 
 from __future__ import annotations
@@ -9,12 +9,12 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.race.rewrite.data_flow.statements import analyse
-from gilscope.toolkit.race.rewrite.function_summaries import Summary
-from gilscope.toolkit.race.rewrite.prune import Pruned
-from gilscope.toolkit.race.rewrite.scopes.shared import Table
-from gilscope.toolkit.race.rewrite.sites import Sites, Text, read_notes
-from gilscope.toolkit.race.rewrite.transform.functions import Rewriter
+from gilscope.toolkit.race.analysis.scopes import ScopeTable
+from gilscope.toolkit.race.rewrite.flow_statements import analyse
+from gilscope.toolkit.race.rewrite.function_summaries import ModuleSummary
+from gilscope.toolkit.race.rewrite.prune import UnsharedNodes
+from gilscope.toolkit.race.rewrite.site_collector import SiteCollector, SourceText, read_notes
+from gilscope.toolkit.race.rewrite.transform_statements import Rewriter
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -25,10 +25,10 @@ __all__ = ["compile_rewritten", "rewrite"]
 
 
 def rewrite(source: bytes | str | ast.Module, path: str, *, cells: bool = True) -> tuple[ast.Module, list[SiteInfo]]:
-    """Return the rewritten tree and its sites, which markers in the tree count from 0.
+    """Return the rewritten tree and its sites, which markers in the tree number from 0.
 
-    A tree that is given is changed.  Without `cells` closure variables are not watched, so that functions keep their
-    free variables.
+    If the source is a tree, it is changed in place.  Without `cells`, closure variables are not watched, so that
+    functions keep their free variables.
 
     Raises:
         SyntaxError: The source is no Python of this version.
@@ -38,10 +38,10 @@ def rewrite(source: bytes | str | ast.Module, path: str, *, cells: bool = True) 
         tree, text = source, None
     else:
         tree, text = ast.parse(source, path), source.encode() if isinstance(source, str) else source
-    table, summary = Table(tree), Summary(tree)
+    table, summary = ScopeTable(tree), ModuleSummary(tree)
     plan = analyse(table, summary)
-    sites = Sites(path, Text(text), plan, read_notes(text) if text else {})
-    rewriter = Rewriter(table, sites, Pruned(tree, table, summary), cells=cells)
+    sites = SiteCollector(path, SourceText(text), plan, read_notes(text) if text else {})
+    rewriter = Rewriter(table, sites, UnsharedNodes(tree, table, summary), cells=cells)
     return rewriter.module(tree), sites.finish()
 
 

@@ -1,17 +1,17 @@
-"""What each function of a module reads and writes, by name, so that getters and setters are known for what they are."""
+"""Summaries of a module's functions: names that each one reads and writes, to recognize getters and setters."""
 
 from __future__ import annotations
 
 import ast
 from typing import NamedTuple
 
-from gilscope.toolkit.race.rewrite.known_names import MUTATORS, REWRITING, SIZE_READS, VIEWS
-from gilscope.toolkit.race.rewrite.scopes.shared import mangle
+from gilscope.toolkit.race.analysis.known_names import MUTATORS, REWRITING, SIZE_READS, VIEWS
+from gilscope.toolkit.race.analysis.scopes import mangle
 
 _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
-class Effects(NamedTuple):
+class FunctionEffects(NamedTuple):
     """Names of attributes and variables that a function reads and writes, and of the functions it calls."""
 
     reads: set[str]
@@ -19,24 +19,24 @@ class Effects(NamedTuple):
     calls: set[str]
 
 
-class Summary:
-    """The effects of a module's functions; functions of one name are taken together."""
+class ModuleSummary:
+    """Effects of a module's functions; functions with the same name are merged."""
 
     def __init__(self, module: ast.Module) -> None:
-        self.functions: dict[str, Effects] = {}      # of the module
-        self.methods: dict[str, Effects] = {}        # of its classes
+        self.functions: dict[str, FunctionEffects] = {}      # of the module
+        self.methods: dict[str, FunctionEffects] = {}        # of its classes
         self.properties: set[str] = set()
         self.containers: set[str] = set()            # names and attributes used as containers
         self._collect(module, None)
         for group in (self.functions, self.methods):
             self._close(group)
 
-    def effects(self, name: str, *, method: bool) -> Effects | None:
-        """Return what functions (or methods) of the name do, None when the module has none."""
+    def effects(self, name: str, *, method: bool) -> FunctionEffects | None:
+        """Return the effects of functions (or methods) of the name, None if there is none."""
         return (self.methods if method else self.functions).get(name)
 
     def is_container(self, node: ast.AST) -> bool:
-        """Return whether the module uses what the expression names as a container."""
+        """Return True if the module uses the named object as a container."""
         return _last(node) in self.containers
 
     def _collect(self, node: ast.AST, owner: str | None) -> None:
@@ -44,7 +44,7 @@ class Summary:
             inner = child.name if isinstance(child, ast.ClassDef) else owner
             if isinstance(child, _FUNCTIONS):
                 group = self.methods if isinstance(node, ast.ClassDef) else self.functions
-                effects = group.setdefault(mangle(child.name, owner), Effects(set(), set(), set()))
+                effects = group.setdefault(mangle(child.name, owner), FunctionEffects(set(), set(), set()))
                 inside = [one for part in child.body for one in ast.walk(part)]
                 shared = {name for one in inside if isinstance(one, ast.Global) for name in one.names}
                 for one in inside:
@@ -55,7 +55,7 @@ class Summary:
             self._note_container(child)
             self._collect(child, inner)
 
-    def _note(self, node: ast.AST, effects: Effects, owner: str | None) -> None:
+    def _note(self, node: ast.AST, effects: FunctionEffects, owner: str | None) -> None:
         if isinstance(node, ast.Attribute | ast.Name | ast.Subscript):
             names = effects.reads if isinstance(node.ctx, ast.Load) else effects.writes
             names.add(mangle(_last(node), owner))
@@ -74,7 +74,7 @@ class Summary:
                                       and isinstance(one.value, str))
 
     @staticmethod
-    def _note_rewriting(node: ast.Call, name: str, effects: Effects, owner: str | None) -> None:
+    def _note_rewriting(node: ast.Call, name: str, effects: FunctionEffects, owner: str | None) -> None:
         if node.args and any(name in called for called in REWRITING.values()):
             effects.writes.add(mangle(_last(node.args[0]), owner))
 
@@ -103,8 +103,8 @@ class Summary:
             self.containers.add(_last(used))
 
     @staticmethod
-    def _close(group: dict[str, Effects]) -> None:
-        """Add to each function what those do that it calls."""
+    def _close(group: dict[str, FunctionEffects]) -> None:
+        """Add the effects of called functions to each function."""
         changed = True
         while changed:
             changed = False
@@ -123,7 +123,7 @@ def _is_property(node: ast.expr) -> bool:
 
 
 def _last(node: ast.AST) -> str:
-    """Return the last identifier of a place: `d` for `self.d[k]`."""
+    """Return the last identifier of an expression: `d` for `self.d[k]`."""
     while isinstance(node, ast.Subscript | ast.Starred):
         node = node.value
     if isinstance(node, ast.Attribute):

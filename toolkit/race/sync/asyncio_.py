@@ -1,7 +1,7 @@
-"""asyncio: what a thread hands to a loop comes before what the loop does with it.
+"""Happens-before edges of asyncio: from call_soon_threadsafe() to the callback that the loop runs.
 
-The rest follows from threads and futures: run_in_executor, to_thread and run_coroutine_threadsafe are made of them,
-and within one loop one thread does everything.
+The other edges follow from threads and futures: run_in_executor, to_thread and run_coroutine_threadsafe are made of
+them, and within one loop one thread does everything.
 """
 
 from __future__ import annotations
@@ -13,48 +13,50 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.core import Core
-    from gilscope.toolkit.race.sync.layer import Layer
+    from gilscope.toolkit.race.sync.layer import SyncLayer
 
 
-class Loops:
-    """Patches asyncio.events and asyncio.base_events."""
+class AsyncioPatches:
+    """Patches of asyncio.events and asyncio.base_events."""
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: SyncLayer) -> None:
         self._layer = layer
         self._core: Core = layer.core
-        self._handed_to: dict[int, bool] = {}      # id(loop) -> somebody handed something over since it last looked
+        self._handed_to: dict[int, bool] = {}      # ids of loops with callbacks of other threads to run
 
     def patch_events(self, module: Any) -> None:
-        """Patch what runs a callback."""
-        self._layer.hook(module.Handle, "_run", self.running, self._layer.remute, self._layer.remute, muted=False)
+        """Patch the handle that runs a callback."""
+        layer = self._layer
+        layer.wrap(module.Handle, "_run", self.before_callback, layer.remute, layer.remute, muted=False)
         locked = getattr(module, "_ThreadSafeHandle", None)
-        if locked is not None:   # 3.15: it holds a lock of its own while the callback runs
+        if locked is not None:   # 3.15: holds a lock of its own while the callback runs
             for name in ("_run", "cancel", "cancelled"):
-                self._layer.hook(locked, name)
+                self._layer.wrap(locked, name)
 
     def patch_base_events(self, module: Any) -> None:
-        """Patch what hands over."""
-        hook, loop = self._layer.hook, module.BaseEventLoop
-        hook(loop, "call_soon_threadsafe", self.handing, muted=False)
-        hook(loop, "run_in_executor", self.submits, self.submitted, self.submitted, muted=False)
+        """Patch the methods that pass callbacks to the loop."""
+        wrap, loop = self._layer.wrap, module.BaseEventLoop
+        wrap(loop, "call_soon_threadsafe", self.before_call_soon_threadsafe, muted=False)
+        wrap(loop, "run_in_executor", self.before_run_in_executor, self.after_run_in_executor,
+             self.after_run_in_executor, muted=False)
 
-    def submits(self, loop: Any, *_arguments: Any, **_named: Any) -> None:
-        """Say that the loop is about to get a future of an executor's."""
+    def before_run_in_executor(self, loop: Any, *_arguments: Any, **_named: Any) -> None:
+        """Mark this thread's loop as being in run_in_executor()."""
         self._layer.in_executor[get_ident()] = loop
 
-    def submitted(self, *_arguments: Any, **_named: Any) -> None:
-        """Say no longer."""
+    def after_run_in_executor(self, *_arguments: Any, **_named: Any) -> None:
+        """Remove the mark."""
         self._layer.in_executor.pop(get_ident(), None)
 
-    def handing(self, loop: Any, *_arguments: Any, **_named: Any) -> None:
-        """Give the loop the clock of whoever hands over, before it can see the handle."""
+    def before_call_soon_threadsafe(self, loop: Any, *_arguments: Any, **_named: Any) -> None:
+        """Release this thread's clock to the loop, before it can see the handle."""
         self._core.release(loop)
         self._handed_to[id(loop)] = True
 
-    def running(self, handle: Any) -> int:
-        """Order the loop after all who have handed something to it; the callback counts as the program's code."""
+    def before_callback(self, handle: Any) -> int:
+        """Add the edges from the threads that passed callbacks to the loop, and track the callback."""
         level = self._layer.unmute()
-        # Looked at before each callback: the loop takes new handles whenever it comes round.
+        # Before each callback, since the loop takes new handles in each iteration.
         if self._handed_to and self._handed_to.pop(id(handle._loop), False):  # noqa: SLF001
             self._core.acquire(handle._loop)  # noqa: SLF001
         return level

@@ -1,9 +1,9 @@
-"""ThreadPoolExecutor: submit before the task, the task before its result; a finished task before no other.
+"""Happens-before edges of ThreadPoolExecutor: from submit() to the task, and from the task to its result.
 
-A worker's queue and its idle semaphore are muted, the tasks are not.  Two short tasks often come to run in one worker,
-and are in order there by luck alone; so the first tasks are threads of their own to the core.  What ties tasks to
-their worker links them again: an executor with one worker, thread-locals (the core sees those), `get_ident()`,
-`current_thread()` and context variables.
+The queue of a worker and its idle semaphore are muted, the tasks are not.  Two short tasks often run in one worker, and
+are ordered there only by chance, so the core treats the first tasks of a worker as threads of their own.  The program
+may rely on the worker's order if an executor has one worker, or after it used thread-locals (tracked by the core),
+`get_ident()`, `current_thread()` or context variables: these add the edges.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from __future__ import annotations
 import sys
 from _thread import get_ident
 
-from gilscope.toolkit.race.sync.layer import Attached, like
-from gilscope.toolkit.race.sync.threads import OURS, Chain
+from gilscope.toolkit.race.sync.layer import ObjectStates, imitate
+from gilscope.toolkit.race.sync.threads import OURS, WorkerChain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,43 +20,43 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.core import Core
-    from gilscope.toolkit.race.sync.layer import Layer
-    from gilscope.toolkit.race.sync.threads import Threads
+    from gilscope.toolkit.race.sync.layer import SyncLayer
+    from gilscope.toolkit.race.sync.threads import ThreadTracker
 
-OWN_THREADS = 512            # tasks that are threads of their own, in a process: each makes the core's clocks longer
-OWN_THREADS_A_WORKER = 16    # and of one worker; luck plays no role in what the seventeenth shows
+OWN_THREADS = 512            # tasks per process that are threads of their own: each makes the vector clocks longer
+OWN_THREADS_PER_WORKER = 16  # the chance that more tasks of a worker show another race is small
 
 
-class Executors:
-    """Patches concurrent.futures.thread."""
+class ExecutorPatches:
+    """Patches of concurrent.futures.thread."""
 
-    def __init__(self, layer: Layer, threads: Threads) -> None:
+    def __init__(self, layer: SyncLayer, threads: ThreadTracker) -> None:
         self._layer = layer
         self._core: Core = layer.core
         self._threads = threads
-        self._submitted = Attached()        # work item -> clock and stack of its submission
+        self._submitted = ObjectStates()        # work item -> clock and stack of its submission
         self._begun: dict[int, int] = {}    # worker's ident -> tasks so far that were threads of their own
         self._left = OWN_THREADS
 
     def patch(self, module: Any) -> None:
         """Patch ThreadPoolExecutor, its workers and work items."""
-        hook, item = self._layer.hook, module._WorkItem  # noqa: SLF001
-        hook(module.ThreadPoolExecutor, "submit")
-        hook(module.ThreadPoolExecutor, "_initializer_failed")
-        hook(item, "__init__", None, self.created, muted=False)
-        hook(item, "run", self.running, self.ran, self.ran, muted=False)
+        wrap, item = self._layer.wrap, module._WorkItem  # noqa: SLF001
+        wrap(module.ThreadPoolExecutor, "submit")
+        wrap(module.ThreadPoolExecutor, "_initializer_failed")
+        wrap(item, "__init__", None, self.after_work_item_init, muted=False)
+        wrap(item, "run", self.before_task, self.after_task, self.after_task, muted=False)
         context = getattr(module, "WorkerContext", None)
         if context is None:      # 3.12, 3.13
-            self._layer.put(module, "_worker", self.works(module._worker))  # noqa: SLF001
+            self._layer.replace(module, "_worker", self.make_worker(module._worker))  # noqa: SLF001
         else:
-            hook(module, "_worker", self.worker_begins, self.worker_ends, self.worker_ends)
+            wrap(module, "_worker", self.before_worker, self.after_worker, self.after_worker)
             for name in ("initialize", "finalize"):
                 self._layer.unmuted(context, name)
         self._patch_ties()
 
-    def works(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Return a `_worker` that is muted except for the initializer."""
-        muted = self._core.wrap(original, self.worker_begins, self.worker_ends, self.worker_ends)
+    def make_worker(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a `_worker` that is muted, except for its initializer."""
+        muted = self._core.wrap(original, self.before_worker, self.after_worker, self.after_worker)
 
         def _worker(executor_reference: Any, work_queue: Any, initializer: Any, initargs: Any) -> None:
             if initializer is not None:
@@ -64,32 +64,33 @@ class Executors:
                 initializer = self._core.wrap(initializer, layer.unmute, layer.remute, layer.remute, muted=False)
             muted(executor_reference, work_queue, initializer, initargs)
 
-        return like(original, _worker)
+        return imitate(original, _worker)
 
-    def worker_begins(self, executor_reference: Callable[[], Any], *_arguments: Any) -> None:
-        """Note how many threads of their own this worker's tasks may be: none, if programs rely on their order."""
+    def before_worker(self, executor_reference: Callable[[], Any], *_arguments: Any) -> None:
+        """Set how many tasks of this worker become threads of their own: none if it is the only worker."""
         executor = executor_reference()
         alone = executor is not None and executor._max_workers == 1  # noqa: SLF001
-        self._begun[get_ident()] = OWN_THREADS_A_WORKER if alone else 0
+        self._begun[get_ident()] = OWN_THREADS_PER_WORKER if alone else 0
 
-    def worker_ends(self, *_arguments: Any) -> None:
-        """Forget the worker; its ident may come again."""
+    def after_worker(self, *_arguments: Any) -> None:
+        """Forget the worker: its ident may be used again."""
         self._begun.pop(get_ident(), None)
 
     # -- tasks -----------------------------------------------------------------------------------------------------
 
-    def created(self, _state: object, _result: object, item: object, *_arguments: Any, **_named: Any) -> None:
-        """Keep the submitter's clock with the work item, and where it was submitted."""
+    def after_work_item_init(self, _state: object, _result: object, item: object, *_arguments: Any,
+                             **_named: Any) -> None:
+        """Store the submitter's clock and stack with the work item."""
         lines = self._threads.lines() if self._left > 0 else ()
         self._submitted.set(item, (self._core.snapshot(), lines, self._core.thread_uid()))
 
-    def running(self, item: object, *_context: Any) -> tuple[int, Chain | None]:
-        """Order the task after its submission, and let it count as the program's code."""
+    def before_task(self, item: object, *_context: Any) -> tuple[int, WorkerChain | None]:
+        """Add the edge from submit() to the task, and track the task."""
         level = self._layer.unmute()
         clock, lines, parent = self._submitted.get(item) or (None, (), 0)
-        begun = self._begun.get(get_ident(), OWN_THREADS_A_WORKER)
+        begun = self._begun.get(get_ident(), OWN_THREADS_PER_WORKER)
         chain = None
-        if clock is not None and begun < OWN_THREADS_A_WORKER and self._left > 0:
+        if clock is not None and begun < OWN_THREADS_PER_WORKER and self._left > 0:
             self._begun[get_ident()] = begun + 1
             self._left -= 1
             chain = self._begin(clock, lines, begun + 1, parent)
@@ -98,15 +99,15 @@ class Executors:
         self._layer.pause()
         return level, chain
 
-    def _begin(self, clock: object, lines: Any, number: int, parent: int) -> Chain:
-        worker = self._core.snapshot()      # with its initializer
+    def _begin(self, clock: object, lines: Any, number: int, parent: int) -> WorkerChain:
+        worker = self._core.snapshot()      # including its initializer
         uid = self._core.thread_begin(None, clock)
         self._core.join(worker)
         self._threads.remember_task(uid, number, lines, parent)
-        return self._threads.chains.setdefault(get_ident(), Chain())
+        return self._threads.chains.setdefault(get_ident(), WorkerChain())
 
-    def ran(self, state: tuple[int, Chain | None], *_arguments: Any) -> None:
-        """Go on as the worker; what it does at its end comes after its tasks."""
+    def after_task(self, state: tuple[int, WorkerChain | None], *_arguments: Any) -> None:
+        """Continue as the worker, whose end is ordered after its tasks."""
         level, chain = state
         if chain is not None:
             self._core.release(chain)
@@ -118,19 +119,19 @@ class Executors:
     def _patch_ties(self) -> None:
         module = sys.modules["threading"]
         for name in ("get_ident", "get_native_id", "current_thread"):
-            self._layer.hook(module, name, None, self.asked_who, muted=False)
+            self._layer.wrap(module, name, None, self.after_identity_call, muted=False)
         # On the C type, which the pure core cannot patch.
         import _contextvars
-        self._layer.hook(_contextvars.ContextVar, "get", None, self.asked_who, muted=False)
+        self._layer.wrap(_contextvars.ContextVar, "get", None, self.after_identity_call, muted=False)
 
-    def asked_who(self, *_arguments: Any, **_named: Any) -> None:
-        """Order a task that asks for its thread after the earlier ones there: it may look for what they left."""
-        if self._threads.chains and asked_by_the_program():
-            self._threads.link()
+    def after_identity_call(self, *_arguments: Any, **_named: Any) -> None:
+        """Order a task that asks for its thread's identity after earlier tasks of the worker: it may use their data."""
+        if self._threads.chains and called_by_program():
+            self._threads.order_after_tasks()
 
 
-def asked_by_the_program() -> bool:
-    """Return whether the code that called what is patched is not the standard library's, which asks all the time."""
+def called_by_program() -> bool:
+    """Return True if the caller of the patched function is the program, not the standard library."""
     frame = sys._getframe(1)  # noqa: SLF001
     while frame is not None and frame.f_code.co_filename.startswith(OURS):
         frame = frame.f_back   # type: ignore[assignment]  # the loop ends there

@@ -1,4 +1,4 @@
-"""What all parts of the synchronisation layer share: the core, the patches made so far, state kept beside objects."""
+"""Base of the synchronisation layer: the patches made so far, untracked locks, and state stored beside objects."""
 
 from __future__ import annotations
 
@@ -12,22 +12,21 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.core import Core
+    Callback = Callable[..., Any] | None
 
-    Hook = Callable[..., Any] | None
+__all__ = ["ObjectStates", "SyncLayer", "UntrackedLock", "allocate_lock", "imitate", "untrack_lock"]
 
-__all__ = ["Attached", "Layer", "allocate_lock", "like"]
-
-MOMENTS = 64            # at most that many pauses in a process: 64 ms in all
-MOMENTS_A_THREAD = 3    # enough for every worker of a pool to get its share of short tasks
+PAUSES = 64             # per process: 64 ms in total
+PAUSES_PER_THREAD = 3   # enough for every worker of a pool to get some of the short tasks
 
 
-class Layer:
-    """The patches of one `install`, with the core they speak to.
+class SyncLayer:
+    """The patches of one `install`, with the core that they report to.
 
     Attributes:
-        core: Where the order goes.
-        overlap: Seconds a new thread waits before it runs its target, and a worker before its first tasks; 0: none.
-        in_executor: Event loops that are within `run_in_executor`, by the ident of the thread.
+        core: The core that receives the happens-before edges.
+        overlap: Seconds that a new thread pauses before its target, and a worker before its first tasks; 0: none.
+        in_executor: Event loops inside of `run_in_executor`, by the ident of the thread.
     """
 
     def __init__(self, core: Core, overlap: float) -> None:
@@ -35,31 +34,31 @@ class Layer:
         self.overlap = overlap
         self.in_executor: dict[int, Any] = {}
         self._undos: list[Callable[[], None]] = []
-        self._moments: dict[int, int] = {}      # thread ident -> pauses it made
-        self._moments_left = MOMENTS if overlap > 0 else 0
+        self._pauses: dict[int, int] = {}      # thread ident -> pauses it made
+        self._pauses_left = PAUSES if overlap > 0 else 0
 
-    def put(self, owner: Any, name: str, replacement: object) -> bool:
-        """Replace an attribute until `undo`; return whether the core was able to."""
+    def replace(self, owner: Any, name: str, replacement: object) -> bool:
+        """Replace an attribute until `undo`; return False if the core cannot."""
         undo = self.core.patch(owner, name, replacement)
         if undo is None:
             return False
         self._undos.append(undo)
         return True
 
-    def hook(self, owner: Any, name: str, before: Hook = None, after: Hook = None, failed: Hook = None, *,
+    def wrap(self, owner: Any, name: str, before: Callback = None, after: Callback = None, failed: Callback = None, *,
              muted: bool = True) -> bool:
-        """Put `core.wrap` around an attribute that `owner` itself defines; return whether there is one to wrap."""
+        """Wrap an attribute that `owner` itself defines, see `core.wrap`; return False if it defines none."""
         original = vars(owner).get(name)
         if original is None:
             return False
-        return self.put(owner, name, self.core.wrap(original, before, after, failed, muted=muted))
+        return self.replace(owner, name, self.core.wrap(original, before, after, failed, muted=muted))
 
     def unmuted(self, owner: Any, name: str) -> bool:
-        """Make a method that calls the program's code from within a primitive count as the program's code."""
-        return self.hook(owner, name, self.unmute, self.remute, self.remute, muted=False)
+        """Track a method that calls the program's code from inside a muted primitive."""
+        return self.wrap(owner, name, self.unmute, self.remute, self.remute, muted=False)
 
     def unmute(self, *_arguments: Any, **_named: Any) -> int:
-        """Let this thread's locks order again; return what `remute` needs."""
+        """Track this thread's locks again; return the level for `remute`."""
         level = self.core.mute()
         self.core.restore(0)
         return level
@@ -69,50 +68,50 @@ class Layer:
         self.core.restore(level)
 
     def mute(self, *_arguments: Any, **_named: Any) -> int:
-        """Mute this thread from a hook that must run in muted threads, too; `remute` ends it."""
+        """Mute this thread in a callback that runs in muted threads as well; `remute` ends it."""
         return self.core.mute()
 
     def is_muted(self) -> bool:
-        """Return whether this thread is inside a primitive."""
+        """Return True if this thread is inside a muted primitive."""
         level = self.core.mute()
         self.core.restore(level)
         return level > 0
 
     def on_undo(self, undo: Callable[[], None]) -> None:
-        """Call `undo` among those of the patches, last in first out."""
+        """Add a callback to `undo`, which calls them last in, first out."""
         self._undos.append(undo)
 
     def undo(self) -> None:
-        """Take all patches back; what was created meanwhile keeps working."""
+        """Undo all patches; objects created in the meantime keep working."""
         while self._undos:
             self._undos.pop()()
 
     def thread_ended(self) -> None:
-        """Forget what this thread did; its ident may come again."""
-        self._moments.pop(get_ident(), None)
+        """Forget this thread: its ident may be used again."""
+        self._pauses.pop(get_ident(), None)
 
     def pause(self) -> None:
-        """Wait a moment, so that other threads come to do their share.
+        """Sleep a moment, so that other threads run as well.
 
-        A thread that does all the work before the next one starts shows what it does, but not what the other would have
-        done: two tasks in one worker are ordered.  A few pauses per thread and process make that rarer, and the verdict
-        steadier.  Nothing depends on them.
+        If one thread does all the work before the next one starts, the accesses that the other would have made are
+        missing: two tasks in one worker are ordered.  A few pauses per thread and process make this rarer, and the
+        verdict more stable.  Nothing depends on them.
         """
-        if self._moments_left <= 0:
+        if self._pauses_left <= 0:
             return
         ident = get_ident()
-        made = self._moments.get(ident, 0)
-        if made < MOMENTS_A_THREAD:
-            self._moments[ident] = made + 1
-            self._moments_left -= 1    # unlocked: one more or less does not matter
+        made = self._pauses.get(ident, 0)
+        if made < PAUSES_PER_THREAD:
+            self._pauses[ident] = made + 1
+            self._pauses_left -= 1    # without a lock: one pause more or less does not matter
             sleep(self.overlap)
 
 
-class Attached:
-    """State kept beside objects, by identity, forgotten when they die.
+class ObjectStates:
+    """State stored beside objects, by identity, and dropped with them.
 
-    Not in the object's own __dict__: programs print, compare and copy those.  Needs no lock of its own.  (Not generic:
-    that would import typing at the program's start.)
+    It is not in the object's __dict__, which programs print, compare and copy.  It needs no lock.  The class is not
+    generic, as that would import typing at the program's start.
     """
 
     def __init__(self) -> None:
@@ -124,11 +123,11 @@ class Attached:
         return None if entry is None else entry[1]
 
     def set(self, owner: object, state: Any) -> None:
-        """Give `owner` a state in place of any earlier one."""
+        """Set or replace the state of `owner`."""
         self._states[id(owner)] = self._entry(owner, state)
 
     def make(self, owner: object, fresh: Callable[[], Any]) -> Any:
-        """Return the state of `owner`; if it has none, the first of all threads that come here gives it one."""
+        """Return the state of `owner`; if it has none, create one, the same for all threads that call this at once."""
         entry = self._states.get(id(owner))
         if entry is None:
             entry = self._states.setdefault(id(owner), self._entry(owner, fresh()))
@@ -141,9 +140,77 @@ class Attached:
         return ref(owner, forget), state
 
 
-def like(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
-    """Give our function the name, place and text of what it replaces; functools would be one more import."""
+def imitate(original: Callable[..., Any], ours: Callable[..., Any]) -> Callable[..., Any]:
+    """Copy the metadata of a function to its replacement, as functools.wraps does, without the import."""
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):
         setattr(ours, name, getattr(original, name))
     ours.__wrapped__ = original   # type: ignore[attr-defined]  # what inspect.unwrap looks for
     return ours
+
+
+class UntrackedLock:
+    """A lock inside of the standard library that protects its own state and is no synchronisation edge for the program.
+
+    It works like the lock that it wraps.  Muting the calls that hold it would mute code of the program that runs inside
+    of them, such as `__str__` of a logged object, whose locks count.
+    """
+
+    def __init__(self, core: Core, lock: Any, counts: Callable[[], bool] | None = None) -> None:
+        """Wrap `lock`; while `counts()` is true it is tracked like any lock, since code of the program relies on it."""
+        self._core = core
+        self._lock = lock
+        self._counts = counts
+        self._muted: list[bool] = []     # one per acquisition; accessed only by the holder
+
+    def acquire(self, *arguments: Any, **named: Any) -> bool:
+        """Acquire the wrapped lock."""
+        muted = self._counts is None or not self._counts()
+        level = self._core.mute() if muted else 0
+        try:
+            got: bool = self._lock.acquire(*arguments, **named)
+        finally:
+            if muted:
+                self._core.restore(level)
+        if got:
+            self._muted.append(muted)
+        return got
+
+    def release(self) -> None:
+        """Release the wrapped lock, tracked as its acquisition was."""
+        muted = self._muted.pop() if self._muted and self._owned() else True
+        level = self._core.mute() if muted else 0
+        try:
+            self._lock.release()
+        finally:
+            if muted:
+                self._core.restore(level)
+
+    def _owned(self) -> bool:
+        owned = getattr(self._lock, "_is_owned", None)
+        return owned is None or bool(owned())
+
+    def __enter__(self) -> bool:
+        return self.acquire()
+
+    def __exit__(self, *_error: object) -> None:
+        self.release()
+
+    def _at_fork_reinit(self) -> None:
+        self._muted.clear()
+        self._lock._at_fork_reinit()  # noqa: SLF001  part of the protocol of locks
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self._lock.__reduce_ex__(protocol)      # raises: locks cannot be pickled
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._lock, name)
+
+    def __repr__(self) -> str:
+        return repr(self._lock)
+
+
+def untrack_lock(layer: SyncLayer, module: Any, name: str) -> None:
+    """Replace a module's lock of that name, if there is one, by an untracked one."""
+    lock = vars(module).get(name)
+    if lock is not None and not isinstance(lock, UntrackedLock):
+        layer.replace(module, name, UntrackedLock(layer.core, lock))

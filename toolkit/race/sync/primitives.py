@@ -1,11 +1,11 @@
-"""Event, Semaphore, Barrier and Condition: what each promises, rather than what its mutex happens to order."""
+"""Happens-before edges of Event, Semaphore, Barrier and Condition: what each guarantees, not what its mutex orders."""
 
 from __future__ import annotations
 
 import sys
 from _thread import get_ident
 
-from gilscope.toolkit.race.sync.layer import Attached, allocate_lock
+from gilscope.toolkit.race.sync.layer import ObjectStates, allocate_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,26 +14,26 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.core import Core
-    from gilscope.toolkit.race.sync.layer import Layer
-    from gilscope.toolkit.race.sync.threads import Threads
+    from gilscope.toolkit.race.sync.layer import SyncLayer
+    from gilscope.toolkit.race.sync.threads import ThreadTracker
 
-MOST_PERMITS = 65_536    # a semaphore of more bounds nothing, and a clock per permit would cost memory
+MOST_PERMITS = 65_536    # a semaphore with more limits nothing, and each permit needs memory for a clock
 
 
-def patch(layer: Layer, threads: Threads, module: Any) -> None:
+def patch(layer: SyncLayer, threads: ThreadTracker, module: Any) -> None:
     """Patch the primitives of the threading module."""
     core = layer.core
     patch_event(layer, threads, module.Event)
-    Semaphores(core).patch(layer, module)
-    Barriers(layer).patch(module.Barrier)
-    layer.put(module, "_allocate_lock", waiters(core, module))
+    SemaphorePatches(core).patch(layer, module)
+    BarrierPatches(layer).patch(module.Barrier)
+    layer.replace(module, "_allocate_lock", make_allocate_lock(core, module))
 
 
 # -- Event ---------------------------------------------------------------------------------------------------------
 
 
-def patch_event(layer: Layer, threads: Threads, event: type) -> None:
-    """Order set() before a wait() or is_set() that returns True."""
+def patch_event(layer: SyncLayer, threads: ThreadTracker, event: type) -> None:
+    """Add the edge from set() to a wait() or is_set() that returns True."""
     core = layer.core
 
     def saw(_state: object, is_set: bool, event: object, *_timeout: Any, **_named: Any) -> None:  # noqa: FBT001
@@ -41,19 +41,19 @@ def patch_event(layer: Layer, threads: Threads, event: type) -> None:
             core.acquire(event)
 
     def has_set(_state: object, _result: object, event: object) -> None:
-        threads.has_started(event)
+        threads.pause_newborn(event)
 
-    layer.hook(event, "set", core.release, has_set)
-    layer.hook(event, "wait", None, saw)
-    layer.hook(event, "is_set", None, saw)
-    layer.hook(event, "clear")      # its mutex orders nothing either
+    layer.wrap(event, "set", core.release, has_set)
+    layer.wrap(event, "wait", None, saw)
+    layer.wrap(event, "is_set", None, saw)
+    layer.wrap(event, "clear")      # muted: its mutex is no edge
 
 
 # -- Condition -----------------------------------------------------------------------------------------------------
 
 
-class Waiter:
-    """The lock on which Condition.wait sleeps: carries the clock of the notify that woke it, and is held by nobody."""
+class ConditionWaiter:
+    """The lock that Condition.wait sleeps on: it carries the clock of the notify() that wakes it."""
 
     __slots__ = ("acquire", "release")
 
@@ -71,14 +71,14 @@ class Waiter:
         self.release = core.wrap(lock.release, notify)
 
 
-def waiters(core: Core, module: Any) -> Callable[[], Any]:
-    """Return what `threading._allocate_lock` becomes: Condition.wait gets a Waiter, others what they asked for."""
+def make_allocate_lock(core: Core, module: Any) -> Callable[[], Any]:
+    """Return a `threading._allocate_lock` that gives Condition.wait a ConditionWaiter and others a lock."""
     original = vars(module)["_allocate_lock"]
     wait_code = module.Condition.wait.__code__
 
     def allocate() -> Any:
-        if sys._getframe(1).f_code is wait_code:  # noqa: SLF001  the one caller whose lock is not a lock
-            return Waiter(core)
+        if sys._getframe(1).f_code is wait_code:  # noqa: SLF001  this caller uses the lock for signalling
+            return ConditionWaiter(core)
         return original()
 
     return allocate
@@ -87,27 +87,27 @@ def waiters(core: Core, module: Any) -> Callable[[], Any]:
 # -- Semaphore -----------------------------------------------------------------------------------------------------
 
 
-class Semaphores:
-    """Permits in the order in which they were released, each with the clock of its release; the first ones have none.
+class SemaphorePatches:
+    """Patches of semaphores: permits in the order of their release, each with the clock of its release.
 
-    So a semaphore of one permit orders as a lock, one of two lets two threads go unordered, and who collects all
-    permits is ordered after all that gave one back.
+    So a semaphore with one permit orders like a lock, one with two leaves two threads unordered, and acquiring all
+    permits is ordered after all releases.  The initial permits have no clock.
     """
 
     def __init__(self, core: Core) -> None:
         self._core = core
-        self._permits = Attached()
+        self._permits = ObjectStates()
 
-    def patch(self, layer: Layer, module: Any) -> None:
+    def patch(self, layer: SyncLayer, module: Any) -> None:
         """Patch Semaphore and BoundedSemaphore."""
         for kind in (module.Semaphore, module.BoundedSemaphore):
-            layer.hook(kind, "acquire", None, self.acquired)
-            layer.hook(kind, "__enter__", None, self.acquired)    # an alias of the unpatched acquire
-            layer.hook(kind, "release", self.releasing, None, self.release_failed)
-        layer.hook(module.Semaphore, "__init__", None, self.created)
+            layer.wrap(kind, "acquire", None, self.after_acquire)
+            layer.wrap(kind, "__enter__", None, self.after_acquire)    # an alias of the unpatched acquire
+            layer.wrap(kind, "release", self.before_release, None, self.release_failed)
+        layer.wrap(module.Semaphore, "__init__", None, self.after_init)
 
-    def created(self, _state: object, _result: object, semaphore: Any, *_arguments: Any, **_named: Any) -> None:
-        """Begin with as many permits as the semaphore."""
+    def after_init(self, _state: object, _result: object, semaphore: Any, *_arguments: Any, **_named: Any) -> None:
+        """Create the permits of a new semaphore."""
         self._permits.set(semaphore, self._untouched(semaphore))
 
     def _untouched(self, semaphore: Any) -> deque[object | None]:
@@ -118,108 +118,109 @@ class Semaphores:
         permits: deque[object | None] = self._permits.make(semaphore, lambda: self._untouched(semaphore))
         return permits
 
-    def acquired(self, _state: object, got: bool, semaphore: Any, *_arguments: Any, **_named: Any) -> None:  # noqa: FBT001
-        """Take the oldest permit."""
+    def after_acquire(self, _state: object, got: bool, semaphore: Any, *_arguments: Any, **_named: Any) -> None:  # noqa: FBT001
+        """Add the edge from the oldest release to a successful acquire()."""
         if not got:
             return
         try:
             clock = self._of(semaphore).popleft()
-        except IndexError:   # one of those beyond MOST_PERMITS, or older than this layer
+        except IndexError:   # a permit beyond MOST_PERMITS, or of a semaphore made before this layer
             return
         if clock is not None:
             self._core.join(clock)
 
-    def releasing(self, semaphore: Any, n: int = 1) -> list[object]:
-        """Add permits, before others can take them."""
+    def before_release(self, semaphore: Any, n: int = 1) -> list[object]:
+        """Add permits with this thread's clock, before others can acquire them."""
         clocks = [self._core.snapshot()] * min(n, MOST_PERMITS)
         self._of(semaphore).extend(clocks)
         return clocks
 
     def release_failed(self, clocks: list[object] | None, _error: BaseException, semaphore: Any,
                        *_arguments: Any, **_named: Any) -> None:
-        """Take back the permits that there were too many of."""
+        """Remove the permits that a failed release() added."""
         permits = self._of(semaphore)
         for clock in clocks or ():
             try:
                 permits.remove(clock)
-            except (ValueError, IndexError):   # taken by another thread meanwhile, or the deque changed
+            except (ValueError, IndexError):   # another thread has acquired one, or the deque has changed
                 return
 
 
 # -- Barrier -------------------------------------------------------------------------------------------------------
 
 
-class Barriers:
-    """All who arrive in a generation before all who depart in it, and before the action; nothing across generations.
+class BarrierPatches:
+    """Patches of Barrier: edges from the arrivals of a generation to its action and departures, no further.
 
-    The private methods hooked here run under the barrier's mutex, where it is clear who belongs to which generation.
+    The private methods patched here run under the barrier's mutex, where the generation of a thread is known.
     """
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: SyncLayer) -> None:
         self._layer = layer
         self._core = layer.core
-        self._rounds = Attached()
+        self._rounds = ObjectStates()
 
     def patch(self, barrier: type) -> None:
         """Patch Barrier."""
-        hook = self._layer.hook
-        hook(barrier, "wait", None, self.departed, self.broke)
-        hook(barrier, "_enter", None, self.arrived, muted=False)
-        hook(barrier, "_release", self.all_arrived, self.released, self.release_failed, muted=False)
-        hook(barrier, "_break", self.breaking, muted=False)
-        hook(barrier, "abort")
-        hook(barrier, "reset", self.breaking)
+        wrap = self._layer.wrap
+        wrap(barrier, "wait", None, self.after_wait, self.on_wait_error)
+        wrap(barrier, "_enter", None, self.after_enter, muted=False)
+        wrap(barrier, "_release", self.before_action, self.after_action, self.release_failed, muted=False)
+        wrap(barrier, "_break", self.before_break, muted=False)
+        wrap(barrier, "abort")
+        wrap(barrier, "reset", self.before_break)
 
-    def _of(self, barrier: object) -> Rounds:
-        rounds: Rounds = self._rounds.make(barrier, Rounds)
+    def _of(self, barrier: object) -> BarrierGenerations:
+        rounds: BarrierGenerations = self._rounds.make(barrier, BarrierGenerations)
         return rounds
 
-    def arrived(self, _state: object, _result: object, barrier: object) -> None:
-        """Add the thread's clock to the generation that fills."""
+    def after_enter(self, _state: object, _result: object, barrier: object) -> None:
+        """Add the thread's clock to the generation that is filling."""
         rounds = self._of(barrier)
         rounds.filling.append(self._core.snapshot())
-        rounds.member_of[get_ident()] = rounds.filling
+        rounds.generation_of[get_ident()] = rounds.filling
 
-    def all_arrived(self, barrier: object) -> int:
-        """Order the last one's action after all arrivals, and let it count as the program's code."""
+    def before_action(self, barrier: object) -> int:
+        """Add the edges from all arrivals to the action, and track the action."""
         rounds = self._of(barrier)
         clocks, rounds.filling = rounds.filling, []
         for clock in clocks:
             self._core.join(clock)
         return self._layer.unmute()
 
-    def released(self, level: int, _result: object, barrier: object) -> None:
-        """Order all departures after the action."""
-        clocks = self._of(barrier).member_of.get(get_ident())
+    def after_action(self, level: int, _result: object, barrier: object) -> None:
+        """Let the departures be ordered after the action."""
+        clocks = self._of(barrier).generation_of.get(get_ident())
         if clocks is not None:
             clocks.append(self._core.snapshot())
         self._core.restore(level)
 
     def release_failed(self, level: int, _error: BaseException, _barrier: object) -> None:
-        """End the action's turn; the barrier is broken by now."""
+        """End the tracking of an action that failed; the barrier is broken."""
         self._core.restore(level)
 
-    def breaking(self, barrier: object) -> None:
-        """Let those who are turned away know what came before; the next generation begins anew."""
+    def before_break(self, barrier: object) -> None:
+        """Release this thread's clock to the waits that will raise, and start a new generation."""
         self._of(barrier).filling = []
         self._core.release(barrier)
 
-    def departed(self, _state: object, _result: object, barrier: object, *_arguments: Any, **_named: Any) -> None:
-        """Order the thread after all arrivals of its generation."""
-        for clock in self._of(barrier).member_of.pop(get_ident(), ()):
+    def after_wait(self, _state: object, _result: object, barrier: object, *_arguments: Any, **_named: Any) -> None:
+        """Add the edges from all arrivals of the thread's generation to its departure."""
+        for clock in self._of(barrier).generation_of.pop(get_ident(), ()):
             self._core.join(clock)
 
-    def broke(self, _state: object, _error: BaseException, barrier: object, *_arguments: Any, **_named: Any) -> None:
-        """Order the thread after whoever broke or reset the barrier."""
-        self._of(barrier).member_of.pop(get_ident(), None)
+    def on_wait_error(self, _state: object, _error: BaseException, barrier: object, *_arguments: Any,
+                      **_named: Any) -> None:
+        """Add the edge from abort() or reset() to a wait() that raises."""
+        self._of(barrier).generation_of.pop(get_ident(), None)
         self._core.acquire(barrier)
 
 
-class Rounds:
-    """The generation of a barrier that fills, and the one each waiting thread belongs to."""
+class BarrierGenerations:
+    """The generation of a barrier that is filling, and the generations of the waiting threads."""
 
-    __slots__ = ("filling", "member_of")
+    __slots__ = ("filling", "generation_of")
 
     def __init__(self) -> None:
         self.filling: list[object] = []
-        self.member_of: dict[int, list[object]] = {}     # thread ident -> clocks of its generation
+        self.generation_of: dict[int, list[object]] = {}     # thread ident -> clocks of its generation

@@ -1,8 +1,11 @@
-"""Queues: each item comes after what its putter did before; two workers around one queue stay unordered."""
+"""Happens-before edges through queues: getting an item is ordered after putting it.
+
+Two workers on one queue stay unordered: the queue's mutex is no synchronisation edge.
+"""
 
 from __future__ import annotations
 
-from gilscope.toolkit.race.sync.layer import Attached
+from gilscope.toolkit.race.sync.layer import ObjectStates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -10,26 +13,26 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.core import Core
-    from gilscope.toolkit.race.sync.layer import Layer
+    from gilscope.toolkit.race.sync.layer import SyncLayer
 
-RECENT = 32           # clocks of the last puts, for an item whose own clock cannot be told
-INNER = ("_init", "_qsize", "_put", "_get")      # what subclasses of Queue override
-UNCOMPARED = frozenset({int, float, str, bytes, bool, type(None)})     # their comparison runs no code of the program
+RECENT = 32           # clocks of the latest puts, kept for items whose own clock is unknown
+OVERRIDABLE = ("_init", "_qsize", "_put", "_get")      # methods that subclasses of Queue override
+BUILTIN_COMPARED = frozenset({int, float, str, bytes, bool, type(None)})    # compared without code of the program
 
 
-class Items:
-    """The clocks of the items in one queue."""
+class ItemClocks:
+    """The vector clocks of the items in one queue."""
 
-    __slots__ = ("clocks", "compared", "recent")
+    __slots__ = ("clocks", "recent", "runs_code")
 
     def __init__(self) -> None:
         from collections import deque  # the queue module has imported it
         self.clocks: dict[int, deque[object]] = {}      # id(item) -> clocks of its puts, oldest first
         self.recent: deque[object] = deque(maxlen=RECENT)
-        self.compared = False                           # comparing the items runs code of the program
+        self.runs_code = False      # True if comparing the items runs code of the program
 
     def put(self, item: object, clock: object) -> None:
-        """Keep the clock of a put, before the item can be seen."""
+        """Store the clock of a put, before other threads can get the item."""
         from collections import deque
         self.recent.append(clock)
         clocks = self.clocks.get(id(item))
@@ -38,11 +41,11 @@ class Items:
         clocks.append(clock)
 
     def take(self, item: object, *, newest: bool = False) -> tuple[object, ...]:
-        """Return the clocks that whoever got `item` comes after.
+        """Return the clocks to join after getting `item`.
 
-        The clock of its put; of several puts of one object the oldest, as the queue would have it.  Where it cannot be
-        told (SimpleQueue has no lock that this could be done under, and one object may be put and got at once): those
-        of the last puts.
+        That is the clock of its put, the oldest one if the object was put several times, as in the queue.  If that is
+        unknown, it is the clocks of all recent puts: SimpleQueue has no lock to update the clocks under, so an object
+        may be put and got at the same time.
         """
         clocks = self.clocks.get(id(item))
         try:
@@ -57,42 +60,43 @@ class Items:
 
     def _drop(self, item: object) -> None:
         left = self.clocks.pop(id(item), None)
-        for clock in left.copy() if left else ():      # put again just now
+        for clock in left.copy() if left else ():      # another thread has just put it again
             self.put(item, clock)
 
     def waiting(self) -> list[object]:
-        """Return the clocks of all items in the queue, the oldest first."""
+        """Return the clocks of all items in the queue, oldest first."""
         return [clock for clocks in self.clocks.copy().values() for clock in clocks.copy()]
 
 
-class Queues:
-    """Patches the queue module."""
+class QueuePatches:
+    """Patches of the queue module."""
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: SyncLayer) -> None:
         self._layer = layer
         self._core: Core = layer.core
-        self._items = Attached()
-        self._plain: dict[type, bool] = {}     # kind of queue -> no code of the program runs under its mutex
+        self._items = ObjectStates()
+        self._plain: dict[type, bool] = {}     # class of queue -> True if no code of the program runs under its mutex
 
     def patch(self, module: Any) -> None:
-        """Patch Queue and its kinds, and SimpleQueue."""
-        hook = self._layer.hook
-        hook(module.Queue, "put", self.entering, None, self.refused)
-        hook(module.Queue, "get", self.entering, self.has_got, self.refused)
-        for name, seen in (("qsize", self.saw_size), ("full", self.saw_size), ("empty", self.saw_empty)):
-            hook(module.Queue, name, self.entering, seen)
-        hook(module.Queue, "task_done", self.finishing)
-        hook(module.Queue, "join", None, self.finished)
-        hook(module.Queue, "shutdown", self.closing)      # 3.13
-        for kind, got in ((module.Queue, self.got), (module.LifoQueue, self.got_newest)):
-            hook(kind, "_put", self.putting, muted=False)
-            hook(kind, "_get", None, got, muted=False)
-        hook(module.PriorityQueue, "_put", self.comparing_put, self.compared, self.compared, muted=False)
-        hook(module.PriorityQueue, "_get", self.comparing, self.got_least, self.compared, muted=False)
+        """Patch Queue and its subclasses, and SimpleQueue."""
+        wrap = self._layer.wrap
+        wrap(module.Queue, "put", self.mute_unless_overridden, None, self.on_error)
+        wrap(module.Queue, "get", self.mute_unless_overridden, self.after_public_get, self.on_error)
+        for name, after in (("qsize", self.after_size), ("full", self.after_size), ("empty", self.after_empty)):
+            wrap(module.Queue, name, self.mute_unless_overridden, after)
+        wrap(module.Queue, "task_done", self.before_task_done)
+        wrap(module.Queue, "join", None, self.after_join)
+        wrap(module.Queue, "shutdown", self.before_shutdown)      # 3.13
+        for kind, got in ((module.Queue, self.after_get), (module.LifoQueue, self.after_lifo_get)):
+            wrap(kind, "_put", self.before_put, muted=False)
+            wrap(kind, "_get", None, got, muted=False)
+        heap, compared = module.PriorityQueue, self.after_comparison
+        wrap(heap, "_put", self.before_heap_put, compared, compared, muted=False)
+        wrap(heap, "_get", self.before_comparison, self.after_heap_get, compared, muted=False)
         self._patch_simple(module)
 
-    def _of(self, queue: object) -> Items:
-        items: Items = self._items.make(queue, Items)
+    def _of(self, queue: object) -> ItemClocks:
+        items: ItemClocks = self._items.make(queue, ItemClocks)
         return items
 
     def _join(self, clocks: Any) -> None:
@@ -101,136 +105,136 @@ class Queues:
 
     # -- Queue -----------------------------------------------------------------------------------------------------
 
-    def entering(self, queue: object, *_arguments: Any, **_named: Any) -> object:
-        """Say that the mutex counts, if the program's own code runs under it."""
+    def mute_unless_overridden(self, queue: object, *_arguments: Any, **_named: Any) -> object:
+        """Return NotImplemented, so that the mutex adds edges, if a subclass overrides _init, _qsize, _put or _get."""
         kind = type(queue)
         plain = self._plain.get(kind)
         if plain is None:
-            plain = self._plain[kind] = all(defined_in(kind, name) == "queue" for name in INNER)
+            plain = self._plain[kind] = all(defined_in(kind, name) == "queue" for name in OVERRIDABLE)
         return None if plain else NotImplemented
 
-    def putting(self, queue: Any, item: object) -> None:
-        """Keep the putter's clock; the mutex is held.
+    def before_put(self, queue: Any, item: object) -> None:
+        """Store the putter's clock; the mutex is held.
 
-        The mutex gets it as well: code of the program that takes it, to look at what waits, comes after the puts.
+        Also release the mutex: code of the program that acquires it to inspect the items is ordered after the puts.
         """
         self._of(queue).put(item, self._core.snapshot())
         self._core.release(queue.mutex)
 
-    def got(self, _state: object, item: object, queue: Any) -> None:
-        """Order the getter after the put; the mutex is held."""
+    def after_get(self, _state: object, item: object, queue: Any) -> None:
+        """Add the edge from the put to the get; the mutex is held."""
         items = self._of(queue)
         self._join(items.take(item))
         if not queue.queue:
-            items.clocks.clear()     # of items that the program took out itself
+            items.clocks.clear()     # left over from items that the program removed from `queue` itself
 
-    def got_newest(self, _state: object, item: object, queue: Any) -> None:
-        """Do the same for the last in, first out."""
+    def after_lifo_get(self, _state: object, item: object, queue: Any) -> None:
+        """Add the edge from the latest put of the item to the get."""
         items = self._of(queue)
         self._join(items.take(item, newest=True))
         if not queue.queue:
             items.clocks.clear()
 
-    def has_got(self, _state: object, _item: object, _queue: object, *_arguments: Any, **_named: Any) -> None:
-        """Leave some items for other workers."""
+    def after_public_get(self, _state: object, _item: object, _queue: object, *_arguments: Any, **_named: Any) -> None:
+        """Pause, so that other workers get some of the items."""
         self._layer.pause()
 
-    def comparing_put(self, queue: Any, item: object) -> int | None:
-        """Put into a heap: if items are compared by the program's code, the mutex orders that code, as it does."""
+    def before_heap_put(self, queue: Any, item: object) -> int | None:
+        """Store the putter's clock; if comparing items runs code of the program, the mutex orders that code."""
         items = self._of(queue)
-        if not items.compared and runs_code(item):
-            items.compared = True
-        level = self.comparing(queue)
-        self.putting(queue, item)
+        if not items.runs_code and runs_code(item):
+            items.runs_code = True
+        level = self.before_comparison(queue)
+        self.before_put(queue, item)
         return level
 
-    def comparing(self, queue: Any) -> int | None:
-        """Let comparisons by the program's code count as such."""
-        if not self._of(queue).compared:
+    def before_comparison(self, queue: Any) -> int | None:
+        """Track comparisons that run code of the program, ordered by the mutex."""
+        if not self._of(queue).runs_code:
             return None
         self._core.acquire(queue.mutex)
         return self._layer.unmute()
 
-    def compared(self, level: int | None, _result: object, queue: Any, *_arguments: Any) -> None:
-        """End what `comparing` began."""
+    def after_comparison(self, level: int | None, _result: object, queue: Any, *_arguments: Any) -> None:
+        """End what `before_comparison` began."""
         if level is not None:
             self._core.restore(level)
             self._core.release(queue.mutex)
 
-    def got_least(self, level: int | None, item: object, queue: Any) -> None:
-        """End the get of a heap."""
-        self.compared(level, None, queue)
-        self.got(None, item, queue)
+    def after_heap_get(self, level: int | None, item: object, queue: Any) -> None:
+        """End the comparisons and add the edge from the put to the get."""
+        self.after_comparison(level, None, queue)
+        self.after_get(None, item, queue)
 
-    def refused(self, _state: object, error: BaseException, queue: Any, *_arguments: Any, **_named: Any) -> None:
-        """Order whoever is told of the shutdown after it; a full or empty queue says nothing."""
+    def on_error(self, _state: object, error: BaseException, queue: Any, *_arguments: Any, **_named: Any) -> None:
+        """Add the edge from shutdown() to a call that raises ShutDown; Full and Empty add none."""
         if type(error).__name__ == "ShutDown":
             self._core.acquire(queue.not_full)
 
-    def closing(self, queue: Any, *_arguments: Any, **_named: Any) -> None:
-        """Let those who are refused, and those who wait for all tasks, know what came before."""
+    def before_shutdown(self, queue: Any, *_arguments: Any, **_named: Any) -> None:
+        """Release the clock of shutdown() to calls that raise ShutDown and to join()."""
         self._core.release(queue.not_full)
         self._core.release(queue.all_tasks_done)
         self._core.release(queue.mutex)
 
-    def finishing(self, queue: Any) -> None:
-        """Let join() know what the task did, and those who wait for all_tasks_done themselves."""
+    def before_task_done(self, queue: Any) -> None:
+        """Release the clock of the task to join(), and to code that waits for all_tasks_done itself."""
         self._core.release(queue.all_tasks_done)
         self._core.release(queue.mutex)
 
-    def finished(self, _state: object, _result: object, queue: Any) -> None:
-        """Order join() after all tasks."""
+    def after_join(self, _state: object, _result: object, queue: Any) -> None:
+        """Add the edges from all tasks to join()."""
         self._core.acquire(queue.all_tasks_done)
 
-    def saw_size(self, _state: object, size: int, queue: Any) -> None:
-        """Order whoever counts the waiting items after their puts."""
+    def after_size(self, _state: object, size: int, queue: Any) -> None:
+        """Add the edges from the puts of all waiting items to a positive qsize()."""
         if size:
             self._join(self._of(queue).waiting())
 
-    def saw_empty(self, _state: object, empty: bool, queue: Any) -> None:  # noqa: FBT001  the method's result
-        """Order whoever sees that there is one after the oldest put."""
+    def after_empty(self, _state: object, empty: bool, queue: Any) -> None:  # noqa: FBT001  the method's result
+        """Add the edge from the oldest put to an empty() that returns False."""
         if not empty:
             self._join(self._of(queue).waiting()[:1])
 
     # -- SimpleQueue -----------------------------------------------------------------------------------------------
 
     def _patch_simple(self, module: Any) -> None:
-        """Patch the C type where the core can, else put a subclass in its place."""
+        """Patch the C type if the core can, else replace it by a subclass."""
         original = module.SimpleQueue
         hooks: tuple[tuple[str, Callable[..., Any] | None, Callable[..., Any]], ...] = (
-            ("put", self.simple_putting, self.nothing), ("put_nowait", self.simple_putting, self.nothing),
-            ("get", None, self.simple_got), ("get_nowait", None, self.simple_got),
-            ("qsize", None, self.simple_saw_size), ("empty", None, self.simple_saw_empty))
-        if not all(self._layer.hook(original, name, before, after) for name, before, after in hooks):
+            ("put", self.before_simple_put, self.do_nothing), ("put_nowait", self.before_simple_put, self.do_nothing),
+            ("get", None, self.after_simple_get), ("get_nowait", None, self.after_simple_get),
+            ("qsize", None, self.after_simple_size), ("empty", None, self.after_simple_empty))
+        if not all(self._layer.wrap(original, name, before, after) for name, before, after in hooks):
             body = {name: self._layer.core.wrap(vars(original)[name], before, after) for name, before, after in hooks}
             body |= {"__module__": original.__module__, "__doc__": original.__doc__}
-            self._layer.put(module, "SimpleQueue", type(original.__name__, (original,), body))
+            self._layer.replace(module, "SimpleQueue", type(original.__name__, (original,), body))
 
-    def nothing(self, *_arguments: Any, **_named: Any) -> None:
+    def do_nothing(self, *_arguments: Any, **_named: Any) -> None:
         """Do nothing."""
 
-    def simple_putting(self, queue: object, *arguments: Any, **named: Any) -> None:
-        """Keep the putter's clock."""
+    def before_simple_put(self, queue: object, *arguments: Any, **named: Any) -> None:
+        """Store the putter's clock."""
         self._of(queue).put(arguments[0] if arguments else named["item"], self._core.snapshot())
 
-    def simple_got(self, _state: object, item: object, queue: object, *_arguments: Any, **_named: Any) -> None:
-        """Order the getter after the put."""
+    def after_simple_get(self, _state: object, item: object, queue: object, *_arguments: Any, **_named: Any) -> None:
+        """Add the edge from the put to the get."""
         self._join(self._of(queue).take(item))
         self._layer.pause()
 
-    def simple_saw_size(self, _state: object, size: int, queue: object) -> None:
-        """Order whoever counts the waiting items after their puts."""
+    def after_simple_size(self, _state: object, size: int, queue: object) -> None:
+        """Add the edges from the puts of all waiting items to a positive qsize()."""
         if size:
             self._join(self._of(queue).waiting())
 
-    def simple_saw_empty(self, _state: object, empty: bool, queue: object) -> None:  # noqa: FBT001
-        """Order whoever sees that there is one after the oldest put."""
+    def after_simple_empty(self, _state: object, empty: bool, queue: object) -> None:  # noqa: FBT001
+        """Add the edge from the oldest put to an empty() that returns False."""
         if not empty:
             self._join(self._of(queue).waiting()[:1])
 
 
 def defined_in(kind: type, name: str) -> str | None:
-    """Return the module of the class that gives `kind` this method."""
+    """Return the module of the class that `kind` has this method from."""
     for base in kind.__mro__:
         if name in vars(base):
             return base.__module__
@@ -238,11 +242,11 @@ def defined_in(kind: type, name: str) -> str | None:
 
 
 def runs_code(item: object) -> bool:
-    """Return whether comparing `item` may run code of the program.
+    """Return True if comparing `item` may run code of the program.
 
-    A tuple's members count; a task behind a unique number, which has no order of its own, is never compared.
+    The members of a tuple count.  Objects without an order of their own are never compared, as in `(number, task)`.
     """
-    if type(item) in UNCOMPARED:
+    if type(item) in BUILTIN_COMPARED:
         return False
     if isinstance(item, (tuple, list)):
         return any(runs_code(member) for member in item)

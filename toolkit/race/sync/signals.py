@@ -1,23 +1,23 @@
-"""Signal handlers: they interrupt the main thread inside a primitive and are the program's code all the same."""
+"""Signal handlers: code of the program that may interrupt the main thread inside a muted primitive."""
 
 from __future__ import annotations
 
-from gilscope.toolkit.race.sync.layer import like
+from gilscope.toolkit.race.sync.layer import imitate
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gilscope.toolkit.race.sync.layer import Layer
+    from gilscope.toolkit.race.sync.layer import SyncLayer
 
 
-class Signals:
-    """Patches the signal module: handlers run unmuted, and the program gets back the very ones that it set."""
+class SignalPatches:
+    """Patches of the signal module: handlers run unmuted, and getsignal() returns the handler that the program set."""
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: SyncLayer) -> None:
         self._layer = layer
-        self._current: dict[int, tuple[Any, Any]] = {}    # signal -> what is set, the program's handler
+        self._current: dict[int, tuple[Any, Any]] = {}    # signal -> the handler installed, the program's handler
 
     def patch(self, module: Any) -> None:
         """Patch signal() and getsignal()."""
@@ -25,7 +25,7 @@ class Signals:
 
         def signal(signalnum: Any, handler: Any) -> Any:
             ours = handler
-            # The interpreter's own handler raises KeyboardInterrupt, and programs ask whether it is that one.
+            # The interpreter's own handler raises KeyboardInterrupt; programs compare handlers with it.
             if callable(handler) and handler is not module.default_int_handler and not isinstance(handler, int):
                 ours = self._unmuted(handler)
             earlier = self._theirs(signalnum, set_handler(signalnum, ours))
@@ -36,8 +36,8 @@ class Signals:
             return self._theirs(signalnum, get_handler(signalnum))
 
         self._layer.on_undo(lambda: self._give_back(set_handler, get_handler))
-        self._layer.put(module, "signal", like(set_handler, signal))
-        self._layer.put(module, "getsignal", like(get_handler, getsignal))
+        self._layer.replace(module, "signal", imitate(set_handler, signal))
+        self._layer.replace(module, "getsignal", imitate(get_handler, getsignal))
 
     def _unmuted(self, handler: Any) -> Any:
         layer = self._layer
@@ -52,5 +52,5 @@ class Signals:
             if ours is not theirs and get_handler(signalnum) is ours:
                 try:
                     set_handler(signalnum, theirs)
-                except ValueError:   # not in the main thread: ours keeps calling theirs
+                except ValueError:   # not in the main thread: our handler keeps calling the program's
                     return

@@ -1,21 +1,21 @@
-"""Locks of standard modules under which no code of the program relies on them: a log line is not synchronisation."""
+"""Locks of standard modules that the program does not rely on: writing a log line is no synchronisation."""
 
 from __future__ import annotations
 
 import sys
 
-from gilscope.toolkit.race.sync.quiet_lock import Quiet, quieten
+from gilscope.toolkit.race.sync.layer import UntrackedLock, untrack_lock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gilscope.toolkit.race.sync.layer import Layer
+    from gilscope.toolkit.race.sync.layer import SyncLayer
 
 INSTALLED = ("site-packages", "dist-packages")
 
-# Locks around caches and counters of a module's own.
+# Locks that protect a module's own caches and counters.
 MODULE_LOCKS = {
     "logging": ("_lock",),
     "_strptime": ("_cache_lock",),
@@ -23,30 +23,30 @@ MODULE_LOCKS = {
 }
 
 
-def quieten_module(layer: Layer, module: Any) -> None:
-    """Make a module's own locks order nothing."""
+def untrack_module_locks(layer: SyncLayer, module: Any) -> None:
+    """Replace the module's own locks by untracked ones."""
     for name in MODULE_LOCKS[module.__name__]:
-        quieten(layer, module, name)
+        untrack_lock(layer, module, name)
 
 
-class Logging:
-    """Patches the logging module."""
+class LoggingPatches:
+    """Patches of the logging module."""
 
-    def __init__(self, layer: Layer) -> None:
+    def __init__(self, layer: SyncLayer) -> None:
         self._layer = layer
         self._foreign: dict[type, bool] = {}
 
     def patch(self, module: Any) -> None:
-        """Quieten the module's lock, and those of handlers without code of the program."""
-        quieten_module(self._layer, module)
-        self._layer.hook(module.Handler, "createLock", None, self.created, muted=False)
+        """Untrack the module's lock, and those of handlers that run no code of the program."""
+        untrack_module_locks(self._layer, module)
+        self._layer.wrap(module.Handler, "createLock", None, self.after_create_lock, muted=False)
         for handler in {getattr(module, "lastResort", None)} - {None}:
-            self.created(None, None, handler)
+            self.after_create_lock(None, None, handler)
 
-    def created(self, _state: object, _result: object, handler: Any) -> None:
-        """Give a handler a quiet lock, which counts while the handler runs code of the program under it."""
-        if handler.lock is not None and not isinstance(handler.lock, Quiet):
-            handler.lock = Quiet(self._layer.core, handler.lock, self._counts(handler))
+    def after_create_lock(self, _state: object, _result: object, handler: Any) -> None:
+        """Give a handler an untracked lock, which is tracked while the handler runs code of the program under it."""
+        if handler.lock is not None and not isinstance(handler.lock, UntrackedLock):
+            handler.lock = UntrackedLock(self._layer.core, handler.lock, self._counts(handler))
 
     def _counts(self, handler: Any) -> Callable[[], bool]:
         def counts() -> bool:
@@ -64,7 +64,7 @@ class Logging:
 
 
 def comes_with_python(kind: type) -> bool:
-    """Return whether a class is the standard library's or an installed package's: not the program's own."""
+    """Return True if a class belongs to the standard library or an installed package, not to the program."""
     name = kind.__module__
     if name.partition(".")[0] in sys.stdlib_module_names:
         return name != "__main__"

@@ -1,1 +1,1 @@
-"""What a figure shows, as plain values, and how it is drawn."""
+"""Figures as plain values, and their drawing by matplotlib."""

@@ -1,25 +1,31 @@
-"""What a figure shows, as plain values: experiments make figures, `plots` draws them; nothing here does either.
+"""Figures as plain values: experiments make them, `plots` draws them in another process, so they travel as JSON.
 
-A value that is not there is NaN: it is drawn as a cross at the foot of the axis, never left out.
+A missing value is NaN: it is drawn as a cross at the foot of the axis, never left out.
 """
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from math import isfinite
-from typing import Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
+from gilscope.toolkit.escaping import visible_all, visible_lines
+from gilscope.toolkit.records import from_plain, to_plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """How one axis reads.
+    """One axis: its title, scale and marks.
 
     Attributes:
         title: What is measured, with its unit, as "requests per second (1/s)"; no unit where `seconds` is on.
         log: Logarithmic.  What is not positive is drawn as a value that is missing.
         ticks: Where there are marks, and what they say; empty: chosen by the values.
         lo: Where the axis starts; None: chosen by the values (bars start at 0).
-        hi: Where it ends, likewise.
+        hi: Where the axis ends; None: chosen by the values.
         seconds: Values are seconds: the marks carry the unit themselves, as "10 µs", "1 ms", "0.1 s".
     """
 
@@ -40,10 +46,10 @@ class Series:
         x: Places on the x axis, ascending; for bars the index of the category, from 0.
         y: One value each; NaN: missing.
         lo: Lower ends of the values' intervals, as values of the axis, not as distances; empty: no intervals.
-        hi: Upper ends, likewise.  An end that is not finite is not drawn.
+        hi: Upper ends, in the same form.  An end that is not finite is not drawn.
         style: "history": what a source published, drawn grey, dashed and hollow.
-        model: The execution model that was measured, a name of `plots.palette.MODELS`: it has the same colour and mark
-            in all figures.  Empty: what varies is something else; a figure has series of the one kind or of the other.
+        model: The concurrency model that was measured: it has the same colour and mark in all figures.  Empty: the
+            series differ in something else; the series of a figure are all models, or none is.
     """
 
     name: str
@@ -72,8 +78,8 @@ class Rule:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Explained:
-    """What every figure says beside its panels.
+class FigureNotes:
+    """The notes and footers that every figure has beside its panels.
 
     Attributes:
         note: Small below the panels: the source, how it was measured.  Marks are explained in the legend, not here.
@@ -103,7 +109,7 @@ class LinePanel:
 
 
 @dataclass(frozen=True, slots=True)
-class LineFigure(Explained):
+class LineFigure(FigureNotes):
     """Values over something that varies; panels share both axes."""
 
     name: str    # the files' name: "countdown-threads"
@@ -129,7 +135,7 @@ class CategoryPanel:
 
 
 @dataclass(frozen=True, slots=True)
-class CategoryFigure(Explained):
+class CategoryFigure(FigureNotes):
     """Values of a few things that have no order; panels share the y axis.
 
     They are drawn as bars, which start at 0; on a logarithmic axis, where a bar's length means nothing, as dots.
@@ -148,7 +154,7 @@ class CategoryFigure(Explained):
 
 @dataclass(frozen=True, slots=True)
 class HistogramPanel:
-    """How often values fell between two edges each."""
+    """Counts of values between successive edges."""
 
     title: str
     edges: tuple[float, ...]    # ascending, one more than counts
@@ -162,7 +168,7 @@ class HistogramPanel:
 
 
 @dataclass(frozen=True, slots=True)
-class HistogramFigure(Explained):
+class HistogramFigure(FigureNotes):
     """Distributions, one a panel; panels share both axes.  A panel without counts says "no values"."""
 
     name: str
@@ -190,7 +196,7 @@ class HeatPanel:
 
 
 @dataclass(frozen=True, slots=True)
-class HeatFigure(Explained):
+class HeatFigure(FigureNotes):
     """Values over two things that vary; panels share rows, columns and the scale of colours."""
 
     name: str
@@ -198,7 +204,7 @@ class HeatFigure(Explained):
     rows: tuple[str, ...]       # from the top down
     columns: tuple[str, ...]
     x_title: str                # what the columns are, with its unit
-    y_title: str                # what the rows are, likewise
+    y_title: str                # what the rows are, with its unit
     unit: str                   # what the values are, with their unit: "requests per second (1/s)"
     log: bool                   # the scale of colours
     panels: tuple[HeatPanel, ...]
@@ -211,7 +217,7 @@ class HeatFigure(Explained):
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """What one thread did: stretches of time in a state, and moments."""
+    """One thread over time: stretches in a state, and moments."""
 
     name: str
     spans: tuple[tuple[float, float, str], ...]       # start, end, state
@@ -227,8 +233,8 @@ class TimelinePanel:
 
 
 @dataclass(frozen=True, slots=True)
-class TimelineFigure(Explained):
-    """Who did what when; panels stand below one another and share the x axis.
+class TimelineFigure(FigureNotes):
+    """Threads over time; panels stand below one another and share the x axis.
 
     Every state a lane names stands in `states`; their order is that of the colours.  Below the lanes of each panel a
     strip shows how many of them are in the state `counted` at once, and `strip` says so: lanes are threads, not cores.
@@ -257,7 +263,7 @@ def seconds_axis(title: str, *, log: bool = False, lo: float | None = None, hi: 
 
 
 def shows_something(figure: Figure) -> bool:
-    """Return whether `figure` has a value, beside what was published."""
+    """Return True if `figure` has a measured value, beside published ones."""
     match figure:
         case LineFigure() | CategoryFigure():
             return any(isfinite(value) for panel in figure.panels for each in panel.series for value in each.y
@@ -268,3 +274,17 @@ def shows_something(figure: Figure) -> bool:
             return any(isfinite(value) for panel in figure.panels for row in panel.values for value in row)
         case TimelineFigure():
             return any(panel.lanes for panel in figure.panels)
+
+
+KINDS: dict[str, type[Figure]] = {kind.__name__: kind for kind in get_args(Figure)}
+
+
+def dump(figures: Sequence[Figure]) -> str:
+    """Return the figures as JSON, with texts in which every character shows: what draws them obeys what it is given."""
+    return json.dumps([{"kind": type(figure).__name__, **to_plain(visible_all(figure, visible_lines))}
+                       for figure in figures])
+
+
+def load(text: str) -> list[Figure]:
+    """Return the figures that `dump` wrote."""
+    return [from_plain(KINDS[fields.pop("kind")], fields, finite=False) for fields in json.loads(text)]

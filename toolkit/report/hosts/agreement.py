@@ -1,6 +1,6 @@
-"""Every ratio on each host, what the hosts say together, and on how many of them it holds.
+"""Every ratio on each host, pooled over hosts, and the hosts on which its verdict holds.
 
-A host speaks for itself first: its ratios, intervals and words are those of its own report.
+The ratios, intervals and verdicts of a host are those of its own report.
 """
 
 from __future__ import annotations
@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.table import Judgement, build_tables, judge
 from gilscope.toolkit.report.table.observations import Group, group_of
-from gilscope.toolkit.stats.hosts.pooling import Pooled, pool
-from gilscope.toolkit.stats.looks import at_last
+from gilscope.toolkit.stats.hosts import PooledRatio, pool
+from gilscope.toolkit.stats.interim_looks import final_confidence
 from gilscope.toolkit.stats.ratios import simultaneous
-from gilscope.toolkit.stats.words import MARGIN, Comparison, beyond
+from gilscope.toolkit.stats.verdict import MARGIN, Comparison, beyond
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -27,7 +27,7 @@ ABSENT = "not measured"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredHost:
-    """What one host measured, without its values: of many hosts they would not fit into memory."""
+    """The run of one host without its measurements: those of many hosts would not fit into memory."""
 
     name: str
     run: Run                             # without measurements
@@ -36,30 +36,30 @@ class MeasuredHost:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Agreement:
-    """On which hosts a word holds."""
+    """The most frequent verdict, and the hosts that have it."""
 
-    word: Judgement                                   # of most hosts that tell; "cannot tell" where none does
-    holds: tuple[str, ...]                            # hosts that say so
-    others: Mapping[Judgement, tuple[str, ...]]       # hosts by what else they say, "cannot tell" at the end
+    word: Judgement                                   # "cannot tell" if no host has another verdict
+    holds: tuple[str, ...]                            # hosts with this verdict
+    others: Mapping[Judgement, tuple[str, ...]]       # the other hosts by their verdict, "cannot tell" last
 
     @property
     def changes(self) -> bool:
-        """Return whether a host that tells says something else."""
+        """Return True if some host has a clear verdict that differs."""
         return bool(self.others.keys() - {"cannot tell"})
 
     @property
     def hosts(self) -> int:
-        """Return how many have a number."""
+        """Return the number of hosts with a number."""
         return len(self.holds) + sum(map(len, self.others.values()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OverHosts:
+class HostsComparison:
     """One comparison on several hosts."""
 
-    by: Mapping[str, Comparison]     # of each host that has it
-    lacking: Mapping[str, str]       # of each other one, why not
-    pooled: Pooled | None            # None: fewer than two hosts have an interval
+    by: Mapping[str, Comparison]     # by host
+    lacking: Mapping[str, str]       # why the other hosts have none, by host
+    pooled: PooledRatio | None            # None: fewer than two hosts have an interval
     agreement: Agreement
 
 
@@ -68,7 +68,7 @@ class HostsRow:
     """One cell against its baseline."""
 
     cell: Cell
-    over: OverHosts
+    over: HostsComparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,20 +84,20 @@ class HostsTable:
 class HostsContrast:
     """One cell against another, over hosts."""
 
-    contrast: Contrast               # with what hosts say together as its comparison; no times: those are a host's
-    over: OverHosts
+    contrast: Contrast               # its comparison is the pooled one; it has no times, as each host has its own
+    over: HostsComparison
 
 
 def measured_host(name: str, run: Run) -> MeasuredHost:
-    """Return what the run of a host says."""
+    """Return a host with the tables of its run."""
     return MeasuredHost(name=name, tables=build_tables(run, fits=False), run=replace(run, measurements=()))
 
 
 def hosts_tables(hosts: Sequence[MeasuredHost]) -> tuple[HostsTable, ...]:
     """Return a table for each workload and build, in the order in which the hosts have them.
 
-    What no build can run, as threads without the GIL, has no row.  Models come in that order, too, workers ascending:
-    hosts with more cores have more of them.
+    Cells that no build can run have no row.  Models are in the order of the hosts, too, and workers ascend: hosts with
+    more cores have more worker counts.
     """
     first: dict[tuple[Group, str], WorkloadTable] = {}
     found: dict[Cell, dict[str, CellResult]] = {}
@@ -121,12 +121,12 @@ def hosts_tables(hosts: Sequence[MeasuredHost]) -> tuple[HostsTable, ...]:
 def hosts_contrasts(
     by: Mapping[str, Iterable[Contrast]], looks: int = 0, margin: float = MARGIN,
 ) -> tuple[HostsContrast, ...]:
-    """Return cells set against one another over hosts, in the order in which the hosts have them.
+    """Return the comparisons of cells over hosts, in the order in which the hosts have them.
 
     Args:
-        by: Of each host, its own.
-        looks: The most that a host's words allow for.
-        margin: Differences up to this share are called none.
+        by: The contrasts of each host.
+        looks: The largest number of interim looks of any host.
+        margin: A difference up to this share counts as none.
     """
     first: dict[tuple[Cell, Cell], Contrast] = {}
     found: dict[tuple[Cell, Cell], dict[str, Contrast]] = {}
@@ -143,7 +143,7 @@ def hosts_contrasts(
     return tuple(HostsContrast(over=over[key], contrast=_together(each, over[key])) for key, each in first.items())
 
 
-def _together(contrast: Contrast, over: OverHosts) -> Contrast:
+def _together(contrast: Contrast, over: HostsComparison) -> Contrast:
     bare = replace(contrast, comparison=None, reason=None, baseline_time=None, sample_time=None, half=None,
                    half_together=None)
     if over.pooled is not None:
@@ -155,12 +155,12 @@ def _together(contrast: Contrast, over: OverHosts) -> Contrast:
 def _over[Key: Hashable](
     ratios: Mapping[Key, Mapping[str, Comparison | None]], why: Mapping[Key, Mapping[str, str]], hosts: Sequence[str],
     looks: int, margin: float = MARGIN,
-) -> dict[Key, OverHosts]:
-    """Return each comparison over hosts; words of all of them hold at once, as in a table of one host."""
+) -> dict[Key, HostsComparison]:
+    """Return each comparison over hosts; the verdicts hold simultaneously, as in the table of one host."""
     known = {key: {host: each for host, each in by.items() if each is not None} for key, by in ratios.items()}
-    confidence = simultaneous(sum(len(by) > 1 for by in known.values()), at_last(looks))
+    confidence = simultaneous(sum(len(by) > 1 for by in known.values()), final_confidence(looks))
     return {
-        key: OverHosts(
+        key: HostsComparison(
             by=by, lacking={host: why[key].get(host, ABSENT) for host in hosts if host not in by},
             pooled=pool([*by.values()], confidence),
             agreement=agreement(_words(by, margin)),
@@ -170,9 +170,9 @@ def _over[Key: Hashable](
 
 
 def _words(by: Mapping[str, Comparison], margin: float) -> dict[str, Judgement]:
-    """Return the word of each host by its own report.
+    """Return the verdict of each host by its own report.
 
-    A host that calls 2 % slower, all beyond the margin excluded, does not contradict one that calls them the same.
+    A host with a significant difference that is certainly within the margin agrees with hosts that say "same".
     """
     words = {host: judge(each, margin) for host, each in by.items()}
     if "same" not in words.values():
@@ -181,7 +181,7 @@ def _words(by: Mapping[str, Comparison], margin: float) -> dict[str, Judgement]:
 
 
 def agreement(words: Mapping[str, Judgement]) -> Agreement:
-    """Return on which hosts the word of most of those that tell holds, and what others say."""
+    """Return the most frequent clear verdict with its hosts, and the verdicts of the other hosts."""
     hosts: dict[Judgement, list[str]] = {}
     for host, word in words.items():
         hosts.setdefault(word, []).append(host)
@@ -192,6 +192,6 @@ def agreement(words: Mapping[str, Judgement]) -> Agreement:
         word=most, holds=tuple(hosts.get(most, ())), others={word: tuple(hosts[word]) for word in others})
 
 
-def judge_pooled(pooled: Pooled | None, margin: float = MARGIN) -> Judgement:
-    """Return what may be said of hosts like these, by the rules of one host."""
+def judge_pooled(pooled: PooledRatio | None, margin: float = MARGIN) -> Judgement:
+    """Return the verdict for hosts like these, by the rules of one host."""
     return "cannot tell" if pooled is None else judge(pooled.comparison, margin)

@@ -1,4 +1,4 @@
-"""Cells set against one another on several hosts as a document: two runs of a fleet, or two builds or models of one."""
+"""The document of a comparison on several hosts: of two runs of a fleet, or of two builds or models of one run."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from gilscope.toolkit.report.hosts.agreement import judge_pooled
 from gilscope.toolkit.report.hosts.tables import over_tables
 from gilscope.toolkit.report.hosts.wording import ALL, EACH, HOLDS, SPREAD, names_text
 from gilscope.toolkit.report.table_sentences import title_text
-from gilscope.toolkit.stats.words import MARGIN
+from gilscope.toolkit.stats.verdict import MARGIN
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -27,16 +27,16 @@ def hosts_comparison(
     title: str, contrasts: Sequence[HostsContrast], hosts: Sequence[str], *, baseline: str, sample: str,
     notes: Sequence[Note] = (), margin: float = MARGIN,
 ) -> Document:
-    """Return the report of cells set against one another on each host, and over all of them.
+    """Return the report of cells compared with each other on each host, and over all hosts.
 
     Args:
         title: The document's heading.
         contrasts: In the order of the rows.
-        hosts: That both sides have.
-        baseline: What the ratios are relative to, in words.
-        sample: What they say how many times faster it is.
-        notes: What a reader must know first.
-        margin: Differences up to this share are called none.
+        hosts: The hosts that both sides have.
+        baseline: The side that the ratios are relative to, in words.
+        sample: The other side of the ratios, in words.
+        notes: Warnings above the tables.
+        margin: A difference up to this share counts as none.
     """
     legend = f"Ratio: how many times faster {sample} is than {baseline}: 0.80x takes 1.25 times as long."
     same = f"same: every difference beyond {margin * 100:g} % is excluded."
@@ -74,17 +74,17 @@ def _missing(contrasts: Sequence[HostsContrast]) -> Iterator[Contrast]:
 
 
 def hosts_in_short(contrasts: Sequence[HostsContrast], margin: float = MARGIN) -> list[str]:
-    """Return how many cells are what over all hosts, and how many hold on each of them."""
+    """Return the number of cells with each verdict over all hosts, and how many verdicts hold on each."""
     seen = [each for each in contrasts if each.over.by]
     if not seen:
         return ["No cell could be compared on any host."]
     words = Counter(judge_pooled(each.over.pooled, margin) for each in seen)
-    told = ", ".join(f"{words[word]} {word}" for word in ("faster", "slower", "same") if words[word])
-    untold = f"of {words['cannot tell']} it cannot be told" if words["cannot tell"] else ""
+    decided = ", ".join(f"{words[word]} {word}" for word in ("faster", "slower", "same") if words[word])
+    undecided = f"{words['cannot tell']} cannot tell" if words["cannot tell"] else ""
     same = [each.over.agreement for each in seen if each.over.agreement.word != "cannot tell"]
     everywhere = sum(not each.others for each in same)
     changing = sum(each.changes for each in same)
     return [
-        f"{counted(len(seen), 'cell')} compared over all hosts: {'; '.join(filter(None, (told, untold)))}.",
+        f"{counted(len(seen), 'cell')} compared over all hosts: {'; '.join(filter(None, (decided, undecided)))}.",
         f"By the hosts' own words {everywhere} hold on every host, {changing} change between hosts.",
     ]

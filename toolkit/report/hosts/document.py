@@ -52,15 +52,15 @@ def hosts_document(label: str, hosts: Sequence[MeasuredHost], states: Sequence[H
 
 
 def hosts_overview(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Document:
-    """Return what several hosts say on one screen; the arguments are those of `hosts_document`."""
-    said = _in_short(hosts, hosts_tables(hosts), build_contrasts(hosts))
+    """Return the overview of several hosts, on one screen; the arguments are those of `hosts_document`."""
+    in_short = _in_short(hosts, hosts_tables(hosts), build_contrasts(hosts))
     rest = (f"`gilscope report {label}` has every cell over all hosts, `gilscope report {label}/{hosts[0].name}` the "
             "tables of that host alone.")
-    return Document((*_beginning(label, hosts, states), said, Lines("", (rest,))))
+    return Document((*_beginning(label, hosts, states), in_short, Lines("", (rest,))))
 
 
 def build_contrasts(hosts: Sequence[MeasuredHost]) -> tuple[HostsContrast, ...]:
-    """Return what one worker costs on one build more than on another, over hosts."""
+    """Compare the CPU time of one worker on two builds, over hosts."""
     return hosts_contrasts({
         host.name: [each for table in host.tables for each in table.contrasts if each.sample.workers == 1]
         for host in hosts
@@ -93,7 +93,7 @@ def _in_short(
 
 
 def _best_lines(hosts: Sequence[MeasuredHost], tables: Sequence[HostsTable]) -> Iterator[str]:
-    """Yield what to use, by how many hosts count it among what nothing is shown to beat."""
+    """Yield the models to use, with the number of hosts on which no model is significantly faster."""
     for table in tables:
         advices = {
             host.name: advice for host in hosts for own in host.tables
@@ -101,7 +101,7 @@ def _best_lines(hosts: Sequence[MeasuredHost], tables: Sequence[HostsTable]) -> 
             if advice.build == table.build and advice.missing is None
         }
         if not advices:
-            yield f"{_title(table)}: not known, as {table.first.baseline} has no number on any host."
+            yield f"{_title(table)}: unknown, since {table.first.baseline} has no number on any host."
             continue
         by: dict[str, list[str]] = {}
         for name, advice in advices.items():
@@ -110,7 +110,7 @@ def _best_lines(hosts: Sequence[MeasuredHost], tables: Sequence[HostsTable]) -> 
         if not by:
             unclear = [name for name, advice in advices.items() if advice.open]
             rest = f"; {names_text(unclear)} cannot tell for some models" if unclear else ""
-            yield f"{_title(table)}: nothing is shown to be faster than {table.first.baseline} on any host{rest}."
+            yield f"{_title(table)}: no model is significantly faster than {table.first.baseline} on any host{rest}."
             continue
         best = sorted(by.items(), key=lambda each: -len(each[1]))
         parts = [f"{runner} on {len(names)} of {len(advices)}{_gain(table, runner)}" for runner, names in best]
@@ -118,7 +118,7 @@ def _best_lines(hosts: Sequence[MeasuredHost], tables: Sequence[HostsTable]) -> 
 
 
 def _gain(table: HostsTable, runner: str) -> str:
-    """Return what a model gains over hosts, by the number of workers that gains most: " (1.88x [1.80, 1.96])"."""
+    """Return the gain of a model over hosts, at the number of workers that gains most: " (1.88x [1.80, 1.96])"."""
     found = [(row.cell.workers, row.over.pooled.comparison) for row in table.rows
              if row.cell.runner == runner and row.over.pooled is not None]
     if not found:
@@ -133,7 +133,7 @@ def _title(table: HostsTable) -> str:
 
 
 def _cost_lines(contrasts: Sequence[HostsContrast], alone: str, free: Container[str]) -> Iterator[str]:
-    """Yield what free-threading costs one thread, over hosts: of the model that works `alone`, on `free` builds."""
+    """Yield the cost of free-threading for one thread over hosts: of the model `alone`, on the builds `free`."""
     pairs: dict[tuple[str, str], list[str]] = {}
     for each in contrasts:
         baseline, sample, pooled = each.contrast.baseline, each.contrast.sample, each.over.pooled
@@ -142,22 +142,22 @@ def _cost_lines(contrasts: Sequence[HostsContrast], alone: str, free: Container[
             pairs.setdefault((sample.build, baseline.build), []).append(
                 f"{sample.workload} {cost_text(pooled.comparison)} ({words_text(each.over)})")
     for (build, gil_build), found in pairs.items():
-        yield (f"Free-threading costs one thread, in CPU time on {build} against {gil_build}, over all hosts: "
+        yield (f"Cost of free-threading over all hosts (CPU time of one thread, {build} against {gil_build}): "
                f"{'; '.join(found)}.")
 
 
 def _holding_lines(tables: Sequence[HostsTable]) -> Iterator[str]:
-    """Yield how many ratios hold on every host, and which do not."""
+    """Yield the number of ratios that hold on every host, and those that do not."""
     rows = [(table, row) for table in tables for row in table.rows if row.over.agreement.hosts > 1]
     if not rows:
-        yield "No ratio is known on more than one host: nothing shows how far any holds."
+        yield "No ratio is known on more than one host, so nothing shows whether any holds elsewhere."
         return
     changing = [(table, row) for table, row in rows if row.over.agreement.changes]
-    untold = sum(row.over.agreement.word == "cannot tell" for _, row in rows)
+    undecided = sum(row.over.agreement.word == "cannot tell" for _, row in rows)
     everywhere = sum(row.over.agreement.word != "cannot tell" and not row.over.agreement.others for _, row in rows)
-    rest = len(rows) - len(changing) - untold - everywhere
+    rest = len(rows) - len(changing) - undecided - everywhere
     parts = [f"{everywhere} hold on every host", f"{rest} hold on each that can tell" if rest else "",
-             f"{len(changing)} change between hosts", f"of {untold} no host can tell" if untold else ""]
+             f"{len(changing)} change between hosts", f"{undecided} have no verdict on any host" if undecided else ""]
     yield f"Of {counted(len(rows), 'ratio')} known on more than one host, {list_text(filter(None, parts))}."
     for table, row in changing[:CHANGES]:
         found = row.over.agreement

@@ -1,4 +1,4 @@
-"""Tables with the host as an axis, and the hosts themselves."""
+"""Tables of comparisons over hosts, and the table of the hosts themselves."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.pairing import compare_builds
-from gilscope.toolkit.report.document import Banner, Column, Entry, Gain, Interval, Ratio, Table, Verdict
+from gilscope.toolkit.report.document import Banner, Column, Entry, GainValue, Interval, RatioValue, Table, VerdictWord
 from gilscope.toolkit.report.hosts.wording import absent_text, holds_text, names_text, next_text, spread_text
 from gilscope.toolkit.report.table import judge
 from gilscope.toolkit.units import format_bytes
@@ -15,26 +15,26 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.model import Build, Machine
-    from gilscope.toolkit.report.hosts.agreement import MeasuredHost, OverHosts
-    from gilscope.toolkit.stats.hosts.pooling import Pooled
+    from gilscope.toolkit.report.hosts.agreement import HostsComparison, MeasuredHost
+    from gilscope.toolkit.stats.hosts import PooledRatio
     from gilscope.toolkit.store import Host
 
-_WHICH = "{hosts}"          # of a sentence: where the names of the hosts go
-_WORK = ("size", "user")    # of what was selected: what makes the work another one
-BESIDE = 8    # hosts with a column each; JSON has all of them
+_WHICH = "{hosts}"          # the place of the hosts' names in a sentence
+_WORK = ("size", "user")    # the parts of a selection that change the work
+BESIDE = 8    # the most hosts that get a column each; JSON always has all of them
 
 
-def over_tables(title: str, keys: Sequence[Column], rows: Sequence[tuple[Sequence[str], OverHosts]],
+def over_tables(title: str, keys: Sequence[Column], rows: Sequence[tuple[Sequence[str], HostsComparison]],
                 hosts: Sequence[str], margin: float | None = None) -> list[Table]:
-    """Return comparisons over hosts, and what each host says where there are few.
+    """Return the table of comparisons over all hosts and, if there are few hosts, one with a column for each.
 
     Args:
-        title: What they are about.
-        keys: What names a row.
-        rows: Its names, and what is known of it.
-        hosts: All of them, in order.
-        margin: Where something else than the usual is called no difference: then with a word of its own, and without
-            the next host.
+        title: The title of the first table.
+        keys: The columns that identify a row.
+        rows: The texts of the key columns, and the comparison, of each row.
+        hosts: The names of all hosts, in order.
+        margin: A difference up to this share counts as none; with it, the table has a column for the verdict and none
+            for the next host.  None: the default margin.
     """
     parts = ("spread", "next host") if margin is None else ("verdict", "spread")
     columns = (*keys, Column(title="all hosts"), *(Column(title=part) for part in parts),
@@ -48,25 +48,25 @@ def over_tables(title: str, keys: Sequence[Column], rows: Sequence[tuple[Sequenc
         rows=tuple((*map(Entry, names), *(_on(over, host) for host in hosts)) for names, over in rows))]
 
 
-def _together(pooled: Pooled | None, margin: float | None) -> tuple[Entry, ...]:
+def _together(pooled: PooledRatio | None, margin: float | None) -> tuple[Entry, ...]:
     if pooled is None:
         return Entry("-"), Entry(), Entry()
     spread, seen = Entry(spread_text(pooled)), pooled.comparison
     if margin is None:
-        return Entry(Ratio(seen)), spread, Entry(next_text(pooled))
-    return Entry(Interval(seen)), Entry(Verdict(judge(seen, margin))), spread
+        return Entry(RatioValue(seen)), spread, Entry(next_text(pooled))
+    return Entry(Interval(seen)), Entry(VerdictWord(judge(seen, margin))), spread
 
 
-def _on(over: OverHosts, host: str) -> Entry:
-    return Entry(Gain(over.by[host])) if host in over.by else Entry(absent_text(over.lacking[host]))
+def _on(over: HostsComparison, host: str) -> Entry:
+    return Entry(GainValue(over.by[host])) if host in over.by else Entry(absent_text(over.lacking[host]))
 
 
 def hosts_table(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Table:
-    """Return the hosts; those with the same machine, rounds and state share a row.
+    """Return the table of hosts; hosts with the same machine, rounds and state share a row.
 
     Args:
-        hosts: What has values.
-        states: How all hosts of a fleet stand; (): nobody says, as of runs that were copied together.
+        hosts: The hosts with values.
+        states: All hosts of a fleet with their states; empty for runs that were copied together.
     """
     measured = {host.name: host for host in hosts}
     state = {host.name: str(host.state) for host in states}
@@ -96,7 +96,7 @@ def machine_text(machine: Machine) -> str:
 
 
 def warnings(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Iterator[Banner]:
-    """Yield what a reader must know before any number: which hosts went, and what differs between them."""
+    """Yield the warnings above the tables: hosts that were lost, and differences between hosts."""
     gone: dict[str, list[str]] = {}
     measured = {host.name for host in hosts}
     for host in states:
@@ -118,19 +118,19 @@ def warnings(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Iter
 
 
 def _unlike(hosts: Sequence[MeasuredHost]) -> dict[str, list[str]]:
-    """Return what makes a host another measurement than the first, with a place for the hosts of which it is said."""
+    """Return the differences of a host from the first, each with a place for the names of the hosts."""
     found: dict[str, list[str]] = {}
     first: dict[str, tuple[str, Build]] = {}
     for host in hosts:
-        said = [f"{_WHICH}: {note.text}" for note in host.run.notes]
+        differences = [f"{_WHICH}: {note.text}" for note in host.run.notes]
         for build in host.run.builds:
             name, other = first.setdefault(build.label, (host.name, build))
             notes = compare_builds(replace(other, label=name), replace(build, label=_WHICH))
-            said += [f"{build.label} is not the same everywhere: {note.text}" for note in notes]
+            differences += [f"{build.label} is not the same everywhere: {note.text}" for note in notes]
         for what in _WORK:
             values = [each.run.options.get("selection", {}).get(what) for each in (hosts[0], host)]
             if values[0] != values[1]:
-                said.append(f"not the same work ({what}) on {hosts[0].name} and {_WHICH}")
-        for text in said:
+                differences.append(f"not the same work ({what}) on {hosts[0].name} and {_WHICH}")
+        for text in differences:
             found.setdefault(text, []).append(host.name)
     return found

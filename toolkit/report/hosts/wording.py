@@ -1,4 +1,4 @@
-"""What hosts say together, in words."""
+"""The words for results of several hosts."""
 
 from __future__ import annotations
 
@@ -6,23 +6,24 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.wording import SHOWN_SPREAD, list_text, percent_text, ratio_number
-from gilscope.toolkit.stats.words import MARGIN
+from gilscope.toolkit.stats.verdict import MARGIN
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
 
-    from gilscope.toolkit.report.hosts.agreement import OverHosts
-    from gilscope.toolkit.stats.hosts.pooling import Pooled
+    from gilscope.toolkit.report.hosts.agreement import HostsComparison
+    from gilscope.toolkit.stats.hosts import PooledRatio
 
 NAMED = 4   # hosts by name; of more their number, with the first ones
 
-ALL = ("all hosts: the mean over hosts like these with its 95 % interval (random effects: how far hosts differ is in "
-       "it). Words go by wider intervals, as all cells are to hold at once: two or three hosts seldom tell.")
-SPREAD = ("spread: the standard deviation of the hosts' own ratios, without their noise; none: noise explains how they "
-          "differ.")
-NEXT = "next host: between what one more such host will measure, with 95 %."
-HOLDS = "holds: the word that most hosts say by themselves, and who says another."
-EACH = (f"On each host: ± where its interval is wider than {SHOWN_SPREAD * 100:g} %; none: no gain beyond "
+ALL = ("all hosts: the mean over hosts like these with its 95 % interval (random effects, which include the variation "
+       "between hosts). Verdicts use wider intervals, which hold for all cells at once: two or three hosts seldom "
+       "suffice.")
+SPREAD = ("spread: the standard deviation of the hosts' own ratios, without their noise; none: noise explains the "
+          "differences.")
+NEXT = "next host: the range of the ratio on one more such host, with 95 % probability."
+HOLDS = "holds: the verdict that most hosts reach on their own, and the hosts that reach another."
+EACH = (f"On each host: ± where its interval is wider than {SHOWN_SPREAD * 100:g} %; none: no gain above "
         f"{MARGIN * 100:g} %.")
 
 
@@ -33,7 +34,7 @@ def names_text(names: Sequence[str]) -> str:
     return f"{len(names)} hosts ({', '.join(names[:NAMED - 1])}, ...)"
 
 
-def holds_text(over: OverHosts) -> str:
+def holds_text(over: HostsComparison) -> str:
     """Return "faster on 3 of 4; same on host-3; starved on host-5"."""
     parts = [words_text(over)] if over.by else []
     reasons: dict[str, list[str]] = {}
@@ -43,11 +44,11 @@ def holds_text(over: OverHosts) -> str:
 
 
 def absent_text(why: str) -> str:
-    """Return why a host has no ratio in a word or two; a whole sentence has no room in a table."""
+    """Return why a host has no ratio, in a word or two: a table has no room for a sentence."""
     return why if ":" not in why else "not compared"
 
 
-def words_text(over: OverHosts) -> str:
+def words_text(over: HostsComparison) -> str:
     """Return the words of the hosts that have a number: "faster on 3 of 5; same on host-3; 1 cannot tell"."""
     found = over.agreement
     others = [f"{len(hosts)} cannot tell" if word == "cannot tell" else f"{word} on {names_text(hosts)}"
@@ -55,13 +56,13 @@ def words_text(over: OverHosts) -> str:
     return "; ".join([f"{found.word} on {len(found.holds)} of {found.hosts}", *others])
 
 
-def spread_text(pooled: Pooled) -> str:
+def spread_text(pooled: PooledRatio) -> str:
     """Return by how much hosts differ: "4 %", "none"."""
     return percent_text(pooled.between, digits=0) if pooled.effects.between else "none"
 
 
-def next_text(pooled: Pooled) -> str:
-    """Return where the next host lies: "[1.70, 2.05]"; nothing where anything is possible."""
+def next_text(pooled: PooledRatio) -> str:
+    """Return the prediction interval of the next host: "[1.70, 2.05]"; "" if it excludes nothing."""
     lo, hi = pooled.next_host
     return f"[{ratio_number(lo)}, {ratio_number(hi)}]" if lo > 0 and isfinite(hi) else ""
 

@@ -1,15 +1,35 @@
 """Runs into rows, columns and baselines.  Everything here is derived, and can be made again from a stored run."""
 
+from gilscope.toolkit.report.table.cell_results import CellResult, Floors, TableRow
 from gilscope.toolkit.report.table.contrast import Choice, Contrast, compare_builds, compare_models, compare_runs
-from gilscope.toolkit.report.table.floors import Floors
 from gilscope.toolkit.report.table.judgement import Gate, Judgement, gate, judge, missing, rounds_to_tell
 from gilscope.toolkit.report.table.matrix import ScalingFit, WorkloadTable, build_tables
-from gilscope.toolkit.report.table.observations import Absence, Memory, Series
-from gilscope.toolkit.report.table.recommendation import Advice, Open, Option, TwinAdvice
-from gilscope.toolkit.report.table.results import CellResult, Row
+from gilscope.toolkit.report.table.observations import Absence, CellSeries, MetricValue
+from gilscope.toolkit.report.table.recommendation import Advice, OpenCell, Option, TwinAdvice
 
 __all__ = [
-    "Absence", "Advice", "CellResult", "Choice", "Contrast", "Floors", "Gate", "Judgement", "Memory", "Open",
-    "Option", "Row", "ScalingFit", "Series", "TwinAdvice", "WorkloadTable", "build_tables", "compare_builds",
-    "compare_models", "compare_runs", "gate", "judge", "missing", "rounds_to_tell",
+    "Absence",
+    "Advice",
+    "CellResult",
+    "CellSeries",
+    "Choice",
+    "Contrast",
+    "Floors",
+    "Gate",
+    "Judgement",
+    "MetricValue",
+    "OpenCell",
+    "Option",
+    "ScalingFit",
+    "TableRow",
+    "TwinAdvice",
+    "WorkloadTable",
+    "build_tables",
+    "compare_builds",
+    "compare_models",
+    "compare_runs",
+    "gate",
+    "judge",
+    "missing",
+    "rounds_to_tell",
 ]

@@ -1,4 +1,4 @@
-"""Cells set against one another: build against build, runner against runner, run against run."""
+"""Comparisons of cells: build against build, runner against runner, run against run."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from gilscope.toolkit.errors import UnknownNameError
 from gilscope.toolkit.model import Note, Phase
 from gilscope.toolkit.report.table.observations import Absence, Clock, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.stats.looks import at_last
+from gilscope.toolkit.stats.interim_looks import final_confidence
 from gilscope.toolkit.stats.paired import conclude
 from gilscope.toolkit.stats.ratios import simultaneous
 from gilscope.toolkit.stats.sample import Summary, summarize
-from gilscope.toolkit.stats.unpaired import Apart, level
+from gilscope.toolkit.stats.unpaired import UnpairedRatio, run_level
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Run
-    from gilscope.toolkit.stats.words import Comparison
+    from gilscope.toolkit.stats.verdict import Comparison
 
 DRIFT = Note(text="the two runs were made at different times: how the machine changed between them "
                   "is not in the intervals")
@@ -37,8 +37,8 @@ class Contrast:
     reason: str | None = None   # why there is no comparison
     baseline_time: Summary | None = None   # seconds on `clock`; None where that side has no number
     sample_time: Summary | None = None
-    half: float | None = None              # of the interval, a share, of two runs: they were not measured together
-    half_together: float | None = None     # that one run with both would have; None: not known
+    half: float | None = None              # half the interval of two separate runs, a share
+    half_together: float | None = None     # the same if one run had measured both; None: not known
 
 
 def pick_clock(choice: Choice, workers: int) -> Clock:
@@ -51,14 +51,14 @@ def pick_clock(choice: Choice, workers: int) -> Clock:
 def compare_builds(
     run: Run, first: str, second: str, clock: Choice = "auto", *, noise: Ratios | None = None,
 ) -> tuple[Contrast, ...]:
-    """Set build `second` against build `first` of one run, cell by cell, paired by round.
+    """Compare build `second` with build `first` of one run, cell by cell, paired by round.
 
     Args:
-        run: Of which the builds are.
-        first: The baseline.
-        second: What it is compared with.
-        clock: Which to compare by.
-        noise: Of the run, where it is known already: who asks for many pairs of one run waits for it once.
+        run: The run with both builds.
+        first: The label of the baseline build.
+        second: The label of the build that is compared with it.
+        clock: The clock to compare by.
+        noise: The ratios of the run if they exist already: estimating its noise once serves many pairs.
 
     Raises:
         UnknownNameError: The run has no such build.
@@ -81,7 +81,7 @@ def compare_builds(
 def contrast_builds(
     ratios: Ratios, cells: Sequence[Cell], first: str, second: str, clock: Choice = "auto",
 ) -> list[Contrast]:
-    """Set build `second` against `first` for every runner and number of workers among `cells` of one group."""
+    """Compare build `second` with `first` for every runner and number of workers among `cells` of one group."""
     keys = dict.fromkeys(replace(cell, build=first) for cell in cells if cell.build in {first, second})
     return [_paired(ratios, cell, replace(cell, build=second), clock) for cell in keys]
 
@@ -93,10 +93,11 @@ def _showing(index: Index, noise: Ratios | None, words: int) -> Ratios:
 def compare_models(
     run: Run, first: str, second: str, clock: Choice = "auto", *, noise: Ratios | None = None,
 ) -> tuple[Contrast, ...]:
-    """Set runner `second` against runner `first` of one run, build by build, paired by round.
+    """Compare runner `second` with runner `first` of one run, build by build, paired by round.
 
-    Cells with the same number of workers are compared; where `first` has only one worker, as the baseline has, that
-    cell is compared with every number of workers of `second`.  The arguments are those of `compare_builds`.
+    Cells are compared if they have the same number of workers; if `first` was only measured with one worker, as the
+    baseline is, that cell is compared with every number of workers of `second`.  For the arguments see
+    `compare_builds`.
 
     Raises:
         UnknownNameError: The run has no such runner.
@@ -122,11 +123,11 @@ def compare_models(
 
 
 def compare_runs(first: Run, second: Run, clock: Choice = "auto") -> tuple[Contrast, ...]:
-    """Set run `second` against run `first`, cell by cell.  They were made at different times: nothing is paired."""
+    """Compare run `second` with run `first`, cell by cell, unpaired: they were made at different times."""
     left, right = Index(first), Index(second)
     before, after = (Ratios(index) for index in (left, right))
     shared = {*left.cells()} & {*right.cells()}
-    confidence = simultaneous(len(shared), at_last(max(first.looks, second.looks)))
+    confidence = simultaneous(len(shared), final_confidence(max(first.looks, second.looks)))
     contrasts = []
     for cell in dict.fromkeys([*left.cells(), *right.cells()]):
         chosen = pick_clock(clock, cell.workers)
@@ -143,26 +144,26 @@ def compare_runs(first: Run, second: Run, clock: Choice = "auto") -> tuple[Contr
 
 
 def _apart(contrast: Contrast, first: Ratios, second: Ratios, confidence: float) -> Contrast:
-    """Return a contrast of two runs with its comparison; both have numbers."""
+    """Return the contrast of two runs with its comparison; both runs have numbers."""
     cell, clock = contrast.sample, contrast.clock
     group, sides = group_of(cell), (first.by(clock), second.by(clock))
-    before, after = (level(each.logs[group], each.noises[group], cell) for each in sides)
-    twins_off = max(each.error(group, clock, cell.workers) or 0.0 for each in (first, second))
-    seen = Apart(before=before, after=after, twins_off=twins_off)
-    # Both sides are checked, or it is not; what is too narrow on one is too narrow.
+    before, after = (run_level(each.logs[group], each.noises[group], cell) for each in sides)
+    aa_error = max(each.error(group, clock, cell.workers) or 0.0 for each in (first, second))
+    ratio = UnpairedRatio(before=before, after=after, aa_error=aa_error)
+    # Use the worse check: a side without A/A arms leaves the ratio unchecked; otherwise the larger widening applies.
     check = max((each.check for each in sides), key=lambda check: (not check.arms, check.widening))
     return replace(
-        contrast, half=seen.half, half_together=seen.half_together,
-        comparison=conclude(seen, check, confidence, clock=clock, notes=(DRIFT,)),
+        contrast, half=ratio.half, half_together=ratio.half_together,
+        comparison=conclude(ratio, check, confidence, clock=clock, notes=(DRIFT,)),
     )
 
 
 def _why_apart(left: Index, right: Index, cell: Cell) -> str:
-    """Return why two runs cannot be compared in a cell: one was not asked for it, or has no numbers."""
+    """Return why two runs cannot be compared in a cell: one does not have it, or has no numbers."""
     sides = (left, right)
-    asked = [index for index in sides if cell in index.cells()]
-    if len(asked) == 1:
-        return f"only in {asked[0].run.label}"
+    having = [index for index in sides if cell in index.cells()]
+    if len(having) == 1:
+        return f"only in {having[0].run.label}"
     return _why((f"in {index.run.label}", index, cell) for index in sides)
 
 
@@ -171,28 +172,28 @@ def _time(seconds: Mapping[int, float]) -> Summary | None:
 
 
 def unlike_work(left: Index, right: Index, cell: Cell) -> str | None:
-    """Return what makes the work of `cell` another one in the two runs, None where nothing is known to."""
-    asked = [index.run.options.get("selection") or {} for index in (left, right)]
-    users = [each.get("user") or {} for each in asked]
-    sizes = [each.get("size") for each in asked]
+    """Return the difference that makes the work of `cell` unequal in the two runs, None if none is known."""
+    selections = [index.run.options.get("selection") or {} for index in (left, right)]
+    users = [each.get("user") or {} for each in selections]
+    sizes = [each.get("size") for each in selections]
     large = [size == "large" for size in sizes]  # small and medium tasks are equally long, and their number is below
     units = [_units(index, cell) for index in (left, right)]
     tasks = [index.tasks(cell) if cell.phase is Phase.STEADY else None for index in (left, right)]
-    said = (
+    options = (
         ("payload", [each.get("payload") for each in users]),
         ("payloads", [each.get("payloads") for each in users]),
         ("size", sizes if None not in sizes and large[0] != large[1] else []),
         ("units a task", units if None not in units else []),
         ("tasks", tasks if None not in tasks else []),
     )
-    for what, values in said:
+    for what, values in options:
         if len(set(values)) > 1:
             return f"not the same work: {what} {values[0]} in {left.run.label}, {values[1]} in {right.run.label}"
     return None
 
 
 def _units(index: Index, cell: Cell) -> int | None:
-    """Return how many units of work a task of `cell` has, None where its length was not asked for."""
+    """Return the units of work in a task of `cell`, None if no task length was requested."""
     listed = index.run.options.get("units") or ()
     return next((units for name, seconds, units, _ in listed if (name, seconds) == (cell.workload, cell.task_seconds)),
                 None)
@@ -203,8 +204,8 @@ def _paired(ratios: Ratios, baseline: Cell, sample: Cell, choice: Choice) -> Con
     a, b = index.by(baseline, clock), index.by(sample, clock)
     result = Contrast(
         baseline=baseline, sample=sample, clock=clock, baseline_time=_time(a), sample_time=_time(b))
-    if (seen := ratios.compare(baseline, sample, clock)) is not None:
-        return replace(result, comparison=seen)
+    if (comparison := ratios.compare(baseline, sample, clock)) is not None:
+        return replace(result, comparison=comparison)
     names = (
         (baseline.build, sample.build) if baseline.build != sample.build else (baseline.runner, sample.runner)
     )
@@ -212,11 +213,11 @@ def _paired(ratios: Ratios, baseline: Cell, sample: Cell, choice: Choice) -> Con
 
 
 def _why(sides: Iterable[tuple[str, Index, Cell]]) -> str:
-    """Return which side has no numbers and why."""
+    """Return which sides have no numbers, and why."""
     names: dict[str, list[str]] = {}   # sides with the same reason together
     for name, index, cell in sides:
-        found = index.look_up(cell)
-        if isinstance(found, Absence):
-            names.setdefault(f"{found.word}: {found.reason}", []).append(name)
+        result = index.look_up(cell)
+        if isinstance(result, Absence):
+            names.setdefault(f"{result.word}: {result.reason}", []).append(name)
     return "; ".join(f"{' and '.join(both)}: {reason}" for reason, both in names.items()) or (
         "they share no round on this clock")

@@ -1,4 +1,4 @@
-"""What may be said of two cells set against one another, and what would be needed to say more."""
+"""Verdicts of comparisons, and the number of rounds that an open comparison needs."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from typing import TYPE_CHECKING, Literal
 from gilscope.toolkit.stats.distributions import NORMAL
 from gilscope.toolkit.stats.ratios import POWER, rounds_until
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
-from gilscope.toolkit.stats.words import MARGIN, beyond
+from gilscope.toolkit.stats.verdict import MARGIN, beyond
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.report.table.contrast import Contrast
-    from gilscope.toolkit.stats.words import Comparison
+    from gilscope.toolkit.stats.verdict import Comparison
 
 Judgement = Literal["faster", "slower", "same", "cannot tell"]
 Missing = Literal["A has none", "B has none", "neither has any", "not comparable"]
 
 
 def judge(comparison: Comparison, margin: float = MARGIN) -> Judgement:
-    """Return what may be said: "same" only where every difference beyond `margin` is excluded.
+    """Return the verdict: "same" only if every difference above `margin` is excluded.
 
-    Excluded it is by the whole interval that words go by and by the noise floor: what the same cell measured twice may
-    differ by, the two sides may differ by unseen.
+    Both the whole interval that verdicts use and the noise floor must lie within the margin: a difference smaller than
+    that between two measurements of the same cell cannot be detected.
 
     Args:
         comparison: The sample against its baseline.
-        margin: A share, such as 0.03; differences up to it are called none.
+        margin: A share, such as 0.03; a difference up to it counts as none.
     """
     verdict = comparison.verdict()
     if verdict in {"faster", "slower"}:
@@ -40,20 +40,20 @@ def judge(comparison: Comparison, margin: float = MARGIN) -> Judgement:
 
 
 def gains_nothing(comparison: Comparison, margin: float = MARGIN) -> bool:
-    """Return whether every gain beyond `margin` is excluded, whatever may be lost."""
+    """Return True if every gain above `margin` is excluded, whether or not there is a loss."""
     return judge(comparison, margin) in {"same", "slower"} or (
         judgeable(comparison) and max(comparison.between[1] - 1, comparison.floor or 0.0) <= margin)
 
 
 def judgeable(comparison: Comparison) -> bool:
-    """Return whether there are rounds and a noise floor enough for any word."""
+    """Return True if there are enough rounds for a verdict, and a noise floor."""
     return comparison.verdict() != "unknown" and comparison.sure
 
 
 def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None:
-    """Return how many rounds would tell with a probability of 80 %, None where rounds alone would not: see `stats`."""
+    """Return the rounds that give a verdict with 80 % power, or None if more rounds alone cannot: see `stats`."""
     ends = (*comparison.between, comparison.lo, comparison.hi)
-    if comparison.floor is None or min(ends) <= 0:   # nothing is known, or not enough of all cells at once
+    if comparison.floor is None or min(ends) <= 0:   # no noise floor, or too few rounds for a simultaneous interval
         return None
     widest, own = (max(abs(log(end / comparison.ratio)) for end in pair) for pair in (ends[:2], ends[2:]))
     error = own / NORMAL.inv_cdf((1 + CONFIDENCE) / 2)
@@ -63,7 +63,7 @@ def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None
 
 
 def missing(contrast: Contrast) -> Missing | None:
-    """Return which side has no number; None where the two are compared."""
+    """Return which side has no number, or None if the two are compared."""
     if contrast.comparison is not None:
         return None
     if contrast.baseline_time is None:
@@ -73,38 +73,38 @@ def missing(contrast: Contrast) -> Missing | None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gate:
-    """What `--fail-on` comes to.  Every contrast is in exactly one of the lists."""
+    """The result of `--fail-on`: each contrast is in exactly one of the lists."""
 
     limit: float                      # a share: slower by more than this fails
-    past: tuple[Contrast, ...]        # slower by more, with the whole interval and beyond the noise floor
+    past: tuple[Contrast, ...]        # slower by more: the whole interval, and above the noise floor
     within: tuple[Contrast, ...]      # not slower by more: excluded by the interval and by the floor
-    untold: tuple[Contrast, ...]      # compared, but the limit is inside of what the noise allows
+    undecided: tuple[Contrast, ...]   # compared, but the limit is within the noise
     one_sided: tuple[Contrast, ...]   # only one side has a number
     empty: tuple[Contrast, ...]       # neither has one, or they are not comparable
 
     @property
     def judged(self) -> int:
-        """Return of how many cells it can be said on which side of the limit they are."""
+        """Return the number of cells that are clearly on one side of the limit."""
         return len(self.past) + len(self.within)
 
 
 def gate(contrasts: Sequence[Contrast], limit: float) -> Gate:
-    """Sort the contrasts by what can be said of "slower by more than the share `limit`"."""
-    sorted_: dict[str, list[Contrast]] = {name: [] for name in ("past", "within", "untold", "one_sided", "empty")}
+    """Sort the contrasts by the verdict on "slower by more than the share `limit`"."""
+    sorted_: dict[str, list[Contrast]] = {name: [] for name in ("past", "within", "undecided", "one_sided", "empty")}
     for each in contrasts:
         sorted_[_place(each, limit)].append(each)
-    return Gate(limit=limit, **{name: tuple(found) for name, found in sorted_.items()})
+    return Gate(limit=limit, **{name: tuple(group) for name, group in sorted_.items()})
 
 
 def _place(contrast: Contrast, limit: float) -> str:
-    seen = contrast.comparison
-    if seen is None:
+    comparison = contrast.comparison
+    if comparison is None:
         return "one_sided" if missing(contrast) in {"A has none", "B has none"} else "empty"
-    verdict = seen.verdict()
-    lo, hi = seen.between
+    verdict = comparison.verdict()
+    lo, hi = comparison.between
     if verdict == "slower" and 1 / hi - 1 > limit:
         return "past"
     if verdict == "unknown":
-        return "untold"
-    certain = verdict == "faster" or max(1 / lo - 1, seen.floor or 0.0) <= limit
-    return "within" if certain else "untold"
+        return "undecided"
+    certain = verdict == "faster" or max(1 / lo - 1, comparison.floor or 0.0) <= limit
+    return "within" if certain else "undecided"

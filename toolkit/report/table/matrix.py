@@ -1,4 +1,4 @@
-"""One run as tables: per workload, runners and workers down, builds across, each cell against its baseline."""
+"""A run as tables, one per workload: a row per runner and number of workers, a column per build."""
 
 from __future__ import annotations
 
@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit import metrics
 from gilscope.toolkit.model import Note, Phase
+from gilscope.toolkit.report.table.cell_results import CellResult, TableRow
 from gilscope.toolkit.report.table.contrast import Contrast, contrast_builds
 from gilscope.toolkit.report.table.observations import Absence, Group, Index, group_of, leaves_idle
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.report.table.recommendation import Advice, TwinAdvice, advise, compare_twins
-from gilscope.toolkit.report.table.results import CellResult, Row
 from gilscope.toolkit.stats.sample import summarize
 from gilscope.toolkit.stats.scaling import COUNTS_NEEDED, Scaling, efficiency, fit_scaling
 
@@ -19,12 +20,12 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Build, Cell, Run
-    from gilscope.toolkit.report.table.floors import Floors
+    from gilscope.toolkit.report.table.cell_results import Floors
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalingFit:
-    """How one runner scales on one build."""
+    """The scaling of one runner on one build."""
 
     build: str
     runner: str
@@ -39,18 +40,25 @@ class WorkloadTable:
     phase: Phase
     task_seconds: float | None
     baseline: str                       # runner
-    busy: float | None                  # cores' worth that the baseline keeps busy: 1.0 computes, 0.0 waits
+    busy: float | None                  # cores that the baseline keeps busy: 1.0 if it computes, 0.0 if it waits
     builds: tuple[str, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[TableRow, ...]
     floors: Floors
     fits: tuple[ScalingFit, ...]
     contrasts: tuple[Contrast, ...]     # build against build, every runner and number of workers
     notes: tuple[Note, ...]
     advice: tuple[Advice, ...]          # one per build
-    twins: tuple[TwinAdvice, ...]       # one per free-threaded build that has a GIL build to be set against
+    twins: tuple[TwinAdvice, ...]       # one per free-threaded build that is compared with a GIL build
+
+    @property
+    def metric_columns(self) -> list[str]:
+        """Return the headings of the metrics that some cell has, in the order of their declaration; memory always."""
+        found = {column for row in self.rows for result in row.results for column in result.metrics}
+        return list(dict.fromkeys(
+            each.column for each in metrics.CELL_METRICS if each.column in {metrics.MEMORY, *found}))
 
     def compares(self, result: CellResult) -> bool:
-        """Return whether a cell was to have a ratio: the baseline has none, nor what a build cannot do."""
+        """Return True if a cell should have a ratio: neither the baseline nor a skipped cell has one."""
         is_baseline = result.cell.runner == self.baseline and result.cell.workers == 1
         return not is_baseline and (result.absence is None or result.absence.word in {"starved", "failed"})
 
@@ -59,9 +67,9 @@ def build_tables(run: Run, ratios: Ratios | None = None, *, fits: bool = True) -
     """Return one table per workload, phase and task length, in the order in which they appear in the run.
 
     Args:
-        run: What was measured.
-        ratios: Its own, where somebody else needs them, too: the noise is pooled once.
-        fits: Whether the tables say how runners scale, which takes as long as all the rest.
+        run: The run.
+        ratios: The ratios of the run if they exist already: the noise is then estimated only once.
+        fits: True to fit how runners scale, which takes as long as everything else together.
     """
     ratios = ratios or Ratios(Index(run))
     groups = dict.fromkeys(group_of(cell) for cell in ratios.index.cells())
@@ -94,11 +102,11 @@ def _table(ratios: Ratios, group: Group, *, fits: bool) -> WorkloadTable:
     )
 
 
-def table_rows(ratios: Ratios, cells: Sequence[Cell]) -> tuple[Row, ...]:
+def table_rows(ratios: Ratios, cells: Sequence[Cell]) -> tuple[TableRow, ...]:
     """Return the rows of the table that `cells`, all of one group, belong to."""
     run = ratios.index.run
     return tuple(
-        Row(runner=runner, workers=workers, results=tuple(
+        TableRow(runner=runner, workers=workers, results=tuple(
             _result(ratios, replace(cells[0], runner=runner, workers=workers, build=build.label))
             for build in run.builds
         ))
@@ -116,7 +124,8 @@ def _result(ratios: Ratios, cell: Cell) -> CellResult:
     index, found = ratios.index, ratios.index.look_up(cell)
     if isinstance(found, Absence):
         return _doubtful(index, cell, found)
-    result = CellResult(cell=cell, time=summarize(list(found.wall.values())), memory=found.memory, notes=found.notes)
+    time = summarize(list(found.wall.values()))
+    result = CellResult(cell=cell, time=time, metrics=found.metrics, notes=found.notes)
     base_cell = replace(cell, runner=index.run.baseline, workers=1)
     if cell == base_cell:
         return result
@@ -128,7 +137,7 @@ def _result(ratios: Ratios, cell: Cell) -> CellResult:
 
 
 def _doubtful(index: Index, cell: Cell, absence: Absence) -> CellResult:
-    """Return a cell without a result, with what it measured all the same where it did."""
+    """Return the result of a cell without a valid one, with its doubtful values if it has any."""
     if absence.doubtful is None:
         return CellResult(cell=cell, absence=absence)
     wall = absence.doubtful.wall
@@ -146,13 +155,13 @@ def _compared(result: CellResult, ratios: Ratios, base: Cell) -> CellResult:
     if speedup is None:
         return replace(result, notes=(*result.notes, Note(text="no ratio: it shares no round with its baseline")))
     inflation = ratios.compare(cell, base, "cpu")
-    # Starting more workers is more work: there is nothing for them to be efficient at.
+    # Efficiency is defined only for a fixed amount of work; starting more workers is more work.
     per_worker = efficiency(speedup.ratio, cell.workers) if cell.phase is Phase.STEADY else None
     return replace(result, speedup=speedup, efficiency=per_worker, inflation=inflation)
 
 
-def _common_notes(rows: Sequence[Row]) -> tuple[Note, ...]:
-    """Return what the statistics say of the rows, each thing once: it is the same for nearly all of them."""
+def _common_notes(rows: Sequence[TableRow]) -> tuple[Note, ...]:
+    """Return the notes of the rows' speed-ups without duplicates: nearly all rows have the same ones."""
     found: dict[Note, None] = {}
     for row in rows:
         for result in row.results:
@@ -173,7 +182,7 @@ def _fits(index: Index, cells: Sequence[Cell]) -> list[ScalingFit]:
 
 
 def _fit(index: Index, family: Sequence[Cell]) -> Scaling:
-    """Fit the worker counts that had cores and tasks; the models know nothing of workers that have none."""
+    """Fit the worker counts with enough cores and tasks; the models do not cover workers without them."""
     cores = index.run.machine.cores
     crowded = [cell.workers for cell in family if cell.workers > cores and _core_bound(index, cell, cores)]
     idle = [cell.workers for cell in family if leaves_idle(cell, index.tasks(cell))]
@@ -188,15 +197,15 @@ def _fit(index: Index, family: Sequence[Cell]) -> Scaling:
     return replace(scaling, notes=(Note(text=text),))
 
 
-def _busy(index: Index, rows: Sequence[Row]) -> float | None:
-    """Return how busy the baseline keeps a core of its own, the median over builds."""
+def _busy(index: Index, rows: Sequence[TableRow]) -> float | None:
+    """Return the share of a core that the baseline keeps busy, the median over builds."""
     cells = [result.cell for result in rows[0].results if rows[0].runner == index.run.baseline]
     shares = [each for cell in cells if (each := index.demand(cell) or _cores_used(index, cell)) is not None]
     return median(shares) if shares else None
 
 
 def _core_bound(index: Index, cell: Cell, cores: int) -> bool:
-    """Return whether the cell kept more than half of the cores busy, so that more workers had to share them."""
+    """Return True if the cell kept more than half of the cores busy, so that more workers had to share them."""
     used = _cores_used(index, cell)
     return used is not None and used > cores / 2
 
@@ -209,12 +218,11 @@ def _cores_used(index: Index, cell: Cell) -> float | None:
 
 
 def build_pairs(builds: Sequence[Build]) -> list[tuple[Build, Build]]:
-    """Return which builds to set against which: each free-threaded one against the GIL build it is the twin of, and
-    each further GIL build against the first.
+    """Return the pairs of builds to compare, the baseline first.
 
-    A free-threaded build without a twin of its own version is set against the first GIL build.  Without any GIL build,
-    all are set against the first.
-    """  # noqa: D205 - one sentence needs both lines
+    A free-threaded build is compared with the GIL build of its version, or with the first GIL build if there is none;
+    every other GIL build is compared with the first.  Without any GIL build, all are compared with the first build.
+    """
     with_gil = [build for build in builds if not build.free_threaded]
     if not with_gil:
         return [(builds[0], build) for build in builds[1:]]

@@ -8,11 +8,14 @@ from operator import attrgetter
 from statistics import median
 from typing import TYPE_CHECKING, Literal
 
+from gilscope.toolkit import metrics
 from gilscope.toolkit.model import WRONG_RESULT, Cell, Measurement, Note, Phase
+from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gilscope.toolkit.metrics import Metric
     from gilscope.toolkit.model import Build, Failure, Observation, Run
 
 Clock = Literal["wall", "cpu"]
@@ -27,24 +30,24 @@ class Absence:
 
     word: Word
     reason: str
-    doubtful: Series | None = None   # what a starved cell measured all the same: to be looked at, never to be compared
+    doubtful: CellSeries | None = None   # the values of a starved cell: they may be shown, never compared
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Memory:
-    """What a cell's processes occupied, the median over rounds: PSS after the last value, or else peak RSS."""
+class MetricValue:
+    """A number of a cell beside its time: the median over its rounds."""
 
-    count: float               # bytes
-    kind: Literal["PSS", "RSS"]
+    metric: Metric
+    number: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
+class CellSeries:
     """A cell's numbers by round; starved observations are left out, unless the whole cell is starved."""
 
     wall: Mapping[int, float]  # seconds
     cpu: Mapping[int, float]   # CPU seconds, process and children; rounds too short for the CPU clock are left out
-    memory: Memory | None
+    metrics: Mapping[str, MetricValue]   # by column, those that are known
     notes: tuple[Note, ...]
 
     def by(self, clock: Clock) -> Mapping[int, float]:
@@ -64,7 +67,7 @@ class Index:
         self._failures: dict[Cell, list[Failure]] = {}
         for failure in run.failures:
             self._failures.setdefault(failure.cell, []).append(failure)
-        self._found: dict[Cell, Series | Absence] = {}   # asked for again with each pair that is compared
+        self._found: dict[Cell, CellSeries | Absence] = {}   # needed again for each pair that is compared
 
     def cells(self) -> list[Cell]:
         """Return every cell that is not an A/A arm, measured or not, in the order of the tables.
@@ -78,8 +81,8 @@ class Index:
         return sorted(cells, key=lambda cell: (
             groups.index(group_of(cell)), runners.index(cell.runner), cell.workers, builds.index(cell.build)))
 
-    def twins(self) -> list[tuple[Cell, Cell]]:
-        """Return each A/A arm's cell and its twin."""
+    def aa_pairs(self) -> list[tuple[Cell, Cell]]:
+        """Return pairs of a cell and its A/A arm."""
         return [(replace(cell, twin=False), cell) for cell in self._measurements if cell.twin]
 
     def kept(self) -> dict[Cell, tuple[Observation, ...]]:
@@ -93,7 +96,7 @@ class Index:
             if not isinstance(self.look_up(cell), Absence)
         }
 
-    def look_up(self, cell: Cell) -> Series | Absence:
+    def look_up(self, cell: Cell) -> CellSeries | Absence:
         """Return the cell's numbers, or why it has none.
 
         Rounds in which it failed are left out, with a note; see `Run.failed` for when there is no number at all.
@@ -102,7 +105,7 @@ class Index:
             self._found[cell] = self._numbers_of(cell)
         return self._found[cell]
 
-    def _numbers_of(self, cell: Cell) -> Series | Absence:
+    def _numbers_of(self, cell: Cell) -> CellSeries | Absence:
         failures = self._failures.get(cell, [])
         if cell in self._failed:
             return Absence(word="failed", reason=_reason(failures))
@@ -114,7 +117,7 @@ class Index:
         return _series(measurement, self.builds.get(cell.build), failures)
 
     def tasks(self, cell: Cell) -> int | None:
-        """Return how many tasks a pass of the cell has, None where the run does not say."""
+        """Return the number of tasks in a pass of the cell, None if the run does not record it."""
         measurement = self._measurements.get(cell)
         return measurement.observations[-1].tasks if measurement and measurement.observations else None
 
@@ -131,20 +134,20 @@ class Index:
 
 
 def group_of(cell: Cell) -> Group:
-    """Return what the cell's table is about."""
+    """Return the workload, phase and task length of the cell."""
     return cell.workload, cell.phase, cell.task_seconds
 
 
 def _reason(failures: Sequence[Failure]) -> str:
-    """Return what a cell failed of: a wrong result if there was one, or else what came first."""
-    told = min(failures, key=lambda each: each.kind != WRONG_RESULT)
-    rounds = len({each.round for each in failures} - {told.round})
-    more = f"; it failed in {rounds} more round{'s' if rounds > 1 else ''}" if rounds else ""
-    return f"round {told.round}: {told.kind}: {told.reason}{more}"
+    """Return the failure of a cell: a wrong result if there was one, else the first failure."""
+    shown_failure = min(failures, key=lambda each: each.kind != WRONG_RESULT)
+    rounds = len({each.round for each in failures} - {shown_failure.round})
+    more = f"; it failed in {counted(rounds, 'more round')}" if rounds else ""
+    return f"round {shown_failure.round}: {shown_failure.kind}: {shown_failure.reason}{more}"
 
 
 def _failure_notes(failures: Sequence[Failure], valued: Sequence[Observation]) -> list[Note]:
-    """Return what is to be said of a cell with numbers that failed in some rounds."""
+    """Return the note on a cell with numbers that failed in some rounds."""
     lost = [each for each in failures if each.round not in {observation.round for observation in valued}]
     if not lost:   # what failed was an attempt to measure a round better
         return []
@@ -153,7 +156,7 @@ def _failure_notes(failures: Sequence[Failure], valued: Sequence[Observation]) -
                       f"({lost[0].kind}: {lost[0].reason})")]
 
 
-def _series(measurement: Measurement, build: Build | None, failures: Sequence[Failure]) -> Series | Absence:
+def _series(measurement: Measurement, build: Build | None, failures: Sequence[Failure]) -> CellSeries | Absence:
     kept = [o for o in measurement.observations if not o.starved]
     starved = len(measurement.observations) - len(kept)
     if 2 * starved > len(measurement.observations):
@@ -168,44 +171,45 @@ def _series(measurement: Measurement, build: Build | None, failures: Sequence[Fa
     return _numbers(kept, notes)
 
 
-def _numbers(kept: Sequence[Observation], notes: Sequence[Note]) -> Series:
-    return Series(
-        wall={o.round: o.wall_value for o in kept}, memory=_memory(kept), notes=tuple(notes),
+def _numbers(kept: Sequence[Observation], notes: Sequence[Note]) -> CellSeries:
+    return CellSeries(
+        wall={o.round: o.wall_value for o in kept}, metrics=_metrics(kept), notes=tuple(notes),
         # A sleeping task may use less CPU time than the clock can tell from none: no ratio there.
         cpu={o.round: o.cpu_value for o in kept if o.cpu_value},
     )
 
 
 def busy_workers(workers: int, tasks: int | None) -> float:
-    """Return how many of `workers` equally long tasks keep busy on average: 4 tasks keep 2 of 3 busy, and 4 of 8."""
+    """Return the average number of busy workers with equally long tasks: 4 tasks keep 2 of 3 busy, and 4 of 8."""
     return float(workers) if tasks is None else tasks / -(-tasks // workers)
 
 
 def leaves_idle(cell: Cell, tasks: int | None) -> bool:
-    """Return whether the number of its tasks, and not its model, keeps the cell from using its workers."""
+    """Return True if the cell has too few tasks to use its workers, whatever the model."""
     return cell.phase is Phase.STEADY and busy_workers(cell.workers, tasks) < IDLE_FROM * cell.workers
 
 
 def _idle_notes(cell: Cell, tasks: int | None) -> list[Note]:
     if tasks is None or not leaves_idle(cell, tasks):
         return []
-    plural = "s" if tasks > 1 else ""
     if tasks < cell.workers:
-        return [Note(text=f"only {tasks} task{plural} for {cell.workers} workers: the others have nothing to do")]
+        return [Note(text=f"only {counted(tasks, 'task')} for {cell.workers} workers: the others have nothing to do")]
     return [Note(text=f"{tasks} tasks do not divide by {cell.workers} workers: at most "
                       f"{busy_workers(cell.workers, tasks):.3g}x where they are equally long")]
 
 
-def _memory(observations: Sequence[Observation]) -> Memory | None:
-    if pss := [o.pss_bytes for o in observations if o.pss_bytes is not None]:
-        return Memory(count=median(pss), kind="PSS")
-    if rss := [o.rss_bytes for o in observations if o.rss_bytes is not None]:
-        return Memory(count=median(rss), kind="RSS")
-    return None
+def _metrics(observations: Sequence[Observation]) -> dict[str, MetricValue]:
+    found: dict[str, MetricValue] = {}
+    for metric in metrics.CELL_METRICS:
+        numbers = [number for each in observations for name, number in each.metrics
+                   if name == metric.name and not isinstance(number, str)]
+        if numbers and metric.column not in found:
+            found[metric.column] = MetricValue(metric=metric, number=median(numbers))
+    return found
 
 
 def _gil_notes(cell: Cell, build: Build, observations: list[Observation]) -> list[Note]:
-    """Return what is to be said where the GIL was not as the build and the runner promise."""
+    """Return the note on a GIL that was not as the build and the runner promise."""
     if not build.free_threaded:
         return []
     expected = cell.runner == "threads"  # the one runner that is the control: the GIL on in a free-threaded build

@@ -1,7 +1,8 @@
-"""Which cells of a run that is being made need more rounds: those whose answer is open, and what they stand against.
+"""Select the cells of a running measurement that need more rounds: open ones, and those they are compared with.
 
-Asked is what the overview answers: how each cell stands to the baseline of its build, and what free-threading costs one
-thread; when that is clear, how the best of two builds compare.  `stats.looks` says what is clear.
+The open comparisons are those of the overview: first each cell against the baseline of its build, and the cost of
+free-threading for one thread; then, once those are clear, the best models of two builds.  `stats.interim_looks` decides
+which comparisons are clear.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from gilscope.toolkit.report.table.matrix import build_pairs, table_rows
 from gilscope.toolkit.report.table.observations import Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.report.table.recommendation import advise, compare_twins
-from gilscope.toolkit.stats.looks import open_pairs
+from gilscope.toolkit.stats.interim_looks import open_pairs
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     Pair = tuple[Cell, Cell, Clock]   # the baseline first
 
 def open_cells(run: Run, cells: Sequence[Cell], resolution: float | None = None) -> frozenset[Cell]:
-    """Return which of `cells` the next rounds have to measure; none when every answer is clear.
+    """Return those of `cells` that need more rounds, none if every answer is clear.
 
     Args:
         run: The complete rounds so far.
@@ -36,20 +37,20 @@ def open_cells(run: Run, cells: Sequence[Cell], resolution: float | None = None)
     for cell in cells:
         if not cell.twin:
             groups.setdefault(group_of(cell), []).append(cell)
-    asked = {pair for group in groups.values() for pair in _asked(group, run)}
-    later = {pair for group in groups.values() for pair in _asked_later(ratios, group)}
-    known = {pair: ratio for pair in asked | later if (ratio := ratios.ratio(*pair)) is not None}
-    open_ = open_pairs(known, resolution=resolution).keys() | ((asked | later) - known.keys())
-    open_ = (open_ & asked) or open_
+    required = {pair for group in groups.values() for pair in _required_pairs(group, run)}
+    later = {pair for group in groups.values() for pair in _best_pairs(ratios, group)}
+    known = {pair: ratio for pair in required | later if (ratio := ratios.ratio(*pair)) is not None}
+    open_ = open_pairs(known, resolution=resolution).keys() | ((required | later) - known.keys())
+    open_ = (open_ & required) or open_
     needed = {cell for baseline, sample, _ in open_ for cell in (baseline, sample)}
-    # Of a baseline that nothing is compared with, its time is the answer: the more rounds, the better it is known.
-    needed |= {cell for cell in cells if not cell.twin} - {cell for pair in asked for cell in pair[:2]}
+    # The result of a baseline that nothing is compared with is its time: every round makes that more precise.
+    needed |= {cell for cell in cells if not cell.twin} - {cell for pair in required for cell in pair[:2]}
     needed |= {_baseline(cell, run) for cell in needed}
     return frozenset(cells) & (needed | _checks(needed, cells))
 
 
-def _asked(cells: Sequence[Cell], run: Run) -> Iterator[Pair]:
-    """Yield what is asked of `cells`, all of one group."""
+def _required_pairs(cells: Sequence[Cell], run: Run) -> Iterator[Pair]:
+    """Yield the comparisons among `cells`, all of one group, that the overview always shows."""
     for cell in cells:
         if cell != (baseline := _baseline(cell, run)):
             yield baseline, cell, "wall"
@@ -59,8 +60,11 @@ def _asked(cells: Sequence[Cell], run: Run) -> Iterator[Pair]:
             yield one, other, "cpu"
 
 
-def _asked_later(ratios: Ratios, cells: Sequence[Cell]) -> Iterator[Pair]:
-    """Yield how the best of two builds compare: often so alike that it takes all the time there is."""
+def _best_pairs(ratios: Ratios, cells: Sequence[Cell]) -> Iterator[Pair]:
+    """Yield the comparisons of the best models of two builds.
+
+    They come last: these models are often so similar that telling them apart would take all of the remaining time.
+    """
     run = ratios.index.run
     rows = table_rows(ratios, cells)
     advice = {build.label: advise(ratios, build.label, [row.results[i] for row in rows])
@@ -71,7 +75,7 @@ def _asked_later(ratios: Ratios, cells: Sequence[Cell]) -> Iterator[Pair]:
 
 
 def _twins(run: Run) -> list[tuple[str, str]]:
-    """Return each free-threaded build after the one with a GIL that it is set against, by their labels."""
+    """Return the labels of each pair of a GIL build and the free-threaded build that is compared with it."""
     return [(gil.label, free.label) for gil, free in build_pairs(run.builds)
             if free.free_threaded and not gil.free_threaded]
 
@@ -81,11 +85,11 @@ def _baseline(cell: Cell, run: Run) -> Cell:
 
 
 def _checks(needed: set[Cell], cells: Sequence[Cell]) -> set[Cell]:
-    """Return the A/A arms, each with the cell that it repeats, that the floors of `needed` cells go by."""
+    """Return the A/A arms that determine the noise floors of the `needed` cells, each with the cell that it repeats."""
     widest: dict[object, int] = {}
     for cell in needed:
         widest[group_of(cell)] = max(widest.get(group_of(cell), 0), cell.workers)
-    # What has one worker goes by arms with one worker, where there are any: wider ones are first needed by wider cells.
+    # Cells with one worker use the arms with one worker if there are any; only wider cells need the wider arms.
     arms = [cell for cell in cells if cell.twin and group_of(cell) in widest]
     single = {group_of(cell) for cell in arms if cell.workers == 1}
     used = [cell for cell in arms

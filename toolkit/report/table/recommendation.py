@@ -1,20 +1,21 @@
-"""What to use for a workload on each build, from what was shown alone: a set where models cannot be told apart."""
+"""The model to use for a workload on each build: a set, unless one model is significantly faster."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.model import OUT_OF_BUDGET, Phase
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from gilscope.toolkit.model import Cell
-    from gilscope.toolkit.report.table.observations import Index, Memory
+    from gilscope.toolkit.report.table.cell_results import CellResult
+    from gilscope.toolkit.report.table.observations import Index, MetricValue
     from gilscope.toolkit.report.table.ratios import Ratios
-    from gilscope.toolkit.report.table.results import CellResult
-    from gilscope.toolkit.stats.words import Comparison
+    from gilscope.toolkit.stats.verdict import Comparison
 
 Doubt = Literal["starved", "failed", "not measured", "rounds", "floor", "noise"]
 
@@ -22,9 +23,6 @@ WORTH = 0.25   # a gain below it seldom pays for a change of model, so an interv
 NEARLY = 0.95  # of the best number of workers: fewer workers that reach it are the better choice
 CLOSE = 0.9    # of the fastest: what may be preferred to it for its memory or its simplicity
 ALIKE = 1.25   # times the least memory: no reason to prefer one
-# How much of a program changes: threads in place, then a pool with copies, then awaiting, then hand-made workers.
-SIMPLEST = ("free-threaded", "threads", "interpreter-pool", "processes-forkserver", "processes-spawn", "processes-fork",
-            "asyncio", "subinterpreters")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,12 +31,12 @@ class Option:
 
     cell: Cell
     speedup: Comparison
-    memory: Memory | None
+    memory: MetricValue | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Open:
-    """A cell of which is not known whether it is worth anything, and why."""
+class OpenCell:
+    """A cell that may or may not be faster than the baseline, and why that is open."""
 
     cell: Cell
     why: Doubt
@@ -47,24 +45,24 @@ class Open:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """What to use on one build."""
+    """The recommendation for one build."""
 
     build: str
-    missing: str | None = None          # why the baseline has no number; then nothing else is known
-    memory: Memory | None = None        # of the baseline
-    shown: tuple[Option, ...] = ()      # of every model the cell that stands for it, faster than the baseline or not
-    best: tuple[Cell, ...] = ()         # of those and the baseline the ones that nothing is shown to beat
-    options: tuple[Option, ...] = ()    # those of them that are faster, the one to prefer first; (): none is
-    faster: tuple[Option, ...] = ()     # what is shown of every model that is faster than the baseline
-    closest: Option | None = None       # the one with the largest speed-up, shown to be one or not
-    open: tuple[Open, ...] = ()
-    floor: float | None = None          # the largest that the comparisons used
-    tasks: int | None = None            # in a pass, where some cell has more workers than that
+    missing: str | None = None          # why the baseline has no number; then all other fields are empty
+    memory: MetricValue | None = None        # of the baseline
+    shown: tuple[Option, ...] = ()      # the cell that represents each model, faster than the baseline or not
+    best: tuple[Cell, ...] = ()         # of `shown` and the baseline: no model is significantly faster than these
+    options: tuple[Option, ...] = ()    # of `best`, those faster than the baseline; the preferred one first
+    faster: tuple[Option, ...] = ()     # of `shown`, those faster than the baseline
+    closest: Option | None = None       # the one with the largest speed-up, significant or not
+    open: tuple[OpenCell, ...] = ()
+    floor: float | None = None          # the largest noise floor among the comparisons
+    tasks: int | None = None            # tasks in a pass, if some cell has more workers than that
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwinAdvice:
-    """What to use on a free-threaded build, against what to use on its twin with the GIL."""
+    """The best model of a free-threaded build compared with the best model of its GIL twin."""
 
     gil: Option
     free: Option
@@ -72,7 +70,7 @@ class TwinAdvice:
 
 
 def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
-    """Return what the cells of one build, workload, phase and task length say."""
+    """Return the recommendation for the cells of one build, workload, phase and task length."""
     index, baseline = ratios.index, ratios.index.run.baseline
     base = next((each for each in results if each.cell.runner == baseline and each.cell.workers == 1), None)
     if base is None or base.absence is not None:
@@ -99,7 +97,7 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
 
 
 def compare_twins(ratios: Ratios, gil: Advice, free: Advice) -> TwinAdvice | None:
-    """Return how the choices for a build and its free-threaded twin compare, None where one has none."""
+    """Compare the choices for a build and its free-threaded twin; None if one has none."""
     if not gil.options or not free.options:
         return None
     first, second = gil.options[0], free.options[0]
@@ -133,17 +131,16 @@ def _preferred(index: Index, options: Sequence[Option]) -> tuple[Option, ...]:
         return ()
     fastest = max(each.speedup.ratio for each in options)
     close = [each for each in options if each.speedup.ratio >= CLOSE * fastest]
-    least = min((each.memory.count for each in close if each.memory is not None), default=0.0)
-    light = [each for each in close if each.memory is None or each.memory.count <= ALIKE * least]
+    least = min((each.memory.number for each in close if each.memory is not None), default=0.0)
+    light = [each for each in close if each.memory is None or each.memory.number <= ALIKE * least]
     first = min(light, key=lambda each: _effort(index, each.cell))
     return (first, *(each for each in options if each is not first))
 
 
-def _effort(index: Index, cell: Cell) -> int:
-    build = index.builds.get(cell.build)
-    if cell.runner == "threads" and build is not None and build.free_threaded:
-        return len(SIMPLEST)  # the control, which has to be started with the GIL on: nobody's first choice there
-    return SIMPLEST.index(cell.runner) if cell.runner in SIMPLEST else len(SIMPLEST)
+def _effort(index: Index, cell: Cell) -> tuple[bool, int]:
+    model, build = find_model(cell.runner), index.builds.get(cell.build)
+    # A control, which needs PYTHON_GIL=1 on a free-threaded build, is nobody's first choice there.
+    return bool(model.gil and build and build.free_threaded), model.effort
 
 
 def _too_few_tasks(index: Index, baseline: Cell, results: Sequence[CellResult]) -> int | None:
@@ -152,7 +149,7 @@ def _too_few_tasks(index: Index, baseline: Cell, results: Sequence[CellResult]) 
     return tasks if tasks is not None and baseline.phase is Phase.STEADY and tasks < widest else None
 
 
-def _open(index: Index, results: Sequence[CellResult], best: float | None) -> Iterable[Open]:
+def _open(index: Index, results: Sequence[CellResult], best: float | None) -> Iterable[OpenCell]:
     """Return the cells of which is not known whether they gain; where one does, those that may gain as much.
 
     `best` is the largest speed-up that is shown.
@@ -164,7 +161,7 @@ def _open(index: Index, results: Sequence[CellResult], best: float | None) -> It
             worth = each.cell.workers > 1 and (best is None or each.speedup.between[1] >= CLOSE * best)
             doubt = doubt if worth else None
         if doubt is not None:
-            yield Open(cell=each.cell, why=doubt, speedup=each.speedup)
+            yield OpenCell(cell=each.cell, why=doubt, speedup=each.speedup)
 
 
 def _doubt(index: Index, result: CellResult) -> Doubt | None:

@@ -275,13 +275,13 @@ window.gilscopeRuns = {};
     lines.push(
       `Times: medians over rounds; ${clockText(compared)}.`,
       `Ratio: how many times faster ${second} is than ${first}, with its interval: 0.80x takes 1.25 times as long.`,
-      `same: no difference beyond ${margin} %; all beyond it are excluded. cannot tell: they are not, and no difference `
-        + "beyond the noise floor is shown either.",
-      "Words go by wider intervals than are printed: those of all cells hold at once, with 95 %.");
+      `same: every difference above ${margin} % is excluded. cannot tell: it is not, and no difference above the noise `
+        + "floor is significant.",
+      "Verdicts use wider intervals than the printed ones: those of all cells hold at once with 95 % confidence.");
     const wanted = new Set(compared.map(({ seen }) => wouldTell(seen)).filter(Boolean));
     if (wanted.size) {
       const quieter = wanted.has("less noise") ? "; less noise: a quieter machine" : "";
-      lines.push(`would tell: about so many rounds in each run, if noise stays what it was${quieter}.`);
+      lines.push(`needs: about so many rounds in each run for a verdict, if the noise stays the same${quieter}.`);
     }
     return lines;
   };
@@ -303,7 +303,7 @@ window.gilscopeRuns = {};
       const told = rows.map(({ seen }) => wouldTell(seen));
       const columns = [["model", false], ["N", true], ...titles(left, right).map(each => [each, true]), ["ratio", true],
         ["verdict", false]];
-      if (told.some(Boolean)) columns.push(["would tell", false]);
+      if (told.some(Boolean)) columns.push(["needs", false]);
       return { kind: "table", build: rows[0].cell.build, title: title + floorText(rows), columns, rows: rows.map(({ cell, seen, times }, i) => [
         [cell.model], [String(cell.workers), cell.workers], ...times, [intervalText(seen), seen.ratio], [judge(seen)],
         ...told.some(Boolean) ? [[told[i]]] : []]) };
@@ -318,7 +318,7 @@ window.gilscopeRuns = {};
     const instead = together.length && median(together) < 0.9 * median(halves)
       ? `, where one run with both would have ${shown(together)}` : "";
     return `not measured together: intervals of ${shown(halves)}${instead}; \`gilscope compare ${left.label} `
-      + `${right.label} --again\` measures both sides anew, in turn`;
+      + `${right.label} --again\` measures both sides again, in turn`;
   };
 
   const cellsText = several => {
@@ -349,7 +349,7 @@ window.gilscopeRuns = {};
     if (!words.length) return "No cell could be compared.";
     const parts = ["faster", "slower"].filter(count).map(word => `${count(word)} ${word}`);
     if (count("same")) parts.push(`${count("same")} same (within ${general(by.margin * 100)} %)`);
-    if (count("cannot tell")) parts.push(`of ${count("cannot tell")} it cannot be told`);
+    if (count("cannot tell")) parts.push(`${count("cannot tell")} cannot tell`);
     return `${words.length === 1 ? "1 cell" : `${words.length} cells`} compared: ${parts.join(", ")}.`
       + (missing.length ? ` ${missing.length} not compared.` : "");
   };

@@ -12,29 +12,29 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.escaping import visible
 from gilscope.toolkit.report.table.judgement import judge
 from gilscope.toolkit.report.wording import percent_text, ratio_text
-from gilscope.toolkit.site.charts.model_marks import mark_of
-from gilscope.toolkit.site.charts.scale import Scale, even_scale
-from gilscope.toolkit.units import format_bytes, format_seconds
+from gilscope.toolkit.site.charts.scale import ChartScale, even_scale
+from gilscope.toolkit.site.style import mark_of
+from gilscope.toolkit.units import counted, format_bytes, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Observation
     from gilscope.toolkit.report.table import CellResult
-    from gilscope.toolkit.stats.words import Comparison
+    from gilscope.toolkit.stats.verdict import Comparison
 
 ROW, TOP, FOOT = 20, 10, 26   # pixels
-START, END = 0, 100      # of the plot; names and numbers of workers are before it
-COLUMN, NEXT = 30, 35    # of a plot with three columns: how wide one is, and how far the next one
+START, END = 0, 100      # of the plot; names and numbers of workers are to the left of it
+COLUMN, NEXT = 30, 35    # of a plot with three columns: the width of one, and the distance to the next
 GLANCE_WIDTH, GLANCE_ROW = 160, 13
-MOST_OFF = 0.25    # of a round from its cell's median: what is beyond is drawn at the edge
+MOST_OFF = 0.25    # deviation of a round from the median of its cell; larger ones are drawn at the edge
 LEAST_OFF = 0.02
-LINE, LINES = 26, 5   # characters of a reason beside each other, at the place of a dot on a narrow screen; lines
-LEADING = 14       # pixels of a line
+LINE, LINES = 26, 5   # characters per line and lines of a reason, which replaces a dot on a narrow screen
+LEADING = 14       # height of a line in pixels
 
 
-def dots(title: str, results: Sequence[CellResult], scale: Scale, floor: float | None) -> dict[str, Any]:
-    """Return how many times faster cells are than their baseline: a dot, its interval, the noise floor as a band.
+def dots(title: str, results: Sequence[CellResult], scale: ChartScale, floor: float | None) -> dict[str, Any]:
+    """Return the speed-ups of cells over their baseline: a dot, its interval, the noise floor as a band.
 
     Args:
         title: What the picture is of.
@@ -48,7 +48,7 @@ def dots(title: str, results: Sequence[CellResult], scale: Scale, floor: float |
         "band": band, "one": scale.place(1), "says": visible("; ".join(row["says"] for row in rows))}
 
 
-def _chart(title: str, rows: Sequence[dict[str, Any]], scale: Scale, *, kind: str) -> dict[str, Any]:
+def _chart(title: str, rows: Sequence[dict[str, Any]], scale: ChartScale, *, kind: str) -> dict[str, Any]:
     """Return a picture of rows, each below the one before it: `y` is its middle."""
     placed, bottom = [], TOP
     for row in rows:
@@ -62,7 +62,7 @@ def _named(cell: Cell) -> dict[str, Any]:
     return {"model": cell.runner, "count": cell.workers, "build": cell.build, "height": ROW, **mark_of(cell.runner)}
 
 
-def _dot(result: CellResult, scale: Scale) -> dict[str, Any]:
+def _dot(result: CellResult, scale: ChartScale) -> dict[str, Any]:
     cell, seen = result.cell, result.speedup
     of = f"{cell.runner}, N = {cell.workers}"
     if seen is None or result.absence is not None:
@@ -87,18 +87,18 @@ def _absent(result: CellResult) -> tuple[str, str]:
     return "baseline", "what the others are compared with"
 
 
-def _between(scale: Scale, seen: Comparison) -> dict[str, float]:
+def _between(scale: ChartScale, seen: Comparison) -> dict[str, float]:
     return _span(scale, *seen.between)
 
 
-def _span(scale: Scale, lo: float, hi: float) -> dict[str, float]:
-    """Return where an interval begins and how wide it is; ends that say nothing are at the edge."""
+def _span(scale: ChartScale, lo: float, hi: float) -> dict[str, float]:
+    """Return the positions of the ends of an interval; infinite ends are at the edge."""
     first, last = scale.place(lo if lo > 0 else scale.lo), scale.place(hi)
     return {"at": first, "end": last}
 
 
-def glance(title: str, found: Sequence[tuple[Cell, Comparison]], scale: Scale) -> dict[str, Any]:
-    """Return a picture for a place of a table: a dot with its interval for each model, marks alone tell them apart."""
+def glance(title: str, found: Sequence[tuple[Cell, Comparison]], scale: ChartScale) -> dict[str, Any]:
+    """Return a picture for a place of a table: a dot with its interval for each model, distinct by its mark."""
     rows = [{"y": GLANCE_ROW * (i + 0.5) + 2, "model": visible(cell.runner), **mark_of(cell.runner),
              "at": scale.place(seen.ratio), "interval": _span(scale, seen.lo, seen.hi),
              "clear": judge(seen) in {"faster", "slower"}} for i, (cell, seen) in enumerate(found)]
@@ -110,7 +110,7 @@ def glance(title: str, found: Sequence[tuple[Cell, Comparison]], scale: Scale) -
 def resources(
     title: str, results: Sequence[CellResult], cpu: Mapping[Cell, float], most: Mapping[str, float],
 ) -> dict[str, Any]:
-    """Return what cells take: wall time, CPU time and memory, a bar each with its number.
+    """Return the wall time, CPU time and memory of cells, each a bar with its number.
 
     Args:
         title: What the picture is of.
@@ -123,7 +123,7 @@ def resources(
     rows = []
     for result in results:
         took = (result.time.center if result.time else None, cpu.get(result.cell),
-                result.memory.count if result.memory else None)
+                result.memory.number if result.memory else None)
         shown = [None if each is None else (format_bytes if at else format_seconds)(each)
                  for each, at in zip(took, (0, 0, 1), strict=True)]
         bars = [None if each is None or text is None else
@@ -132,7 +132,7 @@ def resources(
         absent = None if result.absence is None else result.absence.word
         rows.append(_named(result.cell) | {"bars": bars, "word": absent,
                     "says": f"{result.cell.runner}, N = {result.cell.workers}: "
-                            + (absent or ", ".join(each or "-" for each in shown))})
+                                           + (absent or ", ".join(each or "-" for each in shown))})
     heads = [{"at": start, "text": text} for start, text in zip(places, ("time", "CPU", "memory"), strict=True)]
     chart = _chart(title, rows, even_scale([1], START, END), kind="resources")
     return chart | {"heads": heads, "marks": [], "says": visible("; ".join(row["says"] for row in chart["rows"]))}
@@ -145,7 +145,7 @@ def strip(
     off = {result.cell: _off(observations.get(result.cell, ())) for result in results}
     widest = max((abs(share) for each in off.values() for share, _ in each), default=0.0)
     reach = min(max(widest, LEAST_OFF), MOST_OFF)
-    scale = Scale(-reach * 1.05, reach * 1.05, START, END)
+    scale = ChartScale(-reach * 1.05, reach * 1.05, START, END)
     rows = []
     for result in results:
         shares = off[result.cell]
@@ -173,10 +173,9 @@ def _off(observations: Sequence[Observation]) -> list[tuple[float, bool]]:
 def _off_text(shares: Sequence[float]) -> str:
     if not shares:
         return "no rounds"
-    plural = "s" if len(shares) > 1 else ""
-    return f"{len(shares)} round{plural}, at most {percent_text(max(map(abs, shares)))} off their median"
+    return f"{counted(len(shares), 'round')}, at most {percent_text(max(map(abs, shares)))} off their median"
 
 
-def _strokes(scale: Scale, shares: Sequence[float]) -> str:
+def _strokes(scale: ChartScale, shares: Sequence[float]) -> str:
     """Return a path of upright strokes, one high."""
     return "".join(f"M{scale.place(share):g} 0v1" for share in shares)

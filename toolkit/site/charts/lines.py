@@ -7,8 +7,8 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.escaping import visible
-from gilscope.toolkit.site.charts.model_marks import mark_of
-from gilscope.toolkit.site.charts.scale import Scale, ratio_scale
+from gilscope.toolkit.site.charts.scale import ChartScale, ratio_scale
+from gilscope.toolkit.site.style import mark_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +19,7 @@ STEPS = 24          # of a curve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Point:
+class ChartPoint:
     """A value with its interval; `changed`: it is marked as a change."""
 
     x: float
@@ -31,17 +31,18 @@ class Point:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class ChartLine:
     """Points of one model; `curve`: a fitted line beside them."""
 
     model: str
     name: str
-    points: tuple[Point, ...]
+    points: tuple[ChartPoint, ...]
     curve: tuple[tuple[float, float], ...] = ()
 
 
 def lines(
-    title: str, found: Sequence[Line], words: Sequence[tuple[float, str]], *, ideal: bool = False, bands: bool = False,
+    title: str, found: Sequence[ChartLine], words: Sequence[tuple[float, str]], *, ideal: bool = False,
+    bands: bool = False,
 ) -> dict[str, Any]:
     """Return lines of ratios over something.
 
@@ -55,7 +56,7 @@ def lines(
     points = [point for line in found for point in line.points]
     wide = 720 if len(words) > MOST_WORDS else WIDTH
     first, last = min(at for at, _ in words), max(at for at, _ in words)
-    across = Scale(first, last if last > first else first + 1, LEFT + 8, wide - RIGHT)
+    across = ChartScale(first, last if last > first else first + 1, LEFT + 8, wide - RIGHT)
     tops = [last] if ideal else []
     up = ratio_scale([each for p in points for each in (p.y, p.lo, p.hi)] + tops, HEIGHT - FOOT, TOP)
     every = -(-len(words) // (MOST_WORDS * wide // WIDTH))
@@ -69,7 +70,7 @@ def lines(
     }
 
 
-def _line(line: Line, across: Scale, up: Scale, *, bands: bool) -> dict[str, Any]:
+def _line(line: ChartLine, across: ChartScale, up: ChartScale, *, bands: bool) -> dict[str, Any]:
     at = [(across.place(p.x), up.place(p.y)) for p in line.points]
     ends = [(up.place(p.lo if p.lo > 0 else up.lo), up.place(p.hi)) for p in line.points]
     points = [{"x": x, "y": y, "says": visible(f"{line.name}, {p.says}"), "changed": p.changed}

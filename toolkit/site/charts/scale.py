@@ -16,12 +16,12 @@ _LADDERS: tuple[tuple[float, ...], ...] = (
     (0.2, 0.3, 0.4, 0.5, 0.7, 1, 1.5, 2, 3, 4, 5, 7, 10), (0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.4, 1.6, 1.8, 2, 2.5),
     (0.8, 0.85, 0.9, 0.95, 1, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4), (0.94, 0.96, 0.98, 1, 1.02, 1.04, 1.06))
 MOST_MARKS = 6
-LEAST_SPAN = 1.1   # of a ratio axis, its ends apart: less would make a mountain of nothing
+LEAST_SPAN = 1.1   # ratio of the ends of a ratio axis: a narrower axis would magnify noise
 FARTHEST = 1000.0  # from 1: ratios beyond, and ends of intervals that know nothing, are drawn at the edge
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class ChartScale:
     """An axis from `lo` to `hi`, drawn from `start` to `end`."""
 
     lo: float
@@ -31,7 +31,7 @@ class Scale:
     log: bool = False
 
     def place(self, value: float) -> float:
-        """Return where `value` is, at the edge where it is beyond, to a hundredth."""
+        """Return the position of `value` to a hundredth; at the edge if it lies beyond."""
         form: Callable[[float], float] = log if self.log else float
         low, high = form(self.lo), form(self.hi)
         inside = min(max(value, self.lo), self.hi)
@@ -43,20 +43,20 @@ class Scale:
         return [{"at": self.place(each), "text": f"{each:g}"} for each in values]
 
 
-def ratio_scale(values: Iterable[float], start: float, end: float) -> Scale:
+def ratio_scale(values: Iterable[float], start: float, end: float) -> ChartScale:
     """Return a logarithmic axis for ratios, with 1 on it and some room."""
     known = [each for each in values if isfinite(each) and 1 / FARTHEST < each < FARTHEST]
     lo, hi = min([1.0, *known]), max([1.0, *known])
     if hi / lo < LEAST_SPAN:
         lo, hi = lo / LEAST_SPAN**0.5, hi * LEAST_SPAN**0.5
     room = (hi / lo) ** 0.06
-    return Scale(lo / room, hi * room, start, end, log=True)
+    return ChartScale(lo / room, hi * room, start, end, log=True)
 
 
-def even_scale(values: Iterable[float], start: float, end: float, *, lo: float = 0.0) -> Scale:
+def even_scale(values: Iterable[float], start: float, end: float, *, lo: float = 0.0) -> ChartScale:
     """Return an axis from `lo` to the largest value."""
     most = max([lo, *(each for each in values if isfinite(each))])
-    return Scale(lo, most if most > lo else lo + 1, start, end)
+    return ChartScale(lo, most if most > lo else lo + 1, start, end)
 
 
 def _log_marks(lo: float, hi: float) -> Sequence[float]:

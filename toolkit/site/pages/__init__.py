@@ -1,1 +1,1 @@
-"""What each page of a site says, as plain values for its template."""
+"""Plain values for the template of each page of a site."""

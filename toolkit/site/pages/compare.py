@@ -1,4 +1,4 @@
-"""What the page that compares knows of each run: any two of its builds or models, and its side of any two runs.
+"""The data of the comparing page for each run: pairs of its builds or models, and its side of pairs of runs.
 
 Pairs of one run are compared here, by what `gilscope compare` does, and the page shows its report.  Pairs of runs are
 too many for that: of each cell the page gets where it lies by its run (see `stats.unpaired`), and compare.js does the
@@ -23,11 +23,11 @@ from gilscope.toolkit.report.wording import value_text
 from gilscope.toolkit.site.how_to_repeat import command
 from gilscope.toolkit.site.page_values import document_values, shown
 from gilscope.toolkit.stats.distributions import NORMAL
-from gilscope.toolkit.stats.looks import at_last
+from gilscope.toolkit.stats.interim_looks import final_confidence
 from gilscope.toolkit.stats.ratios import MOST_ROUNDS, POWER
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed, summarize
-from gilscope.toolkit.stats.unpaired import level
-from gilscope.toolkit.stats.words import MARGIN, MIN_ROUNDS
+from gilscope.toolkit.stats.unpaired import run_level
+from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Cell, Note
     from gilscope.toolkit.report.table import Contrast
     from gilscope.toolkit.report.table.ratios import Ratios
-    from gilscope.toolkit.site.sources import Known
-    from gilscope.toolkit.stats.unpaired import Part
+    from gilscope.toolkit.site.sources import LoadedRun
+    from gilscope.toolkit.stats.unpaired import ErrorPart
 
 # What compare.js goes by.
 CONSTANTS = {
@@ -46,50 +46,50 @@ CONSTANTS = {
 }
 
 
-def compare_run(known: Known, ratios: Ratios, files: Mapping[str, str]) -> dict[str, Any]:
-    """Return what the page knows of one run.
+def compare_run(loaded: LoadedRun, ratios: Ratios, files: Mapping[str, str]) -> dict[str, Any]:
+    """Return the page's data of one run.
 
     Args:
-        known: The run.
+        loaded: The run.
         ratios: Those of it with its values.
         files: Where the page finds the pyperf file of each build.
     """
-    run, index = known.run, ratios.index
+    run, index = loaded.run, ratios.index
     cells = index.cells()
     models = list(dict.fromkeys(cell.runner for cell in cells))
-    asked = run.options.get("selection") or {}
-    user = asked.get("user") or {}
+    selection = run.options.get("selection") or {}
+    user = selection.get("user") or {}
     return shown({
-        **source_of(known, files), "host": known.host, "machine": [run.machine.cpu_model, run.machine.cores],
+        **source_of(loaded, files), "host": loaded.host, "machine": [run.machine.cpu_model, run.machine.cores],
         "builds": [[build.label, build.version, build.base_executable] for build in run.builds],
-        "work": {"size": asked.get("size"), "payload": user.get("payload"), "payloads": user.get("payloads")},
-        "together": at_last(run.looks), "cells": [_cell(cell, ratios) for cell in cells],
-        "ofBuilds": {f"{a},{b}": _builds(known, ratios, a, b)
+        "work": {"size": selection.get("size"), "payload": user.get("payload"), "payloads": user.get("payloads")},
+        "together": final_confidence(run.looks), "cells": [_cell(cell, ratios) for cell in cells],
+        "ofBuilds": {f"{a},{b}": _builds(loaded, ratios, a, b)
                      for a, b in permutations([build.label for build in run.builds], 2)},
-        "ofModels": {f"{a},{b}": _models(known, ratios, a, b) for a, b in permutations(models, 2)},
+        "ofModels": {f"{a},{b}": _models(loaded, ratios, a, b) for a, b in permutations(models, 2)},
     })
 
 
-def source_of(known: Known, files: Mapping[str, str]) -> dict[str, Any]:
-    """Return where numbers of a run are from, and what measures them again."""
-    return {"label": known.run.label, "page": known.page, "files": dict(files), "command": command(known.run)}
+def source_of(loaded: LoadedRun, files: Mapping[str, str]) -> dict[str, Any]:
+    """Return the source of the numbers of a run: its files, and the command that repeats it."""
+    return {"label": loaded.run.label, "page": loaded.page, "files": dict(files), "command": command(loaded.run)}
 
 
-def _builds(known: Known, ratios: Ratios, first: str, second: str) -> list[dict[str, Any]]:
-    builds = {build.label: build for build in known.run.builds}
-    contrasts = compare_builds(known.run, first, second, noise=ratios)
-    return _report(known, contrasts, first, second, unfair(builds[first], builds[second]))
+def _builds(loaded: LoadedRun, ratios: Ratios, first: str, second: str) -> list[dict[str, Any]]:
+    builds = {build.label: build for build in loaded.run.builds}
+    contrasts = compare_builds(loaded.run, first, second, noise=ratios)
+    return _report(loaded, contrasts, first, second, unfair(builds[first], builds[second]))
 
 
-def _models(known: Known, ratios: Ratios, first: str, second: str) -> list[dict[str, Any]]:
-    return _report(known, compare_models(known.run, first, second, noise=ratios), first, second)
+def _models(loaded: LoadedRun, ratios: Ratios, first: str, second: str) -> list[dict[str, Any]]:
+    return _report(loaded, compare_models(loaded.run, first, second, noise=ratios), first, second)
 
 
 def _report(
-    known: Known, contrasts: Sequence[Contrast], first: str, second: str, notes: Sequence[Note] = (),
+    loaded: LoadedRun, contrasts: Sequence[Contrast], first: str, second: str, notes: Sequence[Note] = (),
 ) -> list[dict[str, Any]]:
     """Return the report of `gilscope compare`, in as few words as say it."""
-    document = comparison_document(f"{known.run.label}: {second} against {first}", contrasts,
+    document = comparison_document(f"{loaded.run.label}: {second} against {first}", contrasts,
                                    baseline=first, sample=second, notes=notes)
     return [_short(section) for section in document_values(document)]
 
@@ -119,7 +119,7 @@ def _cell(cell: Cell, ratios: Ratios) -> dict[str, Any]:
     if not seconds:
         return values | {"absent": None}
     logs, noise, check = (ratios.by(clock).logs[group], ratios.by(clock).noises[group], ratios.by(clock).check)
-    place, time = level(logs, noise, cell), summarize(seconds)
+    place, time = run_level(logs, noise, cell), summarize(seconds)
     return values | {
         "level": [place.center, place.rounds, *_part(place.own), *_part(place.usual), *_part(place.machine),
                   place.kept],
@@ -128,7 +128,7 @@ def _cell(cell: Cell, ratios: Ratios) -> dict[str, Any]:
     }
 
 
-def _part(part: Part) -> tuple[float | None, float | None]:
+def _part(part: ErrorPart) -> tuple[float | None, float | None]:
     """Return a part's square and freedom; JSON has no infinity."""
     return (part.square if isfinite(part.square) else None, part.freedom if isfinite(part.freedom) else None)
 
@@ -139,13 +139,13 @@ def _units(cell: Cell, ratios: Ratios) -> int | None:
                 None)
 
 
-def compare_file(known: Known) -> str:
+def compare_file(loaded: LoadedRun) -> str:
     """Return the script that knows a run."""
-    return f"data/{known.id}/compare.js"
+    return f"data/{loaded.id}/compare.js"
 
 
 def compare_values(
-    known: Sequence[Known], default: Sequence[dict[str, Any]], source: Mapping[str, Any] | None = None,
+    known: Sequence[LoadedRun], default: Sequence[dict[str, Any]], source: Mapping[str, Any] | None = None,
 ) -> dict[str, Any]:
     """Return the values of `compare.html` but those around it.
 

@@ -13,12 +13,12 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Run
     from gilscope.toolkit.report.document import Document, Picture
-    from gilscope.toolkit.site.sources import Known
+    from gilscope.toolkit.site.sources import LoadedRun
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class About:
-    """What an experiment says of a run of its own; the site knows no experiment."""
+class ExperimentSummary:
+    """The title, findings and pictures of an experiment's run; the site itself knows no experiment."""
 
     title: str
     claim: str                        # what its source said then
@@ -29,7 +29,7 @@ class About:
 
 
 def experiment_values(
-    about: About, run: Run, pictures: Sequence[Picture], *, data: Mapping[str, str],
+    about: ExperimentSummary, run: Run, pictures: Sequence[Picture], *, data: Mapping[str, str],
 ) -> dict[str, Any]:
     """Return the values of `experiment.html` but those around it.
 
@@ -46,11 +46,11 @@ def experiment_values(
     })
 
 
-def entry_of(about: About, known: Known, pictures: Sequence[Picture]) -> dict[str, Any]:
-    """Return what the list of experiments says of one: what it found, and its first picture."""
-    run = known.run
+def entry_of(about: ExperimentSummary, loaded: LoadedRun, pictures: Sequence[Picture]) -> dict[str, Any]:
+    """Return the entry of an experiment in the list: its finding and its first picture."""
+    run = loaded.run
     return shown({
-        "title": about.title, "link": known.page, "label": run.label, "host": known.host, "day": run.started[:10],
+        "title": about.title, "link": loaded.page, "label": run.label, "host": loaded.host, "day": run.started[:10],
         "source": about.sources, "claim": about.claim, "finding": next(iter(about.findings), ""),
         "findings": list(about.findings),
         "picture": {"title": pictures[0].title, "path": pictures[0].path} if pictures else None,

@@ -19,20 +19,20 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-    from gilscope.toolkit.site.sources import Known
+    from gilscope.toolkit.site.sources import LoadedRun
     from gilscope.toolkit.store import Host
 
 FEWEST = 2   # hosts: one says nothing over hosts
 
 
-def fleet_values(known: Sequence[Known], files: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
-    """Return of each run of a fleet its label, the file of its page, and the page's values but those around it.
+def fleet_values(known: Sequence[LoadedRun], files: Mapping[str, Mapping[str, str]]) -> list[dict[str, Any]]:
+    """Return the label, file and values of the page of each run of a fleet.
 
     Args:
         known: All runs, the oldest first.
         files: By a run's id and build, where the page finds its pyperf file.
     """
-    fleets: dict[Path, list[Known]] = {}
+    fleets: dict[Path, list[LoadedRun]] = {}
     for each in known:
         if each.tables and is_fleet(each.planned.path.parent):
             fleets.setdefault(each.planned.path.parent, []).append(each)
@@ -54,7 +54,7 @@ def fleet_values(known: Sequence[Known], files: Mapping[str, Mapping[str, str]])
 
 
 def _states(folder: Path) -> tuple[Host, ...]:
-    """Return how all hosts of a fleet stand, for others to read; (): it cannot be read."""
+    """Return the states of all hosts of a fleet, without private text; () if they cannot be read."""
     try:
         return visible_all(read_fleet(folder).hosts, without_places)
     except BadFileError:

@@ -1,4 +1,4 @@
-"""The first page: what the results say, at a glance and in sentences; warnings first, and what they do not say."""
+"""The first page: warnings, the results in pictures and sentences, and the questions that they leave open."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ from collections import Counter
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.report.advice_sentences import AWAITING
-from gilscope.toolkit.report.document import Gain
+from gilscope.toolkit.concurrency_models import find_model
+from gilscope.toolkit.report.document import GainValue
 from gilscope.toolkit.report.run_list import status_text
 from gilscope.toolkit.report.wording import gain_text, list_text
 from gilscope.toolkit.site.charts.cells import glance
-from gilscope.toolkit.site.charts.model_marks import legend, shapes
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.page_values import shown
 from gilscope.toolkit.site.pages.history import change_text
 from gilscope.toolkit.site.pages.newest import by_host, in_order, newest, places, sorted_by_kind
 from gilscope.toolkit.site.pages.run import kind_of
+from gilscope.toolkit.site.style import legend, shapes
 from gilscope.toolkit.units import counted, format_bytes
 
 if TYPE_CHECKING:
@@ -24,36 +24,36 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.report.table import Advice
     from gilscope.toolkit.report.table.recommendation import Doubt
-    from gilscope.toolkit.site.charts.scale import Scale
-    from gilscope.toolkit.site.pages.history import Series
-    from gilscope.toolkit.site.pages.newest import Place
-    from gilscope.toolkit.site.sources import Known
+    from gilscope.toolkit.site.charts.scale import ChartScale
+    from gilscope.toolkit.site.pages.history import HistorySeries
+    from gilscope.toolkit.site.pages.newest import WorkloadOnBuild
+    from gilscope.toolkit.site.sources import LoadedRun
 
 VERSIONS = ("3.12", "3.13", "3.13t", "3.14", "3.14t", "3.15", "3.15t")   # what gilscope measures
-ROOM = 4   # workloads of a run that its line names
-MANY = 4   # workers: no fewer are told to be tried beyond
-NOTHING = "noop"   # the workload that tells of no program
-EVERYDAY = ("cpu", "native", "io", "mixed")   # kinds that programs are told by; the others take one thing apart
+ROOM = 4   # workloads that the line of a run names
+MANY = 4   # workers: the least that the suggested command goes up to
+NOTHING = "noop"   # measures dispatch alone: like no real program
+EVERYDAY = ("cpu", "native", "io", "mixed")   # kinds like real programs; the others isolate one effect
 _WHY: dict[Doubt, str] = {
     "starved": "starved", "failed": "failed", "not measured": "not measured", "rounds": "too few rounds",
     "floor": "too few processes", "noise": "cannot tell"}
 
 
 def home_values(
-    known: Sequence[Known], said: Mapping[str, Sequence[str]], kinds: Mapping[str, str], lost: int = 0,
-    series: Sequence[Series] = (),
+    known: Sequence[LoadedRun], in_short: Mapping[str, Sequence[str]], kinds: Mapping[str, str], lost: int = 0,
+    series: Sequence[HistorySeries] = (),
 ) -> dict[str, Any]:
     """Return the values of `home.html` but those around it.
 
     Args:
         known: All runs, the oldest first.
-        said: By a run's id, what it says in short.
+        in_short: The sentences of each run by its id.
         kinds: Of the catalogue's workloads.
         lost: How many runs could not be read.
         series: What `history.follow` returned.
     """
     runs = [each for each in known if not each.is_experiment]
-    hosts = [_host(name, found, said, kinds) for name, found in by_host(runs).items()]
+    hosts = [_host(name, found, in_short, kinds) for name, found in by_host(runs).items()]
     models = [row.runner for each in runs for table in each.tables for row in table.rows]
     return shown({
         "warnings": [*_warnings(known, lost), *_disagreements(series)],
@@ -64,14 +64,14 @@ def home_values(
     })
 
 
-def _warnings(known: Sequence[Known], lost: int) -> Iterator[dict[str, str]]:
-    """Yield what a reader must know first, with where it is said."""
+def _warnings(runs: Sequence[LoadedRun], lost: int) -> Iterator[dict[str, str]]:
+    """Yield warnings, each with the page that has the details."""
     if lost:
         yield {"text": f"{counted(lost, 'run')} could not be read and {'is' if lost == 1 else 'are'} left out.",
                "link": ""}
-    notes: dict[str, list[Known]] = {}
-    names = _names(known)
-    for each in known:
+    notes: dict[str, list[LoadedRun]] = {}
+    names = _names(runs)
+    for each in runs:
         for note in each.run.notes:
             notes.setdefault(note.text, []).append(each)
         absent = [result.absence.word for table in each.tables for row in table.rows for result in row.results
@@ -83,9 +83,9 @@ def _warnings(known: Sequence[Known], lost: int) -> Iterator[dict[str, str]]:
         yield {"text": f"{list_text(names[each.id] for each in found)}: {text}", "link": found[-1].page}
 
 
-def _disagreements(series: Sequence[Series]) -> Iterator[dict[str, str]]:
-    """Yield of each machine how many ratios its runs do not agree in, as what follows shows the newest alone."""
-    followed: dict[str, list[Series]] = {}
+def _disagreements(series: Sequence[HistorySeries]) -> Iterator[dict[str, str]]:
+    """Yield for each machine the number of ratios in which its runs differ: the page shows only the newest."""
+    followed: dict[str, list[HistorySeries]] = {}
     for each in series:
         followed.setdefault(each.host, []).append(each)
     for host, found in followed.items():
@@ -93,53 +93,54 @@ def _disagreements(series: Sequence[Series]) -> Iterator[dict[str, str]]:
         changed = [each for each in several if any(result.changed for result in each.results)]
         if changed:
             newest = max(changed, key=lambda each: next(
-                result.known.run.started for result in reversed(each.results) if result.changed))
+                result.loaded.run.started for result in reversed(each.results) if result.changed))
             at = max(i for i, result in enumerate(newest.results) if result.changed)
-            yield {"text": f"{host}: runs disagree in {len(changed)} of {counted(len(several), 'ratio')} that several "
-                           f"have, beyond noise; the newest is shown. {change_text(newest, at)}.",
+            yield {"text": f"{host}: runs differ significantly in {len(changed)} of "
+                           f"{counted(len(several), 'ratio')} that several of them have; the newest is shown. "
+                           f"{change_text(newest, at)}.",
                    "link": "history.html"}
 
 
-def _names(known: Sequence[Known]) -> dict[str, str]:
-    """Return by id what each run is called: its label, of several of one label with its machine and when it began."""
-    labels = Counter(each.run.label for each in known)
-    on_host = Counter((each.run.label, each.host) for each in known)
+def _names(runs: Sequence[LoadedRun]) -> dict[str, str]:
+    """Return the name of each run by its id: its label, with machine and start if the label is not unique."""
+    labels = Counter(each.run.label for each in runs)
+    on_host = Counter((each.run.label, each.host) for each in runs)
 
-    def name(each: Known) -> str:
+    def name(each: LoadedRun) -> str:
         if labels[each.run.label] == 1:
             return each.run.label
         began = f", {each.run.started[:16].replace('T', ' ')}" if on_host[each.run.label, each.host] > 1 else ""
         return f"{each.run.label} ({each.host}{began})"
 
-    return {each.id: name(each) for each in known}
+    return {each.id: name(each) for each in runs}
 
 
 def _host(
-    name: str, known: Sequence[Known], said: Mapping[str, Sequence[str]], kinds: Mapping[str, str],
+    name: str, runs: Sequence[LoadedRun], in_short: Mapping[str, Sequence[str]], kinds: Mapping[str, str],
 ) -> dict[str, Any]:
-    latest = newest(places(known))
+    latest = newest(places(runs))
     tables = {group: place.table for (group, _), place in latest.items()}
-    machine = known[-1].run.machine
+    machine = runs[-1].run.machine
     memory = "" if machine.memory_bytes is None else f", {format_bytes(machine.memory_bytes)}"
     builds = in_order(place.build for place in latest.values())
     scale = ratio_scale([each for place in latest.values() for option in place.advice.shown
                          for each in (option.speedup.ratio, option.speedup.lo, option.speedup.hi)], 6, 154)
-    speaking = list(dict.fromkeys(place.known.id for place in latest.values()))
+    speaking = list(dict.fromkeys(place.loaded.id for place in latest.values()))
     return {
         "name": name, "builds": builds,
         "machine": f"{machine.cpu_model} ({machine.cores} cores{memory}), {machine.system}",
-        "dates": _dates(known),
+        "dates": _dates(runs),
         "answers": [{"label": each.run.label, "day": each.run.started[:10], "link": each.page,
-                     "builds": [build.label for build in each.run.builds], "lines": list(said[each.id])}
-                    for each in reversed(known) if each.id in speaking],
+                     "builds": [build.label for build in each.run.builds], "lines": list(in_short[each.id])}
+                    for each in reversed(runs) if each.id in speaking],
         "rows": [{"kind": kind, "title": title, "places": [
             _place(latest.get((group, build)), title, build, scale) for build in builds]}
             for kind, group, title in sorted_by_kind(tables, kinds)],
     }
 
 
-def _place(place: Place | None, title: str, build: str, scale: Scale) -> dict[str, Any] | None:
-    """Return a small picture of one workload on one build, and its answer in a few words."""
+def _place(place: WorkloadOnBuild | None, title: str, build: str, scale: ChartScale) -> dict[str, Any] | None:
+    """Return a small picture of one workload on one build, and its result in a few words."""
     if place is None:
         return None
     advice = place.advice
@@ -147,14 +148,14 @@ def _place(place: Place | None, title: str, build: str, scale: Scale) -> dict[st
     if advice.options:
         first = advice.options[0]
         alike = f" or {counted(len(advice.options) - 1, 'other')}" if len(advice.options) > 1 else ""
-        answer = f"{gain_text(Gain(first.speedup))} {first.cell.runner}{alike}"
+        answer = f"{gain_text(GainValue(first.speedup))} {first.cell.runner}{alike}"
     else:
-        answer = advice.missing or _unanswered(advice) or f"nothing beats {place.table.baseline}"
+        answer = advice.missing or _unanswered(advice) or f"no model beats {place.table.baseline}"
     return {"picture": picture, "answer": answer, "link": place.link}
 
 
 def _unanswered(advice: Advice) -> str:
-    """Return why it is not known whether anything is faster, as `table.recommendation` judges; "": it is known."""
+    """Return why it is unknown whether any model is faster, or "" if it is known; see `table.recommendation`."""
     whys = list(dict.fromkeys(each.why for each in advice.open))
     if advice.closest is None and not whys:
         return "nothing was compared"
@@ -163,38 +164,39 @@ def _unanswered(advice: Advice) -> str:
     return ""
 
 
-def _dates(known: Sequence[Known]) -> str:
-    first, last = known[0].run.started[:10], known[-1].run.started[:10]
+def _dates(runs: Sequence[LoadedRun]) -> str:
+    first, last = runs[0].run.started[:10], runs[-1].run.started[:10]
     return first if first == last else f"{first} to {last}"
 
 
-def _run(known: Known) -> dict[str, Any]:
-    run = known.run
+def _run(loaded: LoadedRun) -> dict[str, Any]:
+    run = loaded.run
     names = list(dict.fromkeys(cell.workload for cell in run.cells))
     more = [f"{len(names) - ROOM} more"] if len(names) > ROOM else []
     workloads = list_text([*names[:ROOM], *more] or ["-"])
-    what = f"experiment, {run.options.get('effort')}" if known.is_experiment else workloads
+    what = f"experiment, {run.options.get('effort')}" if loaded.is_experiment else workloads
     started = datetime.fromisoformat(run.started)
-    return {"label": run.label, "link": known.page, "host": known.host, "started": started.strftime("%Y-%m-%d %H:%M"),
+    return {"label": run.label, "link": loaded.page, "host": loaded.host, "started": started.strftime("%Y-%m-%d %H:%M"),
             "builds": ", ".join(build.label for build in run.builds), "what": what,
             "rounds": run.rounds_done, "planned": run.rounds_planned, "status": status_text(run)}
 
 
-def _missing(runs: Sequence[Known], kinds: Mapping[str, str]) -> Iterator[str]:
-    """Yield what these results do not say, and what would."""
+def _missing(runs: Sequence[LoadedRun], kinds: Mapping[str, str]) -> Iterator[str]:
+    """Yield the questions that these results leave open, with a command that answers each."""
     if not runs:
         return
     cores = max(each.run.machine.cores for each in runs)
     tables = [table for each in runs for table in each.tables]
-    workers = max((row.workers for table in tables for row in table.rows if row.runner != AWAITING), default=1)
+    counts_of_workers = (row.workers for table in tables for row in table.rows if not find_model(row.runner).awaits)
+    workers = max(counts_of_workers, default=1)
     few = f"the machines here have at most {counted(cores, 'core')}. " if cores <= workers else ""
     counts = ",".join(str(2**i) for i in range(max(MANY, workers).bit_length() + 1))
-    yield (f"What more than {counted(workers, 'worker')} bring: {few}`gilscope run --workers {counts}` "
-           f"{'on a larger one ' if few else ''}says it.")
+    yield (f"The gain of more than {counted(workers, 'worker')}: {few}`gilscope run --workers {counts}` "
+           f"{'on a larger one ' if few else ''}measures it.")
     measured = {build.label for each in runs for build in each.run.builds}
     if lacking := [version for version in VERSIONS if version not in measured]:
-        yield (f"How {list_text(lacking)} do{'es' if len(lacking) == 1 else ''}: `gilscope run --builds "
-               f"{','.join(lacking)}` says it.")
+        yield (f"The results of {list_text(lacking)}: `gilscope run --builds {','.join(lacking)}` measures "
+               f"{'it' if len(lacking) == 1 else 'them'}.")
     there, kinds_there = {table.workload for table in tables}, {kind_of(table, kinds) for table in tables}
     known = {name: kind for name, kind in kinds.items() if name != NOTHING}
     if absent := [kind for kind in dict.fromkeys(known.values()) if kind not in kinds_there]:
@@ -202,6 +204,6 @@ def _missing(runs: Sequence[Known], kinds: Mapping[str, str]) -> Iterator[str]:
         yield (f"Work of the kind {list_text(absent)}: `gilscope run {' '.join(examples)}` measures an example of "
                "each.")
     if other := [name for name, kind in known.items() if kind in EVERYDAY and name not in there]:
-        yield f"Other work: {list_text(other)}. `gilscope run NAME` measures it, `gilscope list` says what it does."
-    yield ("What your own code does: `gilscope run MODULE:FUNCTION --payloads MODULE:NAME` measures it, on the builds "
-           "and the machine that you have. Whether a project and its packages can move: `gilscope evaluate PROJECT`.")
+        yield f"Other work: {list_text(other)}. `gilscope run NAME` measures it, `gilscope list` describes it."
+    yield ("Your own code: `gilscope run MODULE:FUNCTION --payloads MODULE:NAME` measures it, on your builds and your "
+           "machine. `gilscope evaluate PROJECT` shows whether a project and its packages can move.")

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.report.table import judge
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import list_text, ratio_text
-from gilscope.toolkit.site.charts.model_marks import legend, mark_of, shapes
 from gilscope.toolkit.site.page_values import shown
 from gilscope.toolkit.site.pages.newest import KINDS, by_host, newest, places
 from gilscope.toolkit.site.pages.run import kind_of
+from gilscope.toolkit.site.style import legend, mark_of, shapes
 from gilscope.toolkit.units import counted, format_bytes
 
 if TYPE_CHECKING:
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.report.table import CellResult
     from gilscope.toolkit.report.table.observations import Group
-    from gilscope.toolkit.site.pages.newest import Place
-    from gilscope.toolkit.site.sources import Known
+    from gilscope.toolkit.site.pages.newest import WorkloadOnBuild
+    from gilscope.toolkit.site.sources import LoadedRun
 
 Key = tuple["Group", str, int, str]   # model, workers and build follow
 
 
-def machines_values(known: Sequence[Known], kinds: Mapping[str, str]) -> dict[str, Any]:
+def machines_values(known: Sequence[LoadedRun], kinds: Mapping[str, str]) -> dict[str, Any]:
     """Return the values of `machines.html` but those around it.
 
     Args:
-        known: All runs, the oldest first; of each machine the newest that has a cell is asked.
+        known: All runs, the oldest first; each cell is that of the newest run of a machine that has it.
         kinds: Of the catalogue's workloads.
     """
     hosts = by_host([each for each in known if not each.is_experiment])
-    found: dict[Key, dict[str, tuple[Place, CellResult]]] = {}
+    found: dict[Key, dict[str, tuple[WorkloadOnBuild, CellResult]]] = {}
     for host, runs in hosts.items():
         for (group, build), place in newest(places(runs)).items():
             for result in place.results:
@@ -54,7 +54,7 @@ def machines_values(known: Sequence[Known], kinds: Mapping[str, str]) -> dict[st
 
 
 def _row(
-    key: Key, by: Mapping[str, tuple[Place, CellResult]], kinds: Mapping[str, str], hosts: int,
+    key: Key, by: Mapping[str, tuple[WorkloadOnBuild, CellResult]], kinds: Mapping[str, str], hosts: int,
 ) -> dict[str, Any]:
     _, model, workers, build = key
     words: Counter[str] = Counter()
@@ -85,18 +85,20 @@ def _row(
 
 def _sentence(rows: Sequence[Mapping[str, Any]], hosts: int) -> str:
     if hosts < 2:  # noqa: PLR2004 - one says nothing about others
-        return ("Everything here is of one machine: nothing shows that it holds on another. `gilscope site "
-                "laptop=FOLDER server=FOLDER` sets results of several beside each other.")
+        return ("All results are from one machine, so nothing shows whether they hold on another. `gilscope site "
+                "laptop=FOLDER server=FOLDER` shows results of several machines side by side.")
     shared = [row for row in rows if row["told"] > 1]
     changing = sum(row["changes"] for row in shared)
     if not shared:
-        return f"No cell has a verdict on more than one of {hosts} machines: nothing shows how far one holds."
-    is_, holds = ("is" if len(shared) == 1 else "are"), len(shared) - changing
-    return (f"{counted(len(shared), 'verdict')} {is_} told on more than one of {hosts} machines: {holds} "
-            f"hold{'s' * (holds == 1)} on each that tells, {changing} change{'s' * (changing == 1)} between them.")
+        return (f"No cell has a verdict on more than one of {hosts} machines, so nothing shows whether any holds "
+                "elsewhere.")
+    holds = len(shared) - changing
+    return (f"{counted(len(shared), 'cell is', 'cells are')} decided on more than one of {hosts} machines: "
+            f"{counted(holds, 'agrees', 'agree')} on all of them, "
+            f"{counted(changing, 'changes', 'change')} between them.")
 
 
-def _machine(host: str, runs: Sequence[Known]) -> dict[str, Any]:
+def _machine(host: str, runs: Sequence[LoadedRun]) -> dict[str, Any]:
     machines = list(dict.fromkeys(each.run.machine for each in runs))
     memory = [f", {format_bytes(each.memory_bytes)}" if each.memory_bytes else "" for each in machines]
     return {

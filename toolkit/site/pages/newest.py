@@ -1,4 +1,4 @@
-"""What the runs of a site say together: of every host and workload the newest run that has it."""
+"""The newest result of each workload on each host, over all runs of a site."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.report.table import Advice, CellResult, WorkloadTable
     from gilscope.toolkit.report.table.observations import Group
-    from gilscope.toolkit.site.sources import Known
+    from gilscope.toolkit.site.sources import LoadedRun
 
 KINDS = ("cpu", "native", "io", "mixed", "contention", "transfer", "own")   # in this order everywhere
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class WorkloadOnBuild:
     """One workload on one build, by one run."""
 
-    known: Known
+    loaded: LoadedRun
     table: WorkloadTable
     build: Build
     column: int       # of the build in the table
 
     @property
     def advice(self) -> Advice:
-        """Return what to use there."""
+        """The recommendation there."""
         return self.table.advice[self.column]
 
     @property
@@ -41,24 +41,24 @@ class Place:
 
     @property
     def link(self) -> str:
-        """Return where its run's page shows it."""
-        return f"{self.known.page}#w{self.known.tables.index(self.table)}"
+        """The address of its section in the page of its run."""
+        return f"{self.loaded.page}#w{self.loaded.tables.index(self.table)}"
 
 
 def group_of(table: WorkloadTable) -> Group:
-    """Return what a table is about."""
+    """Return the workload, phase and task length of a table."""
     return table.workload, table.phase, table.task_seconds
 
 
-def places(known: Iterable[Known]) -> list[Place]:
+def places(runs: Iterable[LoadedRun]) -> list[WorkloadOnBuild]:
     """Return every workload on every build by every run, in the order of the runs."""
-    return [Place(known=each, table=table, build=build, column=column)
-            for each in known for table in each.tables for column, build in enumerate(each.run.builds)]
+    return [WorkloadOnBuild(loaded=each, table=table, build=build, column=column)
+            for each in runs for table in each.tables for column, build in enumerate(each.run.builds)]
 
 
-def newest(found: Iterable[Place]) -> dict[tuple[Group, str], Place]:
-    """Return of each workload and build the newest run that has a number of it; runs come in ascending order."""
-    latest: dict[tuple[Group, str], Place] = {}
+def newest(found: Iterable[WorkloadOnBuild]) -> dict[tuple[Group, str], WorkloadOnBuild]:
+    """Return the newest run with a number for each workload and build; runs come in ascending order."""
+    latest: dict[tuple[Group, str], WorkloadOnBuild] = {}
     for place in found:
         key = group_of(place.table), place.build.label
         if key not in latest or any(result.time is not None for result in place.results):
@@ -66,10 +66,10 @@ def newest(found: Iterable[Place]) -> dict[tuple[Group, str], Place]:
     return latest
 
 
-def by_host(known: Sequence[Known]) -> dict[str, list[Known]]:
+def by_host(runs: Sequence[LoadedRun]) -> dict[str, list[LoadedRun]]:
     """Return the runs of each host, hosts in the order in which they come."""
-    hosts: dict[str, list[Known]] = {}
-    for each in known:
+    hosts: dict[str, list[LoadedRun]] = {}
+    for each in runs:
         hosts.setdefault(each.host, []).append(each)
     return hosts
 
@@ -81,7 +81,7 @@ def in_order(builds: Iterable[Build]) -> list[str]:
 
 
 def version_key(version: str) -> tuple[int, ...]:
-    """Return what versions are sorted by: "3.14.7" as (3, 14, 7)."""
+    """Return the key that sorts versions: "3.14.7" as (3, 14, 7)."""
     return tuple(int(each) for each in re.findall(r"\d+", version)[:3])
 
 

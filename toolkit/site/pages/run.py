@@ -8,19 +8,19 @@ from gilscope.toolkit.escaping import visible, visible_all
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.advice_sentences import COMPUTES, WAITS
 from gilscope.toolkit.report.as_json import measured
-from gilscope.toolkit.report.document import Duration, Heading, Lines, Share, Size
+from gilscope.toolkit.report.document import Duration, Heading, Lines, Share
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.run_document import STARVED, overhead_table, run_document
+from gilscope.toolkit.report.run_document import STARVED, metric_value, overhead_table, run_document
 from gilscope.toolkit.report.table import build_tables, judge
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, title_text
 from gilscope.toolkit.report.wording import inflation_text, ratio_number, ratio_text, value_text
 from gilscope.toolkit.site.charts.cells import END, START, dots, resources, strip
-from gilscope.toolkit.site.charts.lines import Line, Point, law, lines
-from gilscope.toolkit.site.charts.model_marks import legend, mark_of, shapes
+from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, law, lines
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget
 from gilscope.toolkit.site.page_values import document_values, link_numbers, page_values, section_values, shown
+from gilscope.toolkit.site.style import legend, mark_of, shapes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Cell, Observation, Run
     from gilscope.toolkit.report.document import Document, Section
     from gilscope.toolkit.report.table import CellResult, WorkloadTable
-    from gilscope.toolkit.stats.words import Comparison
+    from gilscope.toolkit.stats.verdict import Comparison
 
 LEAST_COUNTS = 2   # numbers of workers, for a picture of how a model scales
 PLOTTED = 0.1      # no ratio of a picture is taken for less
@@ -42,7 +42,7 @@ def run_page(
 
     Args:
         run: With its values; `publish.without_traces` where others will see it.
-        kinds: The kind of each workload that has one; of others what they do with a core says it.
+        kinds: The kind of each workload that has one; others are described by their use of a core.
         tables: Those of the run, where they are made already.
         data: Where the page finds the pyperf file of each build; None: nowhere.
         around: Of the site that the page is in; see `page_values`.
@@ -66,13 +66,14 @@ def run_page(
 
 
 def _description(run: Run, document: Document) -> str:
-    said = next((each.items for each in document.sections if isinstance(each, Lines) and each.title == "In short"), ())
+    in_short = next(
+        (each.items for each in document.sections if isinstance(each, Lines) and each.title == "In short"), ())
     builds = ", ".join(build.label for build in run.builds)
-    return visible(said[0] if said else f"{builds}, measured {run.started[:10]}", most=300)
+    return visible(in_short[0] if in_short else f"{builds}, measured {run.started[:10]}", most=300)
 
 
 def _beginning(document: Document) -> Document:
-    """Return what a report says before its workloads, without its title."""
+    """Return the sections of a report before its workloads, without its title."""
     sections: list[Section] = []
     for section in document.sections[1:]:
         if isinstance(section, Heading):
@@ -104,8 +105,9 @@ def _workload(
     cpu = {cell: each["cpu_time"]["median"] for cell, each in numbers.items() if each["cpu_time"]}
     took = [result for results in by_build.values() for result in results]
     most = {"seconds": max([each.time.center for each in took if each.time] + [*cpu.values()], default=0.0),
-            "bytes": max((each.memory.count for each in took if each.memory), default=0.0)}
-    rows = [_row(result, numbers[result.cell], observations, notes, data)
+            "bytes": max((each.memory.number for each in took if each.memory), default=0.0)}
+    metrics = table.metric_columns
+    rows = [_row(result, numbers[result.cell], observations, metrics, notes, data)
             for results in by_build.values() for result in results]
     compared = {build: [each for each in results if not _is_baseline(each, table)]
                 for build, results in by_build.items()}
@@ -113,7 +115,7 @@ def _workload(
         "id": f"w{number}", "title": title, "sort": kind_of(table, kinds), "baseline": table.baseline,
         "noise": noise_line(table.floors), "notes": visible_all([note.text for note in table.notes]),
         "dots": [dots(build, results, scale, floor) | {"build": build} for build, results in compared.items()],
-        "rows": rows, "footnotes": visible_all(list(notes.texts())),
+        "rows": rows, "metrics": metrics, "footnotes": visible_all(list(notes.texts())),
         "scaling": [_scaling(table, build, results) | {"build": build} for build, results in by_build.items()
                     if _counts(results) >= LEAST_COUNTS],
         "fits": list(fit_lines(table.fits)),
@@ -144,7 +146,7 @@ def _counts(results: Sequence[CellResult]) -> int:
 
 def _row(
     result: CellResult, numbers: Mapping[str, Any], observations: Mapping[Cell, Sequence[Observation]],
-    notes: Footnotes, data: Mapping[str, str] | None,
+    metrics: Sequence[str], notes: Footnotes, data: Mapping[str, str] | None,
 ) -> dict[str, Any]:
     """Return a cell as a row of the table: each number as the terminal writes it, and what it is sorted by."""
     cell = result.cell
@@ -152,7 +154,7 @@ def _row(
         "build": cell.build, "model": cell.runner, "workers": cell.workers, **mark_of(cell.runner),
         "rounds": len(observations.get(cell, ())), "name": cell.name,
         "file": (data or {}).get(cell.build), "time": None, "ratio": None,
-        "verdict": "", "efficiency": None, "cpu": None, "inflation": None, "memory": None}
+        "verdict": "", "efficiency": None, "cpu": None, "inflation": None, "metrics": [None] * len(metrics)}
     if result.absence is not None:
         reason = result.absence.reason if result.doubtful_seconds is None else STARVED
         if result.doubtful_speedup is not None:
@@ -160,8 +162,8 @@ def _row(
         return row | {"verdict": result.absence.word, "marks": list(notes.marks([reason]))}
     reasons = [note.text for note in result.notes]
     row |= {name: _time(numbers[field]) for name, field in (("time", "time"), ("cpu", "cpu_time"))}
-    if result.memory is not None:
-        row["memory"] = {"text": value_text(Size(result.memory.count)), "sort": result.memory.count}
+    found = [result.metrics.get(column) for column in metrics]
+    row["metrics"] = [each and {"text": value_text(metric_value(each)), "sort": each.number} for each in found]
     if result.speedup is not None:
         row["ratio"] = {"text": ratio_text(result.speedup), "sort": result.speedup.ratio}
         row["verdict"] = judge(result.speedup)
@@ -190,7 +192,7 @@ def _rounds(cell: Cell, observations: Mapping[Cell, Sequence[Observation]]) -> d
 
 
 def _scaling(table: WorkloadTable, build: str, results: Sequence[CellResult]) -> dict[str, Any]:
-    """Return how many times faster models are over their numbers of workers, with the fits."""
+    """Return the speed-ups of models over their numbers of workers, with the fits."""
     fits = {fit.runner: fit.scaling for fit in table.fits if fit.build == build}
     found: dict[str, list[CellResult]] = {}
     for result in results:
@@ -205,14 +207,14 @@ def _scaling(table: WorkloadTable, build: str, results: Sequence[CellResult]) ->
         # The law is of shares of the model's own time with one worker.
         curve = law(fit.sigma.value, fit.kappa.value, points[0].y, fit.counts) if (
             fit and fit.sigma and fit.kappa and points[0].x == 1) else ()
-        drawn.append(Line(model=model, name=model, points=points, curve=curve))
+        drawn.append(ChartLine(model=model, name=model, points=points, curve=curve))
     counts = sorted({each.cell.workers for several in found.values() for each in several} | {1})
     return lines(build, drawn, [(float(n), str(n)) for n in counts], ideal=table.phase is Phase.STEADY)
 
 
-def _point(result: CellResult) -> Point:
+def _point(result: CellResult) -> ChartPoint:
     seen = result.speedup
     if seen is None:
         raise AssertionError("what is drawn has a ratio")
-    return Point(x=result.cell.workers, y=max(seen.ratio, PLOTTED), lo=seen.lo, hi=seen.hi,
-                 says=f"N = {result.cell.workers}: {ratio_text(seen)}")
+    return ChartPoint(x=result.cell.workers, y=max(seen.ratio, PLOTTED), lo=seen.lo, hi=seen.hi,
+                      says=f"N = {result.cell.workers}: {ratio_text(seen)}")

@@ -10,16 +10,16 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.escaping import visible, visible_all
 from gilscope.toolkit.redaction import of_this_machine, refuse, without_folders
-from gilscope.toolkit.site.look import ASSETS, Look, load_look
 from gilscope.toolkit.site.page_values import page_values
-from gilscope.toolkit.site.renderer_process import Renderer, rendering_python
+from gilscope.toolkit.site.renderer_process import PageRenderer, rendering_python
+from gilscope.toolkit.site.style import ASSETS, PageAssets, load_assets
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
 
 class SinglePage:
-    """Makes pages of one command; what renders them is had from the start, as what is to be told may take hours."""
+    """Makes the pages of one command; it finds the renderer first, since the command itself can take hours."""
 
     def __init__(self, say: Callable[[str], None]) -> None:
         """Find or make what renders.
@@ -42,7 +42,7 @@ class SinglePage:
             name: What it is to be called, for the message that refuses it.
             template: A file of `templates`.
             values: What the template shows, plain; with what `base.html` needs, or the page's `title`.
-            root: The folder that paths are told relative to; "": the current one.
+            root: The folder that paths are made relative to; "": the current one.
             pictures: SVG files that it shows.
             hosts: Names of machines that it tells of, beside this one.
 
@@ -52,7 +52,7 @@ class SinglePage:
         """
         drawn = {each.name: each.read_text(encoding="utf-8") for each in pictures}
         within = {"pictures": {file: as_address(svg) for file, svg in drawn.items()}}
-        with Renderer(self._python, single_look()) as renderer:
+        with PageRenderer(self._python, single_assets()) as renderer:
             page = renderer.page(template, public(values, root or str(Path.cwd())) | within)
         private = of_this_machine(os.environ, hosts)
         refuse(name, (leak for text in (page, *drawn.values()) for leak in private.page_leaks(text)))
@@ -64,14 +64,14 @@ def as_address(svg: str) -> str:
     return f"data:image/svg+xml;base64,{base64.b64encode(svg.encode()).decode()}"
 
 
-def single_look() -> Look:
-    """Return how these pages look: as those of a site, with what reports alone have."""
-    look = load_look()
+def single_assets() -> PageAssets:
+    """Return the style sheet and script of these pages: those of a site, with additions for reports."""
+    look = load_assets()
     return replace(look, style=look.style + (ASSETS / "single.css").read_text(encoding="utf-8"))
 
 
 def public(values: Mapping[str, Any], root: str) -> dict[str, Any]:
-    """Return what a template is given: plain values without folders, every text of them safe to be shown."""
+    """Return the values for a template: without folders, every text safe to be shown."""
     if "page" in values:   # made for a site: its texts are safe, and drawings are long
         return visible_all(dict(values), lambda text: without_folders(text, root))
     head = page_values(str(values["title"]), f"{values['title']}, as gilscope found it.")

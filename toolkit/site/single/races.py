@@ -9,6 +9,9 @@ import linecache
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.race.site import Severity
+from gilscope.toolkit.units import inflect
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
@@ -31,9 +34,9 @@ def race_values(report: Mapping[str, Any], lines: Lines = lines_of) -> dict[str,
         report: The document.
         lines: Returns the lines of a file.
     """
-    told = {name: [_race(each, lines) for each in report[name]] for name in ("races", "notes", "suppressed")}
+    groups = {name: [_race(each, lines) for each in report[name]] for name in ("races", "notes", "suppressed")}
     return {
-        "title": f"{_found(report['races'])} in {report['target']}", "circumstances": _circumstances(report), **told,
+        "title": f"{_found(report['races'])} in {report['target']}", "circumstances": _circumstances(report), **groups,
         "shared": list(report.get("shared", ())),
         "remarks": [*report["unexplained_suppressions"], *report["unused_suppressions"],
                     *(f"not watched: {path}: {reason}" for path, reason in report["unrewritten"])],
@@ -41,16 +44,16 @@ def race_values(report: Mapping[str, Any], lines: Lines = lines_of) -> dict[str,
 
 
 def _found(races: Sequence[Mapping[str, Any]]) -> str:
-    counts = Counter("data race" if race["severity"] == "race" else "atomicity violation" for race in races)
+    counts = Counter("data race" if race["severity"] == Severity.RACE else "atomicity violation" for race in races)
     return " and ".join(_counted(count, noun) for noun, count in counts.items()) or "No race"
 
 
 def _counted(number: int, noun: str) -> str:
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {inflect(number, noun)}"
 
 
 def _circumstances(report: Mapping[str, Any]) -> str:
-    """Return how the program was run and watched."""
+    """Return the build, core and counts of the run, in words."""
     return ", ".join(text for text in (
         f"on {report['build']}" if report["build"] else "", f"{report['core']} core" if report["core"] else "",
         f"{report['processes']:,} processes" if report["processes"] > 1 else "",
@@ -114,7 +117,7 @@ def _excerpts(sides: Sequence[Mapping[str, Any]], lines: Lines) -> Iterator[dict
 
 
 def _is_of(source: Sequence[str], reported: str, line: int) -> bool:
-    """Return whether `reported` is what a file has in a line."""
+    """Return True if `reported` is the text of that line of a file."""
     return line <= len(source) and (not reported or source[line - 1].strip() == reported.strip())
 
 

@@ -1,4 +1,4 @@
-"""What `evaluate` and `doctor` come to, as cards: a word for each build, by the words of their JSON documents."""
+"""The verdicts of `evaluate` and `doctor` as cards: one for each build, from their JSON documents."""
 
 from __future__ import annotations
 

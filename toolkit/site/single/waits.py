@@ -1,4 +1,4 @@
-"""What `gilscope gil` found, as a page has it: a bar for each thread that shows what became of its time."""
+"""The page of `gilscope gil`: a bar for each thread that shows how it spent its time."""
 
 from __future__ import annotations
 

@@ -7,12 +7,12 @@ import shutil
 
 import pytest
 
-from gilscope.toolkit.builds.packages.environment import create, installer
-from gilscope.toolkit.builds.packages.installer import run_installer
+from gilscope.toolkit.builds.environment import create, installer
+from gilscope.toolkit.builds.package_installer import run_installer
 from gilscope.toolkit.evaluate.project.discovery import find_project
-from gilscope.toolkit.evaluate.project.extensions.building import Place, own_builds
-from gilscope.toolkit.evaluate.project.extensions.facts import Binding
+from gilscope.toolkit.evaluate.project.extensions.building import InstalledProject, own_builds
 from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
+from gilscope.toolkit.evaluate.project.extensions.own_extensions import Binding
 from gilscope.toolkit.evaluate.project.installing import install_project
 from tests.evaluate.places import COMPILER, version
 from tests.evaluate.project.extensions.made import SLOT, SOURCE
@@ -108,8 +108,8 @@ def built(pair, tmp_path):
         create(environment, build)
         made = find_project(root)
         assert not made.requirements or not run_installer([*installer(environment), *made.requirements])
-        place = Place(build=build, python=environment / "bin" / "python", target=target,
-                      installation=install_project(made, environment, target))
+        place = InstalledProject(build=build, python=environment / "bin" / "python", target=target,
+                                 installation=install_project(made, environment, target))
         own = find_extensions(root)
         return own, own_builds(own, {build.label: place}, {})[build.label]
 

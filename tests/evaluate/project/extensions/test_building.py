@@ -7,14 +7,18 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.evaluate.evaluation import Word
-from gilscope.toolkit.evaluate.packages.judge.status import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.project.extensions import building
-from gilscope.toolkit.evaluate.project.extensions.building import Place, own_builds
-from gilscope.toolkit.evaluate.project.extensions.facts import Binding, Module, OwnExtensions
+from gilscope.toolkit.evaluate.project.extensions.building import InstalledProject, own_builds
 from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
-from gilscope.toolkit.evaluate.project.installing import install_project
-from gilscope.toolkit.evaluate.verdict.readiness import conclude
-from tests.evaluate.made_up import CLEAN, QUIET, found
+from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
+    Binding,
+    ExtensionModule,
+    OwnExtensions,
+    UnbuiltModule,
+)
+from gilscope.toolkit.evaluate.project.installing import Installation, install_project
+from tests.evaluate.made_up import CLEAN, QUIET, conclude, found
 from tests.evaluate.places import COMPILER, Site
 from tests.evaluate.project.extensions.made import SLOT, SOURCE, project
 
@@ -27,8 +31,8 @@ def built(made, builds, folder):
     for build in builds:
         site = Site(build, folder / f"{build.label}-env", None)
         target = folder / f"{build.label}-target"
-        places[build.label] = Place(build=build, python=site.folder / "bin" / "python", target=target,
-                                    installation=install_project(made, site.folder, target))
+        places[build.label] = InstalledProject(build=build, python=site.folder / "bin" / "python", target=target,
+                                               installation=install_project(made, site.folder, target))
     own = find_extensions(made.root)
     return own, own_builds(own, places, {builds[0].label: builds[-1].label} if len(builds) > 1 else {})
 
@@ -86,7 +90,7 @@ def test_module_that_its_script_did_not_ask_for_is_missed_with_the_question(pair
     (made.root / "setup.py").write_text(text + "if os.getenv('FAST'):\n    Extension('pkg._fast', [])\n")
     _, builds = built(made, pair[:1], tmp_path)
     assert [(each.name, each.why) for each in builds[pair[0].label].unbuilt] == [
-        ("pkg._fast", "it is made only where os.getenv('FAST') (setup.py:4)")]
+        ("pkg._fast", "it is made only if os.getenv('FAST') (setup.py:4)")]
     assert verdict(builds[pair[0].label]).word is Word.INCONCLUSIVE
 
 
@@ -117,7 +121,7 @@ def test_files_of_earlier_builds_are_not_installed(tmp_path, monkeypatch):
         return "not today"
 
     monkeypatch.setattr("gilscope.toolkit.evaluate.project.installing.run_to_end", run)
-    assert install_project(made, tmp_path, tmp_path / "t").failure == "not today"
+    assert install_project(made, tmp_path, tmp_path / "t").failure.reason == "not today"
     assert {"build/kept.txt", "data.so", str(made.root / ".git")} <= set(copied)
     assert not [name for name in copied if "cpython" in name or "build/lib" in name]
 
@@ -125,15 +129,26 @@ def test_files_of_earlier_builds_are_not_installed(tmp_path, monkeypatch):
 def test_project_that_cannot_be_copied_says_so(tmp_path):
     made = project(tmp_path / "project")
     shutil.rmtree(made.root)
-    assert install_project(made, tmp_path, tmp_path / "t").failure.startswith("cannot copy it: ")
+    assert install_project(made, tmp_path, tmp_path / "t").failure.reason.startswith("cannot copy it: ")
+
+
+@pytest.mark.parametrize(("output", "question", "elsewhere", "named"), [
+    ("error: no abi3 here", "", "3.14", True), ("error: no", "limited_api", "3.14", True),
+    ("error: no", "FAST", "3.14", False), ("error: no abi3 here", "limited_api", "", False)])
+def test_limited_api_is_what_lacks_where_the_build_or_its_condition_names_it(output, question, elsewhere, named):
+    module = ExtensionModule(name="app._c", binding=Binding.C_API, backend="setuptools", file="abi3/setup.py", line=27,
+                             question=question)
+    assert building._lacks_limited_api(OwnExtensions(modules=(module,)), Installation(output=output, log=output), (
+        UnbuiltModule(name="app._c", why="error: no", elsewhere=elsewhere),)) is named
 
 
 def test_question_of_what_was_not_built_names_the_variables_behind_it():
-    asked = Module(name="", binding=Binding.MYPYC, backend="setuptools", file="setup.py", line=27, question="FAST",
-                   variables=("APP_FAST",))
-    said = "it is made only where FAST (setup.py:27), about which APP_FAST in the environment decides"
-    assert building._asked(OwnExtensions(modules=(asked,)), "what setup.py:27 makes") == said
-    assert building._asked(OwnExtensions(modules=(replace(asked, name="app._c"),)), "app._c") == said
-    assert building._asked(OwnExtensions(modules=(replace(asked, question="'APP_FAST' in environ"),)), asked.place) == (
-        "it is made only where 'APP_FAST' in environ (setup.py:27)")
-    assert building._asked(OwnExtensions(modules=(asked,)), "other") == ""
+    asked = ExtensionModule(name="", binding=Binding.MYPYC, backend="setuptools", file="setup.py", line=27,
+                            question="FAST", variables=("APP_FAST",))
+    said = "it is made only if FAST (setup.py:27), which depends on APP_FAST in the environment"
+    assert building._condition(OwnExtensions(modules=(asked,)), "the module made by setup.py:27") == said
+    assert building._condition(OwnExtensions(modules=(replace(asked, name="app._c"),)), "app._c") == said
+    assert building._condition(OwnExtensions(modules=(replace(asked, question="'APP_FAST' in environ"),)),
+                               asked.place) == (
+        "it is made only if 'APP_FAST' in environ (setup.py:27)")
+    assert building._condition(OwnExtensions(modules=(asked,)), "other") == ""

@@ -2,8 +2,8 @@
 
 import pytest
 
-from gilscope.toolkit.evaluate.project.extensions.facts import Binding
 from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
+from gilscope.toolkit.evaluate.project.extensions.own_extensions import Binding
 
 C_SOURCE = "#include <Python.h>\nPyMODINIT_FUNC PyInit_x(void) { return PyModule_Create(&def); }\n"
 
@@ -116,7 +116,7 @@ def test_c_that_cffi_made_is_not_searched(tmp_path):
     files, _ = CASES["CFFI, whose C is there"]
     (source,) = written(tmp_path, files).sources
     assert (source.binding, source.declared, source.remarks) == (Binding.CFFI, True, ())
-    assert source.declare.startswith("nothing: build it with CFFI 2.0")
+    assert source.declare.startswith("build it with CFFI 2.0")
 
 
 @pytest.mark.parametrize(("file", "text", "lines"), [
@@ -181,7 +181,7 @@ def test_constants_made_of_themselves_end(tmp_path):
 def test_hook_of_its_own_may_make_more(tmp_path):
     files = {"pyproject.toml": backend("hatchling.build", "[tool.hatch.build.hooks.custom]\n"),
              "hatch_build.py": "build_data['pure_python'] = False\n"}
-    assert written(tmp_path, files).unsure == ("what hatch_build.py compiles is seen when it is built",)
+    assert written(tmp_path, files).unsure == ("only a build shows what hatch_build.py compiles",)
 
 
 def test_what_a_source_includes_is_read_with_it(tmp_path):
@@ -264,4 +264,4 @@ def test_source_that_no_configuration_names_is_found(tmp_path, file, text, bindi
 def test_what_some_compiler_may_make_a_module_of_is_looked_at_when_built(tmp_path, file):
     found = written(tmp_path, {"setup.py": "from mine import kwargs\nsetup(**kwargs)\n", file: "whatever\n"})
     assert found.any
-    assert (found.modules, found.unsure) == ((), (f"what its build makes of {file} is seen when it is built",))
+    assert (found.modules, found.unsure) == ((), (f"only a build shows what is made of {file}",))

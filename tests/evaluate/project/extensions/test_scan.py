@@ -2,12 +2,12 @@
 
 import pytest
 
-from gilscope.toolkit.evaluate.project.extensions.facts import Binding
+from gilscope.toolkit.evaluate.project.extensions.c_source import remarks_of_c
+from gilscope.toolkit.evaluate.project.extensions.cython_source import remarks_of_cython
 from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
-from gilscope.toolkit.evaluate.project.extensions.scan.c import remarks_of_c
-from gilscope.toolkit.evaluate.project.extensions.scan.cython import remarks_of_cython
-from gilscope.toolkit.evaluate.project.extensions.scan.lexing import code_of_c, code_of_python, code_of_rust
-from gilscope.toolkit.evaluate.project.extensions.scan.rust import remarks_of_rust
+from gilscope.toolkit.evaluate.project.extensions.own_extensions import Binding
+from gilscope.toolkit.evaluate.project.extensions.rust_source import remarks_of_rust
+from gilscope.toolkit.evaluate.project.extensions.source_text import code_of_c, code_of_python, code_of_rust
 
 pytestmark = pytest.mark.newest
 

@@ -8,10 +8,10 @@ import pytest
 
 from gilscope.toolkit.evaluate.project.extensions.staging import stage
 from gilscope.toolkit.evaluate.project.suite.running import run_tests
-from gilscope.toolkit.evaluate.project.where_to_run import Bench, Shown
+from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, RunSite
 from tests.evaluate.project.extensions.made import project
 
-BENCH = Bench(build="host", python=Path(sys.executable), folders=())
+BENCH = RunSite(build="host", python=Path(sys.executable), folders=())
 SEES = """
 import pkg
 
@@ -42,9 +42,9 @@ def test_source_folder_does_not_shadow_the_built_copy(tmp_path, layout, runner):
     made = replace(project(tmp_path / "project", layout=layout, tests=tests), tests=tuple(runner.split()))
     (made.root / "tests" / "__init__.py").write_text("")
     (made.root / "tests" / "helper.py").write_text("")
-    bench = staged(made, tmp_path)
-    found = run_tests(bench.placed(made), bench, limit=600.0)
-    assert (found.ending, found.failed) == ("0", 0), found.output
+    run_site = staged(made, tmp_path)
+    found = run_tests(run_site.placed(made), run_site, limit=600.0)
+    assert (str(found.ending), found.failed) == ("0", 0), found.output
     assert not list(made.root.rglob("_c.py"))   # the user's files are as they were
 
 
@@ -52,27 +52,27 @@ def test_source_folder_does_not_shadow_the_built_copy(tmp_path, layout, runner):
 def test_without_the_copy_it_would(tmp_path):
     """The twin of the test above: what is kept from happening does happen."""
     made = project(tmp_path / "project", tests=SEES)
-    bench = replace(staged(made, tmp_path), root=None)
-    assert run_tests(made, bench, limit=600.0).failed
+    run_site = replace(staged(made, tmp_path), root=None)
+    assert run_tests(made, run_site, limit=600.0).failed
 
 
 def test_files_of_the_copy_have_the_projects_names(tmp_path):
     made = project(tmp_path / "project", layout="src")
-    bench = staged(made, tmp_path)
-    shown = Shown(made, bench)
-    assert shown.path(str(bench.root / "src/pkg/__init__.py")) == "src/pkg/__init__.py"
-    assert shown.path(str(bench.folders[0] / "pkg/__init__.py")) == "src/pkg/__init__.py"
+    run_site = staged(made, tmp_path)
+    shown = ProjectPaths(made, run_site)
+    assert shown.path(str(run_site.root / "src/pkg/__init__.py")) == "src/pkg/__init__.py"
+    assert shown.path(str(run_site.folders[0] / "pkg/__init__.py")) == "src/pkg/__init__.py"
     assert shown.path("/usr/lib/python3/json/__init__.py") is None
-    assert bench.placed(made).sources == (bench.root / "src",)
+    assert run_site.placed(made).sources == (run_site.root / "src",)
 
 
 def test_folder_of_the_same_name_that_is_no_package_is_left_alone(tmp_path):
     made = project(tmp_path / "project", layout="src")
     (made.root / "pkg").mkdir()
     (made.root / "pkg" / "notes.txt").write_text("no package")
-    bench = staged(made, tmp_path)
-    assert [path.name for path in (bench.root / "pkg").iterdir()] == ["notes.txt"]
-    assert (bench.root / "src/pkg/_c.py").is_file()
+    run_site = staged(made, tmp_path)
+    assert [path.name for path in (run_site.root / "pkg").iterdir()] == ["notes.txt"]
+    assert (run_site.root / "src/pkg/_c.py").is_file()
 
 
 def test_copy_that_cannot_be_made_says_why(tmp_path):

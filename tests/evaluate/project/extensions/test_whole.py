@@ -2,12 +2,13 @@
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluating import Asked, Evaluator
 from gilscope.toolkit.evaluate.evaluation import Word
-from gilscope.toolkit.evaluate.packages.judge.status import Status
+from gilscope.toolkit.evaluate.packages.evidence import Status
+from gilscope.toolkit.evaluate.pipeline import Evaluator
 from gilscope.toolkit.evaluate.project.workload import rounds
-from gilscope.toolkit.evaluate.report.screen import document
+from gilscope.toolkit.evaluate.request import EvaluationRequest
 from gilscope.toolkit.evaluate.sections import Missing
+from gilscope.toolkit.evaluate.views.screen import document
 from gilscope.toolkit.report.terminal import render
 from tests.evaluate.places import COMPILER
 from tests.evaluate.project.extensions.made import OPTIONAL, SOURCE, project
@@ -29,8 +30,8 @@ def evaluate(pair, without_registry, monkeypatch):
         monkeypatch.setattr(rounds, name, 1)
 
     def go(made, **asked):
-        request = Asked(path=made.root, **{"budget": 1800.0, "tests": "python -m unittest discover -s tests -t .",
-                                           **asked})
+        request = EvaluationRequest(path=made.root, **{
+            "budget": 1800.0, "tests": "python -m unittest discover -s tests -t .", **asked})
         return Evaluator(request, pair[:1], pair, lambda _: None).go()
 
     return go
@@ -46,7 +47,7 @@ def test_optional_module_that_declares_nothing_blocks(evaluate, tmp_path, layout
     assert said.word is Word.BLOCKED
     assert said.reasons[0].startswith("its own extension module pkg._c turns the GIL on when imported")
     assert "no extension file is in the way" not in " ".join(said.reasons)
-    assert (build.tests.ending, build.tests.culprits) == ("0", ("pkg._c",)), build.tests.output
+    assert (str(build.tests.ending), build.tests.culprits) == ("0", ("pkg._c",)), build.tests.output
     assert "failed" not in build.cost.reason   # the workload has imported the built one, too
     label = build.build.label
     folder = f"{layout}/" if layout else ""
@@ -74,7 +75,7 @@ def test_module_that_cannot_be_compiled_is_not_ready_although_the_tests_pass(eva
     said = found.conclusions[0]
     assert said.word is Word.INCONCLUSIVE
     assert "not on this machine" in said.reasons[0]
-    assert found.builds[0].tests.ending == "0"
+    assert found.builds[0].tests.ending.succeeded
 
 
 def test_project_without_tests_is_built_all_the_same(evaluate, tmp_path):

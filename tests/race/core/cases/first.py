@@ -9,7 +9,7 @@ import os
 import threading
 import warnings
 
-from gilscope.toolkit.race.site import Flag, Kind
+from gilscope.toolkit.race.site import AccessKind, Flag
 from tests.race.core.cases.world import Actor, Pipe, Thing
 
 
@@ -82,7 +82,7 @@ def case_conflict_names_both_sides(w):
     assert repr(value) == "NO_VALUE"
     assert (first[0], second[0]) == (actors["a"].uid, actors["b"].uid)
     assert first[1] == second[1] == w.sites["write"]
-    assert first[2] == second[2] == Kind.WRITE
+    assert first[2] == second[2] == AccessKind.WRITE
     (uid,) = first[4]
     assert second[4] == ()
     assert first[5] == second[5] == -1

@@ -28,7 +28,7 @@ def case_nothing_is_told_unasked(w):
 
 def case_locked_counter(w):
     before = w.core.counts()
-    w.core.tell_shared()
+    w.core.report_shared()
     update, thing, lock = w.site("update", "n", Flag.AUGMENTED, op="attr_update"), Thing(), w.lock()
 
     def add():
@@ -41,7 +41,7 @@ def case_locked_counter(w):
 
 
 def case_what_one_writes_and_another_reads_later(w):
-    w.core.tell_shared()
+    w.core.report_shared()
     read, write, lock = w.site("read", "n"), w.site("write", "n", op="attr_write"), w.lock()
 
     def both(*names):
@@ -63,7 +63,7 @@ def case_what_one_writes_and_another_reads_later(w):
 
 
 def case_steps_that_never_conflict(w):
-    w.core.tell_shared()
+    w.core.report_shared()
     sites, lock = kit(w), w.lock()
 
     def both(*names):
@@ -85,7 +85,7 @@ def case_steps_that_never_conflict(w):
 
 
 def case_what_each_thread_makes_is_its_own(w):
-    w.core.tell_shared()
+    w.core.report_shared()
     write = w.site("write", "n", op="attr_write")
 
     def make():
@@ -98,7 +98,7 @@ def case_what_each_thread_makes_is_its_own(w):
 def case_count_is_shared_and_no_conflict(w):
     import itertools
 
-    w.core.tell_shared()
+    w.core.report_shared()
     numbers, sites = itertools.count(), kit(w)
 
     def take():

@@ -11,8 +11,7 @@ import os
 import select
 import threading
 
-from gilscope.toolkit.race import site_registry
-from gilscope.toolkit.race.site import Flag, Kind, SiteInfo
+from gilscope.toolkit.race.site import AccessKind, Flag, SiteInfo, all_sites, register_sites
 
 TURN_SECONDS = 20.0
 
@@ -101,13 +100,13 @@ class World:
 
     def site(self, name, key="", flags=Flag.NONE, partners=(), op="attr_read", line=1):
         """Return a site; partners are names of sites made before."""
-        first = len(site_registry.sites)
+        first = len(all_sites)
         info = SiteInfo("case.py", line, 0, line, 1, "case", op, key, name, flags,
                         tuple(self.sites[partner] - first for partner in partners), None)
-        number = site_registry.add([info])
+        number = register_sites([info])
         self.names[number] = name
         self.sites[name] = number
-        return self.core.site(site_registry.sites[number], number)
+        return self.core.site(all_sites[number], number)
 
     def run(self, *bodies, order=None):
         """Run each body in a thread of its own, by turns; by default each as a whole, in the order given.
@@ -140,7 +139,7 @@ class World:
 
     def side(self, access):
         _, site, kind, _, _, span = access
-        text = f"{self.names[site]} {Kind(kind).name}"
+        text = f"{self.names[site]} {AccessKind(kind).name}"
         return text if span == -1 else f"{self.names[span]}>{text}"
 
     def pairs(self):

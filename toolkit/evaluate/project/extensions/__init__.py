@@ -1,1 +1,1 @@
-"""The project's own extension modules: which it has, what they do when they are built, what porting them asks for."""
+"""Find, scan and build the extension modules of a project."""

@@ -1,7 +1,7 @@
-"""A copy of the project in which what was built stands where its sources are imported from.
+"""Make a copy of the project that has the built extension modules beside its sources.
 
-A test runner begins `sys.path` with the project's root, and with the folders of its tests: there lie the sources, with
-no extension module beside them.  Whoever has installed the project has the built one.
+A test runner puts the project's root and the folders of its tests first on `sys.path`: there are the sources, without
+the built modules.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.evaluate.project.discovery import Project
 
-USUAL = ("src", "python", "lib")   # folders of packages, beside the root
+SOURCE_FOLDERS = ("src", "python", "lib")   # usual folders of packages, besides the root
 
 
 def stage(project: Project, target: Path, folder: Path) -> str | None:
-    """Copy the project into `folder` with what was installed into `target` over its sources; return why not.
+    """Copy the project into `folder`, overlaid with the installed files in `target`; return an error message or None.
 
-    Each package or module that was installed is put where the project has it, wherever that is; one that it does not
-    have (it is generated) is imported from `target`.
+    Each installed package or module goes where the project has its source.  One without a source is generated, and is
+    imported from `target`.
     """
     try:
         copy_project(project.root, folder)
@@ -40,13 +40,13 @@ def stage(project: Project, target: Path, folder: Path) -> str | None:
 
 
 def _places(project: Project, target: Path, folder: Path) -> Iterator[tuple[Path, Path]]:
-    """Yield what was installed, and where the copy has its source."""
-    inside = {Path(), *map(Path, USUAL), *(each.relative_to(project.root) for each in project.sources)}
+    """Yield each installed package or module with the place of its source in the copy."""
+    inside = {Path(), *map(Path, SOURCE_FOLDERS), *(each.relative_to(project.root) for each in project.sources)}
     for built in sorted(target.iterdir()):
         if built.name in {"bin", "__pycache__"} or built.name.endswith(".dist-info"):
             continue
         for place in sorted(folder / each for each in inside):
-            # A package of that name without any module is a folder of something else.
+            # A folder of the same name without any module is not the package.
             has_it = _is_package if built.is_dir() else _has_module
             if has_it(place / built.name):
                 yield built, place / built.name
@@ -58,6 +58,6 @@ def _is_package(place: Path) -> bool:
 
 
 def _has_module(place: Path) -> bool:
-    """Return whether a module of that name lies in the same folder: Python takes an extension module first."""
+    """Return True if the folder has a Python module of that name: an extension module beside it takes precedence."""
     name = place.name.partition(".")[0]
     return place.with_name(f"{name}.py").is_file() or place.with_name(f"{name}.pyx").is_file()

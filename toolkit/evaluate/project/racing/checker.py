@@ -1,4 +1,4 @@
-"""`gilscope race` over one program of the project's, within a limit: what it reports, and why there may be nothing."""
+"""Run `gilscope race` on one program of the project, within a limit of time, and read its report."""
 
 from __future__ import annotations
 
@@ -12,137 +12,141 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit import temporary
-from gilscope.toolkit.bounded_reading import RESULTS, parse_json, read_text
-from gilscope.toolkit.builds.packages.environment import PACKAGE
+from gilscope.toolkit.bounded_reading import RESULTS, last_lines, parse_json, read_text
+from gilscope.toolkit.builds.environment import PACKAGE
 from gilscope.toolkit.evaluate.project.own_modules import is_test
-from gilscope.toolkit.evaluate.project.racing.shared_outside import kept_by_others, locks_of_what_is_outside
-from gilscope.toolkit.evaluate.project.racing.threaded_functions import Ran, made_at_import
-from gilscope.toolkit.evaluate.project.racing.unreached import unreached
-from gilscope.toolkit.evaluate.project.racing.unwatched import unwatched
-from gilscope.toolkit.evaluate.project.suite.running import UNFINISHED, environment, run_bounded
-from gilscope.toolkit.evaluate.project.where_to_run import Bench, Shown
-from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceFact, SharedFact, Unwatched, in_order
-from gilscope.toolkit.measure.process.running import last_lines
-from gilscope.toolkit.race.verdicts import VIOLATION
+from gilscope.toolkit.evaluate.project.racing.threaded_functions import ThreadedFunction, made_at_import
+from gilscope.toolkit.evaluate.project.racing.unwatched import (
+    library_state,
+    locks_for_outside,
+    unreached,
+    unwatched,
+)
+from gilscope.toolkit.evaluate.project.suite.running import environment, run_bounded
+from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, RunSite
+from gilscope.toolkit.evaluate.sections import Cause, Missing, RaceFact, SharedFact, Unwatched, in_order
+from gilscope.toolkit.race.site import Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from gilscope.toolkit.evaluate.project.discovery import Project
+    from gilscope.toolkit.evaluate.sections import CommandEnding
 
-FOUND = "66"                     # the exit code of `gilscope race`
-CONFIRMED = "confirmed"
-CONFIRM_SECONDS = 30.0           # of one confirming run; the program is run again for each race
-# Not the harness: the checker tells its own code by its real place.
+FOUND = 66                       # the exit code of `gilscope race`
+CONFIRM_SECONDS = 30.0           # for one confirming run; the program runs again for each race
+# Not the harness: the checker recognises its own code by its real path.
 BOOT = ("import sys; sys.path.insert(0, {place!r}); from gilscope.toolkit.cli import main; del sys.path[0]; "
         "sys.exit(main())")
-LATE = "gilscope-late"           # a variable's value that stands for the run's own folder
+LATE = "gilscope-late"           # value of a variable that stands for the run's own folder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
-    """What one program showed."""
+class RaceCheckResult:
+    """The result of checking one program."""
 
     found: tuple[RaceFact, ...]
-    threads: bool | None         # as of `RaceLook`
+    threads: bool | None         # as in `RaceLook`
     together: bool | None
-    left: Any = None             # what `Program.after` returned
+    left: Any = None             # the result of `CheckedProgram.after`
     shared: tuple[SharedFact, ...] = ()
     unwatched: tuple[Unwatched, ...] = ()
     unreached: tuple[Unwatched, ...] = ()
 
 
 def nobodys(_first: str, _second: str) -> bool:
-    """Return that a race between two files is somebody's concern, wherever they are."""
+    """Return False: a race between two files always matters, wherever they are."""
     return False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Program:
-    """What is run: the words that follow `gilscope race`, and how its end is told."""
+class CheckedProgram:
+    """The program to check: the arguments of `gilscope race`, and how to interpret its end."""
 
     words: tuple[str, ...]
-    wrong: Callable[[str, Path], str]                 # ending and the run's folder; why nothing was shown, or ""
-    after: Callable[[Path], Any] = lambda _: None     # what else the run left in its folder
-    variables: Mapping[str, str] = field(default_factory=dict)   # beside those of the project's processes
-    root_too: bool = False       # modules are also looked for in the project's root
-    # Whether a race between files of these names (of the project, else whole paths) is nobody's concern.
+    # Takes the ending and the run's folder; returns why the run showed nothing.
+    wrong: Callable[[CommandEnding, Path], Missing | None]
+    after: Callable[[Path], Any] = lambda _: None     # reads what else the run left in its folder
+    variables: Mapping[str, str] = field(default_factory=dict)   # in addition to those of the project's processes
+    root_too: bool = False       # modules are also searched in the project's root
+    # Returns True if a race between two files is to be ignored; the names are relative to the project, others absolute.
     besides: Callable[[str, str], bool] = nobodys
 
 
 def check(
-    project: Project, bench: Bench, program: Program, *, limit: float, quiet: float, confirm: int = 1,
-) -> Checked | Missing:
-    """Return the races that are in the project's code, when there is time with a confirming run of each.
+    project: Project, run_site: RunSite, program: CheckedProgram, *, limit: float, quiet: float, confirm: int = 1,
+) -> RaceCheckResult | Missing:
+    """Return the races in the project's code, if there is time with a confirming run of each.
 
     Args:
-        project: Whose code.
-        bench: Where.
-        program: What is run.
-        limit: Seconds for all of it.
-        quiet: Seconds that may pass without output.
-        confirm: How often a race's confirming run is tried; 0: not at all.
+        project: The project.
+        run_site: The site to run on.
+        program: The program to check.
+        limit: Seconds for everything.
+        quiet: Seconds without any output after which the run counts as hanging.
+        confirm: Number of attempts to confirm a race; 0 for none.
     """
     began = time.monotonic()
-    found = _checked(project, bench, program, (), limit=limit, quiet=quiet)
+    found = _checked(project, run_site, program, (), limit=limit, quiet=quiet)
     left = limit - (time.monotonic() - began)
-    # The report comes after all confirming runs: what is known must not be lost when they take too long.
+    # The report is written after all confirming runs, and must not be lost if they take too long.
     if isinstance(found, Missing) or not (confirm and found.found) or left < limit - left:
         return found
     options = (f"--confirm={confirm}", f"--confirm-timeout={CONFIRM_SECONDS:g}s")
-    again = _checked(project, bench, program, options, limit=left, quiet=quiet)
+    again = _checked(project, run_site, program, options, limit=left, quiet=quiet)
     return found if isinstance(again, Missing) else replace(found, found=once((*again.found, *found.found)))
 
 
 def _checked(
-    project: Project, bench: Bench, program: Program, options: Sequence[str], *, limit: float, quiet: float
-) -> Checked | Missing:
+    project: Project, run_site: RunSite, program: CheckedProgram, options: Sequence[str], *, limit: float, quiet: float
+) -> RaceCheckResult | Missing:
     with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
         place = Path(name)
-        told = place / "races.json"
-        words = ["race", f"--build={bench.build}={bench.python}", f"--json={told}", "--no-color", "--shared", *options]
+        file = place / "races.json"
+        words = ["race", f"--build={run_site.build}={run_site.python}", f"--json={file}", "--no-color", "--shared",
+                 *options]
         command = [sys.executable, "-P", "-c", BOOT.format(place=str(PACKAGE.parent)), *words,
                    *(_placed(word, place) for word in program.words)]
-        ending = run_bounded(command, project.root, _variables(project, bench, program, place), place / "output",
+        ending = run_bounded(command, project.root, _variables(project, run_site, program, place), place / "output",
                              limit=limit, quiet=quiet)
-        report = _report(told)
-        if report is None and ending.startswith(UNFINISHED):
-            return Missing(reason=f"{NO_TIME.reason}: the race checker was not done within {limit:.0f} s", passing=True)
+        report = _report(file)
+        if report is None and ending.kind == "unfinished":
+            return Missing(reason=f"no time was left in the budget: the race checker was not done within {limit:.0f} s",
+                           cause=Cause.TIME)
         if report is None:
             said = last_lines(place / "output").splitlines()[-1:] or ["no report"]
             return Missing(reason=f"the race checker did not come to its end ({ending}: {said[0]})")
-        shown = Shown(project, bench)
+        shown = ProjectPaths(project, run_site)
         found = once(facts(report, shown, program.besides))
-        if not found and (reason := program.wrong(ending, place)):
-            return Missing(reason=f"{reason} under the race checker")
+        if not found and (lacking := program.wrong(ending, place)):
+            return replace(lacking, reason=f"{lacking.reason}, under the race checker")
         witness = _witness(place / "witness")
         threads, together = _threads(witness)
         ran = list(_ran(witness))
-        return Checked(found=found, threads=threads, together=together, left=program.after(place),
-                       shared=_shared(report, ran, shown), unwatched=tuple(unwatched(ran, shown)),
-                       unreached=tuple(unreached(ran, shown)))
+        return RaceCheckResult(found=found, threads=threads, together=together, left=program.after(place),
+                               shared=_shared(report, ran, shown), unwatched=tuple(unwatched(ran, shown)),
+                               unreached=tuple(unreached(ran, shown)))
 
 
-def _shared(report: dict[str, Any], ran: Sequence[Ran], shown: Shown) -> tuple[SharedFact, ...]:
-    """Return what threads share: variables, what others keep for them, and locks of what is no variable at all."""
+def _shared(report: dict[str, Any], ran: Sequence[ThreadedFunction], shown: ProjectPaths) -> tuple[SharedFact, ...]:
+    """Return the state that threads share: variables, state of libraries, and locks that guard something outside."""
     found = list(shared_facts(report, shown))
-    known = {each.variable for each in found}
-    found += [each for each in kept_by_others(ran, shown) if each.variable.partition(" (")[0] not in known]
+    found += library_state(ran, shown, known={each.variable for each in found})
     explained = {(each.file, each.line) for each in found} | {
         (shown.path(side["path"]) or "", int(side["line"])) for each in report.get("shared", ())
         for side in (each["write"], each["other"])}
-    return (*found, *locks_of_what_is_outside(ran, shown, explained))
+    return (*found, *locks_for_outside(ran, shown, explained))
 
 
 def _placed(word: str, place: Path) -> str:
     return word.replace(LATE, str(place))
 
 
-def _variables(project: Project, bench: Bench, program: Program, place: Path) -> dict[str, str]:
-    usual = environment(bench, place)
+def _variables(project: Project, run_site: RunSite, program: CheckedProgram, place: Path) -> dict[str, str]:
+    usual = environment(run_site, place)
     if program.root_too:
         usual["PYTHONPATH"] = os.pathsep.join([usual["PYTHONPATH"], str(project.root)])
-    own = os.pathsep.join(map(str, dict.fromkeys([*bench.folders, *project.sources, project.root])))
+    own = os.pathsep.join(map(str, dict.fromkeys([*run_site.folders, *project.sources, project.root])))
     added = {name: _placed(value, place) for name, value in program.variables.items()}
     if "PYTEST_ADDOPTS" in added:
         added["PYTEST_ADDOPTS"] = f"{usual['PYTEST_ADDOPTS']} {added['PYTEST_ADDOPTS']}"
@@ -150,46 +154,46 @@ def _variables(project: Project, bench: Bench, program: Program, place: Path) ->
 
 
 def once(races: Iterable[RaceFact]) -> tuple[RaceFact, ...]:
-    """Return the races of several runs, which need not have had the same luck: one for each variable in a file.
+    """Merge the races of several runs: one for each variable in a file.
 
-    One repair mends all that a report has of it, each pair from either side.  What was
-    confirmed comes first, what is there with the GIL, too, last.
+    A single repair fixes all reports of a variable.  Confirmed races come first, and those that
+    exist with the GIL come last.
     """
     kinds: dict[tuple[str, str, bool], list[RaceFact]] = defaultdict(list)
     for race in races:
         kinds[race.variable, race.file, race.violation].append(race)
-    told = []
+    merged = []
     for same in kinds.values():
         first = next((race for race in same if race.confirmed), same[0])
         places = {place for race in same for place in race.places or (f"{race.file}:{race.line}",)}
-        told.append(replace(first, kind=" and ".join(dict.fromkeys(race.kind for race in (first, *same))),
-                            places=in_order(places) if len(places) > 1 else ()))
-    return tuple(sorted(told, key=lambda race: (race.violation, not race.confirmed)))
+        merged.append(replace(first, kind=" and ".join(dict.fromkeys(race.kind for race in (first, *same))),
+                              places=in_order(places) if len(places) > 1 else ()))
+    return tuple(sorted(merged, key=lambda race: (race.violation, not race.confirmed)))
 
 
 def facts(
-    report: dict[str, Any], shown: Shown, besides: Callable[[str, str], bool] = nobodys,
+    report: dict[str, Any], shown: ProjectPaths, besides: Callable[[str, str], bool] = nobodys,
 ) -> list[RaceFact]:
-    """Return the races of a report in JSON, those that were confirmed first, without those that are `besides`."""
+    """Return the races in a JSON report, confirmed ones first, without those that `besides` excludes."""
     found = []
     for each in report["races"]:
         place = each["first"]["place"]
         files = [shown.path(side["place"]["path"]) or side["place"]["path"] for side in (each["first"], each["second"])]
         if besides(*files):
             continue
-        confirmed = str(each.get("confirmation") or "").startswith(CONFIRMED)
         found.append(RaceFact(kind=each["kind"], variable=each["base"], file=files[0], line=int(place["line"]),
-                              confirmed=confirmed, violation=each["severity"] == VIOLATION, repair=each["repair"],
+                              confirmed=each.get("confirmed") is True,
+                              violation=each["severity"] == Severity.VIOLATION, repair=each["repair"],
                               places=tuple(f"{file}:{each[side]['place']['line']}"
                                            for file, side in zip(files, ("first", "second"), strict=True))))
     return sorted(found, key=lambda race: (not race.confirmed, race.file, race.line))
 
 
-def shared_facts(report: dict[str, Any], shown: Shown) -> Iterator[SharedFact]:
-    """Yield what several threads of the project's own code use, each variable once, and of memos and imports nothing.
+def shared_facts(report: dict[str, Any], shown: ProjectPaths) -> Iterator[SharedFact]:
+    """Yield each variable that several threads of the project's code use, except for memos and variables of imports.
 
-    A memo that each process fills for itself changes no result, and each imports for itself.  What tests keep for
-    themselves is no state of the project's.
+    A memo that each process fills for itself changes no result, and each process imports for itself.  Variables of
+    tests are not state of the project.
     """
     known = set()
     for each in report.get("shared", ()):
@@ -205,9 +209,9 @@ def shared_facts(report: dict[str, Any], shown: Shown) -> Iterator[SharedFact]:
 
 
 def _imported(base: str, place: Mapping[str, Any], target: str) -> bool:
-    """Return whether a module makes a variable of its own there when it is imported, and is not itself what is run.
+    """Return True if a module creates this variable when it is imported, and is not the program itself.
 
-    What it adds to another's, a registry say, depends on who has imported what.
+    Additions to another module's variable, such as a registry, depend on who has imported what.
     """
     if place["function"] != "<module>" or f"{target} ".startswith(f"{place['path']} "):
         return False
@@ -224,27 +228,27 @@ def _report(path: Path) -> dict[str, Any] | None:
 
 
 def _witness(path: Path) -> list[dict[str, Any]]:
-    """Return what each process of the run said of its threads at its end; those that came to one."""
+    """Return the records of threads that the run's processes wrote at their end."""
     try:
-        told = [parse_json(line) for line in read_text(path, RESULTS).splitlines() if line.endswith("}")]
+        records = [parse_json(line) for line in read_text(path, RESULTS).splitlines() if line.endswith("}")]
     except (OSError, ValueError):
         return []
-    return [each for each in told if "together" in each]
+    return [each for each in records if "together" in each]
 
 
-def _threads(told: Sequence[Mapping[str, Any]]) -> tuple[bool | None, bool | None]:
-    """Return whether any process of the run had other threads, and whether code of the project's ran in two of one.
+def _threads(records: Sequence[Mapping[str, Any]]) -> tuple[bool | None, bool | None]:
+    """Return True if any process had other threads, and True if code of the project ran in two threads of one process.
 
-    None where no process came to an end at which it could tell.
+    Both are None if no process came to an end at which it could tell.
     """
-    if not told:
+    if not records:
         return None, None
-    return any(each["threads"] for each in told), any(each["together"] for each in told)
+    return any(each["threads"] for each in records), any(each["together"] for each in records)
 
 
-def _ran(told: Iterable[Mapping[str, Any]]) -> Iterator[Ran]:
-    """Yield the functions of the project's own that ran in other threads than the first."""
-    for each in told:
+def _ran(records: Iterable[Mapping[str, Any]]) -> Iterator[ThreadedFunction]:
+    """Yield the functions of the project that ran in threads other than the first."""
+    for each in records:
         for file, line, twice, one_self, foreign, lines in each.get("ran", ()):
-            yield Ran(file=str(file), line=int(line), twice=bool(twice), one_self=bool(one_self), foreign=dict(foreign),
-                      lines=frozenset(map(int, lines)))
+            yield ThreadedFunction(file=str(file), line=int(line), twice=bool(twice), one_self=bool(one_self),
+                                   foreign=dict(foreign), lines=frozenset(map(int, lines)))

@@ -1,35 +1,72 @@
-"""The project's own tests under the race checker: as they are, or each in several threads at once."""
+"""Check the project's tests for data races, each test as it is or in several threads at once."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.bounded_reading import parse_json, read_text
 from gilscope.toolkit.evaluate.project.own_modules import is_test
-from gilscope.toolkit.evaluate.project.racing.checker import LATE, Program, check
-from gilscope.toolkit.evaluate.project.racing.tests_in_threads import AtOnce, told, understood, variables
+from gilscope.toolkit.evaluate.project.racing.checker import LATE, CheckedProgram, check
 from gilscope.toolkit.evaluate.project.suite.running import QUIET_SECONDS, counts
 from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, RaceLook, Races
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from gilscope.toolkit.evaluate.project.discovery import Project
-    from gilscope.toolkit.evaluate.project.where_to_run import Bench
+    from gilscope.toolkit.evaluate.project.where_to_run import RunSite
+    from gilscope.toolkit.evaluate.sections import CommandEnding
+
+NEEDED = ("pytest-run-parallel",)   # if it cannot be installed, our plugin does the same by simpler rules
+PLUGIN = "gilscope_at_once"         # in the folder of the witness, which is on the path of the project's processes
+TOLD = "at-once.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadedTests:
+    """The plugin's record of a test run."""
+
+    together: int = 0                # number of tests that ran in several threads
+    alone: tuple[str, ...] = ()      # "test: why" for those that ran in one
+    failing: tuple[str, ...] = ()    # tests that failed in several threads
+
+
+def runs_pytest(words: Sequence[str]) -> bool:
+    """Return True if the command runs pytest."""
+    return list(words[:2]) == ["-m", "pytest"]
+
+
+def variables(threads: int, folder: str) -> dict[str, str]:
+    """Return the variables that give the plugin the number of threads and the folder for its record."""
+    return {"GILSCOPE_AT_ONCE": str(threads), "GILSCOPE_AT_ONCE_TOLD": f"{folder}/{TOLD}",
+            "PYTEST_ADDOPTS": f"-p {PLUGIN}"}
+
+
+def read_record(place: Path) -> ThreadedTests:
+    """Return the plugin's record in the run's folder; empty if the run did not come to its end."""
+    try:
+        found = parse_json(read_text(place / TOLD))
+        return ThreadedTests(together=int(found["together"]), failing=tuple(map(str, found["failing"])),
+                             alone=tuple(f"{name}: {why}" for name, why in found["alone"].items()))
+    except (OSError, ValueError, LookupError, TypeError, AttributeError):   # missing, or overwritten by a test
+        return ThreadedTests()
 
 
 def check_races(
-    project: Project, bench: Bench, *, limit: float, confirm: int = 1, quiet: float = QUIET_SECONDS, threads: int = 0,
+    project: Project, run_site: RunSite, *, limit: float, confirm: int = 1, quiet: float = QUIET_SECONDS,
+    threads: int = 0,
 ) -> Races | Missing:
-    """Run the project's tests under the race checker on one build and return the races that are in its own code.
+    """Run the project's tests under the race checker on one build and return the races in its own code.
 
     Args:
-        project: Whose tests.
-        bench: Where.
-        limit: Seconds for all of it.
-        confirm: How often a race's confirming run is tried; 0: not at all.
-        quiet: Seconds that may pass without output.
-        threads: In which each test runs at once; 0: as the tests are.
+        project: The project.
+        run_site: The site to run on.
+        limit: Seconds for everything.
+        confirm: Number of attempts to confirm a race; 0 for none.
+        quiet: Seconds without any output after which the run counts as hanging.
+        threads: Number of threads that run each test at once; 0 to run tests as they are.
     """
     if project.tests is None:
         return Missing(reason="the project has no tests that could be found")
@@ -38,53 +75,53 @@ def check_races(
     words = _followed(project.tests, threads)
     if isinstance(words, Missing):
         return words
-    program = Program(words=tuple(words), wrong=lambda ending, place: nothing_ran(ending, counts(place)),
-                      after=lambda _: AtOnce())
-    if threads:   # what a test shares with itself it shares by our doing
-        program = replace(program, after=told, variables=variables(threads, LATE),
+    program = CheckedProgram(words=tuple(words), wrong=lambda ending, place: nothing_ran(ending, counts(place)),
+                             after=lambda _: ThreadedTests())
+    if threads:   # a test shares its own variables with itself only because we run it in threads
+        program = replace(program, after=read_record, variables=variables(threads, LATE),
                           besides=lambda first, second: is_test(first) and is_test(second))
-    seen = check(project, bench, program, limit=limit, confirm=confirm, quiet=quiet)
+    seen = check(project, run_site, program, limit=limit, confirm=confirm, quiet=quiet)
     if isinstance(seen, Missing):
         return seen
-    at_once: AtOnce = seen.left
+    at_once: ThreadedTests = seen.left
     if threads and not at_once.together:
         return Missing(reason=f"no test could be run in several threads{_why(at_once)}")
-    look = RaceLook(of="tests at once" if threads else "tests", build=bench.build, threads=seen.threads,
+    look = RaceLook(of="tests at once" if threads else "tests", build=run_site.build, threads=seen.threads,
                     together=seen.together, workers=threads, failing=at_once.failing, alone=at_once.alone,
-                    uncompiled=bench.uncompiled)
-    return Races(build=bench.build, found=seen.found, command=project.tests, looks=(look,), unwatched=seen.unwatched)
+                    uncompiled=run_site.uncompiled)
+    return Races(build=run_site.build, found=seen.found, command=project.tests, looks=(look,), unwatched=seen.unwatched)
 
 
 def _followed(tests: Sequence[str], threads: int) -> list[str] | Missing:
-    """Return the tests' command as `gilscope race` takes it, or why it cannot be followed."""
+    """Return the tests' command as arguments of `gilscope race`, or why it cannot be checked."""
     words = as_program(tests)
     if words is None:
         return Missing(reason=f"the race checker follows a Python program; the tests are run by {tests[0]!r}")
-    if threads and not understood(words):
+    if threads and not runs_pytest(words):
         return Missing(reason=f"each test in {threads} threads at once takes pytest; the tests are run by "
                               f"{' '.join(tests)!r}")
     return words
 
 
-def _why(at_once: AtOnce) -> str:
+def _why(at_once: ThreadedTests) -> str:
     return f": {at_once.alone[0]}" if at_once.alone else ""
 
 
-def nothing_ran(ending: str, counted: Mapping[str, int]) -> str:
-    """Return why a run of the tests shows nothing of the project; "" when some of them ran, as far as can be told.
+def nothing_ran(ending: CommandEnding, counted: Mapping[str, int]) -> Missing | None:
+    """Return why a test run shows nothing about the project; None if some tests ran, as far as is known.
 
     Args:
-        ending: Its exit code.
-        counted: How many passed, failed and so on; empty: not known.
+        ending: How the command ended.
+        counted: How many tests passed, failed and so on; empty if unknown.
     """
     if counted:
-        return "" if counted["passed"] or counted["failed"] else f"no test ran (exit code {ending})"
-    # Any program that breaks off before its tests ends with 1, too.
-    return "" if ending == "0" else f"no test is known to have run (exit code {ending})"
+        return None if counted["passed"] or counted["failed"] else Missing(reason=f"no test ran (exit code {ending})")
+    # Exit code 1 may also mean that the program failed before its tests.
+    return None if ending.succeeded else Missing(reason=f"no test is known to have run (exit code {ending})")
 
 
 def as_program(tests: Sequence[str]) -> list[str] | None:
-    """Return the tests' command as `gilscope race` takes it, or None when no Python program is at its front."""
+    """Return the tests' command as arguments of `gilscope race`, or None if it does not start with a Python program."""
     first, *rest = tests
     if first in {"pytest", "py.test"}:
         return ["-m", "pytest", *rest]

@@ -1,31 +1,31 @@
-"""The functions of the project's own that threads ran, as syntax trees: what they share, and what they call.
+"""Read the functions of the project that threads ran, as syntax trees: the state that they share, and their calls.
 
-The witness in the process that ran them tells which functions ran in which threads, which of their lines others than
-the first thread came to, and what of the library's and of packages they use; the rest is read from their files.
+The witness records which functions ran in which threads, which of their lines ran outside the first thread, and which
+foreign objects they use; the rest is read from the source files.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.bounded_reading import read_text
+from gilscope.toolkit.race.analysis.scopes import ScopeTable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from gilscope.toolkit.evaluate.project.where_to_run import Shown
+    from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths
 
-JUDGED = "# race: ok"     # on the line, as for a race
+JUDGED = "# race: ok"     # suppresses a finding on its line, as for a race
 LOCKS = frozenset({"_thread.lock", "_thread.RLock", "threading.Condition", "threading.Semaphore", "threading._RLock"})
-# What changes a container, of the methods that these have in common.
+# Methods that change a container.
 CHANGES = frozenset({"add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "popleft",
                      "remove", "setdefault", "update"})
-# What `with` is used for and orders no threads.
+# Context managers that order no threads.
 NO_LOCKS = frozenset({
     "open", "contextlib.chdir", "contextlib.closing", "contextlib.nullcontext", "contextlib.redirect_stderr",
     "contextlib.redirect_stdout", "contextlib.suppress", "decimal.localcontext", "os.scandir", "tempfile.TemporaryFile",
@@ -35,36 +35,37 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
-    """A function of the project's own that ran in another thread than the first."""
+class ThreadedFunction:
+    """A function of the project that ran in a thread other than the first."""
 
     file: str
-    line: int                    # its first, with its decorators
+    line: int                    # first line, including decorators
     twice: bool                  # in two threads
-    one_self: bool               # in both of one object
-    foreign: Mapping[str, str]   # its globals, and attributes of its object, of such containers, by name: their class
-    lines: frozenset[int] = field(default_factory=frozenset)   # that other threads than the first ran
+    one_self: bool               # in two threads with the same `self`
+    foreign: Mapping[str, str]   # foreign containers among its globals and the attributes of `self`: name -> class
+    lines: frozenset[int] = field(default_factory=frozenset)   # lines that ran in threads other than the first
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
-    """A function that ran, and its syntax tree."""
+class FunctionSource:
+    """A function that ran in threads, with its syntax tree."""
 
-    ran: Ran
-    name: str                    # of its file, as it is shown
+    ran: ThreadedFunction
+    name: str                    # name of its file for messages
     node: Function
     module: ast.Module
+    scopes: ScopeTable           # of its file
     lines: list[str]             # of its file
 
     @cached_property
     def foreign(self) -> dict[str, str]:
-        """What its threads share of the library's and of packages: globals, and attributes of one object."""
+        """Foreign objects that its threads share: globals, and attributes of a shared `self`."""
         return {name: kind for name, kind in self.ran.foreign.items()
                 if self.ran.one_self or name.partition(".")[0] != "self"}
 
     @cached_property
     def shared(self) -> set[str]:
-        """The texts of names that are not the function's own: globals, attributes of an object that is shared."""
+        """Source texts of names that are not local: globals, and attributes of a shared `self`."""
         changed = {name for each in self.walk() if isinstance(each, ast.Global | ast.Nonlocal) for name in each.names}
         own = {each.arg for each in self.walk() if isinstance(each, ast.arg)}
         own |= {each.id for each in self.walk() if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
@@ -79,42 +80,22 @@ class Source:
                     found.add(ast.unparse(each))
         return found
 
-    @cached_property
-    def _imported(self) -> dict[str, str]:
-        """What its file's names stand for that it imports: "run" is "subprocess.run"."""
-        found: dict[str, str] = {}
-        for each in ast.walk(self.module):
-            if isinstance(each, ast.Import):
-                found |= {alias.asname or alias.name.partition(".")[0]: alias.name if alias.asname
-                          else alias.name.partition(".")[0] for alias in each.names}
-            elif isinstance(each, ast.ImportFrom) and not each.level:
-                found |= {alias.asname or alias.name: f"{each.module}.{alias.name}" for alias in each.names}
-        return found
-
-    @cached_property
-    def _defined(self) -> set[str]:
-        return {each.name for each in ast.walk(self.module) if isinstance(each, Function | ast.ClassDef)}
-
     def walk(self) -> Iterator[ast.AST]:
-        """Return everything in the function, itself first."""
+        """Yield all nodes of the function, itself first."""
         return ast.walk(self.node)
 
     def calls(self) -> Iterator[ast.Call]:
-        """Return its calls."""
+        """Yield its calls."""
         return (each for each in self.walk() if isinstance(each, ast.Call))
 
     def called(self, what: ast.expr) -> str:
-        """Return what a name stands for by the file's imports, "os.chdir"; a builtin's name; "" for anything else."""
+        """Return the dotted name of a callee, such as "os.chdir" or the name of a builtin; "" for anything else."""
         if isinstance(what, ast.Call):
             what = what.func
-        first, dot, rest = ast.unparse(what).partition(".")
-        if first in self._imported:
-            return f"{self._imported[first]}{dot}{rest}"
-        builtin = not dot and hasattr(builtins, first) and first not in self._defined
-        return first if builtin else ""
+        return self.scopes.qualified_name(self.scopes.scopes[self.node], what)
 
     def guards(self) -> Iterator[tuple[ast.With | ast.AsyncWith, ast.expr]]:
-        """Yield each `with` and what it enters that may order threads: a lock, or what nobody can tell from one."""
+        """Yield each `with` and the context manager that may order threads: a lock, or an unknown object."""
         for each in self.walk():
             if isinstance(each, ast.With | ast.AsyncWith):
                 entered = [item.context_expr for item in each.items]
@@ -126,17 +107,17 @@ class Source:
         return self.called(entered) in NO_LOCKS
 
     def guarded(self, line: int) -> bool:
-        """Return whether a line stands in a `with` of the function that may order it."""
+        """Return True if a line is inside a `with` that may order threads."""
         return any(within(each, line) for each, _ in self.guards())
 
     def judged(self, line: int) -> bool:
-        """Return whether a comment on a line of its file says why it may be."""
+        """Return True if a comment on a line of its file suppresses findings."""
         return JUDGED in self.lines[line - 1]
 
 
-def sources(ran: Iterable[Ran], shown: Shown) -> Iterator[Source]:
-    """Yield the functions that ran, in the order of their files."""
-    files: dict[str, dict[int, Ran]] = {}
+def sources(ran: Iterable[ThreadedFunction], shown: ProjectPaths) -> Iterator[FunctionSource]:
+    """Yield the functions that ran, sorted by file."""
+    files: dict[str, dict[int, ThreadedFunction]] = {}
     for each in ran:
         files.setdefault(each.file, {})[each.line] = each
     for file, inside in sorted(files.items()):
@@ -145,9 +126,10 @@ def sources(ran: Iterable[Ran], shown: Shown) -> Iterator[Source]:
         try:
             text = read_text(Path(file))
             tree = ast.parse(text)
+            scopes = ScopeTable(tree)
         except (OSError, ValueError, SyntaxError, RecursionError):
             continue
-        yield from (Source(ran=told, name=name, node=node, module=tree, lines=text.splitlines())
+        yield from (FunctionSource(ran=told, name=name, node=node, module=tree, scopes=scopes, lines=text.splitlines())
                     for node in ast.walk(tree)
                     if isinstance(node, Function) and (told := inside.get(_first_line(node))))
 
@@ -157,7 +139,7 @@ def _first_line(node: Function) -> int:
 
 
 def made_at_import(file: Path) -> set[str]:
-    """Return the names that a module stores under at its top; what it imports is not its own."""
+    """Return the names that a module assigns at its top level; imported names do not count."""
     try:
         tree = ast.parse(read_text(file))
     except (OSError, ValueError, SyntaxError, RecursionError):
@@ -167,25 +149,25 @@ def made_at_import(file: Path) -> set[str]:
 
 
 def within(node: ast.stmt | ast.expr, line: int) -> bool:
-    """Return whether a line is one of those that a part of a syntax tree stands in."""
+    """Return True if a line belongs to a node of a syntax tree."""
     return node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
 def changed(node: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield line and text of each container of which a part of a syntax tree stores an item, or calls a method so."""
+    """Yield line and source text of each container that a node changes, by storing an item or by a method."""
     yield from stored(node)
-    yield from told_to_change(node)
+    yield from changed_by_methods(node)
 
 
 def stored(node: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield line and text of each container of which an item is stored or deleted."""
+    """Yield line and source text of each container of which an item is stored or deleted."""
     for each in ast.walk(node):
         if isinstance(each, ast.Subscript) and isinstance(each.ctx, ast.Store | ast.Del):
             yield each.lineno, ast.unparse(each.value)
 
 
-def told_to_change(node: ast.AST) -> Iterator[tuple[int, str]]:
-    """Yield line and text of each object of which a method is called that changes containers."""
+def changed_by_methods(node: ast.AST) -> Iterator[tuple[int, str]]:
+    """Yield line and source text of each object on which a method is called that changes containers."""
     for each in ast.walk(node):
         if isinstance(each, ast.Call) and isinstance(each.func, ast.Attribute) and each.func.attr in CHANGES:
             yield each.lineno, ast.unparse(each.func.value)

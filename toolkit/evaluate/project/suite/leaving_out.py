@@ -1,4 +1,4 @@
-"""Files of tests that cannot be collected, or are too many for the time: the others are run without them."""
+"""Leave out test files that cannot be collected, or that take too long."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.project.discovery import Project
     from gilscope.toolkit.evaluate.sections import Missing
 
-UNCOLLECTED = "collection failure"   # how pytest's XML says it
+UNCOLLECTED = "collection failure"   # pytest's word for it in its XML
 
 
 def is_pytest(command: Sequence[str]) -> bool:
-    """Return whether pytest's own options can be added to a command."""
+    """Return True if pytest's options can be added to a command."""
     return tuple(command[:1]) in {("pytest",), ("py.test",)} or (
         tuple(command[1:3]) == PYTEST[1:3] and command[0].startswith("python"))
 
@@ -32,18 +32,18 @@ def ignoring(command: Sequence[str], files: Iterable[str]) -> tuple[str, ...]:
 
 
 def without(project: Project, runs: Iterable[TestRun | Missing]) -> Project:
-    """Return the project with a command that leaves out what could not be collected on any build."""
+    """Return the project with a test command that leaves out files that could not be collected on any build."""
     files = dict.fromkeys(each.file for run in runs if isinstance(run, TestRun) for each in run.left_out)
     return replace(project, tests=ignoring(project.tests, files)) if project.tests and files else project
 
 
 def uncollected(junit: Path, root: Path, why: Callable[[str], str]) -> tuple[LeftOut, ...]:
-    """Return the files that pytest could not collect, by its XML.
+    """Return the files that pytest could not collect, from its XML.
 
     Args:
         junit: The XML of a run.
         root: The project's folder.
-        why: Returns the error in what pytest says of one.
+        why: Extracts the error from pytest's output for a file.
     """
     found = []
     for case in _cases(junit):
@@ -57,7 +57,7 @@ def uncollected(junit: Path, root: Path, why: Callable[[str], str]) -> tuple[Lef
 
 
 def failing(junit: Path, root: Path) -> tuple[str, ...]:
-    """Return the tests that fail or end in an error, as pytest's command line names them, by its XML."""
+    """Return the tests that fail or end in an error, named as on pytest's command line, from its XML."""
     found = []
     for case in _cases(junit):
         error = case.find("error")
@@ -71,7 +71,7 @@ def failing(junit: Path, root: Path) -> tuple[str, ...]:
 
 
 def seconds_by_file(junit: Path, root: Path) -> dict[str, float]:
-    """Return how long the tests of each file took, by pytest's XML."""
+    """Return the seconds that the tests of each file took, from pytest's XML."""
     found: dict[str, float] = {}
     for case in _cases(junit):
         if file := _file_of(case.get("classname") or "", root):
@@ -80,7 +80,7 @@ def seconds_by_file(junit: Path, root: Path) -> dict[str, float]:
 
 
 def sampled(seconds: Mapping[str, float], most: float, draw: random.Random) -> list[str]:
-    """Return files, drawn by chance, whose tests take at most so many seconds together; [] when none does."""
+    """Return randomly drawn files whose tests take at most so many seconds together; [] if there are none."""
     chosen, left = [], most
     for file in draw.sample(sorted(seconds), len(seconds)):
         if seconds[file] <= left:
@@ -98,7 +98,7 @@ def _cases(junit: Path) -> Iterator[ET.Element]:
 
 
 def _file_of(dotted: str, root: Path) -> str:
-    """Return the file of "tests.unit.test_app.TestCase": the longest part of it that there is; "": none."""
+    """Return the file of "tests.unit.test_app.TestCase", from the longest prefix that exists; "" if there is none."""
     parts = dotted.split(".")
     for end in range(len(parts), 0, -1):
         file = root.joinpath(*parts[:end]).with_suffix(".py")

@@ -1,7 +1,7 @@
-"""The project's own tests on a build: how many pass, how they end, and whether the GIL is off at their end.
+"""Run the project's own tests on a build: how many pass, how they end, and if the GIL is off at the end.
 
-The command runs in a session of its own, in the project's folder, with the packages of a scratch environment.  A crash,
-a hang and an exit are results.
+The command runs in its own session, in the project's folder, with the packages of a scratch environment.  A crash, a
+hang and an exit are results.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from gilscope.toolkit import temporary
-from gilscope.toolkit.bounded_reading import parse_json, read_text
+from gilscope.toolkit.bounded_reading import last_lines, parse_json, read_text
 from gilscope.toolkit.evaluate.project.discovery import PYTEST
 from gilscope.toolkit.evaluate.project.suite.leaving_out import (
     failing,
@@ -29,9 +29,8 @@ from gilscope.toolkit.evaluate.project.suite.leaving_out import (
     seconds_by_file,
     uncollected,
 )
-from gilscope.toolkit.evaluate.project.where_to_run import Bench, Shown, compiled_into, short
-from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, Place, TestRun
-from gilscope.toolkit.measure.process.running import last_lines
+from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, RunSite, compiled_into, short
+from gilscope.toolkit.evaluate.sections import NO_TIME, CommandEnding, Missing, Place, TestRun
 from gilscope.toolkit.processes.supervised import Supervised
 
 if TYPE_CHECKING:
@@ -41,78 +40,78 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.sections import LeftOut
 
 WITNESS = Path(__file__).parent / "witness"
-NOT_FOUND = 127   # the status of what cannot be started, as shells say it
-UNFINISHED = "unfinished"
-QUIET_SECONDS = 120.0           # without a word: pytest says something for each file
-MOST_TRIES = 3                  # to leave out what cannot be collected
+NOT_FOUND = 127   # the exit status of shells for a command that cannot be started
+QUIET_SECONDS = 120.0           # without output; pytest prints something for each file
+MOST_TRIES = 3                  # to leave out files that cannot be collected
 MOST_OUTPUT_BYTES = 64 * 2**20
 _POLL_SECONDS = 0.25
 _UNITTEST = re.compile(r"Ran (\d+) tests? in ")
-_TOLD = re.compile(   # an exception, pytest's in a conftest.py, too; what argparse says; pytest of itself
+_TOLD = re.compile(   # an exception, also in a conftest.py; a message of argparse; an error of pytest
     r"(?:E +)?((?:\w+\.)*\w*(?:Error|Exception|Exit)\b(?:: .+)?)$|[\w.-]+: error: (.+)|ERROR: (?!usage)(.+)")
 _PERCENT = re.compile(r"\[ *(\d+)%\]$", re.MULTILINE)
-_ENDS = re.compile(r" in [\d.]+s\b")   # of pytest's summary
+_ENDS = re.compile(r" in [\d.]+s\b")   # at the end of pytest's summary
 _SUMMARY = re.compile(r"(\d+) (passed|failed|errors?|skipped)\b")
 
 
-def run_tests(project: Project, bench: Bench, *, limit: float, quiet: float = QUIET_SECONDS) -> TestRun | Missing:
-    """Run the project's tests on one build and return what came of them.
+def run_tests(project: Project, run_site: RunSite, *, limit: float, quiet: float = QUIET_SECONDS) -> TestRun | Missing:
+    """Run the project's tests on one build and return the result.
 
     Args:
-        project: Whose tests.
-        bench: Where.
-        limit: Seconds they may take altogether.
-        quiet: Seconds they may go without printing anything.
+        project: The project.
+        run_site: The site to run them on.
+        limit: Seconds for the whole run.
+        quiet: Seconds without any output after which the run counts as hanging.
     """
     if project.tests is None:
         return Missing(reason="the project has no tests that could be found")
     if limit <= 0:
         return NO_TIME
     began = time.monotonic()
-    found = _run_once(project, project.tests, bench, limit=limit, quiet=quiet)
+    found = _run_once(project, project.tests, run_site, limit=limit, quiet=quiet)
     left_out: tuple[LeftOut, ...] = ()
-    for _ in range(MOST_TRIES if is_pytest(project.tests) else 0):   # a file's error may hide those of others
+    for _ in range(MOST_TRIES if is_pytest(project.tests) else 0):   # one file's error may hide those of others
         left = limit - (time.monotonic() - began)
         if not found.left_out or found.passed or found.failed or left <= 0:
             break
         left_out = (*left_out, *found.left_out)
         command = ignoring(project.tests, [each.file for each in left_out])
-        again = _run_once(project, command, bench, limit=left, quiet=quiet)
+        again = _run_once(project, command, run_site, limit=left, quiet=quiet)
         if not (again.passed or again.failed or again.left_out):
-            break   # nothing is left: the first run says more
+            break   # nothing is left to run, and the first run says more
         found = again
     return replace(found, left_out=left_out if found.passed or found.failed else ())
 
 
-def _run_once(project: Project, tests: Sequence[str], bench: Bench, *, limit: float, quiet: float) -> TestRun:
-    command = own_command(tests, bench.python)
+def _run_once(project: Project, tests: Sequence[str], run_site: RunSite, *, limit: float, quiet: float) -> TestRun:
+    command = own_command(tests, run_site.python)
     with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
         place = Path(name)
         began = time.monotonic()
         ending = run_bounded(
-            command, project.root, environment(bench, place), place / "output", limit=limit, quiet=quiet)
+            command, project.root, environment(run_site, place), place / "output", limit=limit, quiet=quiet)
         seconds = time.monotonic() - began
         output = last_lines(place / "output")
         counted = counts(place)
-        gil, culprits, imports = _witnessed(place / "witness", Shown(project, bench))
+        gil, culprits, imports = _witnessed(place / "witness", ProjectPaths(project, run_site))
         return TestRun(
-            build=bench.build, command=command, passed=counted.get("passed"), failed=counted.get("failed"),
+            build=run_site.build, command=command, passed=counted.get("passed"), failed=counted.get("failed"),
             errors=counted.get("errors"), skipped=counted.get("skipped"), seconds=seconds,
-            ending=ending + _how_far(ending, output), gil_end=gil, culprits=culprits, output=output, imports=imports,
-            lacking=bench.lacking, left_out=uncollected(place / "junit.xml", project.root, told_by),
+            ending=replace(ending, percent=_how_far(ending, output)), gil_end=gil, culprits=culprits, output=output,
+            imports=imports,
+            lacking=run_site.lacking, left_out=uncollected(place / "junit.xml", project.root, error_line),
             by_file=seconds_by_file(place / "junit.xml", project.root),
             failing=failing(place / "junit.xml", project.root),
         )
 
 
-def _how_far(ending: str, output: str) -> str:
-    """Return how much of the tests was done when their time was up, where pytest's output tells."""
-    done = _PERCENT.findall(output) if ending.startswith(UNFINISHED) else []
-    return f", at {done[-1]} %" if done else ""
+def _how_far(ending: CommandEnding, output: str) -> int | None:
+    """Return the percentage of tests done when time was up, if pytest's output shows it."""
+    done = _PERCENT.findall(output) if ending.kind == "unfinished" else []
+    return int(done[-1]) if done else None
 
 
 def own_command(command: Sequence[str], python: Path) -> tuple[str, ...]:
-    """Return the command with the build's Python in the place of "python", and of the script of a test runner."""
+    """Replace "python" in the command by the build's Python, and a test runner's script by its module."""
     first, *rest = command
     if re.fullmatch(r"python(3(\.\d+)?t?)?", first):
         return (str(python), *rest)
@@ -122,23 +121,23 @@ def own_command(command: Sequence[str], python: Path) -> tuple[str, ...]:
 
 
 def needed_by(tests: Sequence[str] | None) -> tuple[str, ...]:
-    """Return what the command itself needs in the environment."""
+    """Return the packages that the command itself needs in the environment."""
     words = tuple(tests or ())
     return ("pytest",) if words[:1] in {("pytest",), ("py.test",)} or words[:3] == PYTEST[:3] else ()
 
 
-def environment(bench: Bench, place: Path) -> dict[str, str]:
-    """Return the variables of the project's processes: the user's, the scratch environment in front of all else."""
+def environment(run_site: RunSite, place: Path) -> dict[str, str]:
+    """Return the variables of the project's processes: the user's, with the scratch environment first."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     options = " ".join(filter(None, [kept.get("PYTEST_ADDOPTS", ""), f"--junitxml={place / 'junit.xml'}",
                                      "-p no:cacheprovider"]))
-    scripts = bench.python.parent
+    scripts = run_site.python.parent
     return kept | {
-        # What was installed into a folder of its own has its commands there.
-        "PATH": os.pathsep.join([*(str(folder / "bin") for folder in bench.folders), str(scripts),
+        # The commands of packages in a target folder are there.
+        "PATH": os.pathsep.join([*(str(folder / "bin") for folder in run_site.folders), str(scripts),
                                  kept.get("PATH", os.defpath)]),
         "VIRTUAL_ENV": str(scripts.parent),
-        "PYTHONPATH": os.pathsep.join(map(str, (WITNESS, *bench.folders))),
+        "PYTHONPATH": os.pathsep.join(map(str, (WITNESS, *run_site.folders))),
         **compiled_into(place / "pycache"),
         "PYTEST_ADDOPTS": options,
         "GILSCOPE_WITNESS": str(place / "witness"),
@@ -147,71 +146,70 @@ def environment(bench: Bench, place: Path) -> dict[str, str]:
 
 def run_bounded(
     command: Sequence[str], folder: Path, env: Mapping[str, str], path: Path, *, limit: float, quiet: float
-) -> str:
-    """Run a command in a session of its own and return how it ended; nothing of it is left.
+) -> CommandEnding:
+    """Run a command in its own session and return how it ended; all its processes are ended.
 
     Args:
-        command: What is run.
-        folder: Where.
-        env: All of its variables.
-        path: The file that gets its output.
-        limit: Seconds it may take.
-        quiet: Seconds it may print nothing.
-
-    Returns:
-        Its exit code, or "crash: SIGNAL", or "hang: WHY", or "unfinished: WHY" when only its time was short.
+        command: The command.
+        folder: The working folder.
+        env: All its variables.
+        path: The file for its output.
+        limit: Seconds for the whole run.
+        quiet: Seconds without any output after which it counts as hanging.
     """
     with path.open("wb") as output:
         try:
             process = Supervised(command, cwd=folder, env=env, stdout=output, stderr=output)
         except OSError as error:
             output.write(f"{type(error).__name__}: {error}\n".encode())
-            return str(NOT_FOUND)
+            return CommandEnding(kind="exit", code=NOT_FOUND)
         with process:
-            reason = _wait(process, path, limit=limit, quiet=quiet)
-    return reason or ending_of(process.returncode)
+            cut_off = _wait(process, path, limit=limit, quiet=quiet)
+    return cut_off or ending_of(process.returncode)
 
 
-def ending_of(status: int) -> str:
-    """Return what a command's status says: its exit code, or the signal that ended it."""
-    return f"crash: {signal.Signals(-status).name}" if status < 0 else str(status)
+def ending_of(status: int) -> CommandEnding:
+    """Return a command's exit code or signal from its status."""
+    if status < 0:
+        return CommandEnding(kind="crash", detail=signal.Signals(-status).name)
+    return CommandEnding(kind="exit", code=status)
 
 
-def _wait(process: subprocess.Popen[bytes], output: Path, *, limit: float, quiet: float) -> str:
-    """Wait for the end; return "" or why it has to be ended."""
+def _wait(process: subprocess.Popen[bytes], output: Path, *, limit: float, quiet: float) -> CommandEnding | None:
+    """Wait for the end; return None, or why the command must be ended."""
     began = heard = time.monotonic()
     size = 0
     while True:
         with contextlib.suppress(subprocess.TimeoutExpired):
             process.wait(_POLL_SECONDS)
-            return ""
+            return None
         now = time.monotonic()
         if (grown := output.stat().st_size) != size:
             size, heard = grown, now
         if size > MOST_OUTPUT_BYTES:
-            return f"hang: printed more than {MOST_OUTPUT_BYTES >> 20} MiB"
-        # First: a limit of silence that is what was left of the time is no hang.
+            return CommandEnding(kind="hang", detail=f"printed more than {MOST_OUTPUT_BYTES >> 20} MiB")
+        # First, because a limit for silence that equals the time left does not indicate a hang.
         if now - began > limit:
-            return f"{UNFINISHED}: not done within {limit:.0f} s"
+            return CommandEnding(kind="unfinished", detail=f"not done within {limit:.0f} s")
         if now - heard > quiet:
-            return f"hang: no output for {quiet:.0f} s"
+            return CommandEnding(kind="hang", detail=f"no output for {quiet:.0f} s")
 
 
 def counts(place: Path) -> dict[str, int]:
-    """Return how many tests passed, failed and so on, by what a run left in `place`; empty: not known."""
+    """Return how many tests passed, failed and so on, from the files of a run in `place`; empty if unknown."""
     output = last_lines(place / "output")
     return _without_parts(_junit(place / "junit.xml"), output) or _counted(output)
 
 
 def _without_parts(counted: Mapping[str, int], output: str) -> dict[str, int]:
-    """Return the counts of pytest's XML without subtests, which are parts of tests, as far as its summary tells."""
+    """Return the counts in pytest's XML without subtests, as far as its summary shows them."""
     last = "".join(output.splitlines()[-1:])
     summed = _counted(last) if _ENDS.search(last) else {}
     return {name: min(count, summed.get(name, count)) if name == "passed" else count for name, count in counted.items()}
 
 
 def _junit(path: Path) -> dict[str, int]:
-    """Return the counts in pytest's XML, empty when there is none or it is cut off."""
+    """Return the counts in pytest's XML, empty if it is missing or cut off."""
     try:
         root = ET.parse(path).getroot()  # noqa: S314  written by the pytest that we started, and bounded by its limit
     except (OSError, ET.ParseError):
@@ -224,14 +222,14 @@ def _junit(path: Path) -> dict[str, int]:
     return {"passed": passed, "failed": found["failures"], "errors": found["errors"], "skipped": found["skipped"]}
 
 
-def told_by(output: str) -> str:
-    """Return the last line of an output that names an error: an exception, an option that nobody knows; "" for none."""
+def error_line(output: str) -> str:
+    """Return the last line of an output that names an error, such as an exception or an unknown option; "" if none."""
     found = [match for line in output.splitlines() if (match := _TOLD.match(line))]
     return textwrap.shorten(next(filter(None, found[-1].groups())), 120) if found else ""
 
 
 def _counted(output: str) -> dict[str, int]:
-    """Return the counts in the last line that looks like a summary of pytest (a crash leaves no XML) or unittest."""
+    """Return the counts in the last line that is a summary of pytest or unittest; a crash leaves no XML."""
     lines = output.splitlines()
     for number, line in enumerate(reversed(lines), 1):
         if ran := _UNITTEST.match(line):
@@ -248,23 +246,23 @@ def _is_code(file: str) -> bool:
 
 
 def _counted_by_unittest(ran: int, ending: str) -> dict[str, int]:
-    """Return the counts of "Ran 3 tests in 0.1s" and what follows: "FAILED (failures=1, errors=1, skipped=1)"."""
+    """Return the counts of "Ran 3 tests in 0.1s" and the line after: "FAILED (failures=1, errors=1, skipped=1)"."""
     told = {name: int(count) for name, count in re.findall(r"(failures|errors|skipped)=(\d+)", ending)}
     found = {"failed": told.get("failures", 0), "errors": told.get("errors", 0), "skipped": told.get("skipped", 0)}
     return found | {"passed": max(0, ran - sum(found.values()))}
 
 
-def _witnessed(path: Path, shown: Shown) -> tuple[bool | None, tuple[str, ...], tuple[Place, ...]]:
-    """Return what the run's Pythons wrote down.
+def _witnessed(path: Path, shown: ProjectPaths) -> tuple[bool | None, tuple[str, ...], tuple[Place, ...]]:
+    """Return the records of the run's processes.
 
     Returns:
-        Whether the GIL was on at the end of any of them, None when none came to its end; the modules that turned it
-        on; and of each extension module that was loaded the project's line that asked for it.
+        True if the GIL was on at the end of any process, None if no process came to its end; the modules that turned it
+        on; and for each extension module that was loaded the project's line that imports it.
     """
     try:
         lines = read_text(path).splitlines()
         told = [parse_json(line) for line in lines if line.endswith("}")]
-    except (OSError, ValueError):   # none was written, or a test has written over it
+    except (OSError, ValueError):   # not written, or overwritten by a test
         return None, (), ()
     culprits = tuple(dict.fromkeys(str(each["flip"]) for each in told if "flip" in each))
     ends = [bool(each["gil"]) for each in told if "gil" in each]

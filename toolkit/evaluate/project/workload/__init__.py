@@ -1,1 +1,1 @@
-"""The user's workload in rounds, and what the rounds say of a build."""
+"""Measure the user's workload in rounds, and draw conclusions for each build."""

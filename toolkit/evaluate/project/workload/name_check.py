@@ -1,4 +1,4 @@
-"""Is there what --workload names?  Asked before minutes are spent on everything else; nothing of it is imported."""
+"""Check that the --workload exists before spending minutes on anything else.  Nothing of it is imported."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ DOTTED = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 
 
 def is_function(text: str) -> bool:
-    """Return whether "module:function" is meant, not a script."""
+    """Return True if the name is "module:function" rather than a script."""
     return ":" in text and not text.endswith(".py") and len(text.split()) == 1
 
 
 def script_of(text: str, root: Path) -> tuple[Path, tuple[str, ...]] | None:
-    """Return the script and its arguments; None where there is no such file, here or in `root`."""
+    """Return the script and its arguments; None if there is no such file, here or in `root`."""
     try:
         words = shlex.split(text)
-    except ValueError:   # a quotation that does not end: it may be part of a file's name
+    except ValueError:   # an unbalanced quotation mark, which may be part of a file name
         words = [text]
     for name, *arguments in ([text], words):
         for folder in (Path.cwd(), root):
@@ -36,11 +36,10 @@ def script_of(text: str, root: Path) -> tuple[Path, tuple[str, ...]] | None:
 
 
 def refuse_misnamed(text: str, project: Project) -> None:
-    """Refuse a workload that certainly is not there; a module of another's is looked for when it is imported.
+    """Refuse a workload that certainly does not exist; foreign modules are only found when they are imported.
 
     Raises:
-        ToolkitError: there is no such script, no such module in a package of the project's, or the module's file does
-            not hold the name.
+        ToolkitError: There is no such script, no such module in the project's packages, or no such name in it.
     """
     folders = (*project.sources, project.root)
     if not is_function(text):
@@ -72,12 +71,12 @@ def _files(folder: Path, module: str) -> list[Path]:
 
 
 def _may_hold(path: Path, name: str) -> bool:
-    """Return whether the module may have the name: a star import may bring any, `__getattr__` make any."""
+    """Return True if the module may define the name: by a star import or `__getattr__`, it may define any."""
     return re.search(rf"\b{re.escape(name)}\b|import \*|\b__getattr__\b|\bglobals\(", _source(path)) is not None
 
 
 def _asked_for(path: Path, function: str) -> tuple[str, ...]:
-    """Return the arguments that a function at the top level cannot be called without; () where nobody can tell."""
+    """Return the required arguments of a top-level function; () if they cannot be determined."""
     try:
         tree = ast.parse(_source(path))
     except (SyntaxError, ValueError):
@@ -85,7 +84,7 @@ def _asked_for(path: Path, function: str) -> tuple[str, ...]:
     found = [node for node in ast.walk(tree) if getattr(node, "name", None) == function]
     node = found[0] if len(found) == 1 else None
     if node not in tree.body or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.decorator_list:
-        return ()   # a decorator may give them
+        return ()   # a decorator may supply them
     positional = [*node.args.posonlyargs, *node.args.args]
     needed = positional[:len(positional) - len(node.args.defaults)]
     needed += [each for each, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)

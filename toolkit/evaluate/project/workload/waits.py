@@ -1,10 +1,10 @@
-"""What the shim saw of a workload: shares of the time of the threads that do its work, and lines of the project's."""
+"""Evaluate the shim's record of a workload: shares of the worker threads' time, and lines of the project."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.packages.environment import is_ours
+from gilscope.toolkit.builds.environment import is_ours
 from gilscope.toolkit.evaluate.sections import Place
 from gilscope.toolkit.gil.bottleneck import HARDLY
 from gilscope.toolkit.gil.summary import SPINNING
@@ -12,18 +12,17 @@ from gilscope.toolkit.gil.summary import SPINNING
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gilscope.toolkit.gil.summary import Place as WaitingPlace
-    from gilscope.toolkit.gil.summary import Summary, ThreadSummary
+    from gilscope.toolkit.gil.summary import RecordingSummary, ThreadSummary, WaitPlace
 
-MAIN = "main"          # the summary's name of it
+MAIN = "main"          # name of the main thread in the summary
 
 
-def by_line(places: Iterable[WaitingPlace]) -> list[Place]:
-    """Return one place per line, the worst first: what threads wait for there by the most seconds that tell it.
+def by_line(places: Iterable[WaitPlace]) -> list[Place]:
+    """Return one place for each line, worst first, with the object on which threads waited there for the longest time.
 
-    A thread that got its lock while it was spinning does not tell which.
+    A thread that got its lock while spinning does not know the object.
     """
-    lines: dict[tuple[str, int], list[WaitingPlace]] = {}
+    lines: dict[tuple[str, int], list[WaitPlace]] = {}
     for each in places:
         lines.setdefault((each.file, each.line), []).append(each)
     found = []
@@ -33,12 +32,12 @@ def by_line(places: Iterable[WaitingPlace]) -> list[Place]:
     return sorted(found, key=lambda place: -place.seconds)
 
 
-def working(watched: Summary) -> list[ThreadSummary]:
-    """Return the threads that the work is shared out among: not the main one, where it has started others.
+def working(watched: RecordingSummary) -> list[ThreadSummary]:
+    """Return the threads that share the work: not the main one if it has started others.
 
-    Nor those that hardly want to run beside the others, as a library's thread that looks for changed files now and
-    then: all the time that it is there would count as time in which nobody has to wait.  One that has little to do but
-    waits for the GIL nearly always, as I/O beside a CPU thread does, wants to run all that time.
+    Threads that hardly want to run are left out, such as a library's thread that checks files for changes: their
+    lifetime would count as time in which nobody waits.  A thread that has little to do but nearly always waits for the
+    GIL, such as I/O beside CPU work, wants to run all that time.
     """
     others = [each for each in watched.threads if each.name != MAIN] or list(watched.threads)
     least = HARDLY * max(map(_wanted, others), default=0.0)
@@ -51,34 +50,34 @@ def _wanted(thread: ThreadSummary) -> float:
     return ran + thread.waited + thread.handing_over + thread.parked + thread.spun
 
 
-def wait_share(watched: Summary) -> float:
-    """Return waits for the GIL as a share of the time of threads, without that in which they wait for each other.
+def wait_share(watched: RecordingSummary) -> float:
+    """Return waits for the GIL as a share of the threads' time, without the time in which they wait for each other.
 
-    A thread that sleeps or reads wants no GIL then, and would not be faster without: its time counts.  The main
-    thread's does not where there are others: it starts the process, and them.
+    Time in which a thread sleeps or reads counts, because it does not want the GIL and would not be faster without it.
+    The main thread's time does not count if there are others: it starts the process and the threads.
     """
     time = sum(each.seconds - each.idle for each in working(watched))
     return sum(each.waited for each in working(watched)) / time if time > 0 else 0.0
 
 
-def parked_share(watched: Summary) -> float:
-    """Return time parked or spinning in contention for locks and objects, likewise as a share."""
+def parked_share(watched: RecordingSummary) -> float:
+    """Return the time parked or spinning on contended locks and objects, as a share in the same sense."""
     time = sum(each.seconds - each.idle for each in working(watched))
     return sum(each.parked + each.spun for each in working(watched)) / time if time > 0 else 0.0
 
 
-def queued_share(watched: Summary) -> float | None:
-    """Return how much of the time in which these threads wanted a core they waited for one; None: not known."""
+def queued_share(watched: RecordingSummary) -> float | None:
+    """Return the share of these threads' demand for cores in which they waited for one; None if unknown."""
     known = [(each.cpu, each.run_queue) for each in working(watched)
              if each.cpu is not None and each.run_queue is not None]
     wanted = sum(cpu + queued for cpu, queued in known)
     return sum(queued for _, queued in known) / wanted if wanted else None
 
 
-def busiest(watched: Summary) -> float | None:
-    """Return the share of the CPU time of all threads that the busiest took; None where it is not known.
+def busiest(watched: RecordingSummary) -> float | None:
+    """Return the share of the busiest thread in the CPU time of all threads; None if unknown.
 
-    The main thread counts where it took more than all others: starting the process and them is no work of theirs.
+    The main thread counts if it took more than all others together; otherwise it only starts the others.
     """
     known = [(each.name == MAIN, each.cpu) for each in watched.threads if each.cpu is not None]
     others = [cpu for main, cpu in known if not main]
@@ -87,10 +86,10 @@ def busiest(watched: Summary) -> float | None:
     return max(times) / sum(times) if sum(times) else None
 
 
-def contended(places: Iterable[WaitingPlace]) -> list[WaitingPlace]:
-    """Return where threads are in each other's way: not where they wait by the program's will, nor in our own code.
+def contended(places: Iterable[WaitPlace]) -> list[WaitPlace]:
+    """Return the places where threads contend, without deliberate waiting and without our own code.
 
-    What is frozen into the interpreter imports modules, before there are any threads.
+    Modules frozen into the interpreter import others, before there are any threads.
     """
     return [each for each in places
             if not each.idle and each.file and not is_ours(each.file)

@@ -1,9 +1,9 @@
-/* Parts of arrays: items and basic slices as boxes, one range per axis, so that columns written by different threads do
-   not conflict.  Parts that overlap are different locations that conflict with each other.  */
+/* Parts of arrays: an item or basic slice is a box with one range per axis, so threads that write different columns do
+   not conflict.  Boxes that overlap are different locations that conflict with each other.  */
 
 #define MOST_AXES 16
 
-/* The shape of an array, or how many axes it has; -1: not to be found out.  */
+/* Store the shape of an array and return its number of axes, -1 if unknown.  */
 static int
 array_shape(PyObject *array, enum Family family, int64_t shape[MOST_AXES])
 {
@@ -21,7 +21,7 @@ array_shape(PyObject *array, enum Family family, int64_t shape[MOST_AXES])
     return axes <= MOST_AXES ? axes : -1;
 }
 
-/* Claim that the key is a plain index, and which.  */
+/* True if the key is a plain index, which is stored.  */
 static bool
 plain_index(PyObject *key, int64_t *index)
 {
@@ -67,7 +67,7 @@ axis_range(PyObject *key, int64_t size, int64_t range[3])
     return true;
 }
 
-/* The part of an array that a key means; whole, when that cannot be told.  */
+/* The part of an array that a key selects, the whole array if unknown.  */
 static Key
 key_box(PyObject *array, enum Family family, PyObject *key, Box **made)
 {
@@ -100,7 +100,7 @@ key_box(PyObject *array, enum Family family, PyObject *key, Box **made)
     return (Key){(uintptr_t)box | KEY_BOX, box_hash(box)};
 }
 
-/* Claim that two ranges have an item in common.  */
+/* True if two ranges overlap.  */
 static bool
 ranges_meet(const int64_t a[3], const int64_t b[3])
 {
@@ -157,7 +157,7 @@ keys_meet(uint64_t one, uint64_t other)
     return true;
 }
 
-/* How a report names a part: an index, (start, stop, step), or a tuple of those.  */
+/* The form of a part in a report: an index, (start, stop, step), or a tuple of those.  */
 static PyObject *
 box_shown(uint64_t word)
 {
@@ -180,7 +180,7 @@ box_shown(uint64_t word)
     return only;
 }
 
-/* Conflicts with other parts of the same array that have items in common with this one.  */
+/* Conflicts with parts of the same array that overlap this one.  */
 static void
 across(Touch *touch)
 {

@@ -1,12 +1,12 @@
-/* Atomicity, looked at when something is written: a write may close one of its own thread, and fall into one of another.
+/* Atomicity violations, checked on each write: it may end a span of its own thread, or fall into another thread's span.
 
-   A lock that each of read, write and the other write took for itself only excludes, it does not order: the three could
-   have come in another order as well.  Any other lock may be part of some synchronisation made by hand, and what it
-   orders is in order.  */
+   If read, write and the other write each acquired a lock for themselves, the lock excludes but does not order: the
+   three could have happened in another order.  Any other lock may be part of synchronisation made by hand, so its edges
+   count as happens-before edges.  */
 
-/* Both are plain stores that nothing orders: told of as that.  */
+/* True for two concurrent plain stores, which are reported as an order conflict instead.  */
 static bool
-told_as_order(const Touch *touch, Access other, uint32_t kind)
+reported_as_order(const Touch *touch, Access other, uint32_t kind)
 {
     return kind == WRITE && where_at(other.where)->kind == WRITE && !sees(touch->thread, other.epoch);
 }
@@ -20,26 +20,26 @@ past(const Thread *thread, const Base *base, uint64_t epoch, bool hard)
     return hard ? sees_hard(thread, epoch) : sees(thread, epoch);
 }
 
-/* A write of this thread may fall into a span of another.  */
+/* Find spans of other threads that this write falls into.  */
 static void
 against_span(Touch *touch, Access span)
 {
     Where *where = where_at(span.where);
     if (where->span_site >= 0 && EPOCH_SLOT(span.epoch) != touch->thread->slot
         && violates(where_at(touch->where), where->kind, where->bits & ASKED_PRESENCE)
-        && apart(where->span_locks, touch->locks) && !told_as_order(touch, span, (uint32_t)touch->kind)
+        && apart(where->span_locks, touch->locks) && !reported_as_order(touch, span, (uint32_t)touch->kind)
         && !past(touch->thread, NULL, span.epoch, share_lock(where->retaken, touch->locks))) {
         found_add(touch, true, true, span, touch_access(touch));
     }
 }
 
-/* A span of this thread, whose read knew `base`, has closed over another's act.  */
+/* Report that this thread's span, with clock `base` at its read, encloses another thread's write.  */
 static void
 span_against(Touch *touch, Access act, const Base *base, Access span)
 {
     Where *where = where_at(span.where), *other = where_at(act.where);
     if (EPOCH_SLOT(act.epoch) != touch->thread->slot && violates(other, where->kind, where->bits & ASKED_PRESENCE)
-        && apart(where->span_locks, other->locks) && !told_as_order(touch, act, where->kind)
+        && apart(where->span_locks, other->locks) && !reported_as_order(touch, act, where->kind)
         && !past(touch->thread, base, act.epoch, share_lock(where->retaken, other->locks))) {
         found_add(touch, true, false, act, span);
     }
@@ -92,7 +92,7 @@ closed_add(Touch *touch, Closed *closed, int32_t partner, const Open *open, cons
     closed->spans[closed->n++] = (Access){thread->epoch, where};
 }
 
-/* The spans of this thread that this write closes.  Before the record is locked.  */
+/* End the spans of this thread that this write belongs to.  Call it before the record is locked.  */
 static void
 spans_closing(Touch *touch, Closed *closed)
 {
@@ -115,7 +115,7 @@ spans_closing(Touch *touch, Closed *closed)
     }
 }
 
-/* Claim that nothing is lost when this act takes the place of this thread's last one.  */
+/* True if this write may replace this thread's last one without losing information.  */
 static bool
 replaces_last(const Touch *touch, const Cell *cell, const Closed *closed)
 {
@@ -124,13 +124,13 @@ replaces_last(const Touch *touch, const Cell *cell, const Closed *closed)
     }
     Access last = {cell->write, cell->write_where};
     if (site_flags(where_at(last.where)->site) & INIT) {
-        return true;        /* nobody else had the object yet */
+        return true;        /* no other thread had the object yet */
     }
     return same_sort(last, touch_access(touch), false)
         && (where_at(last.where)->span_site < 0 || (closed->n == 1 && same_sort(last, closed->spans[0], true)));
 }
 
-/* The atomicity layer's part of a write-like act.  */
+/* The checks for atomicity violations of a write.  */
 static void
 arrive(Touch *touch, Cell *cell, const Closed *closed)
 {
@@ -186,7 +186,7 @@ failed_check_against(Touch *touch, Access span, bool handed)
         && apart(where->span_locks, touch->locks)
         && (where->bits & CHANGES_PRESENCE || !(touch->options & PRESENCE))
         && !past(touch->thread, NULL, span.epoch, share_lock(where->retaken, touch->locks))
-        && !(loads && told_as_order(touch, span, WRITE))) {
+        && !(loads && reported_as_order(touch, span, WRITE))) {
         found_add(touch, true, true, span, (Access){touch->thread->epoch, where_as(touch->where, READ)});
     }
 }

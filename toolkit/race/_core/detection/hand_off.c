@@ -1,5 +1,5 @@
-/* Hand-off through list and deque: whoever gets a value out comes after those who put it in.  Values are told apart by
-   identity, without a reference; what left the container unseen is forgotten when there is too much of it.  */
+/* Happens-before edges through list and deque: taking a value is ordered after inserting it.  Values are identified by
+   their addresses, without a reference; those that left the container unnoticed are dropped from time to time.  */
 
 #define FEW_HANDS 64
 #define MOST_EQUAL 256      /* insertions of one and the same object that are told apart */
@@ -153,7 +153,7 @@ hands_keep_only(Hands *hands, PyObject *values)
     hands->mask = kept.mask;
 }
 
-/* Forget values that left the container unseen.  */
+/* Drop values that left the container unnoticed.  */
 static void
 hands_prune(Record *record, PyObject *container)
 {
@@ -182,7 +182,7 @@ hands_prune(Record *record, PyObject *container)
     Py_XDECREF(values);
 }
 
-/* Under the record's lock.  */
+/* Call it with the record locked.  */
 static Hands *
 hands_need(Record *record)
 {
@@ -194,7 +194,7 @@ hands_need(Record *record)
     return record->hands;
 }
 
-/* Before values are put into the container.  */
+/* Store this thread's clock for values before they are inserted.  */
 static void
 hand_values(Thread *thread, PyObject *container, PyObject *const *values, Py_ssize_t n, enum End end)
 {
@@ -209,7 +209,7 @@ hand_values(Thread *thread, PyObject *container, PyObject *const *values, Py_ssi
     thread_advance(thread);
 }
 
-/* Whoever gets anything whose insertion was not seen comes after now.  */
+/* Store this thread's clock for all values whose insertions are unknown.  */
 static void
 hand_unknown(Thread *thread, PyObject *container)
 {
@@ -221,7 +221,7 @@ hand_unknown(Thread *thread, PyObject *container)
     thread_advance(thread);
 }
 
-/* Come after the insertion of a value at one end.  Where several threads inserted the same object, it may be the first
+/* Add the edge from the insertion of a value at one end.  Where several threads inserted the same object, it may be the first
    of each.  */
 static void
 take_from_end(Thread *thread, Handed *item, enum End end)
@@ -239,7 +239,7 @@ take_from_end(Thread *thread, Handed *item, enum End end)
     handed_remove(item, end == LEFT ? 0 : item->n - 1);
 }
 
-/* After a value was got out of the container.  */
+/* Add the edge from the insertion of a value after it was taken out.  */
 static void
 take_value(Thread *thread, PyObject *container, PyObject *value, enum End end)
 {
@@ -278,7 +278,7 @@ take_value(Thread *thread, PyObject *container, PyObject *value, enum End end)
     spin_unlock(&record->spin);
 }
 
-/* Forget all insertions into the container.  */
+/* Drop all insertions into the container.  */
 static void
 hands_clear(Thread *thread, PyObject *container)
 {
@@ -296,7 +296,7 @@ hands_clear(Thread *thread, PyObject *container)
     hands_free(hands);
 }
 
-/* Come after every insertion into the container.  */
+/* Add the edges from all insertions into the container.  */
 static void
 take_all(Thread *thread, PyObject *container)
 {

@@ -1,9 +1,9 @@
-/* Noting one operation: the cache, the record's lock, and what follows once it is unlocked.
+/* Tracking one operation: the thread's cache, the record's lock, and the report once it is unlocked.
 
-   FastTrack (Flanagan & Freund, PLDI 2009) for loads and stores of one location.  A thread's cache says of most accesses
-   that the thread has noted the like in this epoch; then nothing shared is touched.  */
+   FastTrack (Flanagan & Freund, PLDI 2009) for loads and stores of one location.  For most accesses the thread's cache
+   shows that the thread has made an equal one in this epoch; then no shared state is accessed.  */
 
-/* Claim that the like was noted in this epoch, though the cache has lost it.  */
+/* True if the cell shows an equal access in this epoch, which the cache has dropped.  */
 static bool
 is_fresh(const Touch *touch, const Cell *cell)
 {
@@ -69,7 +69,7 @@ take_ownership(Touch *touch)
     }
 }
 
-/* What another thread has done to this location before, in order or not; the first of it that tells.  */
+/* The first access of another thread to this location that makes a shared use, ordered or not.  */
 static void
 against_others(Touch *touch, const Cell *cell)
 {
@@ -91,12 +91,12 @@ against_others(Touch *touch, const Cell *cell)
     }
 }
 
-/* Under the record's lock, with everything known that needs Python.  */
+/* Call it with the record locked, after everything that needs Python.  */
 static void
 perform(Touch *touch, Cell *cell, const Closed *closed)
 {
     Thread *thread = touch->thread;
-    if (unlikely(core.tells_shared) && touch->record->owner == SHARED) {
+    if (unlikely(core.reports_shared) && touch->record->owner == SHARED) {
         against_others(touch, cell);
     }
     bool begins = opens(touch) || (touch->options & UPDATE && !(touch->options & QUIET));
@@ -129,7 +129,7 @@ perform(Touch *touch, Cell *cell, const Closed *closed)
     }
 }
 
-/* Keep what getters and setters touch, for the `reads` and `writes` around their calls.  */
+/* Record accesses inside of getters and setters, for the `reads` and `writes` around their calls.  */
 static void
 recent_add(Thread *thread, int side, const Touch *touch)
 {
@@ -171,7 +171,7 @@ modes_of(int kind, int options)
     return kind == SIZE ? 0 : 1u << kind;
 }
 
-/* Claim that the cache cannot know all that this would do.  */
+/* True if the cache does not cover all effects of this access.  */
 static inline bool
 uncached(int kind, const Site *site, int options, bool held)
 {
@@ -187,7 +187,7 @@ cache_place(Thread *thread, PyObject *object, uint64_t key_hash)
     return &thread->cache[(hash_address(object) >> 30 ^ key_hash) % CACHE_SIZE];
 }
 
-/* Claim that the entry is of that location, which still exists.  */
+/* True if the entry is of that location, which still exists.  */
 static inline bool
 is_cached(const Cached *cached, PyObject *object, Key key)
 {
@@ -309,7 +309,7 @@ note_slowly(Thread *thread, PyObject *object, Key key, int kind, const Site *sit
     if (!fresh) {
         Closed closed;
         closed.n = 0;
-        if (!(options & LOOK || kind == SIZE) || (shared && (opens(&touch) || core.tells_shared))) {
+        if (!(options & LOOK || kind == SIZE) || (shared && (opens(&touch) || core.reports_shared))) {
             touch.where = where_now(thread, site, kind, touch_bits(kind, options));
         }
         if (is_write(kind)) {
@@ -328,7 +328,7 @@ note_slowly(Thread *thread, PyObject *object, Key key, int kind, const Site *sit
     touch_finish(&touch, epoch, hint, closes);
 }
 
-/* Claim that nobody else has touched the object, and that this read began, or this write ended, a span here before,
+/* True if no other thread has accessed the object, and this read began, or this write ended, a span here before,
    with nothing released, taken or learned since.  */
 static inline bool
 span_again(Thread *thread, const Cached *cached, int kind, const Site *site, int options)
@@ -355,7 +355,7 @@ span_again(Thread *thread, const Cached *cached, int kind, const Site *site, int
     return true;
 }
 
-/* Note what the calling thread is about to do, or has just done, to a location of `object`.  */
+/* Track what the calling thread is about to do, or has just done, to a location of `object`.  */
 static inline void
 note(Thread *thread, PyObject *object, Key key, int kind, const Site *site, int options, PyObject *shown_key,
      PyObject *value)

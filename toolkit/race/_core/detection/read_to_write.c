@@ -1,9 +1,9 @@
-/* Spans, for atomicity: a read, a later write that depends on it, and another thread's write that fits in between.
+/* Spans, for atomicity violations: a read and a later write that depends on it, with another thread's write between.
 
-   After AVIO (Lu et al., ASPLOS 2006), held to what the rewriter's data flow says: only a write whose site names the
-   read's as its partner closes a span.  Locks do not order here, they only exclude.  */
+   As in AVIO (Lu et al., ASPLOS 2006), restricted by the rewriter's data flow: only a write whose site names the read's
+   site as its partner ends a span.  Locks do not order here, they only exclude.  */
 
-/* How often the thread has written a location; counts of locations that share a place start anew.  */
+/* The thread's number of writes to a location, reset if another location uses the same bucket.  */
 static inline OwnWrites *
 own_writes(Thread *thread, Record *record, uint64_t key)
 {
@@ -57,7 +57,7 @@ open_find(Thread *thread, void *frame, int32_t site, const Record *record, uint6
     return NULL;
 }
 
-/* Forget the reads of an earlier activation that lay at the same address.  */
+/* Drop the reads of an earlier activation at the same address.  */
 static void
 open_forget(Thread *thread, void *frame)
 {
@@ -69,7 +69,7 @@ open_forget(Thread *thread, void *frame)
     }
 }
 
-/* Claim that a write spoils what was read before an act; of a read that asked for presence: a change of that.  */
+/* True if a write invalidates the read of a span: for a test of presence, if it changes the presence.  */
 static inline bool
 violates(const Where *write, uint32_t act, bool presence)
 {

@@ -1,4 +1,4 @@
-/* Loads: against the last store, and when a load comes after the store that it saw.  */
+/* Loads: conflicts with the last store, and edges from the store that a load sees.  */
 
 static inline bool
 site_polls(int32_t number)
@@ -6,7 +6,7 @@ site_polls(int32_t number)
     return (site_flags(number) & POLL) != 0;
 }
 
-/* A read may be forgotten for a later one that is after it; but never a plain one for a poll, which is benign.  */
+/* True if a later, ordered read may replace this one; a poll, being benign, never replaces a load.  */
 static inline bool
 read_superseded(const Touch *touch, Access read, bool poll)
 {
@@ -43,8 +43,8 @@ against_write(Touch *touch, const Cell *cell, int kind)
     }
 }
 
-/* Which loads come after a store that they see: a polled flag, an object made under a lock and checked for twice, a
-   memo, a container made anew for each change.  */
+/* The loads that are ordered after a store that they see: of a polled flag, in double-checked locking, of a memo, of a
+   container that each change replaces.  */
 enum { BY_POLLS = 1, BY_ALL = 2, BY_FRESH = 4 };
 
 static inline int
@@ -69,7 +69,7 @@ cell_flag_base(const Cell *cell)
 }
 
 static void
-come_after_store(Touch *touch, const Cell *cell)
+order_after_store(Touch *touch, const Cell *cell)
 {
     Thread *thread = touch->thread;
     Base *base = cell_flag_base(cell);
@@ -118,7 +118,7 @@ is_fresh_container(PyObject *value)
                              || PySet_CheckExact(value) || PyFrozenSet_CheckExact(value));
 }
 
-/* The store that was seen published a container made for it, for all we can tell: come after it.  */
+/* Add the edge from the store that a load saw, if it presumably published a new container.  */
 static void
 come_after_fresh(Touch *touch)
 {
@@ -140,7 +140,7 @@ come_after_fresh(Touch *touch)
     Py_XDECREF(value);
 }
 
-/* Come after the insertion of an item.  */
+/* Add the edge from the insertion of an item.  */
 static void
 take_cell(Thread *thread, const Record *record, const Cell *cell)
 {
@@ -158,7 +158,7 @@ static void
 load(Touch *touch, Cell *cell)
 {
     against_write(touch, cell, READ);
-    come_after_store(touch, cell);
+    order_after_store(touch, cell);
     if (touch->kind == READ) {
         read_keep(touch, cell);
     }

@@ -1,11 +1,11 @@
-/* Telling the handler of conflicts, once per pair of places and sort until it has heard enough.  */
+/* Reports of conflicts to the handler, for each pair of sites until it returns True.  */
 
 typedef struct {
     Access first, second;
-    uint64_t key;           /* owned; 0: the touch's own */
-    bool span;              /* else: order */
-    bool first_spans;       /* whose side the span is */
-    bool shared;            /* in order or not: several threads use it */
+    uint64_t key;           /* owned; 0: that of the operation */
+    bool span;              /* False: an order conflict */
+    bool first_spans;       /* the first side has the span */
+    bool shared;            /* a use by several threads, ordered or not */
 } Found;
 
 #define MOST_FOUND 6
@@ -59,7 +59,7 @@ pair_key(const Found *found)
         + (found->shared ? PAIR_SHARED : 0);
 }
 
-/* Count this occurrence; claim that the handler does not want to hear of it.  */
+/* Count this conflict; true if the handler wants no more of the pair.  */
 static bool
 pair_seen(uint64_t key)
 {
@@ -139,7 +139,7 @@ hear(PyObject *conflict)
     return is_enough;
 }
 
-/* Claim that what was found when `blind` was read can be told: all deaths were seen.  If somebody took our place as
+/* True if what was found when `blind` was read can be told: all deaths were seen.  If somebody took our place as
    tracer, what we know may be of objects that are no more.  */
 static bool
 trustworthy(uint32_t blind)
@@ -153,7 +153,7 @@ trustworthy(uint32_t blind)
     return false;
 }
 
-/* Tell of a conflict.  Called under no lock of ours; the thread's own accesses are not noted meanwhile.  */
+/* Report a conflict, with nothing locked; the accesses of this thread in the handler are not tracked.  */
 static void
 tell(Thread *thread, const Found *found, PyObject *owner, uint64_t word, PyObject *key, PyObject *value)
 {

@@ -1,12 +1,12 @@
-/* One operation of the program while it is noted, and the short lists of accesses that it meets.  */
+/* One operation of the program while it is tracked, and short lists of accesses.  */
 
 enum Option {
     HAND = 1,           /* an insertion */
-    TAKE = 2,           /* whoever gets the item comes after its insertion */
-    LOOK = 4,           /* a read that loads nothing: a key that is not there, or is in a set */
-    UNORDERED = 8,      /* a queue, which orders for itself */
-    QUIET = 16,         /* begins no span */
-    UNHAND = 32,        /* the item is no more */
+    TAKE = 2,           /* getting the item is ordered after its insertion */
+    LOOK = 4,           /* a read without a load: of a missing key, or in a set */
+    UNORDERED = 8,      /* a queue, with edges of its own */
+    QUIET = 16,         /* starts no span */
+    UNHAND = 32,        /* the item is removed */
     UPDATE = 64,        /* a load and the store that depends on it, in one operation */
     OWN = 128,          /* a stand-in's load or store: its site is its own partner */
     PRESENCE = 256,     /* asks whether there is something; or inserts, deletes */
@@ -21,15 +21,15 @@ typedef struct {
     int kind, options;
     uint32_t where;         /* known before the record is locked */
     uint32_t locks;
-    Base *after;            /* what was past once the read had got its item; owned */
-    Moment seen;            /* of a store that a load comes after if it saw a fresh container; owned */
+    Base *after;            /* vector clock once the read has got its item; owned */
+    Moment seen;            /* of a store: the edge to add if the load saw a new container; owned */
     uint32_t blind;         /* core.blind at the beginning */
     PyObject *shown_key, *value;     /* borrowed; value: loaded or to be stored */
     int n_found;
     Found found[MOST_FOUND];
 } Touch;
 
-/* Not by an initializer: that would clear the list of what is found each time.  */
+/* Not by an initializer, which would clear the list of found conflicts each time.  */
 static inline void
 touch_init(Touch *touch, Thread *thread, const Site *site, PyObject *object, Record *record, Key key, int kind)
 {
@@ -49,7 +49,7 @@ touch_init(Touch *touch, Thread *thread, const Site *site, PyObject *object, Rec
     touch->blind = atomic_load_explicit(&core.blind, memory_order_relaxed);
 }
 
-/* Tell of what was found, once nothing is locked.  */
+/* Report the conflicts found, with nothing locked.  */
 static void
 touch_tell(Touch *touch)
 {
@@ -76,7 +76,7 @@ found_add(Touch *touch, bool span, bool first_spans, Access first, Access second
     }
 }
 
-/* Several threads use it, one of them to write.  */
+/* Add a use by several threads, one of which writes.  */
 static void
 shared_add(Touch *touch, Access first, Access second)
 {
@@ -103,7 +103,7 @@ touch_bits(int kind, int options)
     return kind == ATOMIC || (kind == WRITE && options & PRESENCE) ? CHANGES_PRESENCE : 0;
 }
 
-/* Claim that a later write may depend on this.  */
+/* True if a later write may depend on this read.  */
 static inline bool
 opens(const Touch *touch)
 {
@@ -132,7 +132,7 @@ list_remove(AccessList *list, int at)
     memmove(&list->items[at], &list->items[at + 1], (size_t)(list->n - at) * sizeof(Access));
 }
 
-/* Claim that the one may take the other's place: the same thread's last of this kind under these locks, of spans the
+/* True if the one may take the other's place: the same thread's last of this kind under these locks, of spans the
    last with this read.  */
 static bool
 same_sort(Access one, Access other, bool spans)

@@ -1,5 +1,5 @@
-/* Reads of many items at once: loops, snapshots, slices of lists.  They conflict with plain stores of items, not with
-   insertions, which they come after.  */
+/* Reads of many items at once: loops, snapshots, slices of lists.  They conflict with plain stores of items; they are
+   ordered after insertions.  */
 
 static bool
 in_range(int64_t index, const int64_t range[3])
@@ -18,7 +18,7 @@ whole_covers(const Whole *whole, uint64_t key)
     return whole->all || in_range(key_as_int(key), whole->range);
 }
 
-/* A plain store of an item against the reads of many.  Under the record's lock.  */
+/* A plain store of an item against the reads of many.  Call it with the record locked.  */
 static void
 against_wholes(Touch *touch)
 {
@@ -49,7 +49,7 @@ wholes_keep(Wholes *wholes, const Whole *whole)
     wholes->items[wholes->n++] = *whole;
 }
 
-/* Under the record's lock.  */
+/* Call it with the record locked.  */
 static void
 whole_read(Touch *touch, const Whole *whole)
 {

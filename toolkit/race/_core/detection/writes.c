@@ -1,6 +1,6 @@
-/* Stores, insertions, atomic steps, and what changes the structure of a whole.  */
+/* Stores, insertions, atomic steps, and changes of a container's structure.  */
 
-/* The item is handed over by this thread as well, now.  */
+/* Add this thread's clock to that of the item's insertions.  */
 static void
 hand(Touch *touch, Extra *extra)
 {
@@ -25,8 +25,8 @@ write_tags(const Touch *touch)
         | (touch->kind == WRITE && published_by(touch->site->flags, touch->locks) ? FLAGGED : 0);
 }
 
-/* Claim that others may learn of this moment, so that it must not cover what the thread does next.  A number stored
-   under a lock is no container made anew: nobody comes after that.  */
+/* True if others may learn of this moment, so that it must not cover what the thread does next.  A number stored
+   under a lock is no new container, so no load is ordered after it.  */
 static inline bool
 publishes(const Touch *touch)
 {

@@ -1,5 +1,5 @@
-/* Lock and RLock of `_thread` make order: their methods are replaced inside their types by descriptors which call the
-   original C functions.  So a lock stays what it was, in identity, type, repr, pickling, weak references.  */
+/* Tracking of `_thread`'s Lock and RLock: the methods of the types are replaced by descriptors that call the original C
+   functions.  So a lock keeps its identity, type, repr, pickling and weak references.  */
 
 enum LockAct { LOCK_ACQUIRE, LOCK_RELEASE, LOCK_RELEASE_SAVE, LOCK_ACQUIRE_RESTORE, LOCK_REINIT };
 
@@ -43,7 +43,7 @@ is_locked(PyObject *lock)
     return yes;
 }
 
-/* How often an RLock is acquired by _acquire_restore((count, owner)).  */
+/* The number of acquisitions that _acquire_restore((count, owner)) restores.  */
 static uint32_t
 restored_count(PyObject *state)
 {
@@ -58,7 +58,7 @@ restored_count(PyObject *state)
     return count > 0 && count < UINT32_MAX ? (uint32_t)count : 1;
 }
 
-/* Before the original runs.  What is released must be published while the lock is still held.  */
+/* Call it before the original: the clock of a release must be stored while the lock is still held.  */
 static inline void
 lock_before(const LockMethod *method, PyObject *lock)
 {

@@ -1,5 +1,5 @@
-/* Callables around callables, which leave no frame in tracebacks, and names that can be put back, immutable types'
-   included.  */
+/* Callables with callbacks around an original, without a frame in tracebacks; and patches of attributes that can be
+   undone, also of immutable types.  */
 
 typedef struct {
     PyObject_HEAD
@@ -10,7 +10,7 @@ typedef struct {
 
 static PyTypeObject *wrapped_type;
 
-/* What goes wrong in our own hooks must not reach the program.  */
+/* Errors in our callbacks must not reach the program.  */
 static void
 hook_failed(PyObject *hook)
 {
@@ -22,7 +22,7 @@ hook_failed(PyObject *hook)
     }
 }
 
-/* hook(*first, *args, **kwargs)  */
+/* Call callback(*first, *args, **kwargs).  */
 static PyObject *
 call_hook(PyObject *hook, PyObject *const *first, Py_ssize_t n_first, PyObject *const *args, Py_ssize_t n,
           PyObject *names_)
@@ -170,7 +170,7 @@ static PyType_Spec wrapped_spec = {
     .flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL | Py_TPFLAGS_DISALLOW_INSTANTIATION,
     .slots = wrapped_slots};
 
-/* What a function shows of itself, put into the wrapper's own dict, where a type's descriptors do not hide it.  */
+/* Copy a function's metadata into the wrapper's own dict, where descriptors of the type do not hide it.  */
 static int
 copy_looks(Wrapped *self)
 {

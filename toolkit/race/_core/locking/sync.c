@@ -1,4 +1,4 @@
-/* Objects as means of synchronisation: release(obj) and acquire(obj), and the clocks of locks.  */
+/* Synchronisation edges through objects, release(obj) and acquire(obj), and the clocks of locks.  */
 
 typedef struct { uint32_t context; Sync *sync; PyObject *lock; } Origin;    /* by uid */
 #define ORIGINS (1 << 18)      /* of the latest so many locks */
@@ -20,7 +20,7 @@ sync_free(Sync *sync)
     }
 }
 
-/* The object's clock, made when missing.  Lives as long as the object.  */
+/* The object's clock, created if missing; it lives as long as the object.  */
 static Sync *
 sync_of(Thread *thread, PyObject *object, bool create)
 {
@@ -39,7 +39,7 @@ sync_of(Thread *thread, PyObject *object, bool create)
     return record->sync;
 }
 
-/* Put the thread's moment into the clock: in place of what is there, when the thread knows that, else added to it.  */
+/* Store the thread's clock: replace the present one if the thread's covers it, else join both.  */
 static void
 sync_release(Thread *thread, Sync *sync)
 {

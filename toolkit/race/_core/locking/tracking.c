@@ -1,8 +1,8 @@
-/* Lock and RLock as the detection sees them: who holds which, and what each hands over.
+/* State of Lock and RLock for the detection: the locks that each thread holds, and the clock that each release stores.
 
-   While nothing can be concurrent only who holds what is kept.  */
+   While nothing can be concurrent, only the holders are recorded.  */
 
-/* In 3.12 every thread takes a lock at its start that the interpreter releases at its end.  */
+/* In 3.12 every thread acquires a lock at its start that the interpreter releases at its end.  */
 static bool
 is_life_lock(void)
 {
@@ -75,7 +75,7 @@ locks_matter(Thread *thread)
     return thread->muted == 0 && !atomic_load_explicit(&thread->ended, memory_order_relaxed) && !core.dead;
 }
 
-/* After the lock was acquired, `count` times at once for a restored RLock.  */
+/* Track that the lock was acquired, `count` times at once for a restored RLock.  */
 static void
 lock_acquired(Thread *thread, PyObject *lock, bool reentrant, uint32_t count)
 {
@@ -140,7 +140,7 @@ lock_releasing(Thread *thread, PyObject *lock, bool reentrant, bool (*locked)(Py
     }
 }
 
-/* Before an RLock is released however often it was acquired.  */
+/* Call it before an RLock is released completely.  */
 static void
 lock_releasing_all(Thread *thread, PyObject *lock)
 {
@@ -151,7 +151,7 @@ lock_releasing_all(Thread *thread, PyObject *lock)
     }
 }
 
-/* The lock is as new: in the child of a fork.  */
+/* Reset the lock, in the child of a fork.  */
 static void
 lock_reinitialized(Thread *thread, PyObject *lock)
 {

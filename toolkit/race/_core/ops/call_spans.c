@@ -1,7 +1,7 @@
 /* Pairs of calls that read and write inside: begin(), reads(), writes().
 
-   A span over such a pair is one only where the inner accesses do not protect themselves: a getter that writes what it
-   reads is none, nor does a setter depend on the outer value where it adds to, or checks, what is there.  */
+   A pair is a span only if the inner accesses do not protect themselves: not if the getter writes what it reads, or if
+   the setter adds to, or checks, the present value.  */
 
 static uint64_t
 recording_begin(Thread *thread)
@@ -14,7 +14,7 @@ recording_begin(Thread *thread)
     return position;
 }
 
-/* Returns where the recording began.  */
+/* Start recording; return the position.  */
 static uint64_t
 recording_end(Thread *thread, uint64_t position)
 {
@@ -31,7 +31,7 @@ recent_lives(const Recent *recent)
     return recent->serial == atomic_load_explicit(&recent->record->serial, memory_order_relaxed);
 }
 
-/* Claim that the call wrote anything: then it was an act of its own, no question.  */
+/* True if the call wrote anything: then it was an act, not a test.  */
 static bool
 wrote_since(const Thread *thread, uint64_t since)
 {
@@ -78,7 +78,7 @@ read_again(Thread *thread, const Recent *read, const Site *site)
         .presence = read->presence});
 }
 
-/* Claim that what the setter stores, or whether it does, was decided by its caller alone.  */
+/* True if what the setter stores, or whether it does, was decided by its caller alone.  */
 static bool
 from_outside(const Site *site, const Recent *write)
 {

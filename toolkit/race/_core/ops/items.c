@@ -1,7 +1,7 @@
-/* Ops for `c[k]`: they do what the program does, with the same exceptions, and note what that was.
+/* Ops for `c[k]`: they do what the program does, with the same exceptions, and track it.
 
-   An insertion is published before it can be seen, a load is noted after it was done: so whoever sees an item finds
-   what it has to come after.  */
+   An insertion is tracked before it is done, a load afterwards, so that a thread that sees an item finds the clock of
+   its insertion.  */
 
 static inline void
 note_structure(Thread *thread, PyObject *container, int kind, const Site *site, int options)
@@ -15,7 +15,7 @@ note_item(Thread *thread, PyObject *container, PyObject *key, int kind, const Si
     note(thread, container, key_item(thread, key), kind, site, options, key, value);
 }
 
-/* Claim that a dict or set has no such key; -1 when asking might run code of the program.  */
+/* True if a dict or set has no such key; -1 when asking might run code of the program.  */
 static int
 absent(PyObject *container, PyObject *key)
 {

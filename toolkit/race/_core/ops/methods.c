@@ -1,6 +1,6 @@
-/* Op `method`: calls of container methods, noted by what the builtin type's method does.
+/* Op `method`: calls of container methods, tracked by the effect of the builtin type's method.
 
-   Where the key or the value matters the op returns a stand-in whose method does the call; the arguments are evaluated
+   If the key or the value matters, the op returns a proxy whose method makes the call, so that arguments are evaluated
    after the method is looked up, as in the program.  */
 
 typedef PyObject *(*Act)(Thread *, PyObject *container, const Site *, PyObject *name, PyObject *const *args,
@@ -98,7 +98,7 @@ act_pop_key(Thread *thread, PyObject *dict, const Site *site, PyObject *name, Py
         return call_native(dict, name, args, n, kwnames);
     }
     bool there = absent(dict, key) != 1;
-    if (there) {        /* first: the removal comes after the insertion, too */
+    if (there) {        /* before the removal, which is ordered after the insertion */
         note_item(thread, dict, key, READ, site, LOOK | TAKE | QUIET, NULL);
     }
     note_item(thread, dict, key, ATOMIC, site, 0, NULL);
@@ -137,7 +137,7 @@ asks_nothing(PyObject *arg)
         || PySet_CheckExact(arg) || PyFrozenSet_CheckExact(arg);
 }
 
-/* Put the keys that an argument of `update` brings to the list; claim that these are all.  */
+/* Put the keys that an argument of `update` brings to the list; true if these are all.  */
 static bool
 add_keys(PyObject *keys, PyObject *arg, bool pairs_)
 {
@@ -312,7 +312,7 @@ act_pop(Thread *thread, PyObject *sequence, const Site *site, PyObject *name, Py
     }
     PyObject *value = call_native(sequence, name, args, n, kwnames);
     if (value != NULL) {
-        take_value(thread, sequence, value, end);       /* first: the removal comes after it, too */
+        take_value(thread, sequence, value, end);       /* before the removal, which is ordered after the insertion */
         note_structure(thread, sequence, SHRINK, site, 0);
     }
     return value;

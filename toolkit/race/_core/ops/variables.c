@@ -1,16 +1,16 @@
-/* Ops for attributes, globals and closure variables.  The native operation stays in the program: these note it and pass
-   the object (or the value) through.  */
+/* Ops for attributes, globals and closure variables.  The program does the native operation; these ops track it
+   and return the object (or the value) unchanged.  */
 
 static PyTypeObject *attribute_proxy, *item_proxy, *method_proxy;
 
 static PyObject *stand_in(PyTypeObject *type, PyObject *object, Site *site);
 
-/* The calling thread, if its accesses are noted.  */
+/* The calling thread if its accesses are tracked, else NULL.  */
 static inline Thread *
 noting_thread(void)
 {
     if (!is_active()) {
-        /* A thread that nobody announced ends the time of the only one with its first operation.  */
+        /* The first op of an unannounced thread ends the phase with a single thread.  */
         if (likely(self_thread != NULL) || !atomic_load_explicit(&core.started, memory_order_relaxed)) {
             return NULL;
         }
@@ -19,7 +19,7 @@ noting_thread(void)
     return likely(thread->busy == 0) ? thread : NULL;
 }
 
-/* Claim that an op was called with `wanted` arguments, the last of which is a site.  */
+/* True if an op was called with `wanted` arguments, the last of which is a site.  */
 static inline bool
 check_op(PyObject *const *args, Py_ssize_t n, Py_ssize_t wanted)
 {
@@ -88,7 +88,7 @@ op_attr_write(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
     return Py_NewRef(args[0]);
 }
 
-/* Returns whether the attribute is a property's: a getter and a setter.  */
+/* True if the attribute is a property with getter and setter.  */
 static bool
 note_attr_update(Thread *thread, PyObject *object, const Site *site)
 {

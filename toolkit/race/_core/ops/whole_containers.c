@@ -1,4 +1,4 @@
-/* Ops that look at a container as a whole: `in`, `len`, iteration; and `next` on what yields only once.  */
+/* Ops that read a container as a whole: `in`, `len`, iteration; and `next` on iterators.  */
 
 static void
 note_membership(Thread *thread, PyObject *container, PyObject *key, bool found, const Site *site)
@@ -155,7 +155,7 @@ is_itertool(PyTypeObject *type)
         && strncmp(type->tp_name, "itertools._", 11) != 0 && strcmp(type->tp_name, "itertools.tee") != 0;
 }
 
-/* Claim that the object yields everything once, to whoever asks, and is no file or the like.  */
+/* True if the object yields each item once, shared by all threads that advance it, and is no file or the like.  */
 static bool
 yields_once(PyObject *object)
 {
@@ -334,7 +334,7 @@ op_advance(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
     if (thread != NULL && yields_once(args[0])) {
         note(thread, args[0], key_word(KEY_ITERATOR), WRITE, last_site(args, n), 0, NULL, NULL);
     }
-    else if (unlikely(core.tells_shared) && thread != NULL && strcmp(Py_TYPE(args[0])->tp_name, "itertools.count") == 0) {
+    else if (unlikely(core.reports_shared) && thread != NULL && strcmp(Py_TYPE(args[0])->tp_name, "itertools.count") == 0) {
         note(thread, args[0], key_word(KEY_ITERATOR), ATOMIC, last_site(args, n), 0, NULL, NULL);
     }
     return Py_NewRef(args[0]);

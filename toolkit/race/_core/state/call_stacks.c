@@ -1,10 +1,9 @@
-/* Calling contexts, without slowing the calls: the stack is read where it lies when an access has to be remembered.
+/* Calling contexts, without a cost for calls: the interpreter's frames are walked when an access is recorded.
 
-   The walk hashes (code, instruction) of each frame; a thread keeps what those hashes stood for.  Only an unknown hash
-   has frame objects made.  Frames of contexts hold their code, so an address of code means one code for good.
-
-   A recursion has as many stacks as it has ways to go, so only its innermost turns are told apart: beyond a few frames
-   one whose function was met a few frames before is left out.  */
+   The walk hashes (code, instruction) of each frame; a thread caches the contexts of hashes.  Frame objects are created
+   only for unknown hashes.  Contexts hold references to their code, so the address of a code object identifies it.
+   Recursions have very many stacks, so only the innermost calls are distinguished: beyond a few frames, a frame whose
+   function occurs a few frames before is left out.  */
 
 /* The common beginning of a frame in CPython 3.12 to 3.15.  */
 typedef struct RawFrame {
@@ -21,10 +20,10 @@ typedef struct RawFrame {
 #define EXACT 4             /* innermost frames that are kept in any case */
 #define CYCLE 4             /* functions of a recursion that is recognized */
 
-/* The functions met last, to recognize a recursion.  */
+/* The latest functions of the walk, to recognize a recursion.  */
 typedef struct { uintptr_t codes[CYCLE]; int kept; } Turns;
 
-/* Claim that the frame is kept.  */
+/* True if the frame is part of the context.  */
 static inline bool
 turns_keep(Turns *turns, uintptr_t code)
 {
@@ -57,7 +56,7 @@ raw_frame(PyThreadState *state)
 #endif
 }
 
-/* The calling function's activation: an address that it has to itself while it runs.  */
+/* The calling function's activation: an address that is unique while it runs.  */
 static void *
 activation(void)
 {
@@ -121,7 +120,7 @@ hash_callers(PyThreadState *state)
     return hash;
 }
 
-/* Claim that the raw walk sees the frames that the public interface shows.  */
+/* True if the raw walk sees the frames that the public interface shows.  */
 static bool
 raw_frames_agree(void)
 {
@@ -163,7 +162,7 @@ intern_frame(uint32_t parent, PyCodeObject *code, int instruction)
     return number;
 }
 
-/* The number of the present stack without its innermost `skip` frames.  */
+/* The number of the present context without its innermost `skip` frames.  */
 static uint32_t
 context_now(int skip)
 {
@@ -195,7 +194,7 @@ context_now(int skip)
     return context;
 }
 
-/* What this access is, as a number.  May call into Python.  */
+/* The interned number of this access.  May call Python.  */
 static uint32_t
 where_now(Thread *thread, const Site *site, int kind, uint32_t bits)
 {

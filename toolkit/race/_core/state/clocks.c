@@ -1,8 +1,8 @@
-/* Vector clocks.  `order` counts everything that orders, `hard` leaves out Lock and RLock (for the atomicity layer:
-   locks exclude, they do not say who comes first).
+/* Vector clocks.  `order` has all happens-before edges, `hard` omits those of Lock and RLock, for atomicity violations:
+   locks exclude, they do not determine an order.
 
-   A thread publishes a moment as (base, own time).  The base is made anew only when the thread has learned something
-   since, so a thread that hands over often hands over the same base.  */
+   A thread publishes its clock as a moment (base, own time).  A new base is made only after new edges to the thread, so
+   a thread that releases often shares one base.  */
 
 static Base *
 base_new(int n)
@@ -79,7 +79,7 @@ base_sees(const Base *base, uint64_t epoch, bool hard)
     return slot < base->n && base->times[(hard ? base->n : 0) + slot] >= EPOCH_TIME(epoch);
 }
 
-/* The thread's present knowledge of the others; borrowed.  */
+/* The base of the thread's vector clock; borrowed.  */
 static Base *
 thread_base(Thread *thread)
 {
@@ -120,7 +120,7 @@ raise_times(uint64_t *own, const uint64_t *others, int n, int slot, uint64_t tim
     return changed;
 }
 
-/* Come after a moment; `hard`: in all order, else as a lock's next holder does.
+/* Join a clock; `hard`: for all edges, else for those of a lock.
 
    A thread that knows a slot's time knows all that this slot knew then, since only whole moments are handed over.  */
 static void
@@ -145,7 +145,7 @@ thread_join(Thread *thread, const Base *base, uint64_t time, bool hard)
     }
 }
 
-/* A union that knows both moments; takes the reference to the first one's base.  */
+/* Join two clocks; takes the reference to the base of the first.  */
 static Moment
 moment_union(Moment one, const Base *other, uint64_t time)
 {
@@ -166,7 +166,7 @@ moment_union(Moment one, const Base *other, uint64_t time)
     return (Moment){base, 0};
 }
 
-/* Claim that the thread's knowledge covers the moment, so that its own moment may replace it.  */
+/* True if the thread's vector clock covers the moment, so that it may replace it.  */
 static bool
 moment_known(const Thread *thread, Moment moment)
 {

@@ -1,8 +1,8 @@
-/* Knowing when an object dies, so that what is next at its address is not taken for it.
+/* Deaths of objects, so that a new object at the same address is not mistaken for the old one.
 
-   3.13 and later tell a tracer of every creation and death; a creation counts too, since `__del__` may touch an object
-   after its death was told.  On 3.12 the allocator's free is wrapped; list and dict keep dead objects for reuse without
-   freeing them, so their tp_dealloc is wrapped as well.  */
+   3.13 and later call a tracer for every creation and death; creations count as well, since `__del__` may access an
+   object after its death event.  On 3.12 the allocator's free is wrapped, and so is tp_dealloc of list and dict, which
+   keep dead objects for reuse without freeing them.  */
 
 static void
 forget_dead(const void *object)
@@ -47,7 +47,7 @@ watch_deaths(void)
     return PyRefTracer_SetTracer(on_lifetime, NULL) == 0;
 }
 
-/* Claim that deaths were told all the time: somebody may have put another tracer in our place.  */
+/* True if all death events arrived: another tracer may have replaced ours.  */
 static bool
 deaths_watched(void)
 {

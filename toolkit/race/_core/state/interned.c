@@ -1,6 +1,6 @@
-/* Tables of equal things under small numbers: lock sets, stack frames, and what an access was but for its time.
+/* Interning tables that give small numbers to locksets, stack frames, and accesses without their times.
 
-   They only grow, up to a limit; a cell then needs 12 bytes for an access, and comparing two is comparing numbers.  */
+   They only grow, up to a limit.  With them a cell needs 12 bytes for an access, and equality is equality of numbers.  */
 
 #define CHUNK 1024
 typedef struct {
@@ -174,7 +174,7 @@ thread_lock_set(Thread *thread)
     return thread->lock_set;
 }
 
-/* Claim that no lock is in both.  Where a set had to drop some, a common one is assumed when there may be one.  */
+/* True if no lock is in both.  Where a set had to drop some, a common one is assumed when there may be one.  */
 static bool
 apart(uint32_t one, uint32_t other)
 {
@@ -201,7 +201,7 @@ apart(uint32_t one, uint32_t other)
     return true;
 }
 
-/* Claim that one of the locks is known to be in both.  */
+/* True if one of the locks is known to be in both.  */
 static bool
 share_lock(uint32_t one, uint32_t other)
 {

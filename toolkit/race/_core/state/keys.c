@@ -1,8 +1,8 @@
-/* Keys by which the locations of one object are told apart: one tagged word each.
+/* Keys that identify the locations of one object: one tagged word each.
 
-   Items of dict and set are equal when the interpreter's own str, int, float, bytes or tuple equality says so; nobody's
-   `__eq__` or `__hash__` runs.  Other keys are told apart by identity, through their records, without a reference: a
-   key lives exactly as long as without us.  */
+   Keys of dict and set are compared by the built-in equality of str, int, float, bytes and tuple; no `__eq__` or
+   `__hash__` of the program runs.  Other keys are identified by their records, without a reference, so that the checker
+   does not prolong their lives.  */
 
 enum KeyTag { KEY_VALUE, KEY_INT, KEY_SAME, KEY_PART, KEY_BOX, KEY_ATTR, KEY_CELL };
 #define KEY_TAG(word) ((int)((word) & 7))
@@ -137,7 +137,7 @@ key_drop(uint64_t word)
     }
 }
 
-/* Claim that such keys are equal by the interpreter's own code alone.  */
+/* True if such keys are equal by the interpreter's own code alone.  */
 static bool
 plain_key(PyObject *key, int depth)
 {

@@ -1,6 +1,6 @@
-/* What an object is to the checker, found out by looking at types only: no code of the program is asked.
+/* The kind of an object for the checker, found by its type only: no code of the program runs.
 
-   Each thread keeps what it found out, under the type's version and the name.  */
+   Each thread caches the results by the version of the type and the name.  */
 
 enum Verdict { NOBODYS = 1, OWN_ATTRIBUTE, CLASS_ATTRIBUTE, MAYBE_INSTANCE, FORWARDS, MODULE_ITEM, OF_CLASS, THREAD_LOCAL,
                RUNS_CODE };
@@ -158,7 +158,7 @@ dict_has(PyObject *object, PyObject *name)
     return has > 0;
 }
 
-/* Claim that the object itself has the attribute that its class has, too.  Asking for its dict would make one, so that
+/* True if the object itself has the attribute that its class has, too.  Asking for its dict would make one, so that
    is left to where the values cannot tell.  */
 static bool
 instance_has(PyObject *object, PyObject *name, PyObject *in_class)
@@ -183,7 +183,7 @@ instance_has(PyObject *object, PyObject *name, PyObject *in_class)
 }
 
 typedef struct {
-    PyObject *owner;        /* borrowed; NULL: nobody's business */
+    PyObject *owner;        /* borrowed; NULL: not tracked */
     Key key;
     PyObject *own;          /* what has not got the attribute itself but may get it; borrowed, or NULL */
     bool runs_code;         /* a property, a descriptor: its code does what is to be noted */

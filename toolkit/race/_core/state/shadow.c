@@ -1,8 +1,8 @@
-/* The shadow of the objects that threads may share: a record per object, found by address.
+/* Shadow state of objects that threads may share: one record per object, found by its address.
 
-   Records are reused but never given back, so a cached pointer to one can always be read; its serial tells whether it
-   still is the same object's.  A byte per address class says at once that most objects have no record, which is what
-   every creation and death of an object asks.  */
+   Records are reused but never freed, so a cached pointer to one can always be read; its serial shows if it still
+   belongs to the same object.  A byte per class of addresses shows quickly that most objects have no record, which is
+   looked up on every creation and death of an object.  */
 
 #define SHARDS 64
 #define SLAB 128
@@ -69,7 +69,7 @@ shadow_init(void)
     }
 }
 
-/* Make the filter larger.  The old one is left to those who may be reading it.  */
+/* Enlarge the filter.  The old one is not freed, as other threads may be reading it.  */
 static void
 filter_grow(void)
 {
@@ -412,7 +412,7 @@ record_empty(Record *record)
     free(wholes);
 }
 
-/* Forget everything that was done so far.  */
+/* Drop all shadow state.  */
 static void
 shadow_clear(void)
 {

@@ -1,11 +1,11 @@
-/* Sites: what the ops are given in place of the rewriter's markers, and what is known of them by number.  */
+/* Sites: the objects that replace the rewriter's markers, and their flags by number.  */
 
 #define SITE_CHUNK 4096
 static _Atomic(uint32_t) *site_chunks[SITE_CHUNK];     /* flags by number */
 static Site **site_objects[SITE_CHUNK];                /* by number; immortal */
 static pthread_mutex_t sites_lock = PTHREAD_MUTEX_INITIALIZER;
 
-/* Under the lock; NULL: not made yet.  */
+/* The site of a number, NULL if there is none yet; call it with the lock held.  */
 static Site *
 site_by_number(int32_t number)
 {

@@ -1,15 +1,15 @@
-/* Which threads there are, which slot of the clocks each has, and whether anything can be concurrent at all.  */
+/* The threads, the slot of each in vector clocks, and the state that says if anything can be concurrent.  */
 
 typedef struct { uint64_t since; uint32_t uid; } Tenant;
 typedef struct {
     Thread *thread;             /* NULL once its memory serves another */
-    Tenant *tenants;            /* oldest first: whose a time of this slot is */
+    Tenant *tenants;            /* threads that had this slot, oldest first */
     int n, capacity;
     _Atomic(uint64_t) last;     /* the slot's latest time; exact once ended */
     _Atomic(bool) ended;
 } Slot;
 
-/* pthread's lock, not a Spin: a thread's death is noticed without the GIL.  */
+/* A pthread lock, not a Spin: the end of a thread is handled without the GIL.  */
 static pthread_mutex_t registry = PTHREAD_MUTEX_INITIALIZER;
 static Slot slots[MAX_SLOTS];
 static _Atomic(int) n_slots;
@@ -49,7 +49,7 @@ thread_free(Thread *thread)
     free(thread);
 }
 
-/* Under the registry.  */
+/* Call it with the registry locked.  */
 static void
 retire(Thread *thread)
 {
@@ -129,7 +129,7 @@ enlist(Thread *thread)
     }
 }
 
-/* Come after all that anybody did so far.  A component of any clock is at most its slot's own time, so those do.  */
+/* Add the edges from everything so far: no component of any clock exceeds its slot's own time.  */
 static void
 join_everybody(Thread *thread)
 {
@@ -221,7 +221,7 @@ uid_of(uint64_t epoch)
 }
 
 
-/* The OS thread goes on as another one, which holds what the first one held.  */
+/* Continue this OS thread as another thread, which holds the same locks.  */
 static void
 thread_replace(Thread *thread, Thread *by)
 {
@@ -238,7 +238,7 @@ thread_replace(Thread *thread, Thread *by)
     pthread_mutex_unlock(&registry);
 }
 
-/* A logical thread touches what belongs to the real one: come after all that was done on that.  */
+/* A logical thread uses data of the real one: add the edges from all logical threads on that.  */
 static void
 thread_join_real(Thread *thread)
 {
@@ -249,7 +249,7 @@ thread_join_real(Thread *thread)
     }
 }
 
-/* End the calling thread and go on as the one that it is a part of, if any.  */
+/* End the calling thread and continue as the one that it runs on, if any.  */
 static Moment
 thread_finish(Thread *thread)
 {

@@ -35,7 +35,7 @@ def draw(figure: Figure, folder: Path) -> tuple[Path, Path]:
         ImportError: matplotlib is missing; `report.drawing` runs this where it is not.
         ValueError: `figure` has no panels.
     """
-    from gilscope.toolkit.report.figures.plots.look import style
+    from gilscope.toolkit.report.figures.plots import style
 
     folder.mkdir(parents=True, exist_ok=True)
     with style.settings(figure.name):
@@ -71,7 +71,7 @@ def compose(figure: Figure) -> Sheet:
 
 
 def _replace(path: Path, write: Callable[[Path], None]) -> None:
-    """Put a file in place in one step: who looks meanwhile sees the old one, not half of the new."""
+    """Replace a file atomically: a reader gets the old or the new one, never a part."""
     unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         write(unfinished)

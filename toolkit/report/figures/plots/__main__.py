@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from gilscope.toolkit.report.figures import plots
-from gilscope.toolkit.report.figures.as_json import load
+from gilscope.toolkit.report.figures.figure import load
 
 if __name__ == "__main__":
     for figure in load(Path(sys.argv[2]).read_text(encoding="utf-8")):

@@ -7,20 +7,20 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.patches import Patch
 
-from gilscope.toolkit.report.figures.plots.frame import Scale, fit_categories, say_empty, set_title, widest_word
+from gilscope.toolkit.report.figures.plots.frame import PlotScale, fit_categories, say_empty, set_title, widest_word
 from gilscope.toolkit.report.figures.plots.legend_entries import entries
-from gilscope.toolkit.report.figures.plots.look.palette import GRID, TEXT, Look, looks
-from gilscope.toolkit.report.figures.plots.look.style import WIDTH
 from gilscope.toolkit.report.figures.plots.marks import add_cross, handle, mark_style
+from gilscope.toolkit.report.figures.plots.palette import GRID, TEXT, SeriesStyle, series_styles
 from gilscope.toolkit.report.figures.plots.reference_lines import add_rules, head_room
 from gilscope.toolkit.report.figures.plots.sheet import Sheet, column_count, mark_count, row_height
+from gilscope.toolkit.report.figures.plots.style import WIDTH
 from gilscope.toolkit.report.figures.plots.ticks import drawable, has_interval
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from gilscope.toolkit.report.figures.figure import CategoryFigure, CategoryPanel, Series
-    from gilscope.toolkit.report.figures.plots.legend_entries import Entry
+    from gilscope.toolkit.report.figures.plots.legend_entries import LegendEntry
 
 GROUP = 0.82    # share of a category's place that its bars take
 WIDEST = 64     # pixels; a wider bar is a wall
@@ -33,10 +33,10 @@ def compose(figure: CategoryFigure) -> Sheet:
     """Return the figure laid out."""
     columns = _columns(figure)
     height = row_height(len(figure.panels), columns)
-    y = Scale.over(figure.y, _ys(figure), count=mark_count(height), zero=True)
+    y = PlotScale.over(figure.y, _ys(figure), count=mark_count(height), zero=True)
     sheet = Sheet(title=figure.title, note=figure.footer, panels=len(figure.panels), columns=columns, height=height)
     head_room(sheet, [panel.rules for panel in figure.panels], y)
-    known = looks(series for panel in figure.panels for series in panel.series)
+    known = series_styles(series for panel in figure.panels for series in panel.series)
     for index, panel in enumerate(figure.panels):
         _panel(sheet, index, panel, known, y)
         sheet.axes[index].set_xlabel(figure.x_title if sheet.is_bottom(index) else "")
@@ -49,14 +49,14 @@ def compose(figure: CategoryFigure) -> Sheet:
 
 
 def _columns(figure: CategoryFigure) -> int:
-    """Return how many panels stand side by side with room for names and bars."""
+    """Return the number of panels side by side that leaves room for names and bars."""
     measuring = Sheet(title="", note="", panels=1, columns=1, height=100)
     needed = [len(panel.categories) * max(widest_word(measuring, panel.categories) + 8, 13 * len(panel.series))
               for panel in figure.panels]
     return column_count(len(figure.panels), needed)
 
 
-def _panel(sheet: Sheet, index: int, panel: CategoryPanel, known: Mapping[str, Look], y: Scale) -> None:
+def _panel(sheet: Sheet, index: int, panel: CategoryPanel, known: Mapping[str, SeriesStyle], y: PlotScale) -> None:
     axes = sheet.axes[index]
     y.apply(axes, "y", labelled=sheet.is_left(index))
     axes.set_xlim(-0.5, len(panel.categories) - 0.5)
@@ -86,7 +86,7 @@ def _even(sheet: Sheet) -> None:
 
 
 def _value(
-    sheet: Sheet, axes: Any, series: Series, look: Look, y: Scale, place: tuple[int, float, float],
+    sheet: Sheet, axes: Any, series: Series, look: SeriesStyle, y: PlotScale, place: tuple[int, float, float],
 ) -> None:
     """Draw the value of one series in one category: `place` is its number, how far beside its middle, how wide."""
     number, shift, width = place
@@ -109,13 +109,13 @@ def _value(
                   marker="_", markersize=6, markeredgewidth=1.1, zorder=3)
 
 
-def _handle(entry: Entry, known: Mapping[str, Look], *, dots: bool) -> Any:
+def _handle(entry: LegendEntry, known: Mapping[str, SeriesStyle], *, dots: bool) -> Any:
     if entry.mark == "series" and not dots:
         return Patch(**_bar_style(known[entry.name]))
     return handle(entry, known, lambda look: {"linestyle": "none", **mark_style(look, DOT)})
 
 
-def _bar_style(look: Look) -> dict[str, Any]:
+def _bar_style(look: SeriesStyle) -> dict[str, Any]:
     if look.hollow:
         return {"facecolor": "white", "edgecolor": look.colour, "linestyle": "--", "linewidth": 1.2}
     return {"facecolor": look.colour, "edgecolor": look.ink, "hatch": look.hatch, "linewidth": 0}

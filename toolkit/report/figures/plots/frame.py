@@ -1,4 +1,4 @@
-"""What all panels share: scales with their marks, titles, and texts that fit their frame."""
+"""Parts of every panel: scales with their marks, titles, and texts that fit their frame."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.ticker import LogLocator, NullFormatter, NullLocator
 
-from gilscope.toolkit.report.figures.plots.look.palette import FAINT
-from gilscope.toolkit.report.figures.plots.look.style import AXIS, LEGEND, PANEL, TICK, points
+from gilscope.toolkit.report.figures.plots.palette import FAINT
+from gilscope.toolkit.report.figures.plots.style import AXIS, LEGEND, PANEL, TICK, points
 from gilscope.toolkit.report.figures.plots.ticks import is_power_of_ten, limits, marks
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ MOST_SUBDIVIDED = 1e5   # a logarithmic axis over more than that gets no marks b
 
 
 @dataclass(frozen=True, slots=True)
-class Scale:
+class PlotScale:
     """An axis with its ends and marks, the same in every panel."""
 
     axis: Axis
@@ -31,7 +31,7 @@ class Scale:
 
     @classmethod
     def over(cls, axis: Axis, values: Iterable[float], *, count: int, zero: bool = False,
-             places: Sequence[float] = ()) -> Scale:
+             places: Sequence[float] = ()) -> PlotScale:
         """Return the scale for `values`, with about `count` marks, at `places` when these are few."""
         lo, hi = limits(axis, values, zero=zero)
         return cls(axis, lo, hi, tuple(marks(axis, lo, hi, count, places)))
@@ -67,13 +67,13 @@ def set_title(sheet: Sheet, index: int, title: str) -> None:
 
 
 def say_empty(axes: Any) -> None:
-    """Say in a panel that it has nothing to show: an empty frame looks like a mistake."""
+    """Write "no values" into an empty panel: without it, the frame looks like a bug."""
     axes.text(0.5, 0.5, "no values", transform=axes.transAxes, ha="center", va="center", color=FAINT,
               fontsize=points(LEGEND))
 
 
 def thin_marks(sheet: Sheet, axes: Any) -> None:
-    """Have marks of the x axis say nothing where texts would touch; powers of ten have precedence on a logarithm."""
+    """Remove labels of x ticks that would overlap; on a logarithmic axis, powers of ten have precedence."""
     log = axes.get_xscale() == "log"
     texts = [label.get_text() for label in axes.get_xticklabels()]
 
@@ -89,8 +89,8 @@ def thin_marks(sheet: Sheet, axes: Any) -> None:
     sheet.on_fit(fit)
 
 
-def room_for_marks(scale: Scale) -> float:
-    """Return how many pixels the marks of an x axis take when every second one says something."""
+def room_for_marks(scale: PlotScale) -> float:
+    """Return the width in pixels of an x axis whose every second mark has a text."""
     return sum(14 + 7 * len(text) for _, text in scale.marks) / 2
 
 
@@ -114,5 +114,5 @@ def fit_categories(sheet: Sheet, axes: Any, names: Sequence[str]) -> None:
 
 
 def widest_word(sheet: Sheet, names: Iterable[str]) -> float:
-    """Return how many pixels the longest word takes as a mark's text."""
+    """Return the width in pixels of the longest word as the text of a mark."""
     return max((sheet.width_of(word, TICK) for name in names for word in name.split()), default=0.0)

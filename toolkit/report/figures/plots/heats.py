@@ -12,9 +12,9 @@ from matplotlib.patches import Rectangle
 
 from gilscope.toolkit.report.figures.figure import Axis
 from gilscope.toolkit.report.figures.plots.frame import fit_categories, set_title, thin_marks, widest_word
-from gilscope.toolkit.report.figures.plots.look.palette import FRAME, TEXT, luminance
-from gilscope.toolkit.report.figures.plots.look.style import AXIS, TICK, WIDTH, points
+from gilscope.toolkit.report.figures.plots.palette import FRAME, TEXT, luminance
 from gilscope.toolkit.report.figures.plots.sheet import PAD, Sheet, column_count
+from gilscope.toolkit.report.figures.plots.style import AXIS, TICK, WIDTH, points
 from gilscope.toolkit.report.figures.plots.ticks import marks
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def compose(figure: HeatFigure) -> Sheet:
 
 
 def _needed(figure: HeatFigure) -> float:
-    """Return how many pixels a panel takes: its cells, and what its rows' names take beyond a mark's usual width."""
+    """Return the width of a panel in pixels: its cells, and names of rows beyond the usual width of marks."""
     measuring = Sheet(title="", note="", panels=1, columns=1, height=100)
     shown = [text for panel in figure.panels for row in panel.shown for text in row]
     cell = max((measuring.width_of(text, TICK) for text in shown), default=0.0)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.figures.plots.frame import Scale, room_for_marks, say_empty, set_title, thin_marks
-from gilscope.toolkit.report.figures.plots.look.palette import SHADES, model_look
+from gilscope.toolkit.report.figures.plots.frame import PlotScale, room_for_marks, say_empty, set_title, thin_marks
+from gilscope.toolkit.report.figures.plots.palette import SHADES, model_style
 from gilscope.toolkit.report.figures.plots.reference_lines import add_rules, head_room
 from gilscope.toolkit.report.figures.plots.sheet import Sheet, column_count, mark_count, row_height
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
 
 def compose(figure: HistogramFigure) -> Sheet:
     """Return the figure laid out."""
-    x = Scale.over(figure.x, _edges(figure), count=8)
+    x = PlotScale.over(figure.x, _edges(figure), count=8)
     counts = [count for panel in figure.panels for count in panel.counts if count > 0]
     counts += [rule.value for panel in figure.panels for rule in panel.rules if rule.axis == "y"]
     columns = column_count(len(figure.panels), [room_for_marks(x)])
     height = row_height(len(figure.panels), columns)
-    y = Scale.over(figure.y, counts, count=mark_count(height), zero=True)
+    y = PlotScale.over(figure.y, counts, count=mark_count(height), zero=True)
     sheet = Sheet(title=figure.title, note=figure.footer, panels=len(figure.panels), columns=columns, height=height)
     head_room(sheet, [panel.rules for panel in figure.panels], y)
     for index, panel in enumerate(figure.panels):
@@ -31,12 +31,12 @@ def compose(figure: HistogramFigure) -> Sheet:
     return sheet
 
 
-def _panel(sheet: Sheet, index: int, panel: HistogramPanel, x: Scale, y: Scale) -> None:
+def _panel(sheet: Sheet, index: int, panel: HistogramPanel, x: PlotScale, y: PlotScale) -> None:
     axes = sheet.axes[index]
     x.apply(axes, "x", labelled=sheet.is_bottom(index))
     y.apply(axes, "y", labelled=sheet.is_left(index))
     if sum(panel.counts) > 0:
-        colour = model_look(panel.model).colour if panel.model else SHADES[0]
+        colour = model_style(panel.model).colour if panel.model else SHADES[0]
         axes.stairs(panel.counts, panel.edges, fill=True, facecolor=colour, edgecolor=colour, linewidth=0.8, zorder=2)
     else:
         say_empty(axes)

@@ -1,4 +1,4 @@
-"""What a figure's legend explains: every mark that occurs in it, and no other."""
+"""The entries of a figure's legend, one for each mark that occurs in it.  It works without matplotlib, for tests."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.report.figures.figure import CategoryFigure, LineFigure, TimelineFigure
-from gilscope.toolkit.report.figures.plots.look.palette import looks
+from gilscope.toolkit.report.figures.plots.palette import series_styles
 from gilscope.toolkit.report.figures.plots.ticks import drawable, has_interval
 
 if TYPE_CHECKING:
@@ -14,19 +14,19 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.report.figures.figure import Figure, Series
 
-MOST_WHISKERS = 14   # a line of more values than that has its intervals as a band
+MOST_WHISKERS = 14   # a line with more values shows its intervals as a band
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
-    """One mark with what it stands for."""
+class LegendEntry:
+    """A mark and its meaning."""
 
     mark: Literal["series", "crosses", "whiskers", "band", "cross", "state", "moment"]   # crosses: of a series alone
     name: str
 
 
-def entries(figure: Figure) -> list[Entry]:
-    """Return what the legend says, in its order; empty where there is nothing to explain."""
+def entries(figure: Figure) -> list[LegendEntry]:
+    """Return the entries of the legend in their order; empty if nothing needs an explanation."""
     match figure:
         case LineFigure() | CategoryFigure():
             return list(_of_series(figure))
@@ -34,28 +34,28 @@ def entries(figure: Figure) -> list[Entry]:
             lanes = [lane for panel in figure.panels for lane in panel.lanes]
             used = {state for lane in lanes for _, _, state in lane.spans}
             moments = dict.fromkeys(what for lane in lanes for _, what in lane.points)
-            return [*(Entry("state", state) for state in figure.states if state in used),
-                    *(Entry("moment", what) for what in moments)]
+            return [*(LegendEntry("state", state) for state in figure.states if state in used),
+                    *(LegendEntry("moment", what) for what in moments)]
         case _:
             return []
 
 
-def _of_series(figure: LineFigure | CategoryFigure) -> Iterator[Entry]:
+def _of_series(figure: LineFigure | CategoryFigure) -> Iterator[LegendEntry]:
     series = [each for panel in figure.panels for each in panel.series]
-    for name in looks(series):
+    for name in series_styles(series):
         values = [value for each in series if each.name == name for value in each.y]
         if name and values:
-            yield Entry("series" if any(drawable(value, figure.y) for value in values) else "crosses", name)
+            yield LegendEntry("series" if any(drawable(value, figure.y) for value in values) else "crosses", name)
     lines = isinstance(figure, LineFigure)
     for mark in ("whiskers", "band"):
         if any(has_band(each, lines=lines) is (mark == "band") for each in series if _intervals(each, figure)):
-            yield Entry(mark, figure.whiskers)
+            yield LegendEntry(mark, figure.whiskers)
     if any(not drawable(value, figure.y) for each in series for value in each.y):
-        yield Entry("cross", figure.missing)
+        yield LegendEntry("cross", figure.missing)
 
 
 def has_band(series: Series, *, lines: bool) -> bool:
-    """Return whether the intervals of a series are drawn as a band."""
+    """Return True if the intervals of a series are drawn as a band."""
     return lines and sum(map(has_interval, series.lo, series.hi)) > MOST_WHISKERS
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.report.figures.plots.frame import Scale, room_for_marks, say_empty, set_title, thin_marks
+from gilscope.toolkit.report.figures.plots.frame import PlotScale, room_for_marks, say_empty, set_title, thin_marks
 from gilscope.toolkit.report.figures.plots.legend_entries import entries, has_band
-from gilscope.toolkit.report.figures.plots.look.palette import Look, looks
 from gilscope.toolkit.report.figures.plots.marks import BAND, add_cross, handle, mark_style
+from gilscope.toolkit.report.figures.plots.palette import SeriesStyle, series_styles
 from gilscope.toolkit.report.figures.plots.reference_lines import add_rules, head_room
 from gilscope.toolkit.report.figures.plots.sheet import Sheet, column_count, mark_count, row_height
 from gilscope.toolkit.report.figures.plots.ticks import drawable, has_interval
@@ -21,13 +21,13 @@ if TYPE_CHECKING:
 
 def compose(figure: LineFigure) -> Sheet:
     """Return the figure laid out."""
-    x = Scale.over(figure.x, _xs(figure), count=8, places=[
+    x = PlotScale.over(figure.x, _xs(figure), count=8, places=[
         place for panel in figure.panels for series in panel.series for place in series.x])
     columns = column_count(len(figure.panels), [room_for_marks(x)])
     height = row_height(len(figure.panels), columns)
-    y = Scale.over(figure.y, _ys(figure), count=mark_count(height), zero=True)
+    y = PlotScale.over(figure.y, _ys(figure), count=mark_count(height), zero=True)
     sheet = Sheet(title=figure.title, note=figure.footer, panels=len(figure.panels), columns=columns, height=height)
-    known = looks(series for panel in figure.panels for series in panel.series)
+    known = series_styles(series for panel in figure.panels for series in panel.series)
     head_room(sheet, [panel.rules for panel in figure.panels], y)
     for index, panel in enumerate(figure.panels):
         _panel(sheet, index, panel, known, x, y)
@@ -36,7 +36,9 @@ def compose(figure: LineFigure) -> Sheet:
     return sheet
 
 
-def _panel(sheet: Sheet, index: int, panel: LinePanel, known: Mapping[str, Look], x: Scale, y: Scale) -> None:
+def _panel(
+    sheet: Sheet, index: int, panel: LinePanel, known: Mapping[str, SeriesStyle], x: PlotScale, y: PlotScale,
+) -> None:
     axes = sheet.axes[index]
     x.apply(axes, "x", labelled=sheet.is_bottom(index))
     y.apply(axes, "y", labelled=sheet.is_left(index))
@@ -56,7 +58,7 @@ def _panel(sheet: Sheet, index: int, panel: LinePanel, known: Mapping[str, Look]
     add_rules(sheet, index, panel.rules)
 
 
-def _line(axes: Any, series: Series, look: Look, y: Scale) -> None:
+def _line(axes: Any, series: Series, look: SeriesStyle, y: PlotScale) -> None:
     # What is missing interrupts the line: NaN does so by itself, what a logarithm cannot show is made one.
     values = [value if drawable(value, y.axis) else math.nan for value in series.y]
     axes.plot(series.x, values, **line_style(look), zorder=3 if not look.hollow else 2.5)
@@ -75,8 +77,8 @@ def _line(axes: Any, series: Series, look: Look, y: Scale) -> None:
                       color=look.colour, zorder=2.8)
 
 
-def line_style(look: Look) -> dict[str, Any]:
-    """Return how a line of that look is drawn, in matplotlib's words."""
+def line_style(look: SeriesStyle) -> dict[str, Any]:
+    """Return matplotlib's settings for a line of that style."""
     return {"linestyle": look.dash, "linewidth": 1.2 if look.hollow else 1.8,
             **mark_style(look, 8 if look.hollow else 6)}
 

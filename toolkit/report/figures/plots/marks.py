@@ -1,4 +1,4 @@
-"""The marks of values, crosses for missing ones, and what stands for each in the legend."""
+"""Marks of values, crosses for missing values, and their symbols in the legend."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from matplotlib.patches import Patch
 from matplotlib.path import Path
 from matplotlib.transforms import ScaledTranslation
 
-from gilscope.toolkit.report.figures.plots.look.palette import FAINT, Look
-from gilscope.toolkit.report.figures.plots.look.style import DPI
+from gilscope.toolkit.report.figures.plots.palette import FAINT, SeriesStyle
+from gilscope.toolkit.report.figures.plots.style import DPI
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gilscope.toolkit.report.figures.plots.legend_entries import Entry
+    from gilscope.toolkit.report.figures.plots.legend_entries import LegendEntry
 
 CROSS: dict[str, Any] = {"linestyle": "none", "marker": "x", "markersize": 6, "markeredgewidth": 1.6}
-BAND = 0.18   # how much of its line's colour a band has
+BAND = 0.18   # opacity of a band
 LARGER = {"*": 1.6, "P": 1.25, "<": 1.15, ">": 1.15, "^": 1.15, "v": 1.15}   # marks that look smaller than they are
 WHISKER = Path([(-0.3, -1), (0.3, -1), (0, -1), (0, 1), (-0.3, 1), (0.3, 1)], [Path.MOVETO, Path.LINETO] * 3)
 
 
-def mark_style(look: Look, size: float) -> dict[str, Any]:
-    """Return how the marks of a series are drawn, in matplotlib's words."""
+def mark_style(look: SeriesStyle, size: float) -> dict[str, Any]:
+    """Return matplotlib's settings for the marks of a series."""
     empty = look.hollow or look.fill == "none"
-    edged = empty or look.fill != "full"   # what is not filled is seen by its edge; what is, apart from its neighbours
+    edged = empty or look.fill != "full"   # unfilled marks need a coloured edge; filled ones a white one between them
     return {
         "color": look.colour, "marker": look.marker, "markersize": size * LARGER.get(look.marker, 1),
         "fillstyle": "full" if empty else look.fill, "markerfacecolor": "white" if empty else look.colour,
@@ -35,8 +35,8 @@ def mark_style(look: Look, size: float) -> dict[str, Any]:
     }
 
 
-def handle(entry: Entry, known: Mapping[str, Look], style: Callable[[Look], dict[str, Any]]) -> Any:
-    """Return what stands for an entry in the legend of lines or dots; `style`: how a series is drawn."""
+def handle(entry: LegendEntry, known: Mapping[str, SeriesStyle], style: Callable[[SeriesStyle], dict[str, Any]]) -> Any:
+    """Return the symbol of an entry in the legend of lines or dots; `style` gives the settings of a series."""
     match entry.mark:
         case "series":
             return Line2D([], [], **style(known[entry.name]))

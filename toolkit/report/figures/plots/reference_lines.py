@@ -6,14 +6,14 @@ import math
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.report.figures.plots.look.palette import FAINT
-from gilscope.toolkit.report.figures.plots.look.style import DPI, NOTE, points
+from gilscope.toolkit.report.figures.plots.palette import FAINT
+from gilscope.toolkit.report.figures.plots.style import DPI, NOTE, points
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.report.figures.figure import Rule
-    from gilscope.toolkit.report.figures.plots.frame import Scale
+    from gilscope.toolkit.report.figures.plots.frame import PlotScale
     from gilscope.toolkit.report.figures.plots.sheet import Sheet
 
 LINE = {"color": FAINT, "linewidth": 1.1, "linestyle": (0, (4, 2)), "zorder": 1.5, "gid": "rule"}
@@ -56,7 +56,7 @@ def _label(axes: Any, rule: Rule) -> Any:
     return label
 
 
-def head_room(sheet: Sheet, rules: Sequence[Sequence[Rule]], y: Scale) -> None:
+def head_room(sheet: Sheet, rules: Sequence[Sequence[Rule]], y: PlotScale) -> None:
     """Lengthen the y axis of all panels so that the labels of lines, the upright ones above all values, have room."""
     most = max((sum(rule.axis == "x" for rule in each) for each in rules), default=0)
     top = max((rule.value for each in rules for rule in each if rule.axis == "y"), default=y.lo)
@@ -74,8 +74,8 @@ def head_room(sheet: Sheet, rules: Sequence[Sequence[Rule]], y: Scale) -> None:
     sheet.on_fit(fit)
 
 
-def _share(y: Scale, value: float) -> float:
-    """Return where on the axis a value lies: 0 at its start, 1 at its end."""
+def _share(y: PlotScale, value: float) -> float:
+    """Return the position of a value on the axis, from 0 at its start to 1 at its end."""
     if y.axis.log:
         return math.log(value / y.lo) / math.log(y.hi / y.lo) if value > 0 else 0.0
     return (value - y.lo) / (y.hi - y.lo)
@@ -114,7 +114,7 @@ def _put_level(sheet: Sheet, axes: Any, rule: Rule, label: Any, taken: Sequence[
         foot = level + 1 if side == "bottom" else level - ROW
         outside: bool = foot < box.y0 or foot + ROW > box.y1
         upon: bool = any(left < other.x1 and other.x0 < left + width and foot < other.y1 and other.y0 < foot + ROW
-                   for other in taken)
+                         for other in taken)
         values: int = sum(left - 4 <= x <= left + width + 4 and foot < y < foot + ROW - 1 for x, y in spots)
         # Among places without values the ends are taken, the right one first.
         return values + MANY * outside + MANY * upon + min(0.5, 1 - share, 0.1 + share)

@@ -12,8 +12,8 @@ from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.font_manager import FontProperties
 
-from gilscope.toolkit.report.figures.plots.look.palette import FAINT
-from gilscope.toolkit.report.figures.plots.look.style import DPI, LEGEND, NOTE, TITLE, WIDTH, points
+from gilscope.toolkit.report.figures.plots.palette import FAINT
+from gilscope.toolkit.report.figures.plots.style import DPI, LEGEND, NOTE, TITLE, WIDTH, points
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -43,11 +43,11 @@ class Sheet:
         self._heights[row] = pixels
 
     def is_left(self, index: int) -> bool:
-        """Return whether panel `index` stands in the first column: it has the y axis' marks."""
+        """Return True if panel `index` stands in the first column, which has the marks of the y axis."""
         return index % self.columns == 0
 
     def is_bottom(self, index: int) -> bool:
-        """Return whether no panel stands below panel `index`: it has the x axis' marks."""
+        """Return True if no panel stands below panel `index`, so that it has the marks of the x axis."""
         return index + self.columns >= len(self.axes)
 
     def on_fit(self, fit: Callable[[], None]) -> None:
@@ -85,11 +85,11 @@ class Sheet:
         self.figure.savefig(path, format=kind, metadata=dict(metadata))
 
     def renderer(self) -> Any:
-        """Return what measures at the page's present size."""
+        """Return the renderer that measures texts at the page's present size."""
         return self.canvas.get_renderer()
 
     def width_of(self, text: str, pixels: float, *, bold: bool = False) -> float:
-        """Return how wide `text` is in a font `pixels` high; the widest of its lines."""
+        """Return the width of the widest line of `text` in a font of `pixels` height."""
         font = FontProperties(size=points(pixels), weight="bold" if bold else "normal")
         measure = self.renderer().get_text_width_height_descent
         return max(float(measure(line, font, ismath=False)[0]) if line else 0.0 for line in text.split("\n"))
@@ -118,7 +118,7 @@ class Sheet:
         return float(box.width), float(box.height)
 
     def _overhang(self, axes: Any) -> tuple[float, float, float, float]:
-        """Return how far texts stand out of the frame: left, right, top, bottom."""
+        """Return the distances by which texts exceed the frame: left, right, top, bottom."""
         frame, box = axes.get_window_extent(), axes.get_tightbbox(self.renderer())
         return frame.x0 - box.x0, box.x1 - frame.x1, box.y1 - frame.y1, frame.y0 - box.y0
 
@@ -148,7 +148,7 @@ class Sheet:
         self._put_texts(tops, y, total)
 
     def _head(self) -> tuple[tuple[float, float], float]:
-        """Return where legend and scale of colours start, and where the panels do."""
+        """Return the tops of the legend, the scale of colours and the panels."""
         legend = PAD + self._size(self._title)[1] + 8
         strip = legend + self._size(self._legend)[1] + (12 if self._legend else 4)
         if self.strip is None:
@@ -171,19 +171,19 @@ STRIP_WIDTH, STRIP_HEIGHT = 320, 12
 
 
 def column_count(panels: int, needed: Sequence[float]) -> int:
-    """Return how many panels stand side by side when each needs so many pixels inside its frame."""
+    """Return the number of panels side by side that fit, given the pixels that each needs inside its frame."""
     widest = max(needed, default=0)
     if panels == 3 and widest <= 205:  # noqa: PLR2004 -- what is left of 800 beside marks and titles
         return 3
-    return 2 if panels > 1 and widest <= 325 else 1  # noqa: PLR2004 -- likewise
+    return 2 if panels > 1 and widest <= 325 else 1  # noqa: PLR2004 -- pixels
 
 
 def mark_count(height: float) -> int:
-    """Return how many marks a y axis so many pixels high has room for."""
+    """Return the number of marks that fit on a y axis of this height in pixels."""
     return round(height / 42)
 
 
 def row_height(panels: int, columns: int) -> float:
-    """Return how high a panel is, in pixels: lower where there are more rows."""
+    """Return the height of a panel in pixels: lower if there are more rows."""
     rows = -(-panels // columns)
     return {1: 340.0 if columns == 1 else 280.0, 2: 230.0}.get(rows, 190.0)

@@ -1,4 +1,4 @@
-"""Where an axis has its marks and what they say.  Numbers and text alone."""
+"""Positions and texts of the marks of an axis.  Works without matplotlib."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ _UNITS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
 def limits(axis: Axis, values: Iterable[float], *, zero: bool) -> tuple[float, float]:
-    """Return where `axis` starts and ends: all of the values, what was asked for, and some room.
+    """Return the start and the end of `axis`: its own limits, or all values with some room.
 
     Args:
-        axis: What was asked for; a value outside of it is shown all the same.
+        axis: Its limits are extended to show values outside of them.
         values: In any order; those that cannot be drawn do not count.
         zero: Start at 0 when nothing is below it and the axis is not logarithmic.
     """
-    asked = [end for end in (axis.lo, axis.hi) if end is not None]
-    inside = [value for value in (*values, *asked) if drawable(value, axis)]
+    fixed = [end for end in (axis.lo, axis.hi) if end is not None]
+    inside = [value for value in (*values, *fixed) if drawable(value, axis)]
     lo, hi = (min(inside), max(inside)) if inside else (1.0, 10.0) if axis.log else (0.0, 1.0)
     if axis.log:
         room = max((hi / lo) ** 0.05, 1.12)
@@ -36,12 +36,12 @@ def limits(axis: Axis, values: Iterable[float], *, zero: bool) -> tuple[float, f
 
 
 def drawable(value: float, axis: Axis) -> bool:
-    """Return whether `value` has a place on `axis`."""
+    """Return True if `value` has a place on `axis`."""
     return math.isfinite(value) and (value > 0 or not axis.log)
 
 
 def has_interval(lo: float, hi: float) -> bool:
-    """Return whether there is something to draw: both ends, and apart."""
+    """Return True if both ends are finite and differ."""
     return math.isfinite(lo) and math.isfinite(hi) and lo != hi
 
 
@@ -85,7 +85,7 @@ def log_steps_of_ten(values: Iterable[float]) -> list[float]:
 
 
 def is_power_of_ten(value: float) -> bool:
-    """Return whether `value`, which is positive, is 1, 10, 0.1 ..."""
+    """Return True if the positive `value` is a power of ten."""
     return math.isclose(math.log10(value), round(math.log10(value)), abs_tol=1e-9)
 
 
@@ -109,7 +109,7 @@ def seconds_text(seconds: float, unit: float | None = None) -> str:
 
 
 def number_texts(values: Sequence[float]) -> list[str]:
-    """Return numbers with thousands set apart, from a million on as "2 M"."""
+    """Return numbers with thousands separated, from a million on as "2 M"."""
     top = max(map(abs, values), default=0.0)
     return [_number(value, top) for value in values]
 

@@ -1,4 +1,4 @@
-"""Who did what when: one lane per thread, time from left to right."""
+"""Timelines: one lane for each thread, time from left to right."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from typing import TYPE_CHECKING, Any
 from matplotlib.collections import PolyCollection
 from matplotlib.lines import Line2D
 
-from gilscope.toolkit.report.figures.plots.frame import Scale, say_empty, set_title, thin_marks
+from gilscope.toolkit.report.figures.plots.frame import PlotScale, say_empty, set_title, thin_marks
 from gilscope.toolkit.report.figures.plots.legend_entries import entries
-from gilscope.toolkit.report.figures.plots.look.palette import FRAME, TEXT, Look, nth_look
-from gilscope.toolkit.report.figures.plots.look.style import LEGEND, TICK, points
+from gilscope.toolkit.report.figures.plots.palette import FRAME, TEXT, SeriesStyle, nth_style
 from gilscope.toolkit.report.figures.plots.sheet import Sheet
+from gilscope.toolkit.report.figures.plots.style import LEGEND, TICK, points
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gilscope.toolkit.report.figures.figure import Lane, TimelineFigure, TimelinePanel
-    from gilscope.toolkit.report.figures.plots.legend_entries import Entry
+    from gilscope.toolkit.report.figures.plots.legend_entries import LegendEntry
 
 LANE = 34           # pixels
 NAMES = 150         # pixels that the lanes' names may take
@@ -34,9 +34,9 @@ def compose(figure: TimelineFigure) -> Sheet:
     ends = [end for panel in figure.panels for lane in panel.lanes for start, stop, _ in lane.spans
             for end in (start, stop)]
     moments = [when for panel in figure.panels for lane in panel.lanes for when, _ in lane.points]
-    x = Scale.over(figure.x, [*ends, *moments], count=9, zero=True)
+    x = PlotScale.over(figure.x, [*ends, *moments], count=9, zero=True)
     sheet = Sheet(title=figure.title, note=figure.footer, panels=len(figure.panels), columns=1, height=100)
-    known = {state: nth_look(i) for i, state in enumerate(figure.states)}
+    known = {state: nth_style(i) for i, state in enumerate(figure.states)}
     kinds = dict.fromkeys(what for panel in figure.panels for lane in panel.lanes for _, what in lane.points)
     markers = {what: POINTS[i % len(POINTS)] for i, what in enumerate(kinds)}
     for index, panel in enumerate(figure.panels):
@@ -48,8 +48,8 @@ def compose(figure: TimelineFigure) -> Sheet:
 
 
 def _panel(
-    sheet: Sheet, index: int, figure: TimelineFigure, panel: TimelinePanel, known: Mapping[str, Look],
-    markers: Mapping[str, str], x: Scale,
+    sheet: Sheet, index: int, figure: TimelineFigure, panel: TimelinePanel, known: Mapping[str, SeriesStyle],
+    markers: Mapping[str, str], x: PlotScale,
 ) -> None:
     axes = sheet.axes[index]
     x.apply(axes, "x", labelled=sheet.is_bottom(index))
@@ -75,7 +75,7 @@ def _panel(
         thin_marks(sheet, axes)
 
 
-def _lane(axes: Any, row: int, lane: Lane, known: Mapping[str, Look]) -> None:
+def _lane(axes: Any, row: int, lane: Lane, known: Mapping[str, SeriesStyle]) -> None:
     for nth, (state, look) in enumerate(known.items()):
         half = HEIGHTS[nth % len(HEIGHTS)] / 2
         boxes = [[(start, row - half), (stop, row - half), (stop, row + half), (start, row + half)]
@@ -88,7 +88,7 @@ def _lane(axes: Any, row: int, lane: Lane, known: Mapping[str, Look]) -> None:
             ), autolim=False)
 
 
-def _strip(axes: Any, panel: TimelinePanel, counted: str, look: Look) -> None:
+def _strip(axes: Any, panel: TimelinePanel, counted: str, look: SeriesStyle) -> None:
     """Draw below the lanes how many of them are in the state `counted` at once."""
     foot, step = len(panel.lanes) + STRIP / 2, STRIP / len(panel.lanes)
     edges, counts = at_once(panel, counted)
@@ -114,7 +114,9 @@ def at_once(panel: TimelinePanel, state: str) -> tuple[list[float], list[int]]:
     return edges, list(accumulate(changes[edge] for edge in edges[:-1]))
 
 
-def _handle(entry: Entry, known: Mapping[str, Look], markers: Mapping[str, str], states: Sequence[str]) -> Any:
+def _handle(
+    entry: LegendEntry, known: Mapping[str, SeriesStyle], markers: Mapping[str, str], states: Sequence[str],
+) -> Any:
     if entry.mark == "moment":
         return Line2D([], [], **_point(markers[entry.name]))
     height = HEIGHTS[states.index(entry.name) % len(HEIGHTS)]

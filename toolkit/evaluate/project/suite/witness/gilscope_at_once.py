@@ -1,6 +1,6 @@
-"""A plugin of pytest: each test runs in several threads at once, through pytest-run-parallel or by its simplest rules.
+"""A pytest plugin that runs each test in several threads at once, with pytest-run-parallel or by simpler rules.
 
-Stands alone, as the witness beside it.  What cannot be run so is named, with the reason.
+Imports nothing of gilscope, like the witness beside it.  Tests that cannot run in threads are listed with the reason.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 THREADS = int(os.environ.get("GILSCOPE_AT_ONCE", "0"))
-THEIRS = "_run-parallel"    # the name that pytest-run-parallel's plugin has
-# What these change is the process's, so that threads would see each other's.
+THEIRS = "_run-parallel"    # name of pytest-run-parallel's plugin
+# These fixtures change state of the whole process, which threads would see of each other.
 UNSAFE_FIXTURES = {"capsys", "capteesys", "capsysbinary", "capfd", "capfdbinary", "monkeypatch", "recwarn"}
 UNSAFE_MARKS = ("thread_unsafe", "parallel_threads", "asyncio", "anyio")
 
@@ -30,16 +30,16 @@ failing: list[str] = []
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
-    """Ask pytest-run-parallel, where it is, before it looks at its options."""
+    """Configure pytest-run-parallel, if it is installed, before it reads its options."""
     if hasattr(config.option, "parallel_threads"):
         config.option.parallel_threads = str(THREADS)
-        config.option.ignore_gil_enabled = True   # whether the GIL stays off is looked at by others
+        config.option.ignore_gil_enabled = True   # the witness checks the GIL
     config.addinivalue_line("markers", "thread_unsafe: mark the test function as single-threaded")
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish(session: pytest.Session) -> None:
-    """Learn which tests pytest-run-parallel has chosen, or choose them."""
+    """Take over the selection of pytest-run-parallel, or select the tests to run in threads."""
     theirs = session.config.pluginmanager.get_plugin(THEIRS)
     if theirs is not None:
         together.update(theirs.run_in_parallel)
@@ -54,7 +54,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def _reason(item: pytest.Item) -> str:
-    """Return why a test runs in one thread; "": it runs in several."""
+    """Return why a test must run in one thread; "" if it can run in several."""
     if type(item) is not pytest.Function:
         return "is no plain function"
     if item.cls is not None and hasattr(item.cls, "assertEqual"):
@@ -76,7 +76,7 @@ def _in_threads(function: Callable[..., Any]) -> Callable[..., Any]:
             begin.wait()
             try:
                 function(*arguments, **named)
-            except BaseException as error:  # noqa: BLE001  pytest's outcomes are no Exceptions
+            except BaseException as error:  # noqa: BLE001  pytest's outcomes are not subclasses of Exception
                 errors.append(error)
 
         threads = [threading.Thread(target=once) for _ in range(THREADS)]
@@ -91,14 +91,14 @@ def _in_threads(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
-    """Note which tests fail in several threads."""
+    """Record the tests that fail in several threads."""
     if report.when == "call" and report.failed and report.nodeid in together:
         failing.append(report.nodeid)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish() -> None:
-    """Write down what was run how."""
+    """Write the results to a file."""
     if path := os.environ.get("GILSCOPE_AT_ONCE_TOLD"):
         with open(path, "w", encoding="utf-8") as file:
             json.dump({"together": len(together), "alone": alone, "failing": failing}, file)

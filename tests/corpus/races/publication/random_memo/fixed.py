@@ -1,0 +1,42 @@
+# EXPECT: clean
+"""A random value kept like a memo, under a lock."""
+
+import os
+import threading
+from secrets import token_urlsafe
+
+lock = threading.Lock()
+tokens = [None] * 17
+written, write_end = os.pipe()    # orders the threads in time, and in no way that a checker may rely on
+
+
+class Ledger:
+    last = ""
+
+
+ledger = Ledger()
+
+
+def token_of(size):
+    with lock:
+        if tokens[size] is None:
+            ledger.last = "issued"
+            tokens[size] = token_urlsafe(size)
+        return tokens[size]
+
+
+def issue():
+    token_of(16)
+    os.write(write_end, b"x")
+
+
+def show():
+    os.read(written, 1)
+    print(len(token_of(16)), ledger.last)
+
+
+threads = [threading.Thread(target=issue), threading.Thread(target=show)]
+for thread in threads:
+    thread.start()
+for thread in threads:
+    thread.join()

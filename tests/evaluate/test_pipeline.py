@@ -1,0 +1,576 @@
+"""The steps of an evaluation: what does not fit or cannot be had is a reason in its place, never an exception."""
+
+import importlib
+from contextlib import ExitStack
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from gilscope.toolkit.builds.package_installer import WITHOUT_WHEEL
+from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError
+from gilscope.toolkit.evaluate import pipeline, run_sites
+from gilscope.toolkit.evaluate.cache import EvaluationCache
+from gilscope.toolkit.evaluate.evaluation import Word
+from gilscope.toolkit.evaluate.packages import scratch
+from gilscope.toolkit.evaluate.packages.doctor import BuildReport
+from gilscope.toolkit.evaluate.packages.evidence import Status
+from gilscope.toolkit.evaluate.packages.scratch import ScratchEnvironment
+from gilscope.toolkit.evaluate.pipeline import Evaluator
+from gilscope.toolkit.evaluate.probes import PROBES
+from gilscope.toolkit.evaluate.project.cost_and_gain import NO_WORKLOAD, CostsAndGains
+from gilscope.toolkit.evaluate.project.installing import Installation
+from gilscope.toolkit.evaluate.project.racing import races as looking
+from gilscope.toolkit.evaluate.request import EvaluationRequest
+from gilscope.toolkit.evaluate.sections import Cause, Development, LeftOut, Missing, Sections
+from gilscope.toolkit.evaluate.verdict import exit_code
+from gilscope.toolkit.evaluate.views.json_document import plain
+from gilscope.toolkit.evaluate.views.screen import document
+from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
+from gilscope.toolkit.report import terminal
+from tests.evaluate.made_up import CLEAN, QUIET, finding, found, report, suite, workers
+from tests.fakes import make_build
+
+FREE, TWIN = make_build("3.14t"), make_build("3.14")
+NO_TIME = "no time was left in the budget"
+LOCK = """
+lock-version = "1.0"
+created-by = "some tool"
+[[packages]]
+name = "thing"
+version = "1.0"
+wheels = [{path = "thing-1.0-py3-none-any.whl", hashes = {sha256 = "aa"}}]
+[[packages]]
+name = "other"
+version = "2.0"
+wheels = [{path = "other-2.0-cp27-cp27m-win32.whl", hashes = {sha256 = "aa"}}]
+"""
+
+
+class Steps:
+    """What every step would find, and how long it takes; made up."""
+
+    def __init__(self):
+        self.now = 0.0
+        self.takes = {}          # step -> seconds
+        self.asked = []
+        self.found = {"3.14t": report(finding()), "3.14": replace(report(finding()), build=TWIN)}
+        self.fails = {}          # step -> exception
+        self.meanwhile = {}      # step -> what happens then
+        self.newest = 0
+        self.requests = []       # what was to be installed: to be judged, and to run the tests with
+        self.machine = QUIET
+
+    def step(self, name):
+        self.asked.append(name)
+        self.meanwhile.pop(name, lambda: None)()
+        self.now += self.takes.get(name, 0.0)
+        if name in self.fails:
+            raise self.fails[name]
+
+    def diagnose(self, request, builds, *_):
+        self.requests.append(("judged", request.requirements))
+        self.step("readiness")
+        return tuple(self.found[build.label] for build in builds if build.label in self.found)
+
+    def with_newest(self, reports, *_, **__):
+        self.step("newest")
+        return reports
+
+    def prepare(self, request, builds, *_):
+        self.requests.append(("tests", request.requirements))
+        self.step("run_sites")
+        return {build.label: ScratchEnvironment(folder=Path("/scratch") / build.label,
+                                                distributions=()) for build in builds}
+
+    def measure_workers(self, python, modules, *, path, limit, foreign):
+        self.step("workers")
+        return workers(modules=tuple(modules))
+
+    def run_tests(self, project, run_site, *, limit):
+        if limit <= 0:
+            return Missing(reason=NO_TIME, cause=Cause.TIME)
+        self.step("tests")
+        return suite(build=run_site.build, gil_end=not run_site.build.endswith("t"))
+
+    def comparing(self, project, workload, builds, twins, *, left, say, turn):
+        self.left, self.turn = left, turn
+        return self
+
+    def compare(self, run_sites, tests):
+        if self.left() > 0:
+            with self.turn():
+                self.step("speed")
+        sections = Sections(cost=found().cost, gain=NO_WORKLOAD, contention=NO_WORKLOAD)
+        return CostsAndGains(machine=self.machine, others=NO_WORKLOAD, several=False,
+                             sections=dict.fromkeys(run_sites, sections))
+
+    def check_races(self, project, run_site, *, limit, threads=0):
+        if limit <= 0:
+            return Missing(reason=NO_TIME, cause=Cause.TIME)
+        self.step("races")
+        return CLEAN
+
+
+@pytest.fixture
+def steps(monkeypatch):
+    made = Steps()
+    for name in ("diagnose", "with_newest", "measure_workers", "run_tests"):
+        monkeypatch.setattr(pipeline, name, getattr(made, name))
+    monkeypatch.setattr(looking, "check_races", made.check_races)
+    monkeypatch.setattr(scratch, "prepare", made.prepare)
+    monkeypatch.setattr(pipeline, "CostAndGainMeasurer", made.comparing)
+    monkeypatch.setattr(pipeline, "wait_quiet", lambda limit, say: made.step("wait"))
+    monkeypatch.setattr(run_sites, "install_project", lambda *_, **__: Installation())
+    return made
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "app.py").write_text("def f(): ...\n")
+    (tmp_path / "requirements.txt").write_text("thing\n")
+    return tmp_path
+
+
+def evaluate(steps, folder, builds=(FREE,), at_hand=(FREE, TWIN), **asked):
+    said = []
+    evaluator = Evaluator(EvaluationRequest(path=folder, **asked), builds, at_hand, said.append,
+                          clock=lambda: steps.now)
+    return evaluator.go(), said
+
+
+def test_all_steps_in_their_order(steps, folder):
+    found, _ = evaluate(steps, folder)
+    assert steps.asked == ["readiness", "newest", "readiness", "run_sites", "workers", "tests", "tests", "races",
+                           "speed"]
+    assert [(each.target, each.word) for each in found.conclusions] == [
+        ("3.14t", Word.READY), ("subinterpreters on 3.14", Word.INCONCLUSIVE)]
+
+
+@pytest.mark.parametrize(("step", "missing"), [
+    ("readiness", {"tests", "races"}), ("newest", {"tests", "races"}), ("run_sites", {"tests", "races"}),
+    ("tests", {"races"}), ("races", set())])
+def test_budget_that_runs_out_leaves_out_what_follows(steps, folder, step, missing):
+    steps.takes[step] = 700.0
+    found, _ = evaluate(steps, folder)
+    (build,) = found.builds
+    sections = {"tests": build.tests, "races": found.races}
+    assert {name for name, each in sections.items() if isinstance(each, Missing)} == missing
+    assert all(sections[name].reason == NO_TIME for name in missing)
+    assert isinstance(build.readiness, BuildReport)
+    assert found.seconds >= 700.0
+    if "tests" in missing:
+        assert (found.conclusions[0].word, found.conclusions[0].confidence) == (Word.INCONCLUSIVE, "low")
+
+
+def test_budget_of_nothing_is_inconclusive(steps, folder):
+    steps.now = 0.0
+    found, _ = evaluate(steps, folder, budget=0.0)
+    assert steps.asked == []
+    assert {each.word for each in found.conclusions} == {Word.INCONCLUSIVE}
+
+
+@pytest.mark.parametrize("step", ["workers", "speed"])
+def test_who_measures_on_this_machine_is_waited_for(steps, folder, tmp_path_factory, monkeypatch, step):
+    machine, said, other = str(tmp_path_factory.mktemp("machine")), [], ExitStack()
+    monkeypatch.setenv("GILSCOPE_MACHINE", machine)
+    before = "run_sites" if step == "workers" else "races"
+
+    def measure_elsewhere():
+        other.enter_context(MachineLock(alone=True, waiting=lambda: None, folder=machine).turn())
+
+    def say(text):
+        said.append(text)
+        if text == WAITING:
+            assert step not in steps.asked
+            steps.now += 1000.0   # it takes nothing from the budget
+            other.close()
+
+    steps.meanwhile = {before: measure_elsewhere}
+    Evaluator(EvaluationRequest(path=folder), (FREE,), (FREE, TWIN), say, clock=lambda: steps.now).go()
+    assert said.count(WAITING) == 1
+    assert steps.asked[-1] == "speed"
+
+
+def test_newer_versions_are_not_installed_offline_nor_in_the_time_of_the_tests(steps, folder):
+    evaluate(steps, folder, offline=True)
+    steps.takes["readiness"] = 301.0
+    evaluate(steps, folder)
+    assert "newest" not in steps.asked
+
+
+def test_project_itself_is_not_built_offline(steps, folder, monkeypatch):
+    tried = []
+    monkeypatch.setattr(run_sites, "install_project", lambda *_, **__: tried.append(1) or Installation())
+    _, said = evaluate(steps, folder, offline=True)
+    assert tried == []
+    assert ("3.14t: the project itself is imported from its folder, not installed: --offline builds nothing, "
+            "because what builds it would be downloaded") in said
+    evaluate(steps, folder)
+    assert tried == [1, 1]
+
+
+def test_project_is_not_built_again_where_the_budget_ended_with_the_build(steps, folder, tmp_path_factory, monkeypatch):
+    cache, built = tmp_path_factory.mktemp("cache"), []
+    monkeypatch.setenv("GILSCOPE_CACHE", str(cache))
+    (folder / "setup.py").write_text("from setuptools import *\nsetup(ext_modules=[Extension('app._c', ['c.c'])])\n")
+    for label in ("3.14t", "3.14"):
+        (cache / label).mkdir()
+    monkeypatch.setattr(scratch, "prepare", lambda _, builds, *__: {
+        build.label: ScratchEnvironment(folder=cache / build.label, distributions=()) for build in builds})
+
+    def install(_project, environment, target):
+        target.mkdir()
+        (target / "app_c.so").write_text(environment.name)
+        built.append(environment.name)
+        steps.now += 300.0
+        return Installation(log="cc c.c")
+
+    monkeypatch.setattr(run_sites, "install_project", install)
+    monkeypatch.setattr(run_sites, "own_builds", lambda _, places, __: seen.append(
+        {label: (each.installation, (each.target / "app_c.so").read_text()) for label, each in places.items()}) or {})
+    seen = []
+    free, twin = (replace(build, base_executable=str(cache / "state")) for build in (FREE, TWIN))
+    (cache / "state").write_text("")
+
+    def call(**asked):
+        built.clear()
+        Evaluator(EvaluationRequest(path=folder, budget=500.0), (free,), (free, twin), lambda _: None,
+                  clock=lambda: steps.now,
+                  open_cache=lambda project, builds: EvaluationCache(project.root, builds, **asked)).go()
+        return sorted(built), "tests" in steps.asked
+
+    assert call() == (["3.14", "3.14t"], False)
+    assert call() == ([], True)
+    (cache / "evaluations").rename(cache / "gone")   # what was told of it, not the build itself
+    assert call() == ([], True)
+    assert seen[-1] == seen[0] == {label: (Installation(log="cc c.c"), label) for label in ("3.14t", "3.14")}
+    assert call(fresh=True)[0] == ["3.14", "3.14t"]
+    (folder / "c.c").write_text("int changed;")
+    assert call()[0] == ["3.14", "3.14t"]
+
+
+def test_installer_that_fails_is_a_reason(steps, folder):
+    steps.fails = {"readiness": BuildError("no pip"), "run_sites": BuildError("no pip")}
+    found, _ = evaluate(steps, folder)
+    assert found.builds[0].readiness == Missing(reason="no pip", cause=Cause.FAILED)
+    assert exit_code(found) == 3   # nobody knows anything
+    assert found.builds[0].tests == Missing(reason="no pip", cause=Cause.FAILED)   # the next call tries again
+    assert found.races == Missing(reason="no pip", cause=Cause.FAILED)
+
+
+def test_newer_versions_that_cannot_be_had_are_said_and_change_nothing(steps, folder):
+    steps.fails = {"newest": BuildError("no network")}
+    found, said = evaluate(steps, folder)
+    assert found.conclusions[0].word is Word.READY
+    assert "newer versions could not be looked at: no network" in said
+
+
+def test_nothing_installed_before_is_inconclusive_offline(steps, folder, monkeypatch):
+    steps.found = {}
+    monkeypatch.setattr(scratch, "prepare", lambda *_: {})
+    found, _ = evaluate(steps, folder, offline=True)
+    assert found.conclusions[0].word is Word.INCONCLUSIVE
+    assert "call it once without --offline" in found.builds[0].readiness.reason
+    assert "call it once without --offline" in found.builds[0].tests.reason
+
+
+def test_lock_is_told_at_once_as_metadata(steps, folder):
+    (folder / "pylock.toml").write_text(LOCK)
+    found, said = evaluate(steps, folder)
+    assert said[0] == (
+        "3.14t: 1 of 2 packages of the lock have a wheel; no wheel: other (metadata only, not a verdict)")
+    assert [each.kind for each in found.builds[0].offered] == ["nothing", "pure"]
+
+
+POETRY_LOCK = """
+[[package]]
+name = "thing"
+version = "1"
+groups = ["main"]
+[package.dependencies]
+below = "*"
+[[package]]
+name = "below"
+version = "1"
+groups = ["main"]
+[[package]]
+name = "pytest"
+version = "8"
+groups = ["test"]
+[package.dependencies]
+pluggy = "*"
+[[package]]
+name = "pluggy"
+version = "1"
+groups = ["test"]
+[[package]]
+name = "cryptography"
+version = "46"
+groups = ["lint"]
+[metadata]
+lock-version = "2.1"
+"""
+
+
+def test_packages_for_development_decide_no_verdict(steps, folder):
+    (folder / "poetry.lock").write_text(POETRY_LOCK)
+    found, _ = evaluate(steps, folder)
+    judged = {requirements for what, requirements in steps.requests if what == "judged"}
+    assert judged == {("below==1", "thing==1")}
+    (tests,) = (requirements for what, requirements in steps.requests if what == "tests")
+    assert set(tests) == {"below==1", "thing==1", "pytest==8", "pluggy==1", "pytest"}   # no linter's
+    assert found.development == Development(
+        packages=("cryptography", "pluggy", "pytest"), extras=(), lacking={})
+
+
+def test_what_the_tests_need_is_for_development_without_a_lock_too(steps, folder):
+    (folder / "requirements-dev.txt").write_text("thing\nlinter>=1\n")
+    assert evaluate(steps, folder)[0].development.packages == ("linter",)
+    assert {requirements for what, requirements in steps.requests if what == "judged"} == {("thing",)}
+
+
+def test_requirement_that_an_old_lock_lacks_is_judged_all_the_same(steps, folder):
+    (folder / "requirements.txt").write_text("thing\nnewcomer>=2\n")
+    (folder / "poetry.lock").write_text(POETRY_LOCK)
+    evaluate(steps, folder)
+    assert ("judged", ("below==1", "thing==1", "newcomer>=2")) in steps.requests
+
+
+def test_what_only_the_tests_lack_is_said_apart(steps, folder, monkeypatch):
+    made = ScratchEnvironment(folder=folder, distributions=(),
+                              missing=dict.fromkeys(("thing", "linter"), WITHOUT_WHEEL))
+    monkeypatch.setattr(scratch, "prepare", lambda *_: {"3.14t": made, "3.14": made})
+    found, _ = evaluate(steps, folder)
+    assert found.development.lacking == {"3.14t": ("linter",), "3.14": ("linter",)}
+
+
+def test_extra_of_the_project_is_judged_when_asked_for(steps, folder):
+    (folder / "pyproject.toml").write_text(
+        '[project]\nname = "app"\ndependencies = ["thing"]\n[project.optional-dependencies]\nxml = ["lxml"]\n')
+    assert evaluate(steps, folder)[0].development.extras == ("xml",)
+    assert ("judged", ("thing",)) in steps.requests
+    assert evaluate(steps, folder, extras=("xml",))[0].development is None
+    assert ("judged", ("thing", "lxml")) in steps.requests
+
+
+def test_project_without_requirements_has_nothing_in_the_way(steps, folder):
+    (folder / "requirements.txt").unlink()
+    found, _ = evaluate(steps, folder)
+    assert "readiness" not in steps.asked
+    assert found.builds[0].readiness.findings == ()
+    assert found.conclusions[0].word is Word.READY
+
+
+def test_project_without_tests_is_inconclusive(steps, folder):
+    (folder / "tests").rmdir()
+    found, _ = evaluate(steps, folder)
+    assert found.conclusions[0].word is Word.INCONCLUSIVE
+    assert "run_sites" not in steps.asked
+
+
+def test_build_without_a_twin(steps, folder):
+    found, _ = evaluate(steps, folder, at_hand=(FREE,), workload=None)
+    assert found.interpreters == ()
+    assert "no build like 3.14t with a GIL" in found.builds[0].reference_tests.reason
+    assert [each.target for each in found.conclusions] == ["3.14t"]
+
+
+def test_builds_of_one_minor_version_share_a_twin(steps, folder):
+    other = replace(FREE, label="3.14t-debug")
+    steps.found[other.label] = replace(report(finding(Status.CRASH)), build=other)
+    found, _ = evaluate(steps, folder, builds=(FREE, other), at_hand=(FREE, other, TWIN))
+    assert [each.target for each in found.conclusions] == ["3.14t", "3.14t-debug", "subinterpreters on 3.14"]
+    assert [each.word for each in found.conclusions] == [Word.READY, Word.BLOCKED, Word.INCONCLUSIVE]
+
+
+@pytest.mark.parametrize(("asked", "error", "words"), [
+    ({"tests": "pytest 'open"}, ToolkitError, "No closing quotation"),
+    ({"lock": "absent.lock"}, ToolkitError, "there is no such file"),
+    ({"workload": "gone.py"}, ToolkitError, "gone.py: there is no such script"),
+    ({"lock": "damaged.lock"}, BadFileError, "cannot be read"),
+])
+def test_mistakes_of_the_user_are_said(steps, folder, asked, error, words):
+    (folder / "damaged.lock").write_text("[")
+    if "lock" in asked:
+        asked = {"lock": folder / asked["lock"]}
+    with pytest.raises(error, match=words):
+        evaluate(steps, folder, **asked)
+
+
+@pytest.fixture
+def again(steps, folder, tmp_path_factory, monkeypatch):
+    """Give a function that evaluates as the next call would, and returns what was found, asked and said."""
+    elsewhere = tmp_path_factory.mktemp("elsewhere")
+    python = elsewhere / "python"
+    python.write_text("")
+    monkeypatch.setenv("GILSCOPE_CACHE", str(elsewhere / "cache"))
+
+    def go(*, look="", fresh=False, **asked):
+        steps.asked.clear()
+        said = []
+        builds = [replace(each, base_executable=str(python)) for each in (FREE, TWIN)]
+        evaluator = Evaluator(EvaluationRequest(path=folder, **asked), builds[:1], builds, said.append,
+                              clock=lambda: steps.now,
+                              open_cache=lambda project, builds: EvaluationCache(project.root, builds, fresh=fresh))
+        return evaluator.look(look) if look else evaluator.go(), list(steps.asked), said
+
+    return go
+
+
+def test_nothing_is_measured_twice(again):
+    first, _, _ = again()
+    second, asked, said = again()
+    assert asked == []
+    assert second.conclusions == first.conclusions
+    assert len(second.kept) == 6
+    assert first.kept == ()
+    assert "4/6 the project's tests: nothing has changed since it was measured; next: data races" in said
+
+
+def test_changed_file_is_measured_anew(again, folder):
+    again()
+    (folder / "app.py").write_text("def g(): ...\n")
+    _, asked, _ = again()
+    assert "tests" in asked
+    assert "speed" in asked
+    assert again(fresh=True)[1][:1] == ["readiness"]
+
+
+def test_what_was_seen_offline_is_not_taken_for_more(again):
+    again(offline=True)
+    assert "tests" in again()[1]
+
+
+def test_other_tests_are_run_and_packages_are_not_looked_at_again(again):
+    again()
+    _, asked, _ = again(tests="pytest -x")
+    assert asked == ["run_sites", "tests", "tests", "races", "speed"]
+
+
+def test_what_a_busy_machine_or_a_short_budget_left_open_is_measured_again(again, steps):
+    steps.machine = replace(QUIET, doubts=("processes waited",))
+    again()
+    _, asked, said = again()
+    assert asked == ["run_sites", "speed"]
+    assert "6/6 cost and gain once more, as before: processes waited" in said
+    assert again(wait_quiet=60.0)[1] == ["run_sites", "wait", "speed"]
+
+
+def test_waiting_takes_nothing_from_the_budget(again, steps):
+    steps.takes["wait"] = 5000.0
+    seconds = again(wait_quiet=60.0)[0].seconds
+    assert seconds < 5000.0
+
+
+def test_looking_runs_no_tests(again):
+    found, asked, _ = again(look="lxml")
+    assert set(asked) == {"readiness", "newest"}
+    assert found.builds[0].tests.reason == "not run for --explain"
+    again()
+    found, asked, _ = again(look="lxml")
+    assert asked == []
+    assert found.builds[0].tests.passed == 412
+
+
+@pytest.mark.parametrize(("name", "built"), [("lxml", False), ("app._fast", True), ("extensions", True)])
+def test_looking_builds_the_project_for_its_own_modules_alone(again, folder, steps, name, built):
+    (folder / "setup.py").write_text("from setuptools import Extension, setup\n"
+                                     "setup(ext_modules=[Extension('app._fast', ['fast.c'])])\n")
+    (folder / "fast.c").write_text("")
+    _, asked, _ = again(look=name)
+    assert ("run_sites" in asked) is built
+
+
+def test_what_cannot_be_collected_is_left_out_of_all_that_follows(steps, folder, monkeypatch):
+    seen = []
+    out = (LeftOut(file="tests/test_x.py", why="no"),)
+    tests = suite(left_out=out)
+    monkeypatch.setattr(pipeline, "run_tests", lambda project, run_site, *, limit: replace(tests, build=run_site.build))
+    monkeypatch.setattr(looking, "check_races",
+                        lambda project, *_, **__: seen.append(project.tests) or CLEAN)
+    evaluate(steps, folder)
+    assert seen == [("python", "-m", "pytest", "-q", "--ignore=tests/test_x.py")]
+
+
+def test_each_part_is_announced_with_what_comes_next(steps, folder):
+    _, said = evaluate(steps, folder)
+    assert [line.partition(" ")[0] for line in said if line[1:3] == "/6"] == [f"{number}/6" for number in range(1, 7)]
+    assert "5/6 data races; next: cost and gain" in said
+
+
+def test_command_that_is_told_has_what_was_asked(steps, folder):
+    found, _ = evaluate(steps, folder, tests="pytest -x", budget=90.0)
+    assert str(found.command) == f"gilscope evaluate {folder} --tests 'pytest -x' --budget 90s"
+
+
+def test_command_that_is_told_asks_about_the_same_builds(steps, folder):
+    found, _ = evaluate(steps, folder, labels="3.14t", added=("3.14t=/my py/python", "3.14=/usr/bin/python3.14"),
+                        sdists=True)
+    assert str(found.command) == (f"gilscope evaluate {folder} --builds 3.14t --build '3.14t=/my py/python' "
+                                  "--build 3.14=/usr/bin/python3.14 --build-sdists")
+
+
+def test_races_are_looked_for_before_python_is_compiled(steps, folder, monkeypatch):
+    seen = []
+    monkeypatch.setattr(looking, "check_races", lambda _, run_site, **__: seen.append(run_site) or CLEAN)
+    evaluate(steps, folder)
+    (folder / "setup.py").write_text("from mypyc.build import mypycify\nsetup(ext_modules=mypycify(['app.py']))\n")
+    evaluate(steps, folder)
+    before, after = seen
+    assert (before.uncompiled, after.uncompiled, after.root, after.folders[0]) == (False, True, None, folder)
+
+
+PROBE = """
+from gilscope.toolkit.evaluate.facts import TableCell, Effect, Fact
+from gilscope.toolkit.evaluate.probes.probe import Probe
+
+
+def run(context):
+    return {build.label: len(context.project.modules) for build in context.builds}
+
+
+def facts(found):
+    for label, modules in found.sections["pickling"].items():
+        yield Fact(code="pickling.fails", target=label, effect=Effect.UNKNOWN, subject="app", heading="Pickling",
+                   text=f"{modules} module cannot be pickled", action="make app picklable", places=("app.py:1",),
+                   cell=TableCell(column="pickled", value="0/1"))
+
+
+PICKLING = Probe(name="pickled objects", code="pickling", facts=facts, run=run)
+"""
+
+
+@pytest.fixture
+def pickling(tmp_path_factory, monkeypatch):
+    """Return a probe that a package outside of gilscope defines."""
+    place = tmp_path_factory.mktemp("package")
+    (place / "one_more_probe.py").write_text(PROBE)
+    monkeypatch.syspath_prepend(place)
+    return importlib.import_module("one_more_probe").PICKLING
+
+
+def test_probe_of_another_package_is_in_verdict_screen_table_plan_and_json(steps, folder, pickling):
+    said = []
+    found = Evaluator(EvaluationRequest(path=folder), (FREE,), (FREE, TWIN), said.append, clock=lambda: steps.now,
+                      probes=(*PROBES, pickling)).go()
+    assert said[-1] == "7/7 pickled objects"
+    first = found.conclusions[0]
+    assert (first.word, first.reasons) == ("INCONCLUSIVE", ("1 module cannot be pickled",))
+    assert "3.14t: make app picklable" in found.next_steps
+    assert found.answer.effort.places == ("app.py:1",)
+    shown = terminal.render(document(found), width=100)
+    assert "Pickling\n  3.14t: 1 module cannot be pickled" in shown
+    table = shown[shown.index("target"):shown.index("Why")]
+    assert "pickled" in table
+    assert "0/1" in table
+    (fact,) = (each for each in plain(found)["facts"] if each["code"] == "pickling.fails")
+    assert (fact["target"], fact["effect"], fact["places"]) == ("3.14t", "unknown", ["app.py:1"])
+
+
+def test_probe_without_its_section_says_so(steps, folder, pickling):
+    found = Evaluator(EvaluationRequest(path=folder), (FREE,), (FREE, TWIN), lambda _: None,
+                      clock=lambda: steps.now, probes=(*PROBES, pickling)).look("thing")
+    (fact,) = (each for each in found.facts if each.code.startswith("pickling"))
+    assert (fact.code, fact.text) == ("pickling.not-looked-at", "not asked for")

@@ -1,0 +1,597 @@
+"""Rounds: interleaved, saved, resumed, kept in their budget; no process is started and no clock is waited for."""
+
+import dataclasses
+import json
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+
+import pyperf
+import pytest
+
+from gilscope.toolkit.measure import scheduler
+from gilscope.toolkit.measure.failed_cells import HANGS, MOST_HANGS, TRIES, still_lacking
+from gilscope.toolkit.measure.inherited_limits import InheritedLimits
+from gilscope.toolkit.measure.measured_process import ProcessAnswer
+from gilscope.toolkit.measure.rounds import CellStarter, OneAtATime
+from gilscope.toolkit.measure.scheduler import FUTILE_RETAKES, Scheduler
+from gilscope.toolkit.measure.settings import Settings
+from gilscope.toolkit.model import Cell, Phase, Run
+from gilscope.toolkit.processes.lifeline import OPEN_FILES
+from gilscope.toolkit.store import Store, load_run
+from tests.fakes import MACHINE, make_build
+
+BUILDS = ("3.14", "3.14t")
+
+
+def cell(runner="serial", workers=1, build="3.14", **changes):
+    return Cell(workload="primes", runner=runner, workers=workers, build=build, **changes)
+
+
+CELLS = (
+    cell(), cell("threads", 2), cell("subinterpreters", 2), cell(build="3.14t"), cell("threads", 2, "3.14t"),
+    cell("free-threaded", 2, "3.14t"), cell(twin=True), cell("free-threaded", 2, "3.14t", twin=True),
+)
+
+
+class Laboratory:
+    """Stands for the measured processes and the clock: each takes `seconds`, and answers what it was told to."""
+
+    def __init__(self, seconds=1.0):
+        self.seconds = seconds
+        self.now = 1000.0
+        self.taken = []          # (cell, loops asked for), in order
+        self.environments = []
+        # By cell and how many times it was measured before: a ProcessAnswer, an exception, or changes of the fields.
+        self.answers = {}
+
+    def clock(self):
+        return self.now
+
+    def measure(self, python, spec, environment):
+        build = Path(python).parts[-3]
+        measured = Cell.parse(spec.name, build)
+        nth = sum(each == measured for each, _ in self.taken)
+        self.taken.append((measured, spec.loops))
+        self.environments.append((measured, dict(environment)))
+        self.now += self.seconds
+        told = self.answers.get((measured, nth), self.answers.get((measured, None), {}))
+        if isinstance(told, BaseException):
+            raise told
+        if isinstance(told, ProcessAnswer):
+            return told
+        write_values(spec)
+        note = told.get("note")
+        fields = {"cpu": [0.1] * spec.values, "loops": spec.loops or 4, "evidence": {"others_cores": 0.0},
+                  "starved": False,
+                  **{name: value for name, value in told.items() if name != "note"}}
+        return ProcessAnswer(kind="measured", reason="", fields=fields, output="", note=note)
+
+    def rounds(self):
+        order = [each for each, _ in self.taken]
+        return [order[start:start + len(CELLS)] for start in range(0, len(order), len(CELLS))]
+
+
+def write_values(spec):
+    # The length of the name is a value as good as any, and tells cells apart.
+    run = pyperf.Run([len(spec.name) / 1000] * spec.values, metadata={"name": spec.name, "loops": spec.loops or 4},
+                     collect_metadata=False)
+    pyperf.Benchmark([run]).dump(str(spec.result_path), replace=True)
+
+
+def make_arms(folder):
+    return CellStarter(
+        pythons={build: f"/opt/{build}/bin/python" for build in BUILDS}, environments={build: {} for build in BUILDS},
+        free_threaded=frozenset({"3.14t"}), size="small", user=None, units={}, services=(), folder=folder)
+
+
+class Silent:
+    def __init__(self):
+        self.notes = []
+        self.left = []
+
+    def on_round_start(self, index, rounds, arms):
+        pass
+
+    def on_arm_start(self, cell):
+        pass
+
+    def on_pass_end(self, done, passes):
+        pass
+
+    def on_arm_end(self, cell, seconds_left):
+        self.left.append(seconds_left)
+
+    def note(self, text):
+        self.notes.append(text)
+
+
+@pytest.fixture
+def laboratory():
+    return Laboratory()
+
+
+USUAL = InheritedLimits(nice=0, policy="", cpus=(0,), online=1, files=OPEN_FILES, limits={}, cpu_seconds=None)
+
+
+@pytest.fixture(autouse=True)
+def usual(monkeypatch):
+    """Let the machine of these tests, which may be part of another one, be as any."""
+    monkeypatch.setattr(scheduler, "inherited_limits", lambda: USUAL)
+
+
+@pytest.fixture
+def bench(tmp_path, laboratory):
+    """Make schedulers of one run: the first call begins it, later ones go on with it."""
+    stores = []
+
+    def make(*, cells=CELLS, seed=7, needed=None, only=None, turn=nullcontext, **settings):
+        results = tmp_path / "results"
+        wanted = Settings(**{"rounds": 3, "values": 2, "warmups": 0, "min_seconds": 0.01, "timeout": 60.0,
+                             "seed": seed} | settings)
+        if stores:
+            stores[-1].close()
+            store, run = Store.reopen(results / "label")
+            run = dataclasses.replace(run, rounds_planned=wanted.rounds)
+        else:
+            store = Store.create("label", results)
+            run = Run(label="label", started="2026-11-21T12:00:00+00:00", builds=tuple(map(make_build, BUILDS)),
+                      machine=MACHINE,
+                      seed=seed, rounds_planned=wanted.rounds, rounds_done=0, stopped="running", baseline="serial",
+                      measurements=(), cells=tuple(cells))
+            store.save(run)
+        stores.append(store)
+        way = OneAtATime(laboratory.measure)
+        return Scheduler(
+            run, store, make_arms(tmp_path), wanted, make.reporter, way, laboratory.clock, needed=needed, only=only,
+            turn=turn)
+
+    make.reporter = Silent()
+    make.path = tmp_path / "results" / "label"
+    yield make
+    stores[-1].close()
+
+
+def test_each_round_has_every_arm_once(bench, laboratory):
+    done = bench(rounds=4).go()
+    assert len(laboratory.rounds()) == 4
+    for order in laboratory.rounds():
+        assert sorted(order, key=str) == sorted(CELLS, key=str)
+    assert (done.rounds_done, done.stopped, done.failures, done.skips) == (4, "rounds", (), ())
+    assert {each.cell: [one.round for one in each.observations] for each in done.measurements} == {
+        each: [0, 1, 2, 3] for each in CELLS}
+
+
+def test_each_round_is_measured_in_a_turn_of_its_own(bench, laboratory):
+    turns = []
+
+    @contextmanager
+    def turn():
+        before = len(laboratory.taken)
+        yield
+        turns.append(len(laboratory.taken) - before)
+
+    bench(rounds=3, turn=turn).go()
+    assert turns == [len(CELLS)] * 3   # whole rounds, and nothing between them
+
+
+def test_rounds_have_different_orders_that_the_seed_gives_again(tmp_path):
+    def orders(seed, place):
+        laboratory = Laboratory()
+        store = Store.create("label", place)
+        run = Run(label="label", started="", builds=tuple(map(make_build, BUILDS)), machine=MACHINE, seed=seed,
+                  rounds_planned=3,
+                  rounds_done=0, stopped="running", baseline="serial", measurements=(), cells=CELLS)
+        arms = make_arms(tmp_path)
+        settings = Settings(rounds=3, values=1, warmups=0, min_seconds=0.0, timeout=1.0, seed=seed)
+        Scheduler(run, store, arms, settings, Silent(), OneAtATime(laboratory.measure), laboratory.clock).go()
+        store.close()
+        return laboratory.rounds()
+
+    first = orders(7, tmp_path / "first")
+    assert first[0] != first[1] != first[2]
+    assert orders(7, tmp_path / "again") == first
+    assert orders(8, tmp_path / "other") != first
+
+
+def test_loops_are_found_once_and_shared_with_the_twin(bench, laboratory):
+    bench(rounds=2).go()
+    asked = {}
+    for measured, loops in laboratory.taken:
+        asked.setdefault(dataclasses.replace(measured, twin=False), []).append(loops)
+    assert all(loops[0] == 0 and set(loops[1:]) == {4} for loops in asked.values())
+
+
+def test_control_runs_with_the_gil_on_in_a_free_threaded_build_alone(bench, laboratory):
+    bench(rounds=1).go()
+    with_gil = {measured for measured, environment in laboratory.environments if environment.get("PYTHON_GIL") == "1"}
+    assert with_gil == {cell("threads", 2, "3.14t")}
+
+
+CRASH = ProcessAnswer(kind="crash", reason="crashed with SIGSEGV", fields={}, output="last words")
+HANG = ProcessAnswer(kind="hang", reason="hung", fields={}, output="")
+
+
+def times(laboratory, wanted):
+    return sum(each == wanted for each, _ in laboratory.taken)
+
+
+def test_failure_costs_its_cell_one_round(bench, laboratory):
+    bad = CELLS[1]
+    laboratory.answers[bad, 1] = CRASH
+    done = bench(rounds=4).go()
+    (failure,) = done.failures
+    assert (failure.cell, failure.kind, failure.round, failure.output) == (bad, "crash", 1, "last words")
+    assert [each.round for each in observations(done, bad)] == [0, 2, 3]
+    assert done.failed == ()
+    assert bench.reporter.notes == ["primes, threads with 2 workers on 3.14: crashed with SIGSEGV"]
+
+
+def test_cell_that_fails_each_time_is_given_up(bench, laboratory):
+    laboratory.answers[CELLS[1], None] = CRASH
+    done = bench(rounds=6).go()
+    assert times(laboratory, CELLS[1]) == TRIES
+    assert done.failed == (CELLS[1],)
+    assert done.rounds_done == 6
+    assert len(bench.reporter.notes) == 1   # not once more in each round
+
+
+def test_values_that_are_gone_or_cannot_be_cost_their_round(bench, laboratory):
+    laboratory.answers |= {(CELLS[1], 0): {"cpu": [0.1]}, (CELLS[2], 1): {"cpu": [float("inf"), 1.0]}}
+    take = laboratory.measure
+
+    def lose(python, spec, environment):
+        answer = take(python, spec, environment)
+        if laboratory.taken[-1][0] == CELLS[3] and times(laboratory, CELLS[3]) == 1:
+            spec.result_path.unlink()
+        return answer
+
+    laboratory.measure = lose
+    done = bench(rounds=2).go()
+    assert {failure.cell: failure.reason for failure in done.failures} == {
+        CELLS[1]: "a measured value is impossible: gilscope_cpu has 1 numbers for 2 values",
+        CELLS[2]: "a measured value is impossible: gilscope_cpu has inf, not a number from 0 to 1e+10",
+        CELLS[3]: "its values cannot be read: No such file or directory"}
+    assert load_run(bench.path).failures == done.failures   # and the rest of it can be read
+
+
+def test_cell_with_a_value_is_tried_to_the_end(bench, laboratory):
+    laboratory.answers |= {(CELLS[1], nth): CRASH for nth in range(1, 9)}
+    bench(rounds=6).go()
+    assert times(laboratory, CELLS[1]) == 6
+
+
+def test_hangs_are_tried_again_less_often(bench, laboratory):
+    laboratory.answers |= {(CELLS[1], nth): HANG for nth in range(1, 9)}
+    bench(rounds=6).go()
+    assert times(laboratory, CELLS[1]) == 1 + HANGS
+
+
+def test_many_hangs_are_not_tried_again(bench, laboratory):
+    for each in CELLS[:MOST_HANGS]:
+        laboratory.answers[each, None] = HANG
+    bench(rounds=6).go()
+    assert sum(each in CELLS[:MOST_HANGS] for each, _ in laboratory.taken) == MOST_HANGS
+
+
+def test_wrong_result_ends_its_cell(bench, laboratory):
+    laboratory.answers[CELLS[1], 1] = ProcessAnswer(kind="wrong-result", reason="167 primes", fields={}, output="")
+    done = bench(rounds=4).go()
+    assert times(laboratory, CELLS[1]) == 2
+    assert done.failed == (CELLS[1],)
+
+
+def test_cells_that_fail_alike_are_told_once_and_counted(bench, laboratory):
+    for cell in CELLS[:3]:
+        laboratory.answers[cell, 0] = ProcessAnswer(kind="exception", reason="ValueError: x", output="", fields={
+            "frames": [["mine.py:7 in work", "parse(it)"], ["mine.py:12 in parse", "raise ValueError('x')"]]})
+    done = bench(rounds=2).go()
+    assert {failure.cell for failure in done.failures} == set(CELLS[:3])
+    first, count = bench.reporter.notes
+    assert first.endswith(": ValueError: x\n  mine.py:7 in work    parse(it)\n"
+                          "  mine.py:12 in parse  raise ValueError('x')")
+    assert count == "2 more cells failed in the same way"
+
+
+def test_cell_that_turns_out_unavailable_is_skipped(bench, laboratory):
+    laboratory.answers[CELLS[2], 0] = ProcessAnswer(kind="unavailable", reason="not here", fields={}, output="")
+    done = bench().go()
+    assert [(skip.cell, skip.reason) for skip in done.skips] == [(CELLS[2], "not here")]
+    assert sum(each == CELLS[2] for each, _ in laboratory.taken) == 1
+    assert not done.failures
+
+
+def test_all_cells_may_fail(bench, laboratory):
+    for each in CELLS:
+        laboratory.answers[each, None] = ProcessAnswer(kind="exit", reason="no", fields={}, output="")
+    done = bench().go()
+    assert (len(done.failed), done.rounds_done) == (len(CELLS), 3)
+    assert len(laboratory.taken) == TRIES * len(CELLS)
+    assert load_run(bench.path).failures == done.failures
+
+
+def test_run_ends_when_no_cell_is_left_to_try(bench, laboratory):
+    for each in CELLS:
+        laboratory.answers[each, None] = ProcessAnswer(kind="exit", reason="no", fields={}, output="")
+    done = bench(rounds=9).go()
+    assert (done.rounds_done, done.stopped) == (TRIES, "failures")
+
+
+def test_note_of_a_process_is_kept_once(bench, laboratory):
+    laboratory.answers[CELLS[0], None] = {"note": "did not end"}
+    done = bench().go()
+    assert [note.text for note in done.notes] == ["3.14, serial: a measured process did not end"]
+
+
+def test_how_gilscope_was_started_is_kept_with_the_run_and_said_once(bench, monkeypatch):
+    monkeypatch.setattr(scheduler, "inherited_limits", lambda: dataclasses.replace(USUAL, nice=5))
+    bench(rounds=1).go()
+    done = bench(rounds=2).go()   # goes on
+    assert [note.text for note in done.notes] == ["gilscope was started with nice 5; so were the measured processes"]
+    assert load_run(bench.path).notes == done.notes
+
+
+def busy(others):
+    return {"starved": True, "evidence": {"others_cores": others}}
+
+
+def observations(done, wanted):
+    (found,) = (each.observations for each in done.measurements if each.cell == wanted)
+    return found
+
+
+def test_starved_cell_is_taken_again_until_it_is_not(bench, laboratory):
+    laboratory.answers |= {(CELLS[1], 0): busy(1.0), (CELLS[1], 1): busy(0.9)}
+    (first,) = observations(bench(rounds=1).go(), CELLS[1])
+    assert (first.starved, first.retakes) == (False, 2)
+
+
+def test_least_disturbed_of_the_starved_is_kept(bench, laboratory):
+    laboratory.answers |= {(CELLS[1], 0): busy(1.5), (CELLS[1], 1): busy(0.7), (CELLS[1], 2): busy(1.9)}
+    (first,) = observations(bench(rounds=1, retakes=2).go(), CELLS[1])
+    assert (first.starved, first.evidence.others_cores, first.retakes) == (True, 0.7, 1)
+
+
+def test_first_take_is_kept_when_it_was_the_best(bench, laboratory):
+    laboratory.answers |= {(CELLS[1], 0): busy(0.5), (CELLS[1], 1): busy(0.7), (CELLS[1], 2): busy(1.9)}
+    (first,) = observations(bench(rounds=1, retakes=2).go(), CELLS[1])
+    assert (first.evidence.others_cores, first.retakes) == (0.5, 0)
+
+
+def test_retakes_take_no_longer_than_the_round(bench, laboratory):
+    for each in CELLS[:3]:   # too few to be called futile
+        laboratory.answers[each, None] = busy(1.0)
+    bench(rounds=1, retakes=50).go()
+    assert len(CELLS) < len(laboratory.taken) <= 2 * len(CELLS) + 1
+
+
+def test_retakes_end_when_the_first_few_are_starved_again(bench, laboratory):
+    for each in CELLS:
+        laboratory.answers[each, None] = busy(1.0)
+    bench(rounds=1, retakes=50).go()
+    assert len(laboratory.taken) == len(CELLS) + FUTILE_RETAKES
+
+
+def test_retake_that_fails_keeps_what_there_was(bench, laboratory):
+    laboratory.answers |= {(CELLS[1], 0): busy(1.0), (CELLS[1], 1): HANG}
+    done = bench(rounds=2).go()
+    assert [failure.cell for failure in done.failures] == [CELLS[1]]
+    assert [each.starved for each in observations(done, CELLS[1])] == [True, False]
+
+
+def test_budget_stops_before_a_round_that_would_not_fit(bench, laboratory):
+    done = bench(rounds=100, budget=20.0).go()   # a round takes 8 s: two fit
+    assert (done.rounds_done, done.stopped) == (2, "budget")
+    assert laboratory.now - 1000.0 <= 20.0
+
+
+def test_first_round_is_cut_by_the_budget_with_reasons(bench, laboratory):
+    done = bench(rounds=100, budget=2.5).go()
+    assert (done.rounds_done, done.stopped) == (1, "budget")
+    assert len(laboratory.taken) == 3   # the third ends past the budget, the fourth does not begin
+    assert len(done.skips) == len(CELLS) - 3
+    assert {skip.reason for skip in done.skips} == {"the budget ended before its first value"}
+    assert {skip.cell for skip in done.skips} | {each.cell for each in done.measurements} == set(CELLS)
+
+
+def test_run_that_goes_on_keeps_its_budget_too(bench, laboratory):
+    bench(rounds=1).go()
+    began = laboratory.now
+    done = bench(rounds=100, budget=2.5).go()
+    assert laboratory.now - began <= 2.5 + laboratory.seconds
+    assert (done.rounds_done, done.stopped) == (1, "budget")
+    assert not done.skips   # they have a value
+
+
+def test_what_had_no_value_for_want_of_time_gets_one_when_the_run_goes_on(bench):
+    bench(rounds=100, budget=2.5).go()
+    done = bench(rounds=3).go()
+    assert not done.skips
+    assert {len(observations(done, cell)) for cell in CELLS} == {2, 3}   # the first round lacks some
+
+
+def test_cut_again_before_its_first_value_it_is_skipped_again(bench, laboratory):
+    bench(rounds=100, budget=2.5).go()
+    done = bench(rounds=100, budget=0.5).go()
+    measured = {each.cell for each in done.measurements}
+    assert {skip.cell for skip in done.skips} == set(CELLS) - measured
+    assert len(laboratory.taken) == 4
+
+
+def test_time_left_is_never_more_than_the_budget(bench):
+    bench(rounds=100, budget=20.0).go()
+    assert all(0 <= left <= 20.0 for left in bench.reporter.left)
+
+
+def test_time_left_counts_rounds(bench):
+    bench(rounds=3).go()
+    assert bench.reporter.left == pytest.approx([23.0 - done for done in range(24)])
+
+
+class Asked:
+    """Stands for the statistics: after the rounds that it was told of, the cells that need more of them."""
+
+    def __init__(self, **needed):
+        self.needed = {int(name[1:]): cells for name, cells in needed.items()}
+        self.asked = []
+
+    def __call__(self, run, cells):
+        assert {each.cell: len(each.observations) for each in run.measurements}[CELLS[0]] == run.rounds_done
+        self.asked.append((run.rounds_done, len(cells)))
+        return self.needed[run.rounds_done]
+
+
+def rounds_of(run):
+    return {each.cell: [one.round for one in each.observations] for each in run.measurements}
+
+
+def test_rounds_go_to_cells_that_need_them(bench, laboratory):
+    asked = Asked(r4=CELLS[:3], r6=CELLS[:2], r8=CELLS[:2])
+    done = bench(rounds=10, needed=asked).go()
+    assert asked.asked == [(4, 8), (6, 8), (8, 8)]   # not after the last
+    assert rounds_of(done) == {
+        each: list(range(10 if each in CELLS[:2] else 6 if each == CELLS[2] else 4)) for each in CELLS}
+    assert (done.rounds_done, done.stopped, done.looks) == (10, "rounds", 3)
+    assert set(done.answered) == set(CELLS[2:])
+    kept = load_run(bench.path)
+    assert (kept.looks, kept.answered, rounds_of(kept)) == (done.looks, done.answered, rounds_of(done))
+    suite = pyperf.BenchmarkSuite.load(str(bench.path / "3.14.json"))
+    assert {each.get_name(): each.get_nrun() for each in suite} == {
+        each.name: len(rounds) for each, rounds in rounds_of(done).items() if each.build == "3.14"}
+    assert bench.reporter.notes == [f"after {rounds} rounds {clear} of 6 cells need no more: their answers are clear"
+                                    for rounds, clear in ((4, 3), (6, 4))]   # after 8 it was the same
+
+
+@pytest.mark.parametrize(("resolution", "stopped"), [(None, "answered"), (0.01, "resolution")])
+def test_run_stops_when_no_cell_needs_more(resolution, stopped, bench):
+    done = bench(rounds=20, resolution=resolution, needed=Asked(r4=CELLS, r6=())).go()
+    assert (done.rounds_done, done.stopped, done.looks, set(done.answered)) == (6, stopped, 2, set(CELLS))
+    again = bench(rounds=20, resolution=resolution, needed=Asked()).go()   # goes on
+    assert (again.rounds_done, again.stopped, again.looks) == (6, stopped, 2)
+
+
+def test_without_a_question_every_cell_gets_every_round(bench):
+    done = bench(rounds=20).go()
+    assert {len(rounds) for rounds in rounds_of(done).values()} == {20}
+    assert (done.stopped, done.looks, done.answered) == ("rounds", 0, ())
+
+
+def test_cell_may_come_back(bench):
+    done = bench(rounds=9, needed=Asked(r4=CELLS[:2], r6=CELLS[:3], r8=CELLS[:2])).go()
+    assert rounds_of(done)[CELLS[2]] == [0, 1, 2, 3, 6, 7]
+
+
+def test_run_that_goes_on_leaves_alone_what_was_clear(bench, laboratory):
+    laboratory.answers[CELLS[0], 5] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        bench(rounds=8, needed=Asked(r4=CELLS[:2])).go()
+    del laboratory.answers[CELLS[0], 5]
+    asked = Asked(r6=CELLS[:1])
+    done = bench(rounds=8, needed=asked).go()
+    assert asked.asked == [(6, 8)]
+    assert [len(rounds_of(done)[each]) for each in CELLS[:3]] == [8, 6, 4]
+    assert done.looks == 2
+
+
+def test_budget_has_room_for_more_rounds_of_fewer_cells(bench, laboratory):
+    done = bench(rounds=100, budget=40.0, needed=Asked(r4=CELLS[:2], r6=CELLS[:2], r8=CELLS[:2])).go()
+    assert (done.rounds_done, done.stopped) == (8, "budget")   # four of 8 s and four of 2 s: 40
+    assert laboratory.now - 1000.0 <= 40.0
+
+
+def test_time_left_is_that_of_the_cells_that_are_measured(bench):
+    bench(rounds=6, needed=Asked(r4=CELLS[:2])).go()
+    assert bench.reporter.left[-4:] == pytest.approx([3.0, 2.0, 1.0, 0.0])
+
+
+def test_ctrl_c_keeps_what_was_measured(bench, laboratory):
+    laboratory.answers[CELLS[0], 1] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        bench().go()
+    kept = load_run(bench.path)
+    assert (kept.rounds_done, kept.stopped) == (1, "interrupted")
+    assert all(each.observations[0].round == 0 for each in kept.measurements)
+    assert len(kept.measurements) == len(CELLS)
+
+
+def test_run_goes_on_as_it_would_have(bench, laboratory, tmp_path):
+    laboratory.answers[CELLS[0], 1] = KeyboardInterrupt()
+    with pytest.raises(KeyboardInterrupt):
+        bench().go()
+    interrupted = len(laboratory.taken)
+    del laboratory.answers[CELLS[0], 1]
+    done = bench().go()
+
+    assert (done.rounds_done, done.stopped) == (3, "rounds")
+    assert {each.cell: [one.round for one in each.observations] for each in done.measurements} == {
+        each: [0, 1, 2] for each in CELLS}
+    after = laboratory.taken[interrupted:]
+    assert all(loops == 4 for _, loops in after)   # as found in the first session
+    undisturbed = Laboratory()
+    whole = Store.create("whole", tmp_path)
+    run = dataclasses.replace(load_run(bench.path), rounds_done=0, measurements=())
+    arms = make_arms(tmp_path)
+    settings = Settings(rounds=3, values=1, warmups=0, min_seconds=0.0, timeout=1.0, seed=7)
+    Scheduler(run, whole, arms, settings, Silent(), OneAtATime(undisturbed.measure), undisturbed.clock).go()
+    whole.close()
+    assert [[each for each, _ in after][:8], [each for each, _ in after][8:]] == undisturbed.rounds()[1:]
+
+
+def test_failed_cell_is_tried_again_when_the_run_goes_on(bench, laboratory):
+    laboratory.answers |= {(CELLS[1], nth): CRASH for nth in range(TRIES)}
+    bench(rounds=TRIES + 2).go()
+    done = bench(rounds=TRIES + 3).go()
+    assert [each.round for each in observations(done, CELLS[1])] == [TRIES + 2]
+    assert [failure.round for failure in done.failures] == list(range(TRIES))
+
+
+def test_failure_in_a_round_that_is_made_again_is_forgotten(bench, laboratory):
+    laboratory.answers |= {(CELLS[1], nth): CRASH for nth in (0, 1)}
+    laboratory.answers |= {(each, 1): KeyboardInterrupt() for each in CELLS if each != CELLS[1]}
+    with pytest.raises(KeyboardInterrupt):
+        bench().go()
+    laboratory.answers = {}
+    assert [failure.round for failure in bench().go().failures] == [0]
+
+
+def test_rounds_lost_by_failures_are_made_up_for_with_all_they_are_compared_with(bench, laboratory):
+    other = Cell(workload="sort", runner="serial", workers=1, build="3.14")
+    laboratory.answers |= {(CELLS[1], nth): CRASH for nth in (0, 2)}
+    lacking = bench(cells=(*CELLS, other), rounds=5).go()
+    more, only = still_lacking(lacking, requested=5)
+    assert (more, only) == (2, frozenset(CELLS))
+    whole = bench(rounds=5 + more, only=only).go()
+    assert [each.round for each in observations(whole, CELLS[1])] == [1, 3, 4, 5, 6]
+    assert [len(observations(whole, each)) for each in (CELLS[0], other)] == [7, 5]
+    assert still_lacking(whole, requested=5) == (0, frozenset())
+
+
+def test_nothing_is_lacking_where_nothing_failed_or_the_work_is_wrong(bench, laboratory):
+    laboratory.answers[CELLS[1], 1] = ProcessAnswer(kind="wrong-result", reason="167 primes", fields={}, output="")
+    assert still_lacking(bench(rounds=4).go(), requested=4) == (0, frozenset())
+
+
+def test_run_is_on_disk_after_each_round(bench, laboratory):
+    rounds = []
+    take = laboratory.measure
+
+    def look_first(python, spec, environment):
+        path = bench.path / "run.json"
+        rounds.append(json.loads(path.read_text())["rounds_done"])
+        return take(python, spec, environment)
+
+    laboratory.measure = look_first
+    bench(rounds=3).go()
+    assert rounds == [0] * 8 + [1] * 8 + [2] * 8
+
+
+def test_spec_says_all_of_its_cell(bench, laboratory, tmp_path):
+    specs = []
+    take = laboratory.measure
+    laboratory.measure = lambda python, spec, environment: (specs.append(spec), take(python, spec, environment))[1]
+    startup = cell("threads", 2, phase=Phase.STARTUP)
+    bench(cells=[startup], rounds=1, values=3, warmups=1, min_seconds=0.5, timeout=9.0).go()
+    (spec,) = specs
+    assert (spec.workload, spec.runner, spec.workers) == ("primes", "threads", 2)
+    assert (spec.phase, spec.size) == ("startup", "small")
+    assert (spec.values, spec.warmups, spec.min_seconds, spec.progress_timeout) == (3, 1, 0.5, 9.0)
+    assert spec.folder == str(tmp_path)

@@ -1,0 +1,74 @@
+"""Where a user's module lies: what one is told who names a file, a part of a package, or forgets --path."""
+
+import sys
+from pathlib import Path
+
+import pytest
+
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.measure.child.spec import UserTarget
+from gilscope.toolkit.measure.preparation import child_environment, inspect_function
+from gilscope.toolkit.measure.user_modules import advice, code_sum, dotted
+
+
+@pytest.fixture
+def project(tmp_path, monkeypatch):
+    """A project with a `src/` layout, whose parts import each other relatively."""
+    inner = tmp_path / "src" / "mypkg" / "sub"
+    inner.mkdir(parents=True)
+    (inner / "__init__.py").touch()
+    (inner / "helper.py").write_text("from .. import conf\ndef add(n):\n    return n + conf.K\n")
+    (inner.parent / "__init__.py").write_text("from .sub.helper import add\ndef work(n):\n    return add(n)\n")
+    (inner.parent / "conf.py").write_text("K = 1\n")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(("file", "name", "folder"), [
+    ("src/mypkg/sub/helper.py", "mypkg.sub.helper", "src"), ("src/mypkg/__init__.py", "mypkg", "src"),
+    ("src/mypkg", "mypkg", "src"), ("alone.py", "alone", "."),
+])
+def test_file_is_named_as_it_is_imported(project, file, name, folder):
+    assert dotted(Path(file)) == (name, Path(folder))
+
+
+def look(folder, function, *paths):
+    user = UserTarget(function=function, payloads=None, payload="1", tasks=1, check=None, async_function=None)
+    return inspect_function(user, sys.executable, child_environment(paths), folder, paths)
+
+
+def test_package_in_src_is_measured_with_its_relative_imports(project):
+    for function in ("mypkg:work", "mypkg.sub.helper:add"):
+        assert look(project, function, project / "src").name == function
+
+
+@pytest.mark.parametrize(("function", "path", "told"), [
+    ("mypkg:work", ".", "it is in src: add --path src"),
+    ("helper:add", "src/mypkg/sub", "helper is a part of mypkg: name it mypkg.sub.helper, with --path src"),
+    ("sub.helper:add", "src/mypkg", "name it mypkg.sub.helper, with --path src"),
+    ("mypkg.nothing:add", "src", "mypkg was found, and has no 'nothing'"),
+    ("elsewhere:add", "src", "name that folder with --path or PYTHONPATH"),
+])
+def test_message_leads_to_the_module(project, function, path, told):
+    with pytest.raises(ToolkitError) as refused:
+        look(project, function, project / path)
+    assert told in str(refused.value)
+    assert "Traceback" not in str(refused.value)
+
+
+def test_nothing_is_made_up(project):
+    assert advice("elsewhere", "there is no module 'elsewhere'", [project]) is None
+    assert advice("mypkg", "ImportError: the disk is on fire", [project]) is None
+
+
+def test_sum_of_the_code_changes_with_what_is_named_alone(tmp_path):
+    package = tmp_path / "shop"
+    package.mkdir()
+    for name in ("__init__", "cart", "other"):
+        (package / f"{name}.py").write_text(f"name = {name!r}\n")
+    first = code_sum(["shop.cart"], [tmp_path])
+    (package / "other.py").write_text("name = 1\n")
+    assert code_sum(["shop.cart", "shop.cart"], [tmp_path]) == first
+    (package / "cart.py").write_text("name = 1\n")
+    assert code_sum(["shop.cart"], [tmp_path]) not in {first, ""}
+    assert code_sum(["json"], [tmp_path]) == ""   # installed: nothing of the user's

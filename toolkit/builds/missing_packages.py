@@ -1,0 +1,63 @@
+"""Packages that an environment of the user lacks: gilscope measures it as it is, and installs nothing into it."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from packaging.requirements import InvalidRequirement, Requirement
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gilscope.toolkit.model import Build
+
+
+def find_missing_packages(build: Build, wanted: Sequence[str]) -> dict[str, str]:
+    """Return the requirements in `wanted` that the environment of `build` lacks, each with the remedy."""
+    root = Path(build.executable).parent.parent
+    present = {
+        normalize_name(path.name.split("-")[0])
+        for place in (root, *_seen_through(build, root))
+        for pattern in ("*.dist-info", "*.egg-info")
+        for path in place.glob(f"lib/python3.*/site-packages/{pattern}")
+    }
+    lacking = [text for text in wanted if distribution_of(text) not in present and _applies(text, build)]
+    if build.source == "tox":
+        why = f"not in the tox environment {root.name}; add it to its deps in tox.ini"
+        return dict.fromkeys(lacking, why)
+    return {text: f"not in the environment {root}, which is yours; install it there: "
+                  f"{build.executable} -m pip install {shlex.quote(text)}" for text in lacking}
+
+
+def _applies(requirement: str, build: Build) -> bool:
+    try:
+        marker = Requirement(requirement).marker
+    except InvalidRequirement:
+        return True
+    minor = ".".join(build.version.split(".")[:2])
+    there = {"python_version": minor, "python_full_version": build.version, "extra": ""}
+    return marker is None or marker.evaluate(there)
+
+
+def _seen_through(build: Build, root: Path) -> list[Path]:
+    """Return the other folders where an environment finds packages: its interpreter's own, if it was made so."""
+    try:
+        config = (root / "pyvenv.cfg").read_text(encoding="utf-8")
+    except OSError:
+        return []
+    through = re.search(r"^include-system-site-packages\s*=\s*true", config, re.IGNORECASE | re.MULTILINE)
+    return [Path(build.base_executable).parent.parent] if through else []
+
+
+def distribution_of(requirement: str) -> str:
+    """Return the normalized name of what a requirement like "Some.Package[extra]>=1" asks for."""
+    match = re.match(r"[A-Za-z0-9._-]+", requirement.strip())
+    return normalize_name(match[0]) if match else requirement
+
+
+def normalize_name(name: str) -> str:
+    """Return the name of a distribution as indices compare it.  Source: PEP 503."""
+    return re.sub(r"[-_.]+", "-", name).lower()

@@ -1,1 +1,0 @@
-"""The packages a build needs: environments, what installs into them, what they lack."""

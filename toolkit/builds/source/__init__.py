@@ -1,1 +1,0 @@
-"""CPython from its source: got from the distribution, built as a pair."""

@@ -1,1 +1,0 @@
-"""gilscope experiment: the classic GIL experiments, listed, explained and made."""

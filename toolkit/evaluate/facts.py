@@ -1,0 +1,136 @@
+"""Facts: what a probe found, one at a time, each with a stable code and an effect.
+
+A fact's text is written once, for people.  All decisions read the code, the effect and the other fields: the verdict,
+the plan, the next steps, the screen and the JSON are views over one list of facts.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING, Literal
+
+from gilscope.toolkit.evaluate.sections import Cause
+
+if TYPE_CHECKING:
+    from gilscope.toolkit.evaluate.decision import State
+    from gilscope.toolkit.evaluate.sections import Missing
+    from gilscope.toolkit.report.document import Inflation
+    from gilscope.toolkit.stats.verdict import Comparison
+
+OURS = "we"                       # the owner of what the project itself can change
+FREE_THREADING = "free-threading"   # the target of a fact about every build without a GIL
+RACES = "Races"                   # the heading of the screen for whatever the race checker looked at
+EXTENSIONS = "extensions"         # the name under which --explain shows the project's own extension modules
+
+
+class Effect(StrEnum):
+    """The weight of a fact in the verdict on its target, the heaviest first."""
+
+    BLOCKS = "blocks"                  # the project cannot run there, or would do harm
+    UNKNOWN = "unknown"                # whether the project can run there is not known
+    NO_GAIN = "no-gain"                # running there brings nothing worth it
+    SHARES_STATE = "shares-state"      # each worker would have a copy of state that threads share, or may have one
+    UNPRICED = "unpriced"              # the cost is not known
+    GAIN_UNKNOWN = "gain-unknown"      # whether another model than threads gains anything is not known
+    COSTS = "costs"
+    MAY_COST = "may-cost"              # the cost may be more than little; decides only if nothing else costs
+    GAINS = "gains"
+    SUPPORTS = "supports"              # evidence that the project runs there
+    CAUTION = "caution"                # to know before running there, and no reason against it
+    NOT_LOOKED_AT = "not-looked-at"    # no part of the verdict, which lowers its confidence
+    NOTE = "note"
+
+
+class PlanStep(StrEnum):
+    """A step of the migration; the names stay the same from one evaluation to the next."""
+
+    DEPENDENCIES = "dependencies are ready"
+    EXTENSIONS = "own extension modules are declared"
+    TESTS = "tests pass on the free-threaded build"
+    IN_THREADS = "tests pass with several threads at once"
+    RACES = "no race, or each is judged"
+    COST_AND_GAIN = "cost and gain are known"
+    CI = "CI runs the tests on the free-threaded build"
+    CLASSIFIER = "the metadata says so"
+
+
+class Remedy(StrEnum):
+    """The kind of call that would find out more."""
+
+    TIME = "time"            # a larger --budget
+    REPAIR = "repair"        # the same call, once something is repaired or can be downloaded
+    QUIET = "quiet"          # --wait-quiet
+    WORKLOAD = "workload"    # a --workload
+
+
+# The call that would have a section, by the cause for which it is missing.
+REMEDIES = {Cause.TIME: Remedy.TIME, Cause.BUSY: Remedy.QUIET, Cause.OFFLINE: Remedy.REPAIR,
+            Cause.FAILED: Remedy.REPAIR, Cause.NOT_RUN: Remedy.REPAIR, Cause.WORKLOAD_FAILED: Remedy.REPAIR}
+Confidence = Literal["high", "medium", "low"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableCell:
+    """A value for the table of targets."""
+
+    column: str                     # its title
+    value: str | Inflation
+    notes: tuple[str, ...] = ()     # footnotes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fact:
+    """One thing that a probe found about a target."""
+
+    code: str                       # "package.turns-gil-on"; stable: scripts and JSON rely on it
+    target: str                     # "3.14t", "subinterpreters on 3.14", FREE_THREADING
+    effect: Effect
+    subject: str = ""               # "lxml 6.1.3", "gain"
+    text: str                       # written once, read by people alone
+    evidence: str = ""              # how it is known, for where there is room
+    places: tuple[str, ...] = ()    # "file:line" of the project, to be looked at
+    step: PlanStep | None = None    # of the migration plan
+    state: State | None = None      # of that step; None: it follows from the effect
+    action: str = ""                # what to do next
+    owner: str = OURS               # or the package whose owners must act
+    package: str = ""               # to be replaced, waited for, or taken in another version: "lxml 7.0"
+    explain: str = ""               # the name under which --explain shows more
+    missing: Missing | None = None  # the section that would have told more
+    part: str = ""                  # of the evaluation, which was not looked at as that section is missing
+    may_change: str = ""            # why another call may find otherwise, where no section is missing
+    repeat: Remedy | None = None    # the call that would, where that does not follow from what is missing
+    for_all: bool = False           # the action is for all builds at once
+    consequence: bool = False       # it follows from another fact, and is mended with it
+    confidence: Confidence | None = None   # the most that a verdict with this fact may have; None: by the effect
+    heading: str = ""               # of the screen, under which the text is shown
+    cell: TableCell | None = None   # in a column of the probe's own; sections that gilscope measures have theirs
+    value: Comparison | None = None   # the number behind the text
+
+    @property
+    def full(self) -> str:
+        """Return the text with its evidence."""
+        return f"{self.text}: {self.evidence}" if self.evidence else self.text
+
+    @property
+    def provisional(self) -> str:
+        """Return the reason why another call may find otherwise, or ""."""
+        return self.missing.reason if self.missing and self.missing.cause.provisional else self.may_change
+
+    @property
+    def remedy(self) -> Remedy | None:
+        """Return the kind of call that would find out more."""
+        return (REMEDIES.get(self.missing.cause) if self.missing else None) or self.repeat
+
+    @property
+    def not_looked_at(self) -> tuple[str, str] | None:
+        """Return the part of the evaluation that was not looked at, and why; None for any other fact."""
+        if self.part and self.missing:
+            return self.part, self.missing.reason
+        return (self.subject, self.text) if self.effect is Effect.NOT_LOOKED_AT else None
+
+
+def about(facts: tuple[Fact, ...], target: str, *, free_threaded: bool = True) -> tuple[Fact, ...]:
+    """Return the facts about a target; those about every build without a GIL count for one that is `free_threaded`."""
+    return tuple(each for each in facts
+                 if each.target == target or (free_threaded and each.target == FREE_THREADING))

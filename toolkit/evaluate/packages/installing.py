@@ -1,0 +1,282 @@
+"""Install packages into one environment, and report why the others could not be installed.
+
+The first environment of a request chooses the versions; the others get the same ones or report which they lack.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+import textwrap
+from dataclasses import dataclass, replace
+from importlib.metadata import distributions
+from itertools import chain
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+
+from gilscope.toolkit.builds.environment import create, installer
+from gilscope.toolkit.builds.missing_packages import normalize_name
+from gilscope.toolkit.builds.package_installer import (
+    NO_SUCH_VERSION,
+    NOT_FOUND,
+    WITHOUT_WHEEL,
+    InstallProblem,
+    gave_up,
+    problem_in,
+    run_installer,
+)
+from gilscope.toolkit.builds.uv import uv_command
+from gilscope.toolkit.errors import BuildError
+from gilscope.toolkit.evaluate.packages.distributions import own_name, site_folders
+from gilscope.toolkit.evaluate.packages.fetch_wheels import WheelStore, make_environment, pip_of
+from gilscope.toolkit.evaluate.requirements.wheel_for_build import why_no_wheel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from gilscope.toolkit.evaluate.packages.fetch_wheels import BundledPip, WheelFetch
+    from gilscope.toolkit.model import Build
+
+# Messages of pip and uv about a requirement without a wheel.
+_MISSING = re.compile(r"(?:No matching distribution found for|Because(?: only)?) ([A-Za-z0-9][\w.-]*)")
+_NEEDS = re.compile(r"requires ([\w.-]+), which is not installed")   # from `pip check`
+# The installer was interrupted or killed: no statement about any package, so nothing to store.
+_ENDED = re.compile(r"Operation cancelled by user|pip ended with -\d+|^no output$")
+# The tool that made a package's wheels tells what building from source needs; setuptools does not name the compiler.
+_SETUPTOOLS = "a compiler of C, C++ or Rust"
+_TOOLCHAINS = (("maturin", "rustc"), ("meson", "a C compiler and meson"), ("scikit-build", "a C++ compiler and CMake"),
+               ("setuptools", _SETUPTOOLS), ("bdist_wheel", _SETUPTOOLS))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChosenVersions:
+    """The versions in the environment that chose them."""
+
+    pins: tuple[str, ...] = ()      # "name==version" of every package
+    made_by: tuple[tuple[str, str], ...] = ()   # name, and the tool that made its wheel: "maturin (1.9.4)"
+
+
+def versions_in(folder: Path) -> ChosenVersions:
+    """Return the versions in the environment in `folder`, without pip."""
+    found = {name: each for each in distributions(path=[str(site) for site in site_folders(folder)])
+             if (name := own_name(each)) and name != "pip"}
+    makers = ((name, re.search(r"^Generator: *(.+)", each.read_text("WHEEL") or "", re.MULTILINE))
+              for name, each in sorted(found.items()))
+    return ChosenVersions(pins=tuple(f"{name}=={each.version}" for name, each in sorted(found.items())),
+                          made_by=tuple((name, match[1]) for name, match in makers if match))
+
+
+def fill(
+    folder: Path, build: Build, requirements: Sequence[str], chosen: ChosenVersions | None, *, sdists: bool,
+) -> dict[str, InstallProblem]:
+    """Make an environment and install what is available; return the reason for each requirement that is not.
+
+    Args:
+        folder: Where to make it; must not exist.
+        build: The build to make it for.
+        requirements: As the user wrote them.
+        chosen: The versions to install; None to choose them.
+        sdists: Build packages without a wheel from source.
+
+    Raises:
+        BuildError: The environment cannot be made, or the index does not answer.
+    """
+    # Installers build these even if told to use wheels only.
+    sources = () if sdists else tuple(filter(_is_source, requirements))
+    rest = [text for text in requirements if text not in sources]
+    pip = None if uv_command() or sdists else pip_of(build, folder)
+    if pip is None or make_environment(pip, build):
+        create(folder, build)
+        found = _install(folder, rest, chosen, sdists=sdists)
+    else:
+        found = _fetch(pip, build, rest, chosen)
+    return found | {name_of(text): InstallProblem("it is named by its source, which is built with --build-sdists only")
+                    for text in sources}
+
+
+def _is_source(requirement: str) -> bool:
+    """Return True if a requirement is a path or URL of anything but a wheel."""
+    place = requirement.partition("@")[2].partition(" ;")[0].strip() or requirement
+    return (":" in place or os.sep in place or place in {".", ".."}) and not urlsplit(place).path.endswith(".whl")
+
+
+def _fetch(
+    pip: BundledPip, build: Build, requirements: Sequence[str], chosen: ChosenVersions | None,
+) -> dict[str, InstallProblem]:
+    """Install with parallel downloads; fall back to one installer run after another."""
+    found = _choose(pip, build, requirements) if chosen is None else _same(pip, build, chosen)
+    if found is None and chosen is None:
+        found = _locked(pip, build, requirements)
+    if found is None:
+        return _install(pip.environment, requirements, chosen, sdists=False)
+    if chosen is None:
+        return found
+    pinned = {text.partition("==")[0] for text in chosen.pins}
+    return found | _with_limits(pip.environment, [text for text in requirements if name_of(text) not in pinned], chosen)
+
+
+def _locked(pip: BundledPip, build: Build, requirements: Sequence[str]) -> dict[str, InstallProblem] | None:
+    """Install the versions that a lock pins, whichever are missing; None if this is not a lock, or it fails.
+
+    A resolver gives up at a pinned package that needs another one without a wheel, and trying each alone takes long.
+    """
+    pins = tuple(filter(_is_pin, requirements))
+    if len(pins) * 2 <= len(requirements):
+        return None
+    limits = ChosenVersions(pins=pins)
+    if (missing := _same(pip, build, limits)) is None:
+        return None
+    missing |= _with_limits(pip.environment, [text for text in requirements if text not in pins], limits)
+    # If the pins are not a complete lock, they need further packages.
+    needed = dict.fromkeys(map(normalize_name, _NEEDS.findall(pip.run("check"))))
+    return missing | _with_limits(pip.environment, [name for name in needed if name not in missing], limits)
+
+
+def _is_pin(requirement: str) -> bool:
+    """Return True if a requirement pins one version of a package without extras, as locks do."""
+    return re.match(r"[A-Za-z0-9][\w.-]* *==[^*,]+(;|$)", requirement) is not None
+
+
+def _choose(pip: BundledPip, build: Build, requirements: Sequence[str]) -> dict[str, InstallProblem] | None:
+    """Install the resolver's choice; return reasons for missing packages, or None if one attempt does not show them."""
+    store = WheelStore(build)
+    with store.fresh() as name:
+        missing, rest = _without_missing(requirements, lambda wanted: _checked(pip.download(wanted, Path(name))))
+        if rest or pip.install(Path(name).glob("*.whl")):
+            return None
+        store.keep(Path(name).glob("*.whl"))
+        told = pip.fetch([text for text in requirements if name_of(text) in missing], Path(name))
+    return missing | {name_of(text): _why(text, each, build, {}) for text, each in told.items() if each.problem}
+
+
+def _same(pip: BundledPip, build: Build, chosen: ChosenVersions) -> dict[str, InstallProblem] | None:
+    """Install the chosen versions; return reasons for those without a wheel for this build, or None on failure."""
+    store = WheelStore(build)
+    wheels = store.find(chosen.pins)
+    with store.fresh() as name:
+        told = pip.fetch([pin for pin in chosen.pins if pin not in wheels], Path(name))
+        for each in told.values():
+            _checked(each.problem)
+        if pip.install([*wheels.values(), *Path(name).glob("*.whl")]):
+            return None
+        store.keep(Path(name).glob("*.whl"))
+    return {name_of(pin): _why(pin, each, build, dict(chosen.made_by))
+            for pin, each in told.items() if each.problem}
+
+
+def _why(pin: str, told: WheelFetch, build: Build, made_by: dict[str, str]) -> InstallProblem:
+    """Return why one version has no wheel, and what building it from source would need."""
+    problem = problem_in(told.problem)
+    if problem != WITHOUT_WHEEL:
+        return problem
+    if not told.files:
+        if not told.newest:
+            # If the index had any file of this version, it would be listed.
+            return problem if "==" in pin else NOT_FOUND
+        return replace(NO_SUCH_VERSION, more=f"the newest is {told.newest}") if _is_pin(pin) else problem
+    wheels = [file for file in told.files if file.endswith(".whl")]
+    if len(wheels) == len(told.files):
+        return InstallProblem(f"{why_no_wheel(wheels, build)}, and no source either")
+    maker = made_by.get(pin.partition("==")[0], "")
+    needs = next((needed for word, needed in _TOOLCHAINS if word in maker), "what its build needs")
+    return InstallProblem(why_no_wheel(wheels, build), f"its source takes {needs}")
+
+
+def _install(
+    folder: Path, requirements: Sequence[str], chosen: ChosenVersions | None, *, sdists: bool,
+) -> dict[str, InstallProblem]:
+    """Install with one installer run after another."""
+    options = _options(sdists=sdists)
+    if chosen is None:
+        return _install_rest(folder, requirements, options)
+    with _constraints(chosen) as limits:
+        if not _installed(folder, [*options, *limits, *requirements]):
+            return {}
+    # The resolver stops at the first missing package; the first environment has already determined all of them.
+    pinned = {text.partition("==")[0] for text in chosen.pins}
+    missing = _install_rest(folder, chosen.pins, [*options, "--no-deps"])
+    return missing | _with_limits(
+        folder, [text for text in requirements if name_of(text) not in pinned], chosen, sdists=sdists)
+
+
+def _with_limits(
+    folder: Path, requirements: Sequence[str], chosen: ChosenVersions, *, sdists: bool = False
+) -> dict[str, InstallProblem]:
+    """Install packages that the first environment lacks, with all other versions fixed."""
+    with _constraints(chosen) as limits:
+        return _install_rest(folder, requirements, [*_options(sdists=sdists), *limits])
+
+
+def _options(*, sdists: bool) -> list[str]:
+    options = [] if sdists else ["--only-binary", ":all:"]
+    # Most modules are never imported; those that are get compiled then.
+    return options if uv_command() else [*options, "--no-compile"]
+
+
+@contextlib.contextmanager
+def _constraints(chosen: ChosenVersions) -> Iterator[list[str]]:
+    """Yield the options that restrict an installer to the chosen versions."""
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
+        file.write("\n".join(chosen.pins))
+        file.flush()
+        yield ["--constraint", file.name]
+
+
+def _install_rest(folder: Path, requirements: Sequence[str], options: Sequence[str]) -> dict[str, InstallProblem]:
+    """Install as much as possible together; leave out the package that each failure names, and try again."""
+    missing, rest = _without_missing(requirements, lambda wanted: _installed(folder, [*options, *wanted]))
+    return missing | {name_of(text): problem_in(reason) for text in rest
+                      if (reason := _installed(folder, [*options, text]))}
+
+
+def _without_missing(
+    requirements: Iterable[str], attempt: Callable[[list[str]], str]
+) -> tuple[dict[str, InstallProblem], list[str]]:
+    """Try all requirements, and again without the one that a failure names.
+
+    Returns:
+        The missing packages with reasons, and the requirements that failed together for another reason.
+    """
+    missing: dict[str, InstallProblem] = {}
+    # One package may be listed several times, for different versions of Python.
+    todo: dict[str, list[str]] = {}
+    for text in requirements:
+        todo.setdefault(name_of(text), []).append(text)
+    while todo:
+        reason = attempt([*chain.from_iterable(todo.values())])
+        if not reason:
+            break
+        names = [normalize_name(match.rstrip(".-")) for match in _MISSING.findall(reason)]
+        name = next((name for name in names if name in todo), None)
+        if name is None:   # a dependency of one of them
+            return missing, [*chain.from_iterable(todo.values())]
+        missing[name] = problem_in(reason)
+        del todo[name]
+    return missing, []
+
+
+def _installed(folder: Path, arguments: Sequence[str]) -> str:
+    """Install; return "" or the reason for the failure.
+
+    Raises:
+        BuildError: The index does not answer, so nothing is known of any package.
+    """
+    return _checked(run_installer([*installer(folder), *arguments]))
+
+
+def _checked(reason: str) -> str:
+    if _ENDED.search(reason):
+        raise BuildError("the installer was ended from outside")
+    if line := gave_up(reason):
+        told = line.rpartition("broken by ")[2]
+        raise BuildError(f"the package index does not answer ({textwrap.shorten(told, 200)}); --offline does without")
+    return reason
+
+
+def name_of(requirement: str) -> str:
+    """Return the name of the distribution in a requirement like "lxml[html]>=6"."""
+    match = re.match(r"[A-Za-z0-9][\w.-]*", requirement.strip())
+    return normalize_name(match[0]) if match else requirement

@@ -1,1 +1,0 @@
-"""From what was seen of a distribution to what it is called.  Pure: nothing here starts or reads anything."""

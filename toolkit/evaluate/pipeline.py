@@ -1,0 +1,385 @@
+"""Evaluate a project: run the steps in order, within the budget, and put what they measured together.
+
+The order is: packages and what they do in subinterpreters, own extension modules, price of one more worker, tests,
+races, cost and gain, and then the probes that run something of their own.  The tests come before what follows because
+files that cannot be collected are left out from then on.  A step that cannot be made leaves its reason (`Missing`).
+
+`steps.py` reuses what an earlier call has measured, `run_sites.py` prepares the places where the project's code runs,
+`project_requirements.py` says what is installed, and `verdict.py` draws the conclusions.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit import temporary
+from gilscope.toolkit.errors import BadFileError, BuildError
+from gilscope.toolkit.evaluate.evaluation import (
+    BuildEvaluation,
+    Evaluation,
+    InterpretersEvaluation,
+    ProcessesEvaluation,
+)
+from gilscope.toolkit.evaluate.packages.doctor import BuildReport, DoctorOptions, diagnose, reference_of, with_newest
+from gilscope.toolkit.evaluate.probes import PROBES
+from gilscope.toolkit.evaluate.probes.probe import Probe, ProbeContext
+from gilscope.toolkit.evaluate.project.ci_and_classifiers import upkeep
+from gilscope.toolkit.evaluate.project.cost_and_gain import CostAndGainMeasurer, CostsAndGains, OtherModel
+from gilscope.toolkit.evaluate.project.discovery import find_project
+from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
+from gilscope.toolkit.evaluate.project.fingerprint import digest, sums
+from gilscope.toolkit.evaluate.project.machine_calibration import wait_quiet
+from gilscope.toolkit.evaluate.project.own_modules import needed_to_run, with_built, without_measuring
+from gilscope.toolkit.evaluate.project.racing.races import RaceCheckRequest, look_for_races
+from gilscope.toolkit.evaluate.project.suite.leaving_out import without
+from gilscope.toolkit.evaluate.project.suite.running import run_tests
+from gilscope.toolkit.evaluate.project.where_to_run import RunSite
+from gilscope.toolkit.evaluate.project.worker_costs import LIMIT as WORKERS_LIMIT
+from gilscope.toolkit.evaluate.project.worker_costs import measure_workers, modules_inside
+from gilscope.toolkit.evaluate.project.workload.name_check import refuse_misnamed
+from gilscope.toolkit.evaluate.project_requirements import read_requirements
+from gilscope.toolkit.evaluate.run_sites import NO_TESTS, NOTHING_INSTALLED, RunSitePreparer
+from gilscope.toolkit.evaluate.sections import (
+    NO_TIME,
+    UNASKED,
+    Broken,
+    Cause,
+    Missing,
+    Races,
+    Sections,
+    TestRun,
+    Workers,
+)
+from gilscope.toolkit.evaluate.steps import StepRunner
+from gilscope.toolkit.evaluate.verdict import judged
+from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+
+    from gilscope.toolkit.evaluate.cache import EvaluationCache
+    from gilscope.toolkit.evaluate.project.discovery import Project
+    from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild
+    from gilscope.toolkit.evaluate.request import EvaluationRequest
+    from gilscope.toolkit.model import Build
+
+    type Reports = dict[str, BuildReport | Missing]               # by label of the build, as all below
+    type Tests = dict[str, TestRun | Missing]
+    type RunSites = dict[str, RunSite | Missing]
+
+SHARE_FOR_TESTS = 0.5    # of what is left of the budget, for the tests on all builds; the race checker takes longer
+SHARE_FOR_WORKERS = 0.15  # of what is left, for what one more interpreter takes, on each build
+SHARE_FOR_RUNNING = 0.5  # of the budget, for what runs the project; newer versions are not installed in its time
+NOT_RUN = Missing(reason="not run for --explain", cause=Cause.NOT_RUN)
+# The steps of an evaluation, in their order.
+STEPS = {
+    "packages": "what the packages do without the GIL", "interpreters": "what they do in subinterpreters",
+    "extensions": "the project's own extension modules",   # left out where it has none
+    "workers": "what one more worker takes", "tests": "the project's tests", "races": "data races",
+    "speed": "cost and gain"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurements:
+    """The results of all steps."""
+
+    project: Project                 # without the tests that cannot be collected
+    reports: Reports                 # of the packages, on the builds without a GIL
+    inside: Reports                  # of the packages in subinterpreters, on their twins
+    own: Mapping[str, OwnBuild]
+    tests: Tests
+    lacking: Mapping[str, tuple[str, ...]]   # by build, the packages that could not be installed for running
+    compared: CostsAndGains
+    races: Races | Missing = NOT_RUN
+    workers: Mapping[str, Workers | Broken | Missing] = field(default_factory=dict)
+    sections: Mapping[str, object] = field(default_factory=dict)   # of probes, by code
+
+
+class Evaluator:
+    """One evaluation in progress."""
+
+    def __init__(
+        self, request: EvaluationRequest, builds: Sequence[Build], at_hand: Sequence[Build], say: Callable[[str], None],
+        clock: Callable[[], float] = time.monotonic, *,
+        open_cache: Callable[[Project, Sequence[Build]], EvaluationCache] | None = None,
+        probes: Sequence[Probe] = PROBES,
+    ) -> None:
+        """Evaluate on `builds`, which have no GIL; their twins with a GIL are looked for in `at_hand`.
+
+        `open_cache` opens the results of earlier evaluations of the project on those builds; None: keep none.
+
+        Raises:
+            BadFileError: The lock that the user named has no packages.
+        """
+        self._request = request
+        self._builds = tuple(builds)
+        self._at_hand = tuple(at_hand)
+        self._say = say
+        self._clock = clock
+        self._began = clock()
+        self._probes = tuple(probes)
+        project = find_project(request.path, lock=request.lock, tests=request.tests, extras=request.extras)
+        if request.workload is not None:
+            refuse_misnamed(request.workload, project)
+        self._extensions = find_extensions(project.root)
+        project = without_measuring(project, request.workload, builds=self._extensions.any)
+        self._project = with_built(project, (each.name for each in self._extensions.modules))
+        self._requirements = read_requirements(self._project)
+        # A lock of a project without dependencies is none of these.
+        if request.lock and not self._requirements.locked and request.lock.suffix not in {".toml", ".lock"}:
+            raise BadFileError(f"{request.lock} names no package: fill it, or leave --lock out")
+        self._twin_of = {build.label: reference_of(build, at_hand) for build in builds}
+        self._twins = tuple({twin.label: twin for twin in self._twin_of.values() if twin}.values())
+        evaluation_cache = open_cache(self._project, (*self._builds, *self._twins)) if open_cache else None
+        if evaluation_cache and evaluation_cache.doubt:
+            say(evaluation_cache.doubt)
+        self._preparer = RunSitePreparer(self._requirements, self._extensions, request=request, at_hand=at_hand,
+                                         cache=evaluation_cache, say=say)
+        self._steps = StepRunner(self._titles(), depends=self._options(), cache=evaluation_cache, say=say)
+        self._turns = MachineLock(alone=False, waiting=lambda: say(WAITING), children_join=True)
+
+    def go(self) -> Evaluation:
+        """Make every step and return the evaluation.
+
+        Raises:
+            KeyboardInterrupt: All processes of the evaluation are gone.
+        """
+        for line in self._requirements.summaries(self._builds):
+            self._say(line)
+        reports, inside = self._packages()
+        once = self._steps.once
+        with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as folder:
+            run_sites = cache(lambda: self._run_sites(Path(folder)))   # prepared only if a step runs anything there
+            own = self._own(run_sites) if self._extensions.any else {}
+            workers = once("workers", lambda: {
+                twin.label: self._workers(twin, inside[twin.label], run_sites()[twin.label]) for twin in self._twins})
+            tests, lacking = once("tests", lambda: (self._tests(run_sites()), _lacking(run_sites())),
+                                  str(self._project.tests))
+            project = without(self._project, tests.values())
+            depends = str(project.tests), str(self._request.workload)
+            races = once("races", lambda: self._races(project, run_sites(), tests), *depends)
+            compared = once("speed", lambda: self._compared(project, run_sites(), tests), *depends,
+                            str(self._request.budget))
+            sections = self._probed(project, run_sites, tests)
+        return self._evaluation(Measurements(
+            project=project, reports=reports, inside=inside, own=own, tests=tests, lacking=lacking, compared=compared,
+            races=races, workers=workers, sections=sections))
+
+    def look(self, name: str) -> Evaluation:
+        """Return an evaluation for --explain `name` without running the project: packages, and what the cache has.
+
+        Its own extension modules are built only if `name` is not a package, and were not built before.
+
+        Raises:
+            KeyboardInterrupt: All processes of the evaluation are gone.
+        """
+        reports, inside = self._packages()
+        labels = [build.label for build in (*self._builds, *self._twins)]
+        earlier = self._steps.earlier
+        not_run: Tests = dict.fromkeys(labels, NOT_RUN)
+        tests, lacking = earlier("tests", str(self._project.tests)) or (not_run, {})
+        project = without(self._project, tests.values())
+        compared = earlier("speed", str(project.tests), str(self._request.workload), str(self._request.budget))
+        own = earlier("extensions") if self._extensions.any else {}
+        if own is None:
+            known = any(isinstance(each, BuildReport) and each.knows(name)
+                        for each in (*reports.values(), *inside.values()))
+            own = {} if known else self._built()
+        return self._evaluation(Measurements(
+            project=project, reports=reports, inside=inside, own=own, tests=tests, lacking=lacking,
+            compared=compared or CostsAndGains(machine=NOT_RUN, others=NOT_RUN, several=False,
+                                               sections=dict.fromkeys(labels, Sections.missing(NOT_RUN)))))
+
+    def _titles(self) -> dict[str, str]:
+        """Return the title of each step, in their order."""
+        steps = {key: text for key, text in STEPS.items() if key != "extensions" or self._extensions.any}
+        return steps | {probe.code: probe.name for probe in self._probes if probe.run}
+
+    def _options(self) -> tuple[str, ...]:
+        """Return the options and builds that every step depends on, besides files."""
+        lock, request = self._project.lock, self._request
+        content = digest(sums(lock.parent, [lock])) if lock else ""
+        return (*(build.label for build in self._builds), content, str(request.sdists), str(request.extras),
+                str(request.threads), str(request.offline))
+
+    # The budget.
+
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        """Have this machine to measure; to wait for it takes nothing from the budget."""
+        began = self._clock()
+        with self._turns.turn():
+            self._began += self._clock() - began
+            yield
+
+    def _left(self) -> float:
+        return self._request.budget - (self._clock() - self._began)
+
+    # The steps, in their order.
+
+    def _packages(self) -> tuple[Reports, Reports]:
+        """Return the package reports of the builds without a GIL, and of their twins."""
+        reports = self._steps.once("packages", lambda: self._newest(self._readiness(self._builds, interpreters=False)))
+        inside = self._steps.once("interpreters", lambda: self._readiness(self._twins, interpreters=True))
+        return reports, inside
+
+    def _readiness(self, builds: Sequence[Build], *, interpreters: bool) -> Reports:
+        """Return the package report of each build."""
+        environment = self._requirements.environment(sdists=self._request.sdists, offline=self._request.offline)
+        labels = [build.label for build in builds]
+        if not environment.requirements:   # nothing can be in the way
+            return {build.label: BuildReport(build=build, reference=self._twin_of.get(build.label), findings=(),
+                                             others=0) for build in builds}
+        if self._left() <= 0:
+            return dict.fromkeys(labels, NO_TIME)
+        try:
+            reports = diagnose(environment, builds, self._at_hand, DoctorOptions(interpreters=interpreters), self._say)
+        except BuildError as error:
+            return dict.fromkeys(labels, Missing(reason=str(error), cause=Cause.FAILED))
+        return dict.fromkeys(labels, NOTHING_INSTALLED) | {each.build.label: each for each in reports}
+
+    def _newest(self, reports: Reports) -> Reports:
+        """Return the reports with what the newest versions of blocking packages do, if there is time to install them.
+
+        They say nothing about the project as it is, so at least a share of the budget is left for running it.
+        """
+        if self._request.offline or self._left() <= self._request.budget * SHARE_FOR_RUNNING:
+            return reports
+        made = [each for each in reports.values() if isinstance(each, BuildReport)]
+        try:
+            return reports | {each.build.label: each for each in with_newest(made, self._at_hand, say=self._say)}
+        except BuildError as error:
+            self._say(f"newer versions could not be looked at: {error}")
+            return reports
+
+    def _run_sites(self, folder: Path) -> RunSites:
+        """Return where the project's code runs on each build, the twins with a GIL last."""
+        builds = (*self._builds, *self._twins)
+        labels = [build.label for build in builds]
+        if not self._preparer.needed:
+            return dict.fromkeys(labels, NO_TESTS)
+        return dict.fromkeys(labels, NO_TIME) if self._left() <= 0 else self._preparer.prepare(folder, builds)
+
+    def _own(self, run_sites: Callable[[], RunSites]) -> dict[str, OwnBuild]:
+        """Return the evidence about the project's own extension modules on each build."""
+        return self._steps.once("extensions", lambda: self._preparer.own_builds(run_sites(), self._twin_of))
+
+    def _built(self) -> dict[str, OwnBuild]:
+        """Build the project only for the evidence about its own extension modules."""
+        with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as folder:
+            return self._own(lambda: self._run_sites(Path(folder)))
+
+    def _workers(
+        self, twin: Build, readiness: BuildReport | Missing, run_site: RunSite | Missing,
+    ) -> Workers | Broken | Missing:
+        """Return the price of one more interpreter that imports everything of the project that loads there."""
+        if self._left() <= 0:
+            return NO_TIME
+        if isinstance(readiness, Missing):
+            return readiness
+        self._say(f"{twin.label}: what one more interpreter, thread and process take")
+        path = self._project.sources if isinstance(run_site, Missing) else run_site.folders
+        python = readiness.python or (Path(twin.executable) if isinstance(run_site, Missing) else run_site.python)
+        with self._turn():
+            return measure_workers(
+                python, modules_inside(self._project, readiness), path=[str(each) for each in path],
+                foreign=path == self._project.sources, limit=min(WORKERS_LIMIT, self._left() * SHARE_FOR_WORKERS))
+
+    def _tests(self, run_sites: RunSites) -> Tests:
+        """Run the tests on each build, the twins with a GIL last: alone they say nothing."""
+        runs: Tests = {}
+        for number, (label, run_site) in enumerate(run_sites.items()):
+            if isinstance(run_site, Missing):
+                runs[label] = run_site
+                continue
+            if self._project.tests:
+                self._say(f"{label}: run {' '.join(self._project.tests)}")
+            limit = self._left() * SHARE_FOR_TESTS / (len(run_sites) - number)
+            runs[label] = run_tests(run_site.placed(self._project), run_site, limit=limit)
+        return runs
+
+    def _races(self, project: Project, run_sites: RunSites, tests: Tests) -> Races | Missing:
+        """Look for data races; in compiled Python before it is compiled, because C code cannot be watched."""
+        if self._extensions.runs_uncompiled:
+            run_sites = {label: run_site if isinstance(run_site, Missing) else run_site.without_compiled(project)
+                         for label, run_site in run_sites.items()}
+        check = RaceCheckRequest(project=project, workload=self._request.workload, threads=self._request.threads)
+        return look_for_races(check, run_sites, tests, left=self._left, say=self._say)
+
+    def _compared(self, project: Project, run_sites: RunSites, tests: Tests) -> CostsAndGains:
+        """Measure cost and gain; to wait for a quiet machine takes nothing from the budget."""
+        if self._request.wait_quiet:
+            began = self._clock()
+            wait_quiet(self._request.wait_quiet, self._say)
+            self._began += self._clock() - began
+        labels = {label: twin.label for label, twin in self._twin_of.items() if twin}
+        measurer = CostAndGainMeasurer(project, self._request.workload, (*self._builds, *self._twins), labels,
+                                       left=self._left, say=self._say, turn=self._turn)
+        return measurer.compare(run_sites, tests)
+
+    def _probed(self, project: Project, run_sites: Callable[[], RunSites], tests: Tests) -> dict[str, object]:
+        """Return the sections of the probes that run something of their own, by their codes."""
+        def run(probe: Probe) -> object:
+            assert probe.run is not None
+            return NO_TIME if self._left() <= 0 else probe.run(ProbeContext(
+                project=project, workload=self._request.workload, builds=self._builds, run_sites=run_sites(),
+                tests=tests, left=self._left, say=self._say))
+
+        depends = str(project.tests), str(self._request.workload), str(self._request.budget)
+        return {probe.code: self._steps.once(probe.code, partial(run, probe), *depends)
+                for probe in self._probes if probe.run}
+
+    # The result.
+
+    def _evaluation(self, measured: Measurements) -> Evaluation:
+        """Return the evaluation with its conclusions."""
+        seconds = self._clock() - self._began
+        project, reused = measured.project, self._steps.reused
+        return judged(Evaluation(
+            project=project, machine=measured.compared.machine,
+            builds=tuple(self._on_build(build, measured) for build in self._builds),
+            interpreters=tuple(_interpreters(twin, measured) for twin in self._twins),
+            processes=tuple(_processes(self._twins, measured.compared)),
+            races=measured.races, extensions=self._extensions, sections=measured.sections,
+            needed=needed_to_run(project) if any(measured.lacking.values()) else frozenset(), seconds=seconds,
+            development=self._requirements.development(measured.lacking), upkeep=upkeep(project.root),
+            command=self._request.command, kept=tuple(reused), kept_since=min(reused.values(), default=None),
+        ), self._probes)
+
+    def _on_build(self, build: Build, measured: Measurements) -> BuildEvaluation:
+        twin, speed = self._twin_of[build.label], measured.compared.sections[build.label]
+        no_twin = Missing(reason=f"no build like {build.label} with a GIL is at hand")
+        return BuildEvaluation(
+            build=build, offered=self._requirements.offered(build), readiness=measured.reports[build.label],
+            tests=measured.tests[build.label], reference_tests=measured.tests[twin.label] if twin else no_twin,
+            cost=speed.cost, gain=speed.gain, contention=speed.contention, failure=speed.failure, forced=speed.forced,
+            own=measured.own.get(build.label), otherwise=speed.otherwise,
+        )
+
+
+def _lacking(run_sites: RunSites) -> dict[str, tuple[str, ...]]:
+    """Return the packages that the project's code needs and that could not be installed, by the build's label."""
+    return {label: run_site.lacking for label, run_site in run_sites.items() if isinstance(run_site, RunSite)}
+
+
+def _interpreters(twin: Build, measured: Measurements) -> InterpretersEvaluation:
+    others = measured.compared.others
+    speed = (OtherModel(measured=others, failure="") if isinstance(others, Missing)
+             else others["subinterpreters", twin.label])
+    return InterpretersEvaluation(
+        build=twin, readiness=measured.inside[twin.label], measured=speed.measured, failure=speed.failure,
+        workers=measured.workers.get(twin.label, UNASKED), own=measured.own.get(twin.label))
+
+
+def _processes(twins: Sequence[Build], compared: CostsAndGains) -> Iterator[ProcessesEvaluation]:
+    """Yield what processes do on each build with a GIL; nothing where no function was measured."""
+    if isinstance(compared.others, Missing) or not compared.several:
+        return
+    for twin in twins:
+        yield ProcessesEvaluation(build=twin, measured=compared.others["processes", twin.label].measured)

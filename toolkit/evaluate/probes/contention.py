@@ -1,0 +1,149 @@
+"""Facts about threads that are in each other's way, thread pools of C libraries, and the machine."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact
+from gilscope.toolkit.evaluate.readings import is_own_file, is_quiet
+from gilscope.toolkit.evaluate.sections import Missing, known
+from gilscope.toolkit.gil.summary import A_LOCK, INNER_LOCK, SPINNING, THE_GIL, THE_WORLD
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gilscope.toolkit.evaluate.evaluation import Evaluation
+    from gilscope.toolkit.evaluate.sections import Contention, MachineFacts, NativePool, Place
+
+HEADING = "Where threads wait for each other"
+MACHINE = "Machine"
+HAVE_LINES = {"machine.busy", "machine.not-looked-at"}   # codes of facts that the heading already tells
+SLOW_SHARE = 1.5       # CPU inflation above which threads are in each other's way
+PARKED_MUCH = 0.1      # share of thread time above which they are
+LEAST_WAITED = 0.02    # seconds of all threads: less costs nobody anything
+MOST_LINES = 3
+MOST_NAMED = 4         # places in one line
+# Variables that limit a library's own threads.
+LIMITS = {"OpenBLAS": "OPENBLAS_NUM_THREADS", "MKL": "MKL_NUM_THREADS", "BLIS": "BLIS_NUM_THREADS",
+          "OpenMP": "OMP_NUM_THREADS"}
+# Advice by what threads wait for, and by "" if that is not known; any other is an object that they share.
+NOT_SEEN = "threads wait for each other there; gilscope gil shows for what"
+WAITS = {
+    "": NOT_SEEN, SPINNING: NOT_SEEN,
+    THE_WORLD: ("threads wait there until all of them have stopped: if that is the garbage collector, have it collect "
+                "less often (gc.freeze, gc.set_threshold), or make fewer objects that refer to others"),
+    A_LOCK: ("threads wait for a lock there: hold it only around what belongs together, or have a lock for each part "
+             "of what it guards"),
+    INNER_LOCK: "threads wait there for each other inside the interpreter: do it less often",
+}
+SHARED = "let each thread have an object of its own there, and merge them later"
+
+
+def facts(found: Evaluation) -> Iterator[Fact]:
+    """Yield where threads of the workload wait for each other on each build, and what the machine is."""
+    own: dict[tuple[str, int], Fact] = {}
+    for build in found.builds:
+        label = build.build.label
+        match build.contention:
+            case Missing(reason=reason):
+                yield Fact(code="contention.not-looked-at", target=label, effect=Effect.NOT_LOOKED_AT,
+                           subject="contention", text=reason)
+            case contention:
+                yield from _contention(label, contention, sure=is_quiet(found.machine))
+                for place in own_places(contention):
+                    own.setdefault((place.file, place.line), _line(place, found.project.measuring))
+    yield from [each for each in own.values() if each.action or each.places][:MOST_LINES]
+    for build in found.builds:
+        if there := known(build.contention):
+            yield from _pools(there)
+    yield from _machine(found)
+
+
+def _contention(label: str, found: Contention, *, sure: bool) -> Iterator[Fact]:
+    where = found.places[0] if found.places else None
+    at = f", most at {where.file}:{where.line}" if where else ""
+    if sure and found.inflation is not None and found.inflation > SLOW_SHARE:
+        yield Fact(code="contention.cpu-time", target=label, effect=Effect.COSTS, subject="contention",
+                   text="threads get in each other's way: "
+                        f"{found.inflation:.1f} times the CPU time per operation{at}")
+    if sure and found.parked is not None and found.parked > PARKED_MUCH:
+        yield Fact(code="contention.parked", target=label, effect=Effect.COSTS, subject="contention",
+                   text=f"threads are parked {found.parked * 100:.0f} % of their time{at}")
+    if parts := list(_parts(found, sure=sure)):
+        yield Fact(code="contention.details", target=label, effect=Effect.NOTE, subject="contention", heading=HEADING,
+                   text="; ".join(parts))
+
+
+def _pools(found: Contention) -> Iterator[Fact]:
+    for pool in _crowding(found):
+        yield Fact(code="contention.native-pool", target=FREE_THREADING, effect=Effect.NOTE, subject=pool.library,
+                   text=_crowd(found, pool), action=f"set {LIMITS[pool.library]}=1 where threads of yours do the work: "
+                                                    f"each has {pool.library} start more")
+
+
+def _parts(found: Contention, *, sure: bool) -> Iterator[str]:
+    if found.inflation is not None and sure:
+        yield f"{found.inflation:.2f} times the CPU time per operation"
+    if found.parked is not None:
+        yield f"parked {found.parked * 100:.0f} % of their time"
+    places = ", ".join(f"{place.file}:{place.line}{f' ({place.what})' if place.what else ''}"
+                       for place in found.places[:MOST_NAMED])
+    if places:
+        waited = ", while they waited for a core as well" if found.parked is None else ""
+        yield f"most at {places}{waited}"
+    yield from (_crowd(found, pool) for pool in _crowding(found))
+
+
+def _crowd(found: Contention, pool: NativePool) -> str:
+    return (f"{found.threads} threads, for each of which {pool.library} may use {pool.threads} of its own, on "
+            f"{found.cores} cores")
+
+
+def _crowding(found: Contention) -> list[NativePool]:
+    """Return the libraries that start more threads than there are cores, with as many threads of the workload."""
+    threads, cores = found.threads or 1, found.cores
+    return [pool for pool in found.pools if threads > 1 < pool.threads and cores and threads * pool.threads > cores]
+
+
+def own_places(found: Contention) -> Iterator[Place]:
+    """Yield the project's own lines where threads waited for each other long enough to matter.
+
+    None if they waited for cores: then it is the machine that kept the thread that all others waited for.
+    """
+    for place in found.places if found.parked is not None else ():
+        # Where they wait for the GIL, a package has turned it on.
+        if is_own_file(place.file) and place.seconds >= LEAST_WAITED and place.what != THE_GIL:
+            yield place
+
+
+def _line(place: Place, measuring: str) -> Fact:
+    """Return the fact about one line; no action where the file was written to measure the project."""
+    where = f"{place.file}:{place.line}"
+    advice = WAITS.get(place.what, SHARED)
+    # A change there does not help where all threads are stopped for a collection.
+    places = () if place.what == THE_WORLD else (where,)
+    return Fact(code="contention.line", target=FREE_THREADING, effect=Effect.NOTE, subject=where, text=advice,
+                places=places, action="" if place.file == measuring else f"{where}: {advice}")
+
+
+def _machine(found: Evaluation) -> Iterator[Fact]:
+    match found.machine:
+        case Missing(reason=reason):
+            yield Fact(code="machine.not-looked-at", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT,
+                       subject="machine", text=reason)
+        case machine:
+            for doubt in machine.doubts:
+                yield Fact(code="machine.busy", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="speed",
+                           text=doubt, may_change=doubt if machine.may_get_quiet else "")
+            yield Fact(code="machine.cores", target=FREE_THREADING, effect=Effect.NOTE, subject="machine",
+                       heading=MACHINE, text=_cores(machine))
+            if machine.inherited:
+                yield Fact(code="machine.inherited", target=FREE_THREADING, effect=Effect.NOTE, subject="machine",
+                           heading=MACHINE, text=machine.inherited)
+
+
+def _cores(machine: MachineFacts) -> str:
+    able = f", which do {machine.effective:.2f} cores' work at once" if machine.effective is not None else ""
+    waits = f", {machine.run_queue * 100:.0f} % of the time waited for one" if machine.run_queue is not None else ""
+    no_word = "; so no word on speed" if machine.doubts else ""
+    return f"{machine.cores} cores{able}{waits}; {machine.libc}{no_word}"

@@ -1,0 +1,140 @@
+"""Facts about what a build costs: CPU time and memory of one thread, and a workload that does not run there."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.facts import (
+    FREE_THREADING,
+    Effect,
+    Fact,
+    PlanStep,
+    Remedy,
+)
+from gilscope.toolkit.evaluate.readings import TAKES, cpu_time_factor, enough, forced_speed, is_quiet, turns_gil_on
+from gilscope.toolkit.evaluate.sections import (
+    NOT_THE_SAME,
+    Cause,
+    Cost,
+    Missing,
+    ValueRange,
+    cause_of,
+    known,
+)
+from gilscope.toolkit.units import format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Evaluation
+
+# PEP 779's targets for supported free-threading, and twice the first of them.
+COST_WARN = 1.15       # times the CPU time of one thread
+COST_RED = 1.4
+RSS_WARN = 1.2
+LEAST_RSS = 2**24      # bytes more: an empty interpreter takes a quarter more, which is 4 MiB
+BLOCKED_COULD = "; with it forced off, which is not safe, the workload is {}"
+NO_COST = "what it costs one thread was not measured"
+
+
+def facts(found: Evaluation) -> Iterator[Fact]:
+    """Yield facts about the cost of the workload, or of the tests, on each build."""
+    for build in found.builds:
+        yield from _failing(found, build)
+        match build.cost:
+            case Missing() as missing:
+                yield from _not_measured(found, build, missing)
+            case cost:
+                yield from _measured(found, build, cost)
+
+
+def _failing(found: Evaluation, build: BuildEvaluation) -> Iterator[Fact]:
+    """Yield the reasons why the workload does not run there as it does with the GIL."""
+    label, failure = build.build.label, build.failure
+    if failure is not None:
+        faster = forced_speed(build.forced)
+        in_c = any(each.remarks for each in found.extensions.sources)
+        look = "; --explain extensions lists the places of its C code to look at" if in_c else ""
+        fails = failure.kind == "fails"
+        yield Fact(code="workload.fails-only-here" if fails else "workload.turns-gil-on", target=label,
+                   effect=Effect.BLOCKS, subject="workload", consequence=not fails and turns_gil_on(build),
+                   text=f"{failure}{BLOCKED_COULD.format(faster) if faster else ''}",
+                   action=f"find out why the workload fails there ({failure.detail}){look}" if fails else "")
+    if build.otherwise:
+        yield Fact(code="workload.other-work", target=label, effect=Effect.UNKNOWN, subject="workload",
+                   text=f"{build.otherwise}: {NOT_THE_SAME}")
+
+
+def _not_measured(found: Evaluation, build: BuildEvaluation, missing: Missing) -> Iterator[Fact]:
+    failed = missing.cause is Cause.WORKLOAD_FAILED
+    yield Fact(code="workload.failed" if failed else "cost.not-measured", target=build.build.label,
+               effect=Effect.UNPRICED, subject="cost", part="cost of one thread", missing=missing, text=NO_COST,
+               evidence=missing.reason, step=PlanStep.COST_AND_GAIN, action=_to_measure(found, build, missing),
+               for_all=not failed)
+
+
+def _to_measure(found: Evaluation, build: BuildEvaluation, missing: Missing) -> str:
+    """Return how to have the cost measured."""
+    match missing.cause:
+        case Cause.WORKLOAD_FAILED:
+            return f"have the workload run ({missing.reason})"
+        case Cause.TIME if not out_of_time(build):   # tests that ran out of time ask for more of it already
+            return (f"raise --budget to about {enough(found.seconds)}, to measure what one thread costs: what was "
+                    "measured is kept")
+        case Cause.TESTS_TOO_SHORT | Cause.TESTS_TOO_LONG:
+            return ("name what the program does for one request or job, to measure what it costs: --workload SCRIPT, "
+                    "or --workload MODULE:FUNCTION")
+        case _:
+            return ""
+
+
+def out_of_time(build: BuildEvaluation) -> bool:
+    """Return True if the budget did not suffice for the tests."""
+    tests = known(build.tests)
+    return cause_of(build.tests) is Cause.TIME or (tests is not None and tests.ending.kind == "unfinished")
+
+
+def _measured(found: Evaluation, build: BuildEvaluation, cost: Cost) -> Iterator[Fact]:
+    label, sure = build.build.label, is_quiet(found.machine)
+    seen = cpu_time_factor(cost, sure=sure)
+    machine = known(found.machine)
+    may_wait = bool(machine and machine.may_get_quiet)
+    usual = f"{TAKES[cost.by]} {1 / cost.cpu.ratio:.2f} times the CPU time of {cost.against}"
+    text = usual if sure else wide_cost(cost, seen)
+    remedy = Remedy.QUIET if may_wait else None
+    if sure and 1 / cost.cpu.ratio > COST_WARN and cost.cpu.verdict() == "slower":
+        red = ", far beyond PEP 779's 15 %" if 1 / cost.cpu.ratio > COST_RED else ""
+        effect, code, text = Effect.COSTS, "cost.cpu-time", f"{usual}{red}"
+    elif not sure and seen.lo > COST_WARN:
+        effect, code = Effect.COSTS, "cost.cpu-time"
+    elif not sure and seen.lo <= COST_WARN <= seen.hi:
+        effect, code = Effect.MAY_COST, "cost.uncertain"
+        text = f"{text}: it may cost more than {(COST_WARN - 1) * 100:.0f} %"
+    else:
+        effect, code = Effect.SUPPORTS, "cost.small"
+    uncertain = effect is Effect.MAY_COST
+    yield Fact(code=code, target=label, effect=effect, subject="cost", text=text, repeat=remedy,
+               step=PlanStep.COST_AND_GAIN if uncertain else None)
+    if uncertain and may_wait:
+        yield Fact(code="cost.machine-busy", target=FREE_THREADING, effect=Effect.NOTE, subject="cost", text=text,
+                   action="repeat when the machine is quiet, or with --wait-quiet, to know what one thread costs")
+    yield Fact(code="cost.measured", target=label, effect=Effect.NOTE, subject="cost", step=PlanStep.COST_AND_GAIN,
+               state="done", text=f"{TAKES[cost.by]} {seen.value:.2f} [{seen.lo:.2f}, {seen.hi:.2f}] times the CPU "
+                                  f"time of {cost.against}")
+    yield from _more_memory(label, cost)
+
+
+def wide_cost(cost: Cost, seen: ValueRange) -> str:
+    """Return what one thread takes, measured where speeds cannot be compared."""
+    return (f"{TAKES[cost.by]} {seen.value:.2f} [{seen.lo:.2f}, {seen.hi:.2f}] times the CPU time of {cost.against}, "
+            "measured on a busy or small machine")
+
+
+def _more_memory(label: str, cost: Cost) -> Iterator[Fact]:
+    of = cost.memory
+    share, more = (of.here / of.there, of.here - of.there) if of else (cost.rss, cost.more_bytes)
+    if share is None or share <= RSS_WARN or (more is not None and more < LEAST_RSS):
+        return
+    which = f": {format_bytes(of.here)} instead of {format_bytes(of.there)}, {of.process}" if of else ""
+    yield Fact(code="cost.memory", target=label, effect=Effect.COSTS, subject="memory",
+               text=f"{(share - 1) * 100:.0f} % more memory than on {cost.against}{which}")

@@ -1,0 +1,86 @@
+"""Facts about a workload, or the tests, with the GIL forced off: what it could be worth to keep the GIL off."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact
+from gilscope.toolkit.evaluate.readings import TAKES, forced_speed, is_quiet
+from gilscope.toolkit.evaluate.sections import Forced, Missing, known, reason_of
+from gilscope.toolkit.report.wording import ratio_number, ratio_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gilscope.toolkit.evaluate.evaluation import Evaluation
+    from gilscope.toolkit.evaluate.sections import Cost
+
+TITLE = "With the GIL forced off (PYTHON_GIL=0)"
+RULE = ("not safe to use, and no part of the verdict: it shows what mending could bring; what turned the GIL on did "
+        "not say that it can do without, so it may crash or give wrong results")
+
+
+def facts(found: Evaluation) -> Iterator[Fact]:
+    """Yield what was measured with the GIL forced off on each build on which something turns it on."""
+    looks = [(build.build.label, build.forced) for build in found.builds if build.forced is not None]
+    for label, forced in looks:
+        missing = forced if isinstance(forced, Missing) else None
+        yield Fact(code="forced.not-measured" if missing else "forced.result", target=label, effect=Effect.NOTE,
+                   subject="the GIL forced off", heading=TITLE, text=described(forced), missing=missing)
+        if measured := known(forced):
+            yield from _to_weigh(label, measured)
+    if any(known(forced) for _, forced in looks):
+        yield Fact(code="forced.not-safe", target=FREE_THREADING, effect=Effect.NOTE, subject="the GIL forced off",
+                   heading=TITLE, text=RULE)
+
+
+def _to_weigh(label: str, forced: Forced) -> Iterator[Fact]:
+    """Yield what it could bring to keep the GIL off, or that it takes more than to declare so."""
+    if forced.failure:
+        broke = forced.failure if forced.by == "tests" else f"the workload fails: {forced.failure}"
+        yield Fact(code="forced.fails", target=label, effect=Effect.NOTE, subject="the GIL forced off", text=broke,
+                   action="it takes more than packages that declare that they can do without the GIL: with it forced "
+                          f"off, {broke}")
+    if faster := forced_speed(forced):
+        yield Fact(code="forced.gain", target=label, effect=Effect.NOTE, subject="the GIL forced off", text=faster,
+                   action="weigh what it takes to keep the GIL off against what that could bring: with the GIL forced "
+                          f"off, which is not safe, the workload is {faster}")
+
+
+def described(forced: Forced | Missing) -> str:
+    """Return what was measured on one build, in one line."""
+    match forced:
+        case Missing(reason=reason):
+            return f"not measured: {reason}"
+        case _:
+            return "; ".join(_parts(forced))
+
+
+def _parts(forced: Forced) -> Iterator[str]:
+    if forced.failure:
+        who = "" if forced.by == "tests" else "the workload fails, and does not with the GIL: "
+        yield f"{who}{forced.failure}"
+    elif forced.by == "tests":
+        yield "the tests pass"
+    cost, measured = known(forced.cost), known(forced.measured)
+    if not is_quiet(forced.machine) and (measured or cost):
+        # These rounds had a machine of their own; that of the others has a section.
+        machine = known(forced.machine)
+        yield f"no word on speed: {machine.doubts[0] if machine else reason_of(forced.machine)}"
+        return
+    if cost:
+        yield f"{_cost(cost)} ({cost.cpu.rounds} rounds)"
+    elif not forced.failure:
+        yield f"cost not measured: {reason_of(forced.cost)}"
+    if measured:
+        yield f"measured against {forced.against} " + ", ".join(
+            ratio_text(each) + (f" with {threads} threads" if threads else "") for threads, each in measured.items())
+    # Tests gain nothing, and a workload that fails has no gain.
+    if (why := reason_of(forced.measured)) and not forced.failure and forced.by != "tests":
+        yield f"gain not measured: {why}"
+
+
+def _cost(cost: Cost) -> str:
+    more = cost.cpu.inverted()
+    factor, lo, hi = map(ratio_number, (more.ratio, more.lo, more.hi))
+    return f"{TAKES[cost.by]} {factor} [{lo}, {hi}] times the CPU time of {cost.against}"

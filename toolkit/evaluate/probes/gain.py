@@ -1,0 +1,155 @@
+"""Facts about what threads gain without the GIL: measured, predicted, or a bound."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.facts import Effect, Fact, PlanStep, Remedy
+from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
+from gilscope.toolkit.evaluate.readings import WORTH, is_quiet
+from gilscope.toolkit.evaluate.sections import Missing, known, reason_of
+from gilscope.toolkit.report.wording import ratio_number, ratio_text
+from gilscope.toolkit.units import format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Evaluation
+    from gilscope.toolkit.evaluate.sections import Contention, Cost, Gain
+
+HEADING = "Gain"
+WAITS_LITTLE = 0.05    # share of thread time waiting for the GIL below which there is nothing to gain
+WAITS_NEVER = 0.01     # the same on a machine that is too busy to compare speeds
+ALONE = 0.95           # share of the CPU time above which one thread does all the work
+UNEVEN = 1.6           # times an even share of the CPU time, from which on it is worth a word
+NOT_QUIET_BELOW = "the machine is too busy or too small, see below"
+
+
+def facts(found: Evaluation) -> Iterator[Fact]:
+    """Yield what threads of the workload gain on each build."""
+    for build in found.builds:
+        label = build.build.label
+        match build.gain:
+            case Missing() as missing:
+                named = found.command.has("--workload")
+                yield Fact(code="gain.not-looked-at", target=label, effect=Effect.NOT_LOOKED_AT, subject="gain",
+                           text=missing.reason, missing=missing, repeat=None if named else Remedy.WORKLOAD,
+                           step=PlanStep.COST_AND_GAIN)
+            case gain:
+                yield from _looked_at(found, build, gain)
+
+
+def _looked_at(found: Evaluation, build: BuildEvaluation, gain: Gain) -> Iterator[Fact]:
+    label, sure = build.build.label, is_quiet(found.machine)
+    machine = known(found.machine)
+    if why := reason_of(gain.measured):
+        yield _not_known(label, why)
+    elif not sure:
+        yield _not_known(label, "the machine was too busy or too small")
+    else:
+        yield Fact(code="gain.known", target=label, effect=Effect.NOTE, subject="gain", step=PlanStep.COST_AND_GAIN,
+                   state="done", text="the gain was measured")
+    if nothing := _not_worth(gain, sure=sure):
+        yield Fact(code="gain.none", target=label, effect=Effect.NO_GAIN, subject="gain", text=nothing)
+    for threads, each in (known(gain.measured) or {}).items() if sure else ():
+        if each.verdict() == "faster":
+            with_threads = f" with {threads} threads" if threads else ""
+            yield Fact(code="gain.measured", target=label, effect=Effect.GAINS, subject="gain",
+                       text=f"{each.ratio:.2f}x [{each.lo:.2f}, {each.hi:.2f}] as fast as {gain.against}{with_threads}")
+    parts = [*_parts(gain, sure=sure), *(_otherwise(gain, build.contention) if sure else ()),
+             *(_import_parts(build.cost) if sure else ())]
+    yield Fact(code="gain.details", target=label, effect=Effect.NOTE, subject="gain", heading=HEADING,
+               text="; ".join(parts), repeat=Remedy.QUIET if machine and machine.may_get_quiet else None)
+
+
+def _not_known(label: str, reason: str) -> Fact:
+    return Fact(code="gain.not-known", target=label, effect=Effect.NOTE, subject="gain", text=f"gain: {reason}",
+                step=PlanStep.COST_AND_GAIN, state="not known")
+
+
+def _not_worth(gain: Gain, *, sure: bool) -> str:
+    """Return why there is no gain; "" if there is one, or if it is not known.
+
+    That threads hardly wait for the GIL says nothing about speed: it is true on a busy machine, too, where threads that
+    wait for a core instead wait less for the GIL, so the bound is lower.
+    """
+    measured = (known(gain.measured) or {}) if sure else {}
+    told = [each for each in measured.values() if each.verdict() != "unknown"]
+    if told:
+        best = max(told, key=lambda each: each.ratio)
+        return (f"the workload is {best.ratio:.2f}x [{best.lo:.2f}, {best.hi:.2f}] as fast as on {gain.against}"
+                if best.hi < WORTH else "")
+    relied = sure and (gain.queued or 0.0) <= MOST_QUEUED
+    if gain.wait_share is not None and gain.wait_share < (WAITS_LITTLE if relied else WAITS_NEVER):
+        alone = "; all the work is one thread's" if gain.busiest and gain.busiest > ALONE else ""
+        return f"threads wait for the GIL {gain.wait_share * 100:.1f} % of their time on {gain.against}: no gain{alone}"
+    predicted = known(gain.predicted) if sure else None
+    if predicted and predicted.hi < WORTH:
+        return f"predicted {predicted.value:.2f}x [{predicted.lo:.2f}, {predicted.hi:.2f}]"
+    return ""
+
+
+def _otherwise(gain: Gain, contention: Contention | Missing) -> Iterator[str]:
+    """Yield why what was measured lies outside what was predicted: what no prediction knows, and what was seen."""
+    predicted, measured = known(gain.predicted), known(gain.measured)
+    if predicted is None or not measured:
+        return
+    most = measured[max(measured)]   # the prediction is for the most threads
+    if most.lo > predicted.hi:
+        yield "more than predicted, which knows the waits for the GIL and not what it costs to hand it over"
+    elif most.hi < predicted.lo:
+        yield ("less than predicted, which knows CPU time and not how threads wait for each other: "
+               f"{_seen_waits(known(contention))}")
+
+
+def _seen_waits(contention: Contention | None) -> str:
+    if contention is None or (contention.parked is None and not contention.places):
+        return "for what was not seen"
+    place = contention.places[0] if contention.places else None
+    at = f", most at {place.file}:{place.line}{f' ({place.what})' if place.what else ''}" if place else ""
+    share = "" if contention.parked is None else f" {contention.parked * 100:.0f} % of their time"
+    return f"they were parked{share} in another run{at}"
+
+
+def _import_parts(cost: Cost | Missing) -> Iterator[str]:
+    seen = known(cost)
+    if seen and seen.import_seconds is not None and seen.import_there is not None:
+        yield (f"importing it takes {format_seconds(seen.import_seconds)}, {format_seconds(seen.import_there)} on "
+               f"{seen.against}")
+
+
+def _parts(gain: Gain, *, sure: bool) -> Iterator[str]:
+    yield from _waits(gain)
+    if gain.threads and gain.busiest and gain.threads * gain.busiest > UNEVEN:
+        yield f"the busiest of {gain.threads + 1} threads takes {gain.busiest * 100:.0f} % of the CPU time"
+    if gain.lacking:
+        yield f"no prediction and nothing measured: {gain.lacking.reason}"
+        return
+    if not sure:
+        yield f"no prediction and nothing measured: {NOT_QUIET_BELOW}"
+        return
+    match gain.predicted:
+        case Missing(reason=reason):
+            yield f"no prediction: {reason}"
+        case predicted:
+            yield (f"predicted {ratio_number(predicted.value)}x "
+                   f"[{ratio_number(predicted.lo)}, {ratio_number(predicted.hi)}]")
+    match gain.measured:
+        case Missing(reason=reason):
+            yield f"not measured: {reason}"
+        case measured:
+            yield "measured " + ", ".join(ratio_text(each) + (f" with {threads} threads" if threads else "")
+                                          for threads, each in measured.items())
+
+
+def _waits(gain: Gain) -> Iterator[str]:
+    """Yield the share of time for which threads wait for the GIL, and the bound that follows."""
+    if gain.wait_share is None:
+        return
+    share = f"threads wait for the GIL {gain.wait_share * 100:.0f} % of their time on {gain.against}"
+    if gain.queued is not None and gain.queued > MOST_QUEUED:
+        yield f"{share}, which is not to be relied on: they waited {gain.queued * 100:.0f} % of theirs for a core"
+        return
+    yield share
+    if gain.ceiling is not None:
+        yield f"so at most {ratio_number(gain.ceiling)}x"

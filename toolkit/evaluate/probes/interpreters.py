@@ -1,0 +1,321 @@
+"""Facts about subinterpreters and processes on builds with a GIL: what loads there, what is shared, what they gain."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.facts import Effect, Fact
+from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus
+from gilscope.toolkit.evaluate.packages.judge import REFUSED
+from gilscope.toolkit.evaluate.packages.wording import name_and_version
+from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
+from gilscope.toolkit.evaluate.readings import WORTH, is_quiet, unbuilt_texts, unreached_texts, unwatched_texts
+from gilscope.toolkit.evaluate.sections import (
+    NO_TIME,
+    Broken,
+    Cause,
+    Missing,
+    Races,
+    Workers,
+    cause_of,
+    known,
+    reason_of,
+)
+from gilscope.toolkit.report.wording import list_text
+from gilscope.toolkit.units import counted, few, format_bytes, format_seconds, inflect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gilscope.toolkit.evaluate.evaluation import Evaluation, InterpretersEvaluation, ProcessesEvaluation
+    from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
+    from gilscope.toolkit.evaluate.sections import MachineFacts, Spread, WorkerPrice
+    from gilscope.toolkit.stats.verdict import Comparison
+
+HEADING = "What one more worker takes"
+MOST_SHARED = 3      # variables that are named
+KEPT_MUCH = 2**20    # bytes that a destroyed interpreter leaves behind; 3.12, 3.13 and builds without a GIL: millions
+STOPS = {InterpreterStatus.FAILS, InterpreterStatus.CRASH, InterpreterStatus.HANG}
+
+
+def facts(found: Evaluation) -> Iterator[Fact]:
+    """Yield what subinterpreters and processes would do for the project, on each build with a GIL."""
+    for inside in found.interpreters:
+        yield from _inside(found, inside)
+        yield from _workers(inside)
+    for processes in found.processes:
+        yield from _processes(found, processes)
+
+
+def subinterpreters_on(label: str) -> str:
+    """Return the target of facts about subinterpreters on a build."""
+    return f"subinterpreters on {label}"
+
+
+def processes_on(label: str) -> str:
+    """Return the target of facts about processes on a build."""
+    return f"processes on {label}"
+
+
+def _inside(found: Evaluation, inside: InterpretersEvaluation) -> Iterator[Fact]:
+    target = subinterpreters_on(inside.build.label)
+    match inside.readiness:
+        case Missing() as missing:
+            yield Fact(code="interpreters.packages-not-looked-at", target=target, effect=Effect.UNKNOWN,
+                       subject="packages", text=missing.reason, confidence="low", missing=missing)
+        case report:
+            judged = [*_loading(inside, report)]
+            yield from judged
+            yield from _running(found, inside, stopped=any(each.effect in {Effect.BLOCKS, Effect.UNKNOWN}
+                                                           for each in judged),
+                                blocked=any(each.effect is Effect.BLOCKS for each in judged))
+
+
+def _itself(inside: InterpretersEvaluation) -> tuple[Finding, ...]:
+    """Return the project itself as one more package, where it was built."""
+    return (inside.own.finding,) if inside.own and inside.own.finding else ()
+
+
+def _loading(inside: InterpretersEvaluation, report: BuildReport) -> Iterator[Fact]:
+    """Yield what packages and the project's own extension modules do in interpreters."""
+    target = subinterpreters_on(inside.build.label)
+    own = [each for each in _itself(inside) if each.seen.extensions]
+    findings = (*report.findings, *own)
+    failing = [each for each in findings if each.interpreters in STOPS]
+    for text in _failing(failing):
+        yield Fact(code="interpreters.package-fails", target=target, effect=Effect.BLOCKS, subject="packages",
+                   text=text)
+    stops = [] if failing else [*_stops(inside)]
+    for text in stops:
+        yield Fact(code="interpreters.stop", target=target, effect=Effect.BLOCKS, subject="packages", text=text)
+    unknown = [each for each in findings if each.interpreters is InterpreterStatus.UNKNOWN]
+    for each in unknown:
+        yield Fact(code="interpreters.package-not-known", target=target, effect=Effect.UNKNOWN,
+                   subject=name_and_version(each), text=_in_interpreters(each))
+    for text in unbuilt_texts(inside.own, "in interpreters") if not unknown else ():
+        yield Fact(code="interpreters.own-not-built", target=target, effect=Effect.UNKNOWN, text=text)
+    lost = [each for each in findings if each.interpreters is InterpreterStatus.LOST]
+    for each in lost:
+        yield Fact(code="interpreters.package-loses-c-code", target=target, effect=Effect.COSTS,
+                   subject=name_and_version(each), text=_in_interpreters(each))
+    if not (failing or stops or unknown or lost):
+        count = len(findings)
+        who = counted(count, "package loads", "packages load")
+        yield Fact(code="interpreters.packages-load", target=target, effect=Effect.SUPPORTS, subject="packages",
+                   text=f"{who} in interpreters with a GIL of their own" if count else "no package is in the way")
+
+
+def _stops(inside: InterpretersEvaluation) -> Iterator[str]:
+    """Yield what fails in interpreters although each package loads in one: all of it together, or the project's own."""
+    match inside.workers:
+        case Broken(reason=reason):
+            yield f"a process whose interpreters import all of it: {reason}"
+        case Workers(refused=refused):
+            yield from (f"{name} cannot be imported in them: {error}" for name, error in refused)
+    if inside.failure:
+        yield f"the workload fails in them: {inside.failure}"
+
+
+def _running(found: Evaluation, inside: InterpretersEvaluation, *, stopped: bool, blocked: bool) -> Iterator[Fact]:
+    """Yield what the workload gains in interpreters, and what is not known of it."""
+    label = inside.build.label
+    target, measured = subinterpreters_on(label), inside.measured
+    gain = _compared(measured, found.machine)
+    shared = _shared(found.races, "interpreter") or (
+        _not_looked(found.races, "interpreter") if gain and gain.hi >= WORTH else "")
+    yield from _gain(target, gain, label)
+    slow = gain is not None and gain.hi < WORTH
+    if shared:
+        yield Fact(code="interpreters.shared-state", target=target, effect=Effect.SHARES_STATE, subject="workload",
+                   text=shared)
+    if gain is None and not blocked:
+        if cause_of(inside.workers) is Cause.TIME and reason_of(measured):
+            yield Fact(code="interpreters.not-tried", target=target, effect=Effect.GAIN_UNKNOWN, subject="workload",
+                       text=f"nothing of the project itself was tried in them: {NO_TIME.reason}")
+        yield _gain_not_known(target, measured, found.machine)
+    for text in _price(inside):
+        yield Fact(code="interpreters.price", target=target, effect=Effect.CAUTION, subject="interpreter", text=text)
+    # Without a workload nothing of the project's own ran in one: loading is all that was seen.
+    if (why := reason_of(measured)) and not inside.failure:
+        yield Fact(code="interpreters.own-code-not-looked-at", target=target, effect=Effect.NOT_LOOKED_AT,
+                   subject="the project's own code in subinterpreters", text=why)
+    elif gain and not (slow or shared or stopped):
+        yield from _beside(found, target)
+
+
+def _processes(found: Evaluation, processes: ProcessesEvaluation) -> Iterator[Fact]:
+    label = processes.build.label
+    target = processes_on(label)
+    gain = _compared(processes.measured, found.machine)
+    yield from _gain(target, gain, label)
+    slow = gain is not None and gain.hi < WORTH
+    shared = _shared(found.races, "process") or (
+        _not_looked(found.races, "process") if gain and not slow else "")
+    if shared:
+        yield Fact(code="processes.shared-state", target=target, effect=Effect.SHARES_STATE, subject="workload",
+                   text=shared)
+    if gain is not None:
+        yield Fact(code="processes.data-not-looked-at", target=target, effect=Effect.NOT_LOOKED_AT,
+                   subject="what it costs to hand the project's data over", text="", confidence="high")
+        if not (slow or shared):
+            yield from _beside(found, target)
+    else:
+        yield _gain_not_known(target, processes.measured, found.machine)
+
+
+def _compared(measured: Comparison | Missing, machine: MachineFacts | Missing) -> Comparison | None:
+    """Return the comparison if anything can be said of it."""
+    seen = known(measured)
+    return seen if seen is not None and is_quiet(machine) and seen.verdict() != "unknown" else None
+
+
+def _gain(target: str, gain: Comparison | None, label: str) -> Iterator[Fact]:
+    if gain is not None:
+        slow = gain.hi < WORTH
+        yield Fact(code="model.no-gain" if slow else "model.gain", target=target, value=gain, subject="workload",
+                   effect=Effect.NO_GAIN if slow else Effect.GAINS,
+                   text=f"the workload is {gain.ratio:.2f}x [{gain.lo:.2f}, {gain.hi:.2f}] as fast as in threads of "
+                        f"{label}")
+
+
+def _gain_not_known(target: str, measured: Comparison | Missing, machine: MachineFacts | Missing) -> Fact:
+    match measured, machine:
+        case Missing(reason=doubt), _:
+            pass
+        case _, Missing(reason=doubt):
+            pass
+        case _:
+            seen = known(machine)
+            doubt = "; ".join(seen.doubts if seen else ()) or "too few rounds"
+    return Fact(code="model.gain-not-known", target=target, effect=Effect.GAIN_UNKNOWN, subject="workload",
+                text=f"whether the workload is faster in them is not known: {doubt}", confidence="low")
+
+
+def _beside(found: Evaluation, target: str) -> Iterator[Fact]:
+    """Yield what may be shared beside what was seen: where no thread came to, and in C."""
+    races = known(found.races)
+    for text in chain(unreached_texts(races) if races else (), unwatched_texts(found.extensions)):
+        yield Fact(code="model.shared-not-looked-at", target=target, effect=Effect.NOT_LOOKED_AT, subject="races",
+                   text=text)
+
+
+def _shared(races: Races | Missing, worker: str) -> str:
+    """Return which state the workload's threads share: whether copies of it will do is for the reader to say."""
+    seen = known(races)
+    shared = (seen.shared if seen else None) or ()
+    if not shared:
+        return ""
+    variables = [f"{each.variable} (written at {each.file}:{each.line}, used at {each.other_file}:{each.other_line})"
+                 for each in shared[:MOST_SHARED]]
+    more = f" and {len(shared) - MOST_SHARED} more" if len(shared) > MOST_SHARED else ""
+    return (f"the workload's threads share {list_text(variables)}{more}: each {worker} would have a copy of its own, "
+            "which changes what the program means unless copies will do")
+
+
+def _not_looked(races: Races | Missing, worker: str) -> str:
+    """Return why nobody knows what the workload's threads share, or "" if that was looked at."""
+    match races:
+        case Missing(reason=reason):
+            pass
+        case Races(shared=None, lacking=lacking):
+            reason = next((missing.reason for of, missing in lacking if of == "workload"), "it was not looked at")
+        case Races(unwatched=unwatched) if unwatched:
+            reason = f"nothing watched {few([f'{each.what} ({each.file}:{each.line})' for each in unwatched])}"
+        case _:
+            return ""
+    return f"whether each {worker} may have a copy of what the workload's threads share is not known: {reason}"
+
+
+def _failing(failing: Sequence[Finding]) -> Iterator[str]:
+    """Yield why packages fail in interpreters, once for a module that refuses and all packages that import it."""
+    owners = {extension.name: each for each in failing for extension in each.seen.extensions}
+    behind: dict[str, tuple[Finding, list[str]]] = {}
+    for each in failing:
+        refusing = [owners[module] for module in _refusing(each) if module in owners]
+        causes = [each] if each in refusing or not refusing else refusing
+        for name, cause in {cause.name: cause for cause in causes}.items():
+            behind.setdefault(name, (cause, []))[1].append(each.name)
+    for name, (cause, importing) in behind.items():
+        others = [each for each in importing if each != name]
+        by = f"; {list_text(others)} {inflect(len(others), 'imports', 'import')} it" if others else ""
+        yield f"{_in_interpreters(cause)}{by}"
+
+
+def _refusing(finding: Finding) -> list[str]:
+    """Return the modules that refused, whatever the package says of it."""
+    return list(dict.fromkeys(load.name for run in finding.seen.interpreters for load in run.loads
+                              if REFUSED.search(load.error or "")))
+
+
+def _in_interpreters(finding: Finding) -> str:
+    owned = {name for name, _ in finding.seen.distribution.extensions} if finding.seen.distribution else set()
+    refusing = _refusing(finding)
+    # Those of what it needs have a line of their own, unless it has none itself.
+    if refusing := [module for module in refusing if module in owned] or refusing:
+        more = f" and {len(refusing) - 1} more" if len(refusing) > 1 else ""
+        refuse = inflect(len(refusing), "refuses", "refuse")
+        does = "loses its C code" if finding.interpreters is InterpreterStatus.LOST else "cannot be imported"
+        return f"{name_and_version(finding)} {does}: {next(iter(refusing))}{more} {refuse}"
+    why = f": {finding.interpreter_reasons[0]}" if finding.interpreter_reasons else ""
+    return f"{name_and_version(finding)} {finding.interpreters.value}{why}"
+
+
+def _price(inside: InterpretersEvaluation) -> Iterator[str]:
+    """Yield the price of an interpreter, and what it leaves behind."""
+    if not isinstance(workers := inside.workers, Workers):
+        return
+    here, there = _taken(workers.interpreter, workers), _taken(workers.process, workers)
+    if here and there:
+        yield f"each takes {here}{' to start' * _sure_of_times(workers)} (a process {there})"
+    if workers.kept is not None and workers.kept >= KEPT_MUCH:
+        yield f"each that is destroyed leaves {format_bytes(workers.kept)} behind: make them once and keep them"
+
+
+def _workers(inside: InterpretersEvaluation) -> Iterator[Fact]:
+    """Yield the cost of one more worker on a build."""
+    label, missing = inside.build.label, None
+    match inside.workers:
+        case Missing(reason=reason):
+            text, missing = f"not known: {reason}", inside.workers
+        case Broken(reason=reason):
+            text = f"not known: {reason}"
+        case workers:
+            importing = few(workers.modules) if workers.modules else "nothing"
+            text = f"importing {importing}: {'; '.join(_parts(workers))}"
+    yield Fact(code="workers.price", target=label, effect=Effect.NOTE, subject="worker", heading=HEADING, text=text,
+               missing=missing)
+
+
+def _parts(workers: Workers) -> Iterator[str]:
+    kinds = {"interpreter": _taken(workers.interpreter, workers, spread=True),
+             "new process": _taken(workers.process, workers, spread=True), "thread": _taken(workers.thread, workers)}
+    if workers.modules and kinds["interpreter"]:
+        kinds["interpreter"] += f" ({_taken(workers.bare, workers)} without the imports)"
+    if prices := [f"{name} {price}" for name, price in kinds.items() if price]:
+        yield ", ".join(prices)
+    destroying = [f"leaves {format_bytes(workers.kept)}"] if workers.kept is not None else []
+    if _sure_of_times(workers):
+        destroying.insert(0, f"takes {format_seconds(workers.destroy.median)}")
+    if destroying:
+        yield f"destroying an interpreter {' and '.join(destroying)}"
+    if workers.run_queue is None:
+        yield "no word on times: the system does not tell who waited for a core"
+    elif not _sure_of_times(workers):
+        yield f"no word on times: they waited {workers.run_queue * 100:.0f} % of their time for a core"
+
+
+def _sure_of_times(workers: Workers) -> bool:
+    """Return True if they got a core when they wanted one."""
+    return workers.run_queue is not None and workers.run_queue <= MOST_QUEUED
+
+
+def _taken(worker: WorkerPrice, workers: Workers, *, spread: bool = False) -> str:
+    """Return memory and start-up of one worker, as far as they are known and can be relied on."""
+    memory = [] if worker.memory is None else [format_bytes(worker.memory)]
+    start = _span(worker.start) if spread else format_seconds(worker.start.median)
+    return " and ".join([*memory, *([start] if _sure_of_times(workers) else [])])
+
+
+def _span(spread: Spread) -> str:
+    return f"{format_seconds(spread.median)} [{format_seconds(spread.lo)}, {format_seconds(spread.hi)}]"

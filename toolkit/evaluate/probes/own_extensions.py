@@ -1,0 +1,280 @@
+"""Facts about the project's own extension modules: what their builds made, what they declare, what nothing watches."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.facts import EXTENSIONS, FREE_THREADING, Effect, Fact, PlanStep
+from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.packages.judge import gil_users
+from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
+    binding_of_module,
+    how_to_declare,
+    place_of,
+    source_of,
+)
+from gilscope.toolkit.evaluate.readings import build_failure_text, lost_too_much, unbuilt_text, unwatched_texts
+from gilscope.toolkit.evaluate.sections import Cause, Missing
+from gilscope.toolkit.units import counted, few, inflect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Evaluation
+    from gilscope.toolkit.evaluate.packages.doctor import Finding
+    from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
+        ExtensionSource,
+        OwnBuild,
+        OwnExtensions,
+        UnbuiltModule,
+    )
+
+TITLE = "Its own extension modules"
+MOST_SOURCES = 4
+_STOPS = re.compile(r"([^\s:]+\.\w+):(\d+)(?::\d+)?: ")   # as compilers name a place
+_UNJUDGED = {Status.UNKNOWN, Status.INTERPRETER}
+_PLURAL = {"state": "variables that threads share", "module state": "uses of module state",
+           "borrowed reference": "borrowed references", "no lock": "accesses without a lock",
+           "unlocked write": "writes to fields without a lock",
+           "allocation": "allocations", "interface": "uses of the limited API"}
+_SINGULAR = {"state": "variable that threads share", "module state": "use of module state",
+             "borrowed reference": "borrowed reference", "no lock": "access without a lock",
+             "unlocked write": "write to a field without a lock",
+             "allocation": "allocation", "interface": "use of the limited API"}
+_DOES = {InterpreterStatus.FAILS: "cannot be imported"}
+
+
+def facts(found: Evaluation) -> Iterator[Fact]:
+    """Yield what the project's own extension modules do on each build, and what their sources ask for."""
+    yield from _named(found)
+    for build in found.builds:
+        yield from _build(found, build)
+    yield from _sources(found)
+    yield from _unlocked(found.extensions)
+    for text in unwatched_texts(found.extensions):
+        yield Fact(code="extensions.not-watched", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="races",
+                   text=text)
+
+
+def _build(found: Evaluation, build: BuildEvaluation) -> Iterator[Fact]:
+    label, own = build.build.label, build.own
+    if own is None:
+        if found.extensions.any:
+            yield Fact(code="extensions.not-looked-at", target=label, effect=Effect.NOTE, text="they were not built",
+                       step=PlanStep.EXTENSIONS, state="not known")
+        return
+    slower = lost_too_much(build, found.machine)
+    action = _build_action(own, found.extensions)
+    places = tuple(_stops(own, found.extensions))
+    if own.failure:
+        yield _not_built(own, label, action, places)
+    for each in own.unbuilt:
+        yield _unbuilt(each, label, action, places, slower)
+    if own.finding is not None:
+        yield from _judged(found, own, label, slower)
+    yield Fact(code="extensions.result", target=label, effect=Effect.NOTE, heading=TITLE, text="; ".join(built(own)))
+
+
+def _not_built(own: OwnBuild, label: str, action: str, places: tuple[str, ...]) -> Fact:
+    """Return the fact that the project could not be built, which blocks if it can be built with the GIL."""
+    if own.elsewhere:
+        return Fact(code="extensions.cannot-be-built-here", target=label, effect=Effect.BLOCKS, explain=EXTENSIONS,
+                    text=f"its own extension modules cannot be built here, and can on {own.elsewhere}: {own.failure}",
+                    step=PlanStep.EXTENSIONS, action=action, places=places,
+                    may_change=own.failure)
+    tried = own.cause is Cause.OTHER
+    return Fact(code="extensions.not-built", target=label, effect=Effect.UNKNOWN, action=action,
+                text=build_failure_text(own), step=PlanStep.EXTENSIONS, explain=EXTENSIONS if tried else "",
+                may_change=own.failure, missing=Missing(reason=own.failure, cause=own.cause), places=places)
+
+
+def _unbuilt(each: UnbuiltModule, label: str, action: str, places: tuple[str, ...], slower: str) -> Fact:
+    """Return the fact that one module was not built, which is a cost if it is built with the GIL."""
+    if each.elsewhere:
+        text = f"its own extension module {each.name} is not built here, and is on {each.elsewhere}"
+        return Fact(code="extension.only-elsewhere", target=label, effect=Effect.BLOCKS if slower else Effect.COSTS,
+                    subject=each.name, action=action, places=places, step=PlanStep.EXTENSIONS,
+                    explain=EXTENSIONS if slower else "",
+                    text=f"{text}{f': {each.why}' if each.why else ''}{f', and {slower}' if slower else ''}")
+    return Fact(code="extension.not-built", target=label, effect=Effect.UNKNOWN, subject=each.name, action=action,
+                text=unbuilt_text(each), places=places, step=PlanStep.EXTENSIONS, explain=EXTENSIONS)
+
+
+def _judged(found: Evaluation, own: OwnBuild, label: str, slower: str) -> Iterator[Fact]:
+    """Yield what the files that were built do, and what is to be declared where."""
+    finding = own.finding
+    assert finding is not None
+    status, why = finding.verdict.status, "; ".join(finding.verdict.reasons[:1])
+    users = gil_users(finding.seen)
+    if status in _UNJUDGED:
+        yield Fact(code="extensions.unknown", target=label, effect=Effect.UNKNOWN, step=PlanStep.EXTENSIONS,
+                   text=f"its own extension modules: {status.value}", evidence=why)
+    elif status is Status.LOST:
+        lost = f"it loses C code of its own: {'; '.join(finding.verdict.reasons[:2])}"
+        yield Fact(code="extensions.lose-c-code", target=label, effect=Effect.BLOCKS if slower else Effect.COSTS,
+                   text=f"{lost}, and {slower}" if slower else lost, step=PlanStep.EXTENSIONS)
+    elif status.blocks and users:
+        names = list(users)
+        verb, kind = inflect(len(names), "turns", "turn"), inflect(len(names), "extension module")
+        yield Fact(code="extensions.turn-gil-on", target=label, effect=Effect.BLOCKS, explain=EXTENSIONS,
+                   text=f"its own {kind} {few(names)} {verb} the GIL on when imported: not declared to do without it",
+                   evidence=f"seen by {users[names[0]]}", step=PlanStep.EXTENSIONS,
+                   places=tuple(_to_declare(found.extensions, users)))
+    elif status.blocks:
+        yield Fact(code="extensions.do-not-run", target=label, effect=Effect.BLOCKS, step=PlanStep.EXTENSIONS,
+                   text=f"its own code, as it is built, {status.value}{f': {why}' if why else ''}", explain=EXTENSIONS,
+                   places=tuple(_to_declare(found.extensions, users)))
+    # What is missing for the limited API, or was not built at all, is to be mended first.
+    for name in users if not _limited(own, found.extensions) else ():
+        yield Fact(code="extension.declare", target=label, effect=Effect.NOTE, subject=name,
+                   text=f"{name} turns the GIL on", action=declare(finding, name, found.extensions))
+    if status not in _UNJUDGED and status is not Status.LOST and not status.blocks:
+        files = len(finding.seen.extensions)
+        yield Fact(code="extensions.ready", target=label, effect=Effect.NOTE, step=PlanStep.EXTENSIONS, state="done",
+                   text=f"{counted(files, 'file')} on {label}")
+
+
+def _to_declare(extensions: OwnExtensions, users: dict[str, str]) -> Iterator[str]:
+    """Yield the places where modules declare what they need, and those that porting must look at."""
+    yield from (place_of(extensions, source) for name in users if (source := source_of(extensions, name)))
+    for source in extensions.sources:
+        if source.defines and not source.declared:
+            yield place_of(extensions, source)
+    yield from places_of(extensions)
+
+
+def places_of(extensions: OwnExtensions) -> list[str]:
+    """Return "file:line" of what porting must look at in the project's own sources."""
+    return list(dict.fromkeys(f"{each.file}:{remark.line}" for each in extensions.sources for remark in each.remarks))
+
+
+def _build_action(own: OwnBuild, extensions: OwnExtensions) -> str:
+    """Return what is to be done so that everything is built, or ""."""
+    if limited := _limited(own, extensions):
+        return (f"{few(limited)}: leave the limited API out on builds without a GIL before 3.15, which have "
+                "none and load no abi3 module: where sysconfig.get_config_var('Py_GIL_DISABLED') is 1")
+    if own.cause is Cause.OFFLINE:
+        return "have the project itself built: evaluate it once without --offline"
+    if own.cause is Cause.TIME:
+        return ""
+    if own.failure:
+        return "have the project itself built: pip install . says the same, with all that the compiler says"
+    if not own.unbuilt:
+        return ""
+    why = next((each.why for each in own.unbuilt if each.why), "")
+    names = few([each.name for each in own.unbuilt])
+    return f"have {names} built{f' ({why})' if why else ''}: pip install -v . shows what its build does"
+
+
+def _stops(own: OwnBuild, extensions: OwnExtensions) -> Iterator[str]:
+    """Yield the places where compiling stops, and where the limited API is asked for."""
+    for each in own.unbuilt:
+        if (match := _STOPS.match(each.why)) and not match[1].startswith(("/", "site-packages/")):
+            yield f"{match[1]}:{match[2]}"
+    yield from _limited(own, extensions)
+
+
+def _limited(own: OwnBuild, extensions: OwnExtensions) -> tuple[str, ...]:
+    """Return where the limited API is asked for, where modules are missing for it: its build says so, or nothing."""
+    only_elsewhere = bool(own.failure and own.elsewhere) or any(each.elsewhere for each in own.unbuilt)
+    silent = any(each.elsewhere and not each.why for each in own.unbuilt)
+    return extensions.limited if silent or (only_elsewhere and own.names_limited_api) else ()
+
+
+def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
+    """Return what is to be written for the module `name`, and where, once it was made safe."""
+    found = next((each for each in finding.seen.extensions if each.name == name), None)
+    source = source_of(extensions, name)
+    binding = source.binding if source else binding_of_module(extensions, name)
+    how = how_to_declare(binding, single_phase=found is not None and found.init == "single-phase")
+    place = f"{place_of(extensions, source)}: " if source else ""
+    if binding.declared_by_build:
+        return f"{place}{how}; {name} ({binding}) then declares that it does without the GIL"
+    count = len(places_of(extensions))
+    first = (f", after a look at the {counted(count, 'place')} that --explain extensions lists" if count else
+             ", once it is safe to be called by several threads")
+    return f"{place}declare that {name} does without the GIL{first}: {how}"
+
+
+def _unlocked(extensions: OwnExtensions) -> Iterator[Fact]:
+    """Yield that C code writes without a lock: nobody knows what threads do to it, whatever was seen running."""
+    writing = [source for source in extensions.sources
+               if any(remark.concern == "unlocked write" for remark in source.remarks)]
+    places = tuple(dict.fromkeys(f"{source.file}:{remark.line}" for source in writing for remark in source.remarks
+                                 if remark.concern == "unlocked write"))
+    if not places:
+        return
+    code = "C code" if all(source.language in {"C", "C++"} for source in writing) else "compiled code"
+    yield Fact(code="extensions.unlocked-writes", target=FREE_THREADING, effect=Effect.UNKNOWN, places=places,
+               text=f"its own {code} writes to fields without a lock at {counted(len(places), 'place')} "
+                    f"({few(places)}): whether several threads reach the same ones is not known, as nothing watches "
+                    "C code", explain=EXTENSIONS, step=PlanStep.EXTENSIONS, state="open",
+               action=f"{few(places)}: guard the {counted(len(places), 'write')} to fields, as --explain extensions "
+                      "says of each, or say in a comment there why it may be (race: ok WHY): threads that share one "
+                      "may crash")
+
+
+def _named(found: Evaluation) -> Iterator[Fact]:
+    own = found.extensions
+    if not own.any:
+        yield Fact(code="extensions.none", target=FREE_THREADING, effect=Effect.NOTE, text="it has none",
+                   step=PlanStep.EXTENSIONS, state="not needed")
+    if names := [each.name or each.place for each in own.modules]:
+        kinds = sorted({f"{each.binding.value}, {each.backend}" for each in own.modules})
+        optional = [each.name for each in own.modules if each.optional and each.name]
+        without = f"; the build goes on without {few(optional)}" if optional else ""
+        yield _line("extensions.named", f"named by its build: {few(names)} ({'; '.join(kinds)}){without}")
+    for text in own.unsure:
+        yield _line("extensions.unsure", text)
+
+
+def _sources(found: Evaluation) -> Iterator[Fact]:
+    own = found.extensions
+    if not own.any and not any(each.own for each in found.builds):
+        return
+    told = [each for each in own.sources if each.remarks or (each.defines and each.declare
+                                                             and not each.binding.declared_by_build)]
+    worst = sorted(told, key=lambda each: (-len(each.remarks), each.file))
+    for each in worst[:MOST_SOURCES]:
+        yield _line("extension.source", _source(each))
+    if places_of(own) or len(worst) > MOST_SOURCES:
+        more = f"{len(worst) - MOST_SOURCES} more sources; " if len(worst) > MOST_SOURCES else ""
+        yield _line("extensions.more", f"{more}--explain {EXTENSIONS} lists every place, with what stands in for it")
+
+
+def _line(code: str, text: str) -> Fact:
+    return Fact(code=code, target=FREE_THREADING, effect=Effect.NOTE, heading=TITLE, text=text)
+
+
+def _source(source: ExtensionSource) -> str:
+    parts = [f"{count} {(_SINGULAR if count == 1 else _PLURAL)[concern]}"
+             for concern, count in Counter(concern for concern, _ in dict.fromkeys(
+                 (each.concern, each.line) for each in source.remarks)).items()]
+    if source.defines:
+        parts.insert(0, "declares to do without the GIL" if source.declared else "declares nothing")
+    first = [str(line) for line in dict.fromkeys(each.line for each in source.remarks)]
+    at = f" (line {few(first)})" if first else ""
+    return f"{source.file}: {', '.join(parts)}{at}"
+
+
+def built(own: OwnBuild) -> Iterator[str]:
+    """Yield a short result of building the project on one build."""
+    if own.failure:
+        yield f"not built: {own.failure}"
+    for each in own.unbuilt:
+        yield f"{each.name} was not built{f': {each.why}' if each.why else ''}"
+    if own.finding is None or own.report is None:
+        return
+    files, users = own.finding.seen.extensions, gil_users(own.finding.seen)
+    inside = own.finding.interpreters
+    if files and not own.report.build.free_threaded and inside not in {InterpreterStatus.OK, InterpreterStatus.UNKNOWN}:
+        yield f"in interpreters with a GIL of their own it {_DOES.get(inside, inside.value)}"
+    if users:
+        yield f"{few([*users])} {inflect(len(users), 'turns', 'turn')} the GIL on"
+    fine = [each.name for each in files if each.gil == "not-used" and each.name not in users]
+    if fine:
+        yield f"{few(fine)} {inflect(len(fine), 'declares', 'declare')} to do without it"
+    if not files:
+        yield "it was installed without any"

@@ -1,0 +1,220 @@
+"""Facts about the packages that the project needs, on each build without a GIL."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.facts import (
+    FREE_THREADING,
+    OURS,
+    Effect,
+    Fact,
+    PlanStep,
+)
+from gilscope.toolkit.evaluate.packages.evidence import Status
+from gilscope.toolkit.evaluate.packages.judge import gil_users
+from gilscope.toolkit.evaluate.packages.wording import ADVICE, chain_clause, clause, name_and_version
+from gilscope.toolkit.evaluate.readings import lost_too_much, turns_gil_on
+from gilscope.toolkit.evaluate.sections import Missing, known
+from gilscope.toolkit.units import counted, few, inflect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Evaluation
+    from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
+    from gilscope.toolkit.evaluate.sections import Place
+
+CULPRITS = "What turns the GIL on"
+IN_THE_LOCK = "In the lock (metadata only, not a verdict)"
+DEVELOPMENT = "No part of the verdict"
+MOST_NAMED = 4     # in one line; --explain and --json have all
+CODES = {
+    Status.GIL: "package.turns-gil-on", Status.LOST: "package.loses-c-code", Status.NO_WHEEL: "package.no-wheel",
+    Status.NOT_FOUND: "package.not-found", Status.CRASH: "package.crashes", Status.HANG: "package.hangs",
+    Status.FAILS: "package.cannot-be-imported", Status.UNKNOWN: "package.unknown",
+    Status.INTERPRETER: "package.interpreter-at-fault"}
+UNJUDGED = {Status.UNKNOWN, Status.INTERPRETER}
+
+
+def facts(found: Evaluation) -> Iterator[Fact]:
+    """Yield what the packages do on each build without a GIL."""
+    if not found.project.requirements_known:
+        yield Fact(code="packages.not-declared", target=FREE_THREADING, effect=Effect.NOTE,
+                   text="no file says what the project needs", step=PlanStep.DEPENDENCIES, state="not known")
+    for build in found.builds:
+        match build.readiness:
+            case Missing() as missing:
+                yield from _not_looked_at(build, missing)
+            case report:
+                yield from _looked_at(found, build, report)
+    yield from _development(found)
+
+
+def _not_looked_at(build: BuildEvaluation, missing: Missing) -> Iterator[Fact]:
+    label = build.build.label
+    yield Fact(code="packages.not-looked-at", target=label, effect=Effect.UNKNOWN, confidence="low",
+               text=f"the packages were not installed and looked at: {missing.reason}", step=PlanStep.DEPENDENCIES,
+               missing=missing)
+    # What the lock alone tells is worth a line where no real install has told more.
+    if offered := known(build.offered):
+        without = [each.name for each in offered if each.kind in {"sdist", "nothing"}]
+        unknown = sum(each.kind == "not known" for each in offered)
+        lacking = f"; none: {few(without, MOST_NAMED)}" if without else ""
+        yield _line(label, "lock.wheels", IN_THE_LOCK,
+                    f"{unknown} of {len(offered)} packages: the lock names no files" if unknown else
+                    f"{len(offered) - len(without)} of {len(offered)} packages have a wheel{lacking}")
+
+
+def _looked_at(found: Evaluation, build: BuildEvaluation, report: BuildReport) -> Iterator[Fact]:
+    label = build.build.label
+    judged = [_package(found, build, report, finding) for finding in report.findings
+              if finding.verdict.status in CODES]
+    # First what is solved by a newer version.
+    yield from sorted(judged, key=lambda fact: fact.owner != OURS or not fact.package)
+    for module in report.unowned:
+        yield Fact(code="module.turns-gil-on", target=label, effect=Effect.BLOCKS, subject=module,
+                   text=f"{module}, of no package, turns the GIL on", step=PlanStep.DEPENDENCIES)
+    in_the_way = report.unowned or any(fact.step is PlanStep.DEPENDENCIES for fact in judged)
+    if found.project.requirements_known and not in_the_way:
+        yield _all_ready(build, report)
+    if not (report.unowned or turns_gil_on(build)):
+        yield _extension_files(build, report)
+    yield from _culprits(build, report)
+
+
+def _package(found: Evaluation, build: BuildEvaluation, report: BuildReport, finding: Finding) -> Fact:
+    """Return the fact about one package that is not simply ready."""
+    label, status = build.build.label, finding.verdict.status
+    why = next(iter(finding.verdict.reasons), "")
+    fact = Fact(code=CODES[status], target=label, effect=Effect.BLOCKS, subject=name_and_version(finding),
+                text=f"{name_and_version(finding)} {clause(status)}", step=PlanStep.DEPENDENCIES,
+                evidence=f"{why}{chain_clause(finding)}" if why else chain_clause(finding).removeprefix("; "))
+    if status is Status.NO_WHEEL:
+        fact = replace(fact, text=f"{fact.text} for {label}")
+    if status in UNJUDGED:
+        # What the interpreter itself does is no state of the dependencies.
+        step = None if status is Status.INTERPRETER else PlanStep.DEPENDENCIES
+        fact = replace(fact, step=step, effect=Effect.UNKNOWN, evidence=why,
+                       text=f"{name_and_version(finding)}: {status.value}")
+    elif status is Status.LOST:
+        # C code that is lost is a price, and blocks only where that was measured to be high.
+        slower = lost_too_much(build, found.machine)
+        fact = replace(fact, effect=Effect.BLOCKS if slower else Effect.COSTS, step=None,
+                       text=f"{name_and_version(finding)} loses its C code{f', and {slower}' if slower else ''}",
+                       evidence="" if slower else "; ".join(finding.verdict.reasons[:2]))
+    if status is Status.INTERPRETER:
+        return fact
+    if newer := newer_version(report, finding):
+        return replace(fact, action=f"take {finding.name} {newer}, which mends it", package=f"{finding.name} {newer}")
+    return replace(fact, action=advice(report, finding), owner=finding.name, package=finding.name,
+                   explain=finding.name)
+
+
+def advice(report: BuildReport, finding: Finding) -> str:
+    """Return what can be done about a package that no newer version is known to mend."""
+    newest, status = report.newest.get(finding.name, ("", None))
+    if finding.verdict.status is Status.GIL and newest and status:   # the newest version does not mend it
+        does = "still turns the GIL on" if status is Status.GIL else f"is no way out ({status.value})"
+        return f"{finding.name} {newest}, the newest, {does}: ask its owners, or do without it"
+    return ADVICE[finding.verdict.status].format(name=finding.name)
+
+
+def newer_version(report: BuildReport, finding: Finding) -> str:
+    """Return the newest version if it is known to run on the build, or ""."""
+    version, status = report.newest.get(finding.name, ("", finding.verdict.status))
+    return version if status.mends and version != finding.version else ""
+
+
+def _all_ready(build: BuildEvaluation, report: BuildReport) -> Fact:
+    label, count = build.build.label, len(report.findings) + report.others
+    lost = [each.name for each in report.findings if each.verdict.status is Status.LOST]
+    less = f"; without their C code: {few(lost, MOST_NAMED)}" if lost else ""
+    return Fact(code="packages.ready", target=label, effect=Effect.NOTE, step=PlanStep.DEPENDENCIES, state="done",
+                text=f"{counted(count, 'package')} on {label}{less}" if count else "it has none")
+
+
+def _extension_files(build: BuildEvaluation, report: BuildReport) -> Fact:
+    files = sum(len(finding.seen.extensions) for finding in (*report.findings, *own_finding(build)))
+    who = counted(files, "extension file does", "extension files do")
+    return Fact(code="extension-files.need-no-gil", target=build.build.label, effect=Effect.SUPPORTS,
+                text=f"{who} without the GIL, as slots and imports say" if files
+                else "no extension file is in the way")
+
+
+def own_finding(build: BuildEvaluation) -> tuple[Finding, ...]:
+    """Return the project itself as one more package, where it was built."""
+    return (build.own.finding,) if build.own and build.own.finding else ()
+
+
+def _culprits(build: BuildEvaluation, report: BuildReport) -> Iterator[Fact]:
+    """Yield of each package that turns the GIL on its files, the way from the user's first line, and the newest."""
+    tests = known(build.tests)
+    places = {place.what: place for place in tests.imports} if tests else {}
+    for finding in report.findings:
+        if finding.verdict.status is Status.GIL and gil_users(finding.seen):
+            way = _ways(report, finding, places, tests.culprits if tests else ())
+            yield _line(build.build.label, "package.way-to-gil", CULPRITS,
+                        f"{finding.name} {finding.version}: {way}", subject=name_and_version(finding))
+
+
+def _ways(report: BuildReport, finding: Finding, places: dict[str, Place], flips: Sequence[str]) -> str:
+    users = gil_users(finding.seen)
+    # The one that did it in the project's own tests says most, then one that they loaded.
+    first, *others = sorted(users, key=lambda name: (name not in flips, name not in places))
+    file = next((f" ({_untagged(extension.file)})" for extension in finding.seen.extensions
+                 if extension.name == first), "")
+    more = f" and {len(others)} more" if others else ""
+    if place := places.get(first):
+        steps = [f"{place.file}:{place.line}", *_packages_between(place.way, first)]
+    else:
+        steps = list(dict.fromkeys(step.module for step in report.way_to(first)))
+    via = f"; through {' -> '.join(steps)}" if steps else ""
+    return f"{first}{file}{more}, seen by {users[first]}{via}{_newest(report, finding)}"
+
+
+def _packages_between(way: Sequence[str], module: str) -> list[str]:
+    """Return the packages on a way of "file:line", each once, without the one that `module` is in; --json has lines."""
+    inside = [step.partition("site-packages/")[2].partition(":")[0] for step in way]
+    names = (step.partition("/")[0].removesuffix(".py") for step in inside if step)
+    return [name for name in dict.fromkeys(names) if name != module.partition(".")[0]]
+
+
+def _untagged(file: str) -> str:
+    """Return the name of an extension file without its build's tag, so that the same file on two builds reads alike."""
+    return re.sub(r"\.(?:cpython|abi3t?)\b.*", ".*.so", file.rpartition("/site-packages/")[2])
+
+
+def _newest(report: BuildReport, finding: Finding) -> str:
+    if finding.name not in report.newest:
+        return ""
+    version, status = report.newest[finding.name]
+    if version in {"", finding.version}:
+        return f"; {finding.version} is the newest"
+    same = "has the same" if status is finding.verdict.status else f"is no way out ({status.value})"
+    return f"; {version}, the newest, {'mends it' if status.mends else same}"
+
+
+def _development(found: Evaluation) -> Iterator[Fact]:
+    """Yield the packages needed only for development: they decide only whether the tests can run."""
+    if found.development is None:
+        return
+    names, extras = found.development.packages, found.development.extras
+    if names:
+        what = counted(len(names), "package is", "packages are")
+        yield _line(FREE_THREADING, "packages.development", DEVELOPMENT,
+                    f"{what} for development alone: {few(names, MOST_NAMED)}")
+    for label, lacking in found.development.lacking.items():
+        yield _line(label, "packages.development-missing", DEVELOPMENT,
+                    f"tests that need {few(lacking, MOST_NAMED)} cannot be run there: no such package could be "
+                    "installed")
+    if extras:
+        what = inflect(len(extras), "extra")
+        yield _line(FREE_THREADING, "packages.extras", DEVELOPMENT,
+                    f"{what} {few(extras, MOST_NAMED)}: --extra {extras[0]} judges the project with it")
+
+
+def _line(target: str, code: str, heading: str, text: str, *, subject: str = "") -> Fact:
+    return Fact(code=code, target=target, effect=Effect.NOTE, heading=heading, text=text, subject=subject)

@@ -1,0 +1,129 @@
+"""Facts about data races in the project's own code, and about what the race checker could not look at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, RACES, Effect, Fact, PlanStep
+from gilscope.toolkit.evaluate.readings import is_own_file, unreached_texts
+from gilscope.toolkit.evaluate.sections import Cause, Missing, cause_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gilscope.toolkit.evaluate.evaluation import Evaluation
+    from gilscope.toolkit.evaluate.sections import RaceFact, RaceLook, Races
+
+MOST_NAMED = 4     # of anything in one line
+WORKLOADS = {"workload", "script"}
+NOT_TOGETHER = ("no code of the project's own was seen running in two of them; name a --workload, or --threads 4 for "
+                "its tests")
+
+
+def facts(found: Evaluation) -> Iterator[Fact]:
+    """Yield the races that were found, and where none could be looked for."""
+    match found.races:
+        case Missing() as missing:
+            yield Fact(code="races.not-looked-at", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="races",
+                       text=missing.reason, step=PlanStep.RACES, missing=missing)
+        case races:
+            yield from map(_race, races.found)
+            yield from _lacking(found, races)
+            yield from _looked(found, races)
+            yield from _together(races)
+            yield from map(_other_work, filter(lambda look: look.otherwise, races.looks))
+
+
+def _race(race: RaceFact) -> Fact:
+    places = tuple(place for place in (f"{race.file}:{race.line}", *race.places * (not race.violation))
+                   if is_own_file(place))
+    effect, code = Effect.UNKNOWN, "race.unconfirmed"
+    also = ", not confirmed by a second run: guard it, or say why it may be"
+    heading, action = RACES, f"{race.where}: guard {race.variable} with a lock ({race.kind})"
+    if race.violation:
+        confirmed = ", confirmed" if race.confirmed else ""
+        effect, code = Effect.CAUTION, "race.atomicity-violation"
+        also = f"{confirmed}, also there with the GIL: mend it on any build"
+        if race.repair:   # a lock is there, and is released in between
+            repair = f"{race.repair[0].lower()}{race.repair[1:].rstrip('.')}"
+            action = f"{race.where}: {repair} ({race.variable}: {race.kind})"
+    elif race.confirmed:
+        effect, code, also, heading = Effect.BLOCKS, "race.confirmed", ", confirmed: fix it first", ""
+    return Fact(code=code, target=FREE_THREADING, effect=effect, subject=race.variable, text=f"{race.what}{also}",
+                places=places, action=action, step=PlanStep.RACES, state="open", heading=heading)
+
+
+def _lacking(found: Evaluation, races: Races) -> Iterator[Fact]:
+    """Yield what the race checker was to look at and could not."""
+    for of, missing in races.lacking:
+        yield Fact(code="races.part-not-looked-at", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT,
+                   subject=f"races in the {of}", text=missing.reason, missing=missing)
+        for build in found.builds if of in WORKLOADS else ():
+            # A workload that does not run at all is told as the cost that is not known.
+            if cause_of(build.cost) is not Cause.WORKLOAD_FAILED:
+                yield Fact(code="races.not-known", target=build.build.label, effect=Effect.UNKNOWN, subject=of,
+                           text=f"whether the {of} has data races is not known: {missing.reason}")
+
+
+def _looked(found: Evaluation, races: Races) -> Iterator[Fact]:
+    if races.looks and not races.found:
+        uncompiled = all(look.uncompiled for look in races.looks)
+        c_code = ", and C code is not watched" if found.extensions.any and not uncompiled else ""
+        yield Fact(code="races.none-seen", target=FREE_THREADING, effect=Effect.NOTE, subject="races", heading=RACES,
+                   text=f"none {' and '.join(map(described, races.looks))}; what they did not run is not judged"
+                        f"{c_code}")
+    if not races.found:
+        seen = races.together
+        yield Fact(code="races.none" if seen else "races.nothing-ran-together", target=FREE_THREADING,
+                   effect=Effect.NOTE, subject="races", step=PlanStep.RACES,
+                   state=("done" if not races.unwatched else "open") if seen else "not known",
+                   text=("none was found; what did not run is not judged" if seen else
+                         "no code of the project's own was seen running in two threads"))
+
+
+def described(look: RaceLook) -> str:
+    """Return what ran under the race checker, and where."""
+    what = {
+        "tests": "in the project's tests", "script": "in the script",
+        "tests at once": f"in the project's tests, each in {look.workers} threads at once",
+        "workload": f"in the workload, called {look.calls} times by {look.workers} threads"}[look.of]
+    none = ", which start no threads" if look.threads is False else ""
+    return f"{what} on {look.build}{none}{', as Python before it is compiled' * look.uncompiled}"
+
+
+def _together(races: Races) -> Iterator[Fact]:
+    """Yield what was not put to the test: nothing that ran in two threads, and ways that no thread took."""
+    if not races.together:
+        yield Fact(code="races.not-together", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="threads",
+                   text=_not_together(races))
+    for text in unreached_texts(races):
+        yield Fact(code="races.not-reached", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="races",
+                   text=text)
+
+
+def _not_together(races: Races) -> str:
+    """Return what to ask for where nothing of the project was seen in two threads, or that it was done."""
+    done = [_tried(look) for look in races.looks if look.of != "tests"]
+    done += [f"the {of} was not seen in threads ({missing.reason})" for of, missing in races.lacking
+             if of in WORKLOADS]
+    if not done:
+        return NOT_TOGETHER
+    return (f"{' and '.join(done)}, and no Python code of the project's own was seen running in two of them; C code is "
+            "not watched")
+
+
+def _tried(look: RaceLook) -> str:
+    match look.of:
+        case "tests at once":
+            return f"its tests ran in {look.workers} threads each"
+        case "workload":
+            return f"the workload was called from {look.workers} threads"
+        case _:
+            return "the script ran and started no threads" if look.threads is False else "the script ran"
+
+
+def _other_work(look: RaceLook) -> Fact:
+    there, here = look.otherwise
+    return Fact(code="workload.other-work-in-threads", target=FREE_THREADING, effect=Effect.UNKNOWN, subject="workload",
+                text=f"the workload gives {there} in threads and {here} in the main thread: it does other work there, "
+                     "so what it gains says nothing")

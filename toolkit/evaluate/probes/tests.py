@@ -1,0 +1,254 @@
+"""Facts about the project's own tests on each build without a GIL, beside those on its twin with a GIL."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import TYPE_CHECKING
+
+from packaging.utils import canonicalize_name
+
+from gilscope.toolkit.evaluate.facts import (
+    FREE_THREADING,
+    Effect,
+    Fact,
+    PlanStep,
+    Remedy,
+)
+from gilscope.toolkit.evaluate.packages.wording import ADVICE
+from gilscope.toolkit.evaluate.project.suite.running import error_line
+from gilscope.toolkit.evaluate.readings import NOT_BY_TESTS, turns_gil_on
+from gilscope.toolkit.evaluate.sections import Cause, Missing, cause_of, known
+from gilscope.toolkit.units import counted, few, format_minutes, inflect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Evaluation
+    from gilscope.toolkit.evaluate.sections import LeftOut, TestRun
+
+LEFT_OUT = "Tests left out"
+MUCH_LONGER = 10       # times what the tests take with the GIL: no longer a matter of a budget that was too small
+UNFINISHED = Missing(reason="the tests were not done on the build with the GIL", cause=Cause.TIME)
+AGAIN = "evaluate once more, within a larger --budget{}: what was installed is kept"
+
+
+def facts(found: Evaluation) -> Iterator[Fact]:
+    """Yield what the project's tests do on each build without a GIL."""
+    for build in found.builds:
+        match build.tests:
+            case Missing() as missing:
+                yield from _not_run(build.build.label, missing)
+            case tests:
+                yield from _ran(found, build, tests)
+        yield from _with_the_gil(build)
+
+
+def _not_run(label: str, missing: Missing) -> Iterator[Fact]:
+    late = missing.cause is Cause.TIME
+    # Where nothing was installed, no other command would run them.
+    run = f"have its tests run, named by --tests if need be ({missing.reason})"
+    other = "" if missing.cause is Cause.OFFLINE else run
+    yield Fact(code="tests.not-run", target=label, effect=Effect.UNKNOWN, subject="tests", confidence="low",
+               part="tests", missing=missing, text="nothing of the project was run on it", evidence=missing.reason,
+               step=PlanStep.TESTS, action=AGAIN.format("") if late else other)
+
+
+def _with_the_gil(build: BuildEvaluation) -> Iterator[Fact]:
+    """Yield why another call may tell more of the tests on the twin with a GIL."""
+    there = known(build.reference_tests)
+    late = cause_of(build.reference_tests) is Cause.TIME or (there is not None and there.ending.kind == "unfinished")
+    if late:
+        yield Fact(code="tests.unfinished-with-gil", target=build.build.label, effect=Effect.NOTE, subject="tests",
+                   text=UNFINISHED.reason, missing=UNFINISHED)
+
+
+def _ran(found: Evaluation, build: BuildEvaluation, tests: TestRun) -> Iterator[Fact]:
+    there = known(build.reference_tests)
+    # Without the project's modules its tests fail, too: that is one thing to mend.
+    if not (build.own and build.own.failure and build.own.elsewhere):
+        yield from _blocking(build, tests, there)
+    if (unknown := _unknown(found, build, tests)) is not None:
+        yield unknown
+    yield from _evidence(build, tests)
+    yield from _failing(build, tests, there)
+    yield from _packages_missing(found, build, tests)
+    yield from _left_out(build, tests, there)
+
+
+def _blocking(build: BuildEvaluation, tests: TestRun, there: TestRun | None) -> Iterator[Fact]:
+    """Yield what the tests do there and not with the GIL."""
+    def blocks(code: str, text: str, *, consequence: bool = False) -> Fact:
+        return Fact(code=code, target=build.build.label, effect=Effect.BLOCKS, subject="tests", text=text,
+                    consequence=consequence)
+
+    if tests.gil_end:
+        by = f" ({', '.join(tests.culprits)})" if tests.culprits else ""
+        yield blocks("tests.turn-gil-on", f"the GIL was on at the end of the tests{by}",
+                     consequence=turns_gil_on(build))
+    ending = tests.ending
+    same = there is not None and (there.ending == ending or ending.kind == "hang" == there.ending.kind)
+    if ending.kind in {"crash", "hang"} and not same:
+        yield blocks(f"tests.{ending.kind}", f"the tests {ending}")
+    elif (ending.kind == "unfinished" and there and there.ending.kind == "exit"
+          and tests.seconds > MUCH_LONGER * there.seconds):
+        yield blocks("tests.crawl", f"the tests hang or crawl: {ending.reached}, and take {there.seconds:.0f} s on "
+                                    f"{there.build}")
+    elsewhere = {each.file for each in there.left_out} if there else set()
+    for each in () if tests.lacking else tests.left_out:
+        if each.file not in elsewhere:
+            on = f", and can on {there.build}" if there else ""
+            yield blocks("tests.cannot-be-collected", f"{each.file} cannot be collected{on}: {each.why}")
+    # Tests that lack a package say nothing of the build.
+    broken = (tests.failed or 0) if tests.lacking else tests.broken
+    more = broken - (there.broken if there else 0)
+    if more > 0:
+        text = counted(more, "test fails", "tests fail")
+        passing = f" that {inflect(more, 'passes', 'pass')} on {there.build}" if there else ""
+        yield blocks("tests.fail-only-here", f"{text}{passing}")
+    elif ending.failed and not (broken or tests.lacking) and (there is None or there.ending.succeeded):
+        succeeding = f", not on {there.build}" if there else ""
+        yield blocks("tests.exit-code", f"the tests end with {_exit_code(tests)}{succeeding}")
+
+
+def _exit_code(tests: TestRun) -> str:
+    why = error_line(tests.output)
+    return f"exit code {tests.ending}{f' ({why})' if why else ''}"
+
+
+def _unknown(found: Evaluation, build: BuildEvaluation, tests: TestRun) -> Fact | None:
+    """Return why the tests tell nothing of the build, or None."""
+    def unknown(code: str, text: str, *, remedy: Remedy | None = Remedy.REPAIR, action: str = "") -> Fact:
+        late = remedy is Remedy.TIME
+        return Fact(code=code, target=build.build.label, effect=Effect.UNKNOWN, subject="tests", text=text,
+                    repeat=remedy, may_change=text if late else "", action=action)
+
+    broken_off = tests.ending.failed and not tests.passed
+    if tests.ending.kind == "unfinished":
+        whole = f", as its tests take about {format_minutes(tests.seconds * 100 / tests.ending.percent)}" if (
+            tests.ending.percent) else ""
+        return unknown("tests.unfinished", f"the tests were {tests.ending.reached}, all that the budget left for them",
+                       remedy=Remedy.TIME, action=AGAIN.format(whole))
+    if tests.lacking and (tests.errors or tests.left_out or not tests.passed):
+        return unknown("tests.lack-packages", f"tests could not be run, as {', '.join(tests.lacking)} could not be "
+                       "installed", remedy=Remedy.REPAIR if tests.broken or not tests.passed else None)
+    if broken_off:
+        return unknown("tests.exit-code-with-gil-too",
+                       f"the tests end with {_exit_code(tests)}, with the GIL, too: {_beside_tests(found, build)}")
+    if tests.passed == 0:
+        return unknown("tests.none-pass", f"not one test passes: {_beside_tests(found, build)}")
+    if tests.gil_end is None and build.build.free_threaded:
+        return unknown("tests.gil-not-known", "whether the GIL was off at the end of the tests is not known",
+                       remedy=None if tests.passed else Remedy.REPAIR)
+    return None
+
+
+def _beside_tests(found: Evaluation, build: BuildEvaluation) -> str:
+    """Return what of the project was seen where its tests show nothing."""
+    cost, races = known(build.cost), known(found.races)
+    measured = cost is not None and cost.by != "tests"
+    raced = races is not None and any(look.of in {"workload", "script"} for look in races.looks)
+    return "of the project only the workload was seen" if measured or raced else "nothing of the project was seen"
+
+
+def _evidence(build: BuildEvaluation, tests: TestRun) -> Iterator[Fact]:
+    """Yield that tests pass, if any do without the GIL, and that their step is done if all of them do."""
+    label = build.build.label
+    passed = {None: "the tests pass", 1: "1 test passes"}.get(tests.passed, f"{tests.passed} tests pass")
+    if not tests.gil_end and (tests.ending.succeeded if tests.passed is None else tests.passed):
+        yield Fact(code="tests.pass", target=label, effect=Effect.SUPPORTS, subject="tests",
+                   text=f"{passed}, and the GIL is off at their end")
+    done = "they pass" if tests.passed is None else f"{counted(tests.passed, 'test')} passed, the GIL off at their end"
+    said = f"{tests.broken} of {tests.broken + (tests.passed or 0)} fail" if tests.broken else (
+        f"they end with {tests.ending}" if not tests.ending.succeeded else f"{tests.passed} pass")
+    left = f"; left out: {', '.join(each.file for each in tests.left_out)}" if tests.left_out else ""
+    whole = tests.ending.succeeded and not (tests.broken or tests.left_out or tests.gil_end)
+    text = done if whole else f"the GIL was on at their end{left}" if tests.gil_end else f"{said}{left}"
+    yield Fact(code="tests.all-pass" if whole else "tests.not-all-pass", target=label, effect=Effect.NOTE,
+               subject="tests", text=text, step=PlanStep.TESTS, state="done" if whole else "open")
+
+
+def _failing(build: BuildEvaluation, tests: TestRun, there: TestRun | None) -> Iterator[Fact]:
+    """Yield which tests fail, whether they do with the GIL, and what to do about them."""
+    label, count = build.build.label, tests.broken
+    named = f": {few(tests.failing)}" if tests.failing else ""
+    if count:
+        same = bool(tests.failing) and there is not None and set(tests.failing) <= set(there.failing)
+        yield Fact(code="tests.failing", target=label, effect=Effect.NOTE, subject="tests",
+                   text=f"{counted(count, 'test fails', 'tests fail')}"
+                        f"{', with the GIL as well' if same else ''}{named}")
+    if tests.ending.kind == "unfinished" or (tests.lacking and (tests.errors or tests.left_out)):
+        return   # more time, or the packages that are missing, come first
+    if count > (there.broken if there else 0):
+        yield Fact(code="tests.to-look-at", target=label, effect=Effect.NOTE, subject="tests",
+                   text=f"tests fail there{named}", action=f"look at the failing tests{named}")
+    elif count and cause_of(build.cost) in NOT_BY_TESTS:
+        yield Fact(code="tests.fail-with-gil-too", target=FREE_THREADING, effect=Effect.NOTE, subject="tests",
+                   text=f"tests fail with the GIL, too{named}",
+                   action=f"mend the tests that fail with the GIL, too{named}; or name a --workload, to measure what "
+                          "one thread costs")
+    elif (tests.ending.failed and tests.ending.code != 1 and not tests.passed and not any(_modules(build, tests))
+          and (why := error_line(tests.output))):
+        yield Fact(code="tests.do-not-start", target=FREE_THREADING, effect=Effect.NOTE, subject="tests", text=why,
+                   action=f"have the tests start: {why}; if they lack a package, name it in an extra, group or file "
+                          "for tests")
+
+
+def _modules(build: BuildEvaluation, tests: TestRun) -> Iterator[str]:
+    """Yield the modules that tests import and that are missing; not those that the project's own build did not make."""
+    if build.own and (build.own.failure or build.own.unbuilt):
+        return
+    report = known(build.readiness)
+    texts = [*([] if tests.ran else [tests.output]), *(each.why for each in tests.left_out)]
+    names = (*tests.lacking, *(each.name for each in (report.findings if report else ())))
+    familiar = {canonicalize_name(name) for name in names}
+    for name in dict.fromkeys(re.findall(r"No module named '(\w+)", " ".join(texts))):
+        if canonicalize_name(name) not in familiar:
+            yield name
+
+
+def _packages_missing(found: Evaluation, build: BuildEvaluation, tests: TestRun) -> Iterator[Fact]:
+    """Yield what to do about modules and packages that tests need and that are missing."""
+    for name in _modules(build, tests):
+        yield Fact(code="tests.module-missing", target=FREE_THREADING, effect=Effect.NOTE, subject=name,
+                   text=f"the tests import {name}, which is not there",
+                   action=f"install {name}, which the tests import and which is not there: name it in an extra, group "
+                          "or file for tests, so that they run")
+    if tests.ending.kind == "unfinished" or not (tests.lacking and (tests.errors or tests.left_out)):
+        return
+    report = known(build.readiness)
+    advised = {canonicalize_name(each.name) for each in (report.findings if report else ())
+               if each.verdict.status in ADVICE}
+    for name in tests.lacking:
+        key = canonicalize_name(name)
+        if key in advised:
+            continue   # it has an action of its own
+        needed = key in found.needed
+        yield Fact(code="tests.package-missing", target=build.build.label, effect=Effect.NOTE, subject=name,
+                   text=f"{name} could not be installed",
+                   action=f"{name} could not be installed, and the program itself needs it: build it from source "
+                          "(--build-sdists), or replace it" if needed
+                   else f"let the tests do without {name}, or replace it")
+
+
+def _left_out(build: BuildEvaluation, tests: TestRun, there: TestRun | None) -> Iterator[Fact]:
+    """Yield the files of tests that could not be collected: mend them, or leave them out on purpose."""
+    label = build.build.label
+    for each in tests.left_out:
+        as_well = _with_gil(each, there)
+        yield Fact(code="tests.left-out", target=label, effect=Effect.NOTE, subject=each.file, heading=LEFT_OUT,
+                   text=f"{each.file} cannot be collected{as_well}: {each.why}")
+        yield Fact(code="tests.file-not-looked-at", target=label, effect=Effect.NOT_LOOKED_AT, subject=each.file,
+                   text=f"it cannot be collected{as_well}: {each.why}")
+    if tests.left_out and not tests.lacking:
+        files = [each.file for each in tests.left_out]
+        command = shlex.quote(shlex.join(("python", *tests.command[1:])))
+        yield Fact(code="tests.leave-out", target=FREE_THREADING, effect=Effect.NOTE, subject="tests",
+                   text=f"{', '.join(files)} cannot be collected",
+                   action=f"have {', '.join(files)} collected, or leave {'it' if len(files) == 1 else 'them'} out on "
+                          f"purpose: --tests {command}")
+
+
+def _with_gil(out: LeftOut, there: TestRun | None) -> str:
+    """Return that a file of tests cannot be collected with the GIL either, where it is so."""
+    return ", with the GIL as well" if there and out.file in {each.file for each in there.left_out} else ""

@@ -1,0 +1,54 @@
+"""Facts about the project's tests, each run in several threads at once."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, RACES, Effect, Fact, PlanStep
+from gilscope.toolkit.evaluate.sections import known
+from gilscope.toolkit.units import counted, few, inflect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gilscope.toolkit.evaluate.evaluation import Evaluation
+    from gilscope.toolkit.evaluate.sections import RaceLook
+
+AT_ONCE = "tests at once"
+MOST_NAMED = 4     # tests in one line
+
+
+def facts(found: Evaluation) -> Iterator[Fact]:
+    """Yield how the tests do when each is run in several threads at once."""
+    races = known(found.races)
+    looks = [look for look in (races.looks if races else ()) if look.of == AT_ONCE]
+    if not looks:
+        lacking = races.lacking if races else ()
+        why = next((missing.reason for of, missing in lacking if of == AT_ONCE), "--threads 4 runs them so")
+        yield Fact(code="tests-at-once.not-run", target=FREE_THREADING, effect=Effect.NOTE, subject="tests",
+                   text=why, step=PlanStep.IN_THREADS, state="not known")
+    for look in looks:
+        yield from _looked(found, look)
+
+
+def _looked(found: Evaluation, look: RaceLook) -> Iterator[Fact]:
+    left = f"; {counted(len(look.alone), 'test')} ran alone" if look.alone else ""
+    text = (f"failing: {few(look.failing, MOST_NAMED)}{left}" if look.failing
+            else f"in {look.workers} threads{left}")
+    yield Fact(code="tests-at-once.fail" if look.failing else "tests-at-once.pass", target=FREE_THREADING,
+               effect=Effect.NOTE, subject="tests", text=text, step=PlanStep.IN_THREADS,
+               state="open" if look.failing else "done")
+    if look.alone:
+        count = len(look.alone)
+        yield Fact(code="tests-at-once.ran-alone", target=FREE_THREADING, effect=Effect.NOTE, subject="tests",
+                   heading=RACES,
+                   text=f"{counted(count, 'test')} cannot be run in several threads and ran in one: "
+                        f"{few(look.alone, MOST_NAMED)}")
+    for build in found.builds if look.failing else ():
+        tests = known(build.tests)
+        if tests and not tests.failed:   # those that fail alone say nothing of threads
+            count = len(look.failing)
+            yield Fact(code="tests-at-once.fail-only-so", target=build.build.label, effect=Effect.UNKNOWN,
+                       subject="tests",
+                       text=f"{counted(count, 'test fails', 'tests fail')} in {look.workers} threads at once that "
+                            f"{inflect(count, 'passes', 'pass')} alone: {few(look.failing)}")

@@ -1,0 +1,34 @@
+"""Facts about what the project's files already do about builds without a GIL: CI, classifiers."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, PlanStep
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gilscope.toolkit.evaluate.decision import State
+    from gilscope.toolkit.evaluate.evaluation import Evaluation
+
+CLASSIFIER = "Programming Language :: Python :: Free Threading :: 2 - Beta"
+
+
+def facts(found: Evaluation) -> Iterator[Fact]:
+    """Yield whether CI tests such a build, and whether the metadata says so."""
+    ci, classifier = found.upkeep.ci, found.upkeep.classifier
+    yield _step(PlanStep.CI, "ci", "done" if ci else "open", ci or "gilscope evaluate --ci github writes a job")
+    if classifier:
+        yield _step(PlanStep.CLASSIFIER, "classifier", "done", classifier)
+    elif not found.upkeep.published:
+        yield _step(PlanStep.CLASSIFIER, "classifier", "not needed", "the project has no metadata that is published")
+    else:
+        # It says too much while something is in the way.
+        yield _step(PlanStep.CLASSIFIER, "classifier", "open",
+                    f"add the classifier '{CLASSIFIER}' once the steps above are done")
+
+
+def _step(step: PlanStep, what: str, state: State, text: str) -> Fact:
+    code = f"upkeep.{what}" if state == "done" else f"upkeep.no-{what}"
+    return Fact(code=code, target=FREE_THREADING, effect=Effect.NOTE, subject=what, text=text, step=step, state=state)

@@ -1,0 +1,113 @@
+"""Blank out comments and strings of source files, and find risky calls of the C API in what remains.
+
+Source of the calls: "C API Extension Support for Free Threading" of CPython's documentation, 3.14 and 3.15: borrowed
+references, container thread safety, memory allocation.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.project.extensions.own_extensions import Remark
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from re import Match, Pattern
+
+    from gilscope.toolkit.evaluate.project.extensions.own_extensions import Concern
+
+# Comments and strings; the first alternative that matches wins.
+_C = re.compile(r"""
+    //(?:[^\\\n]|\\\n|\\.)* | /\*.*?(?:\*/|\Z)
+  | \b(?:u8|[uUL])?R"(?P<mark>[^\s()\\]{0,16})\(.*?\)(?P=mark)"
+  | "(?:[^"\\\n]|\\\n|\\.)*" | (?<![0-9a-fA-F])'(?:[^'\\\n]|\\.)+'""", re.VERBOSE | re.DOTALL)
+_RUST = re.compile(r"""
+    //[^\n]* | /\*.*?(?:\*/|\Z)
+  | \bb?c?r(?P<mark>\#{0,8})"(?:.*?)"(?P=mark)
+  | (?:\b[bc])?"(?:[^"\\]|\\.)*" | '(?:[^'\\\n]|\\[^\n]{1,10}?)'""", re.VERBOSE | re.DOTALL)
+_PYTHON = re.compile(r"""
+    \#[^\n]*
+  | (?P<mark>\"\"\"|''').*?(?:(?<!\\)(?P=mark)|\Z)
+  | "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*'""", re.VERBOSE | re.DOTALL)
+
+_JUDGED = re.compile(r"\brace: ok\s+\w")
+
+
+def code_of_c(text: str) -> str:
+    """Return C or C++ without comments and strings; `""` stands for a string."""
+    return _blank(_C, text)
+
+
+def code_of_rust(text: str) -> str:
+    """Return Rust without comments and strings; `""` stands for a string."""
+    return _blank(_RUST, text)
+
+
+def code_of_python(text: str) -> str:
+    """Return Python or Cython without comments and strings; `""` stands for a string."""
+    return _blank(_PYTHON, text)
+
+
+def line_of(text: str, place: int) -> int:
+    """Return the line number of an offset in a text."""
+    return text.count("\n", 0, place) + 1
+
+
+def judged_lines(text: str) -> set[int]:
+    """Return the numbers of the lines with a comment `race: ok WHY`, by which somebody has judged them."""
+    return {number for number, line in enumerate(text.splitlines(), 1) if _JUDGED.search(line)}
+
+
+def without_preprocessor(code: str) -> str:
+    """Return C code without preprocessor lines: the body of a macro is not code where it is defined."""
+    return re.sub(r"^[ \t]*#(?:[^\\\n]|\\\n|\\.)*", lambda match: "\n" * match[0].count("\n"), code,
+                  flags=re.MULTILINE | re.DOTALL)
+
+
+def _blank(pattern: Pattern[str], text: str) -> str:
+    def instead(match: Match[str]) -> str:
+        lines = "\n" * match[0].count("\n")
+        return lines or " " if match[0].startswith(("/", "#")) else f'""{lines}'
+
+    return pattern.sub(instead, text)
+
+
+# Functions that return a borrowed reference, which another thread can invalidate -> those that return a new one.
+BORROWED = {
+    "PyList_GetItem": "PyList_GetItemRef", "PyList_GET_ITEM": "PyList_GetItemRef",
+    "PyDict_GetItem": "PyDict_GetItemRef", "PyDict_GetItemWithError": "PyDict_GetItemRef",
+    "_PyDict_GetItemWithError": "PyDict_GetItemRef", "_PyDict_GetItemStringWithError": "PyDict_GetItemStringRef",
+    "PyDict_GetItemString": "PyDict_GetItemStringRef", "PyDict_SetDefault": "PyDict_SetDefaultRef",
+    "PyWeakref_GetObject": "PyWeakref_GetRef", "PyWeakref_GET_OBJECT": "PyWeakref_GetRef",
+    "PyImport_AddModule": "PyImport_AddModuleRef", "PyImport_AddModuleObject": "PyImport_AddModuleRef",
+    "PyCell_GET": "PyCell_Get",
+}
+CRITICAL = "Py_BEGIN_CRITICAL_SECTION around it, where others may change the object"
+UNLOCKED = {
+    "PyDict_Next": "Py_BEGIN_CRITICAL_SECTION around the loop",
+    "_PyDict_Next": "Py_BEGIN_CRITICAL_SECTION around the loop",
+    "PyList_SET_ITEM": "PyList_SetItem, unless the list is new and nobody else has it",
+    "PySequence_Fast_GET_ITEM": CRITICAL, "PySequence_Fast_GET_SIZE": CRITICAL, "PySequence_Fast_ITEMS": CRITICAL,
+}
+MEMORY = "PyMem_{}, unless it is for a Python object"
+ALLOCATING = {f"PyObject_{name}": MEMORY.format(name.capitalize()) for name in (
+    "Malloc", "MALLOC", "Calloc", "Realloc", "REALLOC")}
+_KINDS: tuple[tuple[dict[str, str], Concern], ...] = (
+    (BORROWED, "borrowed reference"), (UNLOCKED, "no lock"), (ALLOCATING, "allocation"))
+_TABLE = {name: (concern, instead) for table, concern in _KINDS for name, instead in table.items()}
+_CALL = re.compile(rf"\b({'|'.join(sorted(map(re.escape, _TABLE), key=len, reverse=True))})\s*\(")
+
+
+def risky_calls(code: str, held: Callable[[int], bool] = lambda _: False) -> Iterator[Remark]:
+    """Yield the calls that only the GIL made safe, in C, C++, Cython or Rust without comments and strings.
+
+    A call that needs a lock is skipped where `held` says that one is held.
+    """
+    line, seen = 1, 0
+    for match in _CALL.finditer(code):
+        line += code.count("\n", seen, match.start())
+        seen = match.start()
+        concern, instead = _TABLE[match[1]]
+        if concern != "no lock" or not held(match.start()):
+            yield Remark(line=line, concern=concern, what=match[1], instead=instead)

@@ -1,1 +1,0 @@
-"""What the race checker runs of ours in a process of a build; imports the standard library alone."""

@@ -1,1 +1,0 @@
-"""What one more thread, interpreter or process takes."""

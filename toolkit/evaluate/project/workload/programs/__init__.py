@@ -1,1 +1,0 @@
-"""What an evaluation measures in processes of the builds; imports little."""

@@ -1,0 +1,212 @@
+"""Readings of the sections that several probes and views share: what cost and gain are known, what was not watched.
+
+Pure functions over what was measured; the facts that follow are the probes'.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.decision import Gained, Paid
+from gilscope.toolkit.evaluate.packages.evidence import Status
+from gilscope.toolkit.evaluate.project.extensions.own_extensions import Binding
+from gilscope.toolkit.evaluate.sections import NOT_THE_SAME, Cause, Cost, Forced, Missing, ValueRange, known
+from gilscope.toolkit.units import few
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from gilscope.toolkit.evaluate.decision import How
+    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation
+    from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild, OwnExtensions, UnbuiltModule
+    from gilscope.toolkit.evaluate.sections import Gain, MachineFacts, Measure, Races
+    from gilscope.toolkit.stats.verdict import Comparison
+
+WORTH = 1.2            # a gain below that is not worth a migration
+LOST_RED = 1.2         # a workload that slows by more has lost more C code than it shows
+WIDER = 2.0            # factor on the interval of CPU time on a busy machine, by its logarithm
+TIME_FOR_COST = 120.0  # seconds beside all else, in which a short workload is measured on two pairs of builds
+NOT_QUIET = "the machine was too busy or too small for a word on speed"
+TAKES: dict[Measure, str] = {"workload": "one thread takes", "script": "the script takes", "tests": "the tests take"}
+# Where there is no workload, these are the reasons why the tests tell no cost.
+NOT_BY_TESTS = {Cause.TESTS_TOO_SHORT, Cause.TESTS_TOO_LONG, Cause.TESTS_NOT_TIMED}
+
+
+def is_quiet(machine: MachineFacts | Missing) -> bool:
+    """Return True if the machine is quiet and large enough to compare speeds."""
+    seen = known(machine)
+    return seen is not None and not seen.doubts
+
+
+def cpu_time_factor(cost: Cost, *, sure: bool) -> ValueRange:
+    """Return the factor on CPU time, in a wide interval unless the machine was quiet enough to be `sure`.
+
+    CPU time is steady beside other load, but not untouched by it: caches and units of a core are shared.
+    """
+    more = cost.cpu.inverted()
+    if sure:
+        return ValueRange(value=more.ratio, lo=more.lo, hi=more.hi)
+    noise = 1 + (more.floor or 0.0)
+    lo, hi = min(more.between[0], more.ratio / noise), max(more.between[1], more.ratio * noise)
+    return ValueRange(value=more.ratio, lo=more.ratio * (lo / more.ratio) ** WIDER,
+                      hi=more.ratio * (hi / more.ratio) ** WIDER)
+
+
+def lost_too_much(build: BuildEvaluation, machine: MachineFacts | Missing) -> str:
+    """Return how much slower the workload is, if that is so much that lost C code blocks; "" otherwise."""
+    cost, sure = known(build.cost), is_quiet(machine)
+    if cost is None or cost.by == "tests":
+        return ""
+    factor = cpu_time_factor(cost, sure=sure)
+    # On a busy machine the wide interval must exclude the limit.
+    if factor.value <= LOST_RED or (cost.cpu.verdict() != "slower" if sure else factor.lo <= LOST_RED):
+        return ""
+    return f"{TAKES[cost.by]} {factor.value:.2f} times the CPU time of {cost.against}"
+
+
+def enough(seconds: float) -> str:
+    """Return a budget in which an evaluation that took `seconds` can measure the cost, in the form of --budget."""
+    return f"{-int(-(seconds + TIME_FOR_COST) // 60)}m"
+
+
+def best_known_cost(build: BuildEvaluation, machine: MachineFacts | Missing) -> Paid | Missing:
+    """Return the cost for one thread and one process, with the GIL forced off if something turned it on."""
+    cost, forced, sure = build.cost, False, is_quiet(machine)
+    match build.cost, build.forced:
+        case Missing(), Forced(cost=Cost() as instead, machine=where) if is_quiet(where):
+            cost, forced, sure = instead, True, True
+    if isinstance(cost, Missing):
+        return cost
+    factor = cpu_time_factor(cost, sure=sure)
+    return Paid(times=factor.value, lo=factor.lo, hi=factor.hi, against=cost.against, by=cost.by, busy=not sure,
+                memory=cost.memory, forced=forced, of=_variant(cost) if build.own else "")
+
+
+def _variant(cost: Cost) -> str:
+    """Return which of the project's own extension modules the measured processes had loaded; "" if not known."""
+    if cost.compiled is None or cost.compiled_there is None:
+        return ""
+    here, there = (_named_modules(names) for names in (cost.compiled, cost.compiled_there))
+    if here == there:
+        return (f"with its compiled {few(here)}" if here
+                else "of its Python code alone: it loaded none of its extension modules")
+    return f"with {_compiled(here)} here and {_compiled(there)} on {cost.against}"
+
+
+def _compiled(names: Sequence[str]) -> str:
+    return f"its compiled {few(names)}" if names else "its Python code alone"
+
+
+def _named_modules(names: Sequence[str]) -> list[str]:
+    """Return extension modules that somebody named; mypyc's shared one is generated."""
+    return [name for name in names if not name.endswith("__mypyc")]
+
+
+def best_known_gain(build: BuildEvaluation, machine: MachineFacts | Missing) -> Gained | Missing:
+    """Return the best that is known of a build's gain: with the GIL forced off, measured, predicted, or a bound."""
+    gain = build.gain
+    if build.otherwise:
+        return Missing(reason=NOT_THE_SAME)
+    match build.forced:
+        case Forced(machine=where, measured=measured, against=against) if is_quiet(where) and (best := _best(measured)):
+            return _compared("forced off", *best, known(gain), against)
+    if isinstance(gain, Missing):
+        return gain
+    if not is_quiet(machine):
+        # What is in the way of both is so on a quiet machine, too.
+        return gain.lacking or Missing(reason=NOT_QUIET)
+    if best := _best(gain.measured):
+        return _compared("measured", *best, gain, gain.against)
+    return _estimated(gain)
+
+
+def _estimated(gain: Gain) -> Gained | Missing:
+    """Return a gain that was not measured: predicted, or at most what the waits for the GIL allow."""
+    seen = Gained(how="at most", ratio=1.0, lo=None, hi=None, threads=0, against=gain.against, today=gain.threads,
+                  busiest=gain.busiest)
+    if predicted := known(gain.predicted):
+        return replace(seen, how="predicted", ratio=predicted.value, lo=predicted.lo, hi=predicted.hi)
+    if gain.ceiling is not None:
+        return replace(seen, ratio=gain.ceiling)
+    return gain.measured if isinstance(gain.measured, Missing) else Missing(reason="too few rounds were measured")
+
+
+def _best(measured: Mapping[int, Comparison] | Missing) -> tuple[int, Comparison] | None:
+    """Return the number of threads that is fastest, of those that anything can be said of."""
+    sure = {threads: each for threads, each in (known(measured) or {}).items() if each.verdict() != "unknown"}
+    return max(sure.items(), key=lambda item: item[1].ratio) if sure else None
+
+
+def _compared(how: How, threads: int, best: Comparison, gain: Gain | None, against: str) -> Gained:
+    today, busiest = (gain.threads, gain.busiest) if gain else (None, None)
+    return Gained(how=how, ratio=best.ratio, lo=best.lo, hi=best.hi, threads=threads, against=against, today=today,
+                  busiest=busiest)
+
+
+def forced_speed(forced: Forced | Missing | None) -> str:
+    """Return how fast threads are with the GIL forced off, or "" if that is not known."""
+    seen = known(forced)
+    measured = known(seen.measured) if seen else None
+    # That no difference was shown matters where none that is worth it can be left to be shown.
+    telling = {threads: each for threads, each in (measured or {}).items()
+            if each.verdict() in {"faster", "slower"} or (each.verdict() == "same" and each.hi < WORTH)}
+    if seen is None or not telling or not is_quiet(seen.machine):
+        return ""
+    threads, best = max(telling.items(), key=lambda item: item[1].ratio)
+    with_threads = f" with {threads} threads" if threads else ""
+    return f"{best.ratio:.2f}x [{best.lo:.2f}, {best.hi:.2f}] as fast as on {seen.against}{with_threads}"
+
+
+def turns_gil_on(build: BuildEvaluation) -> bool:
+    """Return True if a package or an extension module of the project's own is known to turn the GIL on."""
+    report, own = known(build.readiness), build.own
+    by_package = report is not None and any(each.verdict.status is Status.GIL for each in report.findings)
+    if own is None:
+        return by_package
+    itself = own.finding.verdict.status if own.finding else Status.READY
+    return by_package or bool(own.failure and own.elsewhere) or (itself.blocks and itself is not Status.LOST)
+
+
+def is_own_file(file: str) -> bool:
+    """Return True if a file is the project's own, as `Shown` names files."""
+    return not file.startswith(("/", "<", "lib/", "site-packages/"))
+
+
+def unreached_texts(races: Races) -> Iterator[str]:
+    """Yield the statements that no thread came to and that change what threads share."""
+    if races.unreached:
+        places = few([f"{each.file}:{each.line} ({each.what})" for each in races.unreached])
+        yield f"no thread came to {places}, which changes what they share"
+
+
+def unwatched_texts(extensions: OwnExtensions) -> Iterator[str]:
+    """Yield what the project's own C code says of variables that all threads share: nothing watches it."""
+    places = [f"{source.file}:{remark.line}" for source in extensions.sources for remark in source.remarks
+              if remark.concern == "state"]
+    if places:
+        yield f"C code is not watched, and that of {few(places)} has variables that all threads share"
+    unread = [source.file for source in extensions.sources if source.binding in {Binding.PYBIND11, Binding.NANOBIND}]
+    if unread:
+        yield f"C++ code is not watched, and what the classes of {few(unread)} write to their objects is not read"
+
+
+def unbuilt_texts(own: OwnBuild | None, where: str) -> Iterator[str]:
+    """Yield the modules that no build made; their behaviour `where` is unknown."""
+    if own is None:
+        return
+    if own.failure and not own.elsewhere:
+        yield build_failure_text(own, where)
+    yield from (unbuilt_text(each, where) for each in own.unbuilt if not each.elsewhere)
+
+
+def build_failure_text(own: OwnBuild, where: str = "without the GIL") -> str:
+    """Return that the project could not be built, so that its behaviour `where` is unknown."""
+    return f"its own extension modules were not built, so what they do {where} is not known: {own.failure}"
+
+
+def unbuilt_text(module: UnbuiltModule, where: str = "without the GIL") -> str:
+    """Return that the build left out a module, so that its behaviour `where` is unknown."""
+    name = module.name if module.nameless else f"its own extension module {module.name}"
+    why = module.why or "the build went on without it and said nothing"
+    return f"{name} was not built, so what it does {where} is not known: {why}"

@@ -1,1 +1,0 @@
-"""What was found, as documents for people and values for programs."""

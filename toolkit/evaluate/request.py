@@ -1,0 +1,43 @@
+"""What a call of `gilscope evaluate` asks for: a project with options, and the command that asks for it again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.evaluation import CommandLine
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+BUDGET = 600.0           # seconds
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EvaluationRequest:
+    """A project to evaluate, with the options of the call."""
+
+    path: Path
+    lock: Path | None = None
+    tests: str | None = None
+    workload: str | None = None  # "package.module:function" or a script
+    budget: float = BUDGET
+    wait_quiet: float = 0.0      # seconds to wait at most until the machine is quiet, before anything is timed
+    offline: bool = False        # install nothing: use the lock, and what an earlier call has installed
+    sdists: bool = False         # build packages without a wheel from source
+    extras: tuple[str, ...] = ()   # of the project; they count as needed to run
+    threads: int = 0             # that run each test at once, and that call the workload; 0: run the tests as they are
+    labels: str | None = None    # of builds, as the user named them, like "3.14t,3.15t"; None: the newest
+    added: tuple[str, ...] = ()  # "LABEL=PATH" of each interpreter that the user named
+
+    @property
+    def command(self) -> CommandLine:
+        """The command that repeats this evaluation, without the options that only change its output."""
+        named = [("--lock", self.lock), ("--tests", self.tests), ("--workload", self.workload),
+                 ("--threads", self.threads or None),
+                 ("--budget", None if self.budget == BUDGET else f"{self.budget:g}s"),
+                 *(("--extra", name) for name in self.extras),
+                 ("--builds", self.labels), *(("--build", each) for each in self.added)]
+        words = [word for option, value in named if value is not None for word in (option, str(value))]
+        words += ["--offline"] * self.offline + ["--build-sdists"] * self.sdists
+        return CommandLine(("gilscope", "evaluate", str(self.path), *words))

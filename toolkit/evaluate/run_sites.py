@@ -1,0 +1,130 @@
+"""Prepare the places where the project's code runs: on each build its packages, what its tests need, and itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.evaluate.packages import scratch
+from gilscope.toolkit.evaluate.project.extensions.building import InstalledProject, own_builds
+from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild
+from gilscope.toolkit.evaluate.project.extensions.staging import stage
+from gilscope.toolkit.evaluate.project.installing import (
+    Installation,
+    install_project,
+    restore_installation,
+    store_installation,
+)
+from gilscope.toolkit.evaluate.project.racing.tests import NEEDED as NEEDED_AT_ONCE
+from gilscope.toolkit.evaluate.project.suite.running import needed_by
+from gilscope.toolkit.evaluate.project.where_to_run import RunSite
+from gilscope.toolkit.evaluate.sections import Cause, Missing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from gilscope.toolkit.evaluate.cache import EvaluationCache
+    from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnExtensions
+    from gilscope.toolkit.evaluate.project_requirements import ProjectRequirements
+    from gilscope.toolkit.evaluate.request import EvaluationRequest
+    from gilscope.toolkit.model import Build
+
+NOTHING_INSTALLED = Missing(reason="nothing of it was installed before; call it once without --offline",
+                            cause=Cause.OFFLINE)
+NOTHING_BUILT = Missing(reason="--offline builds nothing, because what builds it would be downloaded",
+                        cause=Cause.OFFLINE)
+NO_TESTS = Missing(reason="no tests were found")
+
+
+class RunSitePreparer:
+    """Installs the project with its packages for each build."""
+
+    def __init__(
+        self, requirements: ProjectRequirements, extensions: OwnExtensions, *, request: EvaluationRequest,
+        at_hand: Sequence[Build], cache: EvaluationCache | None, say: Callable[[str], None],
+    ) -> None:
+        """Prepare sites for the project that `requirements` belongs to.
+
+        Args:
+            requirements: The project's requirements.
+            extensions: Its own extension modules.
+            request: The options of the call.
+            at_hand: All builds on this machine.
+            cache: Its stamp says if a project that was built before has changed; None: build it.
+            say: Reports a step to the user.
+        """
+        self._project = requirements.project
+        self._requirements = requirements
+        self._extensions = extensions
+        self._request = request
+        self._at_hand = at_hand
+        self._cache = cache
+        self._say = say
+        self._installed: dict[str, InstalledProject] = {}   # by label; also where installing it failed
+
+    @property
+    def needed(self) -> bool:
+        """True if there is anything to run: tests, a workload, or extension modules to import."""
+        return bool(self._project.tests is not None or self._request.workload is not None or self._extensions.any)
+
+    def prepare(self, folder: Path, builds: Sequence[Build]) -> dict[str, RunSite | Missing]:
+        """Return the site of each build, by label; what is installed for them lies in `folder`."""
+        beside = (*self._project.test_requirements, *needed_by(self._project.tests),
+                  *NEEDED_AT_ONCE * bool(self._request.threads))
+        environment = self._requirements.environment(beside=beside, sdists=self._request.sdists,
+                                                     offline=self._request.offline)
+        try:
+            made = scratch.prepare(environment, builds, self._say, self._at_hand)
+        except ToolkitError as error:
+            return dict.fromkeys((build.label for build in builds), Missing(reason=str(error), cause=Cause.FAILED))
+        return {build.label: self._run_site(folder, build, made.get(build.label)) for build in builds}
+
+    def own_builds(
+        self, run_sites: Mapping[str, RunSite | Missing], twins: Mapping[str, Build | None],
+    ) -> dict[str, OwnBuild]:
+        """Return the evidence about the project's own extension modules on each prepared site, by label of the build.
+
+        Args:
+            run_sites: The result of `prepare`.
+            twins: The build with a GIL, by the label of each build without one.
+        """
+        missing = {label: OwnBuild(build=label, failure=run_site.reason, cause=run_site.cause)
+                   for label, run_site in run_sites.items() if isinstance(run_site, Missing)}
+        labels = {label: twin.label for label, twin in twins.items() if twin}
+        return missing | own_builds(self._extensions, self._installed, labels)
+
+    def _run_site(self, folder: Path, build: Build, made: scratch.ScratchEnvironment | None) -> RunSite | Missing:
+        if made is None:
+            return NOTHING_INSTALLED
+        target = folder / build.label
+        done = self._install(build, made, target)
+        self._installed[build.label] = InstalledProject(build=build, python=made.python, target=target,
+                                                        installation=done)
+        if done.failure:
+            self._say(f"{build.label}: the project itself is imported from its folder, not installed: "
+                      f"{done.failure.reason}")
+        root = None if done.failure or not self._extensions.any else folder / f"{build.label}-tree"
+        if root and (reason := stage(self._project, target, root)):
+            self._say(f"{build.label}: its tests are run beside its sources, as there is no copy: {reason}")
+            root = None
+        return RunSite(build=build.label, python=made.python, lacking=tuple(made.missing), root=root,
+                       folders=self._project.sources if done.failure else (target,),
+                       compiled=folder / f"{build.label}-compiled")
+
+    def _install(self, build: Build, made: scratch.ScratchEnvironment, target: Path) -> Installation:
+        """Install the project itself, from the build of an earlier call where nothing has changed since."""
+        if self._request.offline:
+            return Installation(failure=NOTHING_BUILT)
+        if not self._extensions.any:
+            return install_project(self._project, made.folder, target)
+        stamp = self._cache.stamp() if self._cache else ""
+        if (self._cache and not self._cache.fresh
+                and (before := restore_installation(made.folder, target, stamp))):
+            self._say(f"{build.label}: the project itself was built before")
+            return before
+        self._say(f"{build.label}: build the project itself with its extension modules")
+        done = install_project(self._project, made.folder, target)
+        if stamp and not done.failure:
+            store_installation(made.folder, target, stamp, done)
+        return done

@@ -1,0 +1,280 @@
+"""The verdict, the answer, the plan and the next steps of an evaluation: views over its facts.
+
+No rule here reads a text.  The word for a target follows from the heaviest effect among its facts (`WORDS`): first what
+blocks, then what is not known, then the gain, then the costs.  READY takes evidence for every part, as a probe without
+an answer yields a fact that says so.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.decision import Answer, Blocker, Decision, Effort, Step
+from gilscope.toolkit.evaluate.evaluation import Conclusion, Word
+from gilscope.toolkit.evaluate.facts import OURS, Effect, Fact, PlanStep, Remedy, about
+from gilscope.toolkit.evaluate.probes import PROBES
+from gilscope.toolkit.evaluate.probes.interpreters import processes_on, subinterpreters_on
+from gilscope.toolkit.evaluate.project.own_modules import is_test
+from gilscope.toolkit.evaluate.readings import best_known_cost, best_known_gain, enough
+from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, in_order, known
+from gilscope.toolkit.units import counted, few
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gilscope.toolkit.evaluate.decision import Gained, State
+    from gilscope.toolkit.evaluate.evaluation import Evaluation
+    from gilscope.toolkit.evaluate.facts import Confidence
+    from gilscope.toolkit.evaluate.probes.probe import Probe
+
+# The word that an effect makes, unless a heavier one is there, and the effects whose texts are the reasons.
+WORDS: dict[Effect, tuple[Word, tuple[Effect, ...]]] = {
+    Effect.BLOCKS: (Word.BLOCKED, (Effect.BLOCKS,)),
+    Effect.UNKNOWN: (Word.INCONCLUSIVE, (Effect.UNKNOWN,)),
+    Effect.NO_GAIN: (Word.NOT_WORTH_IT, (Effect.NO_GAIN,)),
+    Effect.SHARES_STATE: (Word.INCONCLUSIVE, (Effect.SHARES_STATE, Effect.GAIN_UNKNOWN, Effect.GAINS)),
+    Effect.UNPRICED: (Word.INCONCLUSIVE, (Effect.UNPRICED, Effect.COSTS, Effect.GAINS)),
+    Effect.GAIN_UNKNOWN: (Word.INCONCLUSIVE, (Effect.GAIN_UNKNOWN, Effect.COSTS, Effect.SUPPORTS, Effect.CAUTION)),
+    Effect.COSTS: (Word.WITH_COST, (Effect.COSTS, Effect.MAY_COST, Effect.GAINS, Effect.CAUTION)),
+    Effect.MAY_COST: (Word.INCONCLUSIVE, (Effect.MAY_COST, Effect.GAINS)),
+}
+READY = (Word.READY, (Effect.SUPPORTS, Effect.GAINS, Effect.CAUTION))
+# The state of a step of the plan that an effect makes, where the fact says no other.
+STATES: dict[Effect, State] = {
+    Effect.BLOCKS: "open", Effect.COSTS: "open", Effect.UNKNOWN: "not known", Effect.UNPRICED: "not known",
+    Effect.MAY_COST: "not known", Effect.NOT_LOOKED_AT: "not known"}
+WORST: tuple[State, ...] = ("open", "not known", "done", "not needed")
+LEVELS: tuple[Confidence, ...] = ("low", "medium", "high")
+# Of several builds the one that most can be said of: what can be done at once, then what nothing can help.
+ORDER = (Decision.MOVE, Decision.CAN, Decision.NO, Decision.WAIT, Decision.UNKNOWN)
+MOST_SAID = 4    # facts in the line of a step
+COULD_NOT = 3    # the exit code of what could not be finished
+
+
+def judged(found: Evaluation, probes: Sequence[Probe] = PROBES) -> Evaluation:
+    """Return an evaluation with the facts that the probes find in it, and all that these come to."""
+    facts = tuple(fact for probe in probes for fact in probe.find(found))
+    found = replace(found, facts=facts)
+    labels = [each.build.label for each in found.builds]
+    targets = (*labels, *(subinterpreters_on(each.build.label) for each in found.interpreters),
+               *(processes_on(each.build.label) for each in found.processes))
+    conclusions = tuple(conclude(facts, target, free_threaded=target in labels) for target in targets)
+    found = replace(found, conclusions=conclusions)
+    found = replace(found, next_steps=tuple(next_steps(found)), answer=answer(found))
+    return replace(found, plan=plan(found, found.answer.target) if found.answer else ())
+
+
+def conclude(facts: tuple[Fact, ...], target: str, *, free_threaded: bool = True) -> Conclusion:
+    """Return the verdict on one target."""
+    given = about(facts, target, free_threaded=free_threaded)
+    effects = {fact.effect for fact in given}
+    word, reasons = next((WORDS[effect] for effect in WORDS if effect in effects), READY)
+    texts = dict.fromkeys(fact.full for effect in reasons for fact in given if fact.effect is effect)
+    left_out = dict.fromkeys(": ".join(filter(None, fact.not_looked_at)) for fact in given if fact.not_looked_at)
+    return Conclusion(target=target, word=word, reasons=tuple(texts), confidence=min(map(_confidence, given),
+                      key=LEVELS.index, default="high"), unexercised=tuple(left_out))
+
+
+def exit_code(found: Evaluation) -> int:
+    """Return 1 when something stands in the way on every build without a GIL, 3 when nothing was installed, else 0."""
+    labels = {each.build.label for each in found.builds}
+    not_installed = {fact.target for fact in found.facts if fact.code == "packages.not-looked-at"
+                     and fact.missing and fact.missing.cause is Cause.FAILED}
+    if labels and labels <= not_installed:
+        return COULD_NOT
+    words = [each.word for each in found.conclusions if each.target in labels]
+    return int(bool(words) and all(word is Word.BLOCKED for word in words))
+
+
+def _confidence(fact: Fact) -> Confidence:
+    """Return the most confidence that a verdict with this fact may have."""
+    return fact.confidence or ("medium" if fact.not_looked_at else "high")
+
+
+def next_steps(found: Evaluation) -> Iterator[str]:
+    """Yield each thing to do once, behind the labels of all builds that it is for, the most urgent first."""
+    labels = {each.build.label for each in found.builds}
+    where: dict[str, list[str]] = {}
+    for fact in found.facts:
+        if fact.action:
+            where.setdefault(fact.action, []).extend([fact.target] * (fact.target in labels and not fact.for_all))
+    for action, targets in where.items():
+        yield f"{', '.join(dict.fromkeys(targets))}: {action}" if targets else action
+    ready = [each.target for each in found.conclusions if each.word in {Word.READY, Word.WITH_COST}]
+    if ready:
+        yield f"try {ready[0]} with your program's own load; gilscope gil shows where its threads wait"
+
+
+def plan(found: Evaluation, target: str) -> tuple[Step, ...]:
+    """Return the steps of moving to one build, each with its state."""
+    given = about(found.facts, target)
+    return tuple(_step(name, [fact for fact in given if fact.step is name]) for name in PlanStep)
+
+
+def _step(name: PlanStep, facts: Sequence[Fact]) -> Step:
+    states: list[State] = [fact.state or STATES.get(fact.effect, "done") for fact in facts]
+    state: State = min(states, key=WORST.index, default="not known")
+    texts = list(dict.fromkeys(_step_text(fact) for fact, each in zip(facts, states, strict=True) if each == state))
+    return Step(name=name.value, state=state, says=few(texts, MOST_SAID, between="; ") or "no probe looked at it")
+
+
+def _step_text(fact: Fact) -> str:
+    return ": ".join(fact.not_looked_at) if fact.effect is Effect.NOT_LOOKED_AT and fact.not_looked_at else fact.full
+
+
+def answer(found: Evaluation) -> Answer | None:
+    """Return the answer for the build that most can be said of, or None without any build."""
+    if not found.builds:
+        return None
+    # The newest, where as much can be said of several.
+    target = min(reversed([each.build.label for each in found.builds]),
+                 key=lambda label: (ORDER.index(decide(found, label)), _in_the_way(found, label)))
+    decision, facts = decide(found, target), about(found.facts, target)
+    blockers = tuple(_blockers(facts)) if _word(found, target) is Word.BLOCKED else ()
+    build = next(each for each in found.builds if each.build.label == target)
+    gain, cost = best_known_gain(build, found.machine), best_known_cost(build, found.machine)
+    return Answer(
+        decision=decision, target=target, gain=gain, cost=cost, blockers=blockers,
+        because=_because(found, decision, target, facts, blockers, gain), effort=_effort(found, facts),
+        instead=tuple(_instead(found, decision)), more=str(_more(found, decision, facts, blockers)),
+        failing=next((fact.text for fact in facts if fact.code == "tests.failing"), ""))
+
+
+def _word(found: Evaluation, target: str) -> Word:
+    return next(each.word for each in found.conclusions if each.target == target)
+
+
+def decide(found: Evaluation, target: str) -> Decision:
+    """Return the decision about one build."""
+    effects = {fact.effect for fact in about(found.facts, target)}
+    match _word(found, target):
+        case Word.NOT_WORTH_IT:
+            return Decision.NO
+        case Word.BLOCKED:
+            return Decision.NO if Effect.NO_GAIN in effects else Decision.WAIT
+        case Word.READY | Word.WITH_COST:
+            return Decision.MOVE if Effect.GAINS in effects else Decision.CAN
+        case _:
+            return Decision.UNKNOWN
+
+
+def _in_the_way(found: Evaluation, target: str) -> tuple[bool, int]:
+    """Return the sort key of builds with one decision: those not looked at last, then by the number of blockers."""
+    facts = about(found.facts, target)
+    return (any(fact.code == "packages.not-looked-at" for fact in facts),
+            sum(fact.effect is Effect.BLOCKS and fact.step is PlanStep.DEPENDENCIES for fact in facts))
+
+
+def _blockers(facts: Sequence[Fact]) -> Iterator[Blocker]:
+    """Yield what is in the way: packages first, whose owners act unless a version is there, then what is ours."""
+    blocking = [fact for fact in facts if fact.effect is Effect.BLOCKS and not fact.consequence]
+    for fact in sorted(blocking, key=lambda fact: fact.step is not PlanStep.DEPENDENCIES):
+        yield Blocker(what=fact.text, who=fact.owner, action=fact.action if fact.package else "",
+                      package=fact.package)
+
+
+def _effort(found: Evaluation, facts: Sequence[Fact]) -> Effort:
+    places = in_order(place for fact in facts for place in fact.places)
+    beside = tuple(place for place in places if _is_beside(place.rpartition(":")[0], found.project.measuring))
+    inside = tuple(place for place in places if place not in beside)
+    blocking = [fact for fact in facts if fact.effect is Effect.BLOCKS]
+    return Effort(
+        files=tuple(dict.fromkeys(place.rpartition(":")[0] for place in inside)), places=inside, beside=beside,
+        packages=tuple(dict.fromkeys(fact.package for fact in blocking if fact.package)),
+        unknown=_not_looked_for(found) or next(
+            (fact.text for fact in facts if fact.code == "races.not-reached"), ""))
+
+
+def _is_beside(file: str, measuring: str) -> bool:
+    """Return True if a file is one of the tests', or was written to measure the project."""
+    return file == measuring or is_test(file)
+
+
+def _not_looked_for(found: Evaluation) -> str:
+    """Return that nobody looked for races, and why, or ""."""
+    match found.races:
+        case Missing(reason=reason):
+            return f"races were not looked for: {reason}"
+        case races if races.looks or not races.lacking:
+            return ""
+        case races:
+            (_, first), *_ = races.lacking
+            late = first.cause is NO_TIME.cause
+            return f"races were not looked for: {NO_TIME.reason if late else first.reason}"
+
+
+def _because(
+    found: Evaluation, decision: Decision, target: str, facts: Sequence[Fact], blockers: Sequence[Blocker],
+    gain: Gained | Missing,
+) -> str:
+    word = _word(found, target)
+    if decision is Decision.WAIT:
+        return f"on {target} {_parties(blockers)}"
+    if decision is Decision.NO:
+        nothing = next(fact.text for fact in facts if fact.effect is Effect.NO_GAIN)
+        return f"{target} brings nothing worth it: {nothing}"
+    if decision is Decision.UNKNOWN:
+        effect = next(effect for effect in WORDS if any(fact.effect is effect for fact in facts))
+        first = next(fact for fact in facts if fact.effect is effect)
+        # Why the cost is not known has a line of its own.
+        return f"{target}: {first.text if effect is Effect.UNPRICED else first.full}"
+    dear = ", at a price" if word is Word.WITH_COST else ""
+    if decision is Decision.CAN:
+        shown = "no gain was shown" if known(gain) else "whether it gains is not known"
+        return f"nothing is in the way on {target}{dear}; {shown}"
+    return f"nothing is in the way on {target}{dear}, and threads gain"
+
+
+def _parties(blockers: Sequence[Blocker]) -> str:
+    """Return how much is in the way, by who must act."""
+    waiting = len({each.who for each in blockers if each.who != OURS})
+    newer = sum(each.who == OURS and bool(each.package) for each in blockers)
+    ours = sum(each.who == OURS and not each.package for each in blockers)
+    parts = [_count(waiting, "package stands in the way and has no version that does not",
+                    "packages stand in the way and have no version that does not"),
+             _count(newer, "package has to be taken in a newer version",
+                    "packages have to be taken in newer versions"),
+             _count(ours, "thing of our own has to be mended", "things of our own have to be mended")]
+    return "; ".join(filter(None, parts)) or "something stands in the way"
+
+
+def _count(number: int, one: str, more: str) -> str:
+    return counted(number, one, more) if number else ""
+
+
+def _instead(found: Evaluation, decision: Decision) -> Iterator[str]:
+    """Yield the models with the GIL that make the workload faster today, where moving does not."""
+    if decision is Decision.MOVE:
+        return
+    ready = {each.target for each in found.conclusions if each.word in {Word.READY, Word.WITH_COST}}
+    models = (*(processes_on(each.build.label) for each in found.processes),
+              *(subinterpreters_on(each.build.label) for each in found.interpreters))
+    for target in models:
+        for fact in found.facts if target in ready else ():
+            if fact.target == target and fact.value and fact.value.verdict() == "faster":
+                yield (f"{target}: {fact.value.ratio:.2f}x [{fact.value.lo:.2f}, {fact.value.hi:.2f}] as fast as "
+                       "threads there")
+
+
+def _more(found: Evaluation, decision: Decision, facts: Sequence[Fact], blockers: Sequence[Blocker]) -> str:
+    """Return the one command that tells most of what is not said."""
+    command = found.command
+    if name := _explained(facts, blockers):
+        return str(command.followed_by("--explain", name))
+    remedies = {fact.remedy for fact in facts}
+    if Remedy.TIME in remedies:
+        return str(command.without("--budget", values=1).followed_by("--budget", enough(found.seconds)))
+    if decision is Decision.UNKNOWN and Remedy.REPAIR in remedies:
+        return str(command.without("--offline"))   # what is repaired may have to be downloaded
+    if Remedy.QUIET in remedies and decision is not Decision.WAIT:
+        return str(command.followed_by("--wait-quiet"))
+    if Remedy.WORKLOAD in remedies and decision in {Decision.CAN, Decision.UNKNOWN}:
+        return str(command.followed_by("--workload", "MODULE:FUNCTION"))
+    return str(command.followed_by("--plan"))
+
+
+def _explained(facts: Sequence[Fact], blockers: Sequence[Blocker]) -> str:
+    """Return the package in the way that --explain tells most of, or the project's own extension modules, or ""."""
+    packages = [each.who for each in blockers if each.who != OURS]
+    return next(iter([*packages, *(fact.explain for fact in facts if fact.explain and fact.owner == OURS)]), "")

@@ -1,1 +1,0 @@
-"""From what was found to words, reasons and next steps."""

@@ -1,0 +1,1 @@
+"""Views over an evaluation and over package reports: documents for people, values for programs."""

@@ -1,0 +1,273 @@
+"""Package reports as a document for people and as plain values for programs."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.evaluate.packages.doctor import version_of
+from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.packages.judge import gil_users, loadable_nowhere, lost_modules
+from gilscope.toolkit.evaluate.packages.wording import chain_clause, clause, judged, name_and_version
+from gilscope.toolkit.evaluate.requirements.wheel_for_build import libc_floor, platforms_of
+from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
+from gilscope.toolkit.units import counted, few, inflect
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
+    from gilscope.toolkit.evaluate.packages.evidence import ImportRun, ImportStep, InterpreterReason
+    from gilscope.toolkit.evaluate.requirements.wheel_for_build import WheelChoice
+    from gilscope.toolkit.report.document import Section
+
+
+SCHEMA = 1   # toolkit/report/schemas/doctor.json
+TOOL = "gilscope doctor"
+
+
+def document(reports: Sequence[BuildReport]) -> Document:
+    """Return one table of packages by builds, and a sentence for everything that stands in the way."""
+    sections: list[Section] = [Heading("doctor: " + ", ".join(_against(report) for report in reports), 1)]
+    sections.append(_table(reports))
+    if blockers := [line for report in reports for line in _blockers(report)]:
+        sections.append(Lines("What stands in the way", tuple(blockers)))
+    if doubts := [line for report in reports for line in _doubts(report)]:
+        sections.append(Lines("What is not certain", tuple(doubts)))
+    if interpreters := [line for report in reports for line in _interpreters(report)]:
+        sections.append(Lines("In interpreters with their own GIL", tuple(interpreters)))
+    sections.append(Lines("", (*_left_out(reports), _conclusion(reports))))
+    return Document(tuple(sections))
+
+
+def metadata(lock: str, offers: Mapping[str, Sequence[WheelChoice]]) -> Document:
+    """Return a table of the file that each build would take from a lock; it says nothing about their behaviour."""
+    by_name: dict[str, dict[str, WheelChoice]] = {}
+    for label, found in offers.items():
+        for each in found:
+            by_name.setdefault(f"{each.name} {each.version}", {})[label] = each
+    columns = (Column(title="package", key=True, align="left"),
+               *(Column(title=label, align="left") for label in offers))
+    rows = tuple((Entry(name), *(Entry(_offer(found.get(label))) for label in offers))
+                 for name, found in sorted(by_name.items()) if any(each.kind != "pure" or each.note
+                                                                   for each in found.values()))
+    notes = tuple(f"{each.name} on {label}: {each.note}"
+                  + (f"; needed by {few(each.needed_by)}" if each.needed_by else "")
+                  for label, found in offers.items() for each in found if each.note)
+    last = (f"{len(by_name) - len(rows)} more are pure Python. A wheel for a build may still turn its GIL on or leave "
+            "out its C code: `gilscope doctor` without --offline installs and asks.")
+    return Document((
+        Heading(f"doctor: {lock} (metadata only, not a verdict)", 1), Table(title="", columns=columns, rows=rows),
+        *((Lines("Notes", notes),) if notes else ()), Lines("", (last,))))
+
+
+def _offer(offered: WheelChoice | None) -> str:
+    if offered is None:
+        return "not needed"
+    words = {"binary": "wheel", "pure": "pure Python", "sdist": "source only", "nothing": "NO FILE"}
+    return words.get(offered.kind, offered.kind) + (f", {offered.libc}" if offered.libc else "")
+
+
+def plain_metadata(lock: str, offers: Mapping[str, Sequence[WheelChoice]]) -> dict[str, Any]:
+    """Return the files of a lock that each build would take, as values that JSON has."""
+    return {"schema": SCHEMA, "tool": TOOL, "metadata_only": True, "lock": lock,
+            "builds": {label: [asdict(each) for each in found] for label, found in offers.items()}}
+
+
+def plain(reports: Sequence[BuildReport]) -> dict[str, Any]:
+    """Return everything as values that JSON has."""
+    return {"schema": SCHEMA, "tool": TOOL, "blocked": any(report.blocked for report in reports), "builds": [{
+        "build": report.build.label, "version": report.build.version,
+        "reference": report.reference.label if report.reference else None, "blocked": report.blocked,
+        "versions_chosen_by": report.chosen_by or None,
+        "others": [{"name": each.name, "version": each.version, "wheel_tags": list(each.tags),
+                    "way": list(report.ways.get(each.name, ()))} for each in report.rest],
+        "pure_python_dependencies": report.others, "pure_python_here_compiled_elsewhere": list(report.twins),
+        "unowned_modules_that_need_the_gil": list(report.unowned),
+        "packages": [_plain_finding(report, finding) for finding in report.findings]} for report in reports]}
+
+
+def _plain_finding(report: BuildReport, finding: Finding) -> dict[str, Any]:
+    seen = finding.seen
+    return {
+        "name": finding.name, "version": finding.version, "requested": finding.requested,
+        "status": finding.verdict.status.value, "blocks": finding.verdict.status.blocks,
+        "reasons": list(finding.verdict.reasons),
+        "interpreters": finding.interpreters.value, "interpreter_reasons": list(map(str, finding.interpreter_reasons)),
+        "way": list(finding.way),
+        "wheel_tags": list(seen.distribution.tags) if seen.distribution else [],
+        "libc": libc_floor(platforms_of(seen.distribution.tags)) if seen.distribution else "",
+        "culprits": [{"module": module, "seen_by": how, "way": [asdict(step) for step in report.way_to(module)]}
+                     for module, how in gil_users(seen).items()],
+        "lost": list(lost_modules(seen)),
+        "newest": list(report.newest.get(finding.name, ())),
+        "extensions": [asdict(extension) for extension in seen.extensions],
+        "imports": {label: _plain_run(run) for label, run in (
+            ("natural", seen.run), ("gil_forced_off", seen.forced), ("reference", seen.reference),
+            ("control", seen.control)) if run},
+        "interpreter_imports": [_plain_run(run) for run in seen.interpreters],
+    }
+
+
+def _plain_run(run: ImportRun) -> dict[str, Any]:
+    return {name: value for name, value in asdict(run).items() if name != "stdlib"}
+
+
+def _against(report: BuildReport) -> str:
+    return report.build.label + (f" against {report.reference.label}"
+                                 if report.reference and report.reference != report.build else "")
+
+
+def _table(reports: Sequence[BuildReport]) -> Table:
+    by_name: dict[str, dict[str, Finding]] = {}
+    for report in reports:
+        for finding in report.findings:
+            by_name.setdefault(finding.name, {})[report.build.label] = finding
+    tried = any(finding.interpreters is not InterpreterStatus.UNKNOWN for report in reports
+                for finding in report.findings)
+    columns = [Column(title="package", key=True, align="left")]
+    for report in reports:
+        columns.append(Column(title=report.build.label, align="left"))
+        columns += [Column(title=f"{report.build.label}, own interpreters", align="left")] * tried
+    rows = []
+    for name, found in sorted(by_name.items(), key=lambda item: (_rank(item[1].values()), item[0])):
+        version = next((version_of(each) for each in found.values() if version_of(each)), "")
+        row = [Entry(f"{name} {version}".strip())]
+        for report in reports:
+            here = found.get(report.build.label)
+            row.append(Entry(_cell(here)))
+            if tried:
+                row.append(Entry(here.interpreters.value if here else ""))
+        rows.append(tuple(row))
+    return Table(title="", columns=tuple(columns), rows=tuple(rows), footnotes=())
+
+
+def _rank(findings: Iterable[Finding]) -> int:
+    return 0 if any(each.verdict.status.blocks for each in findings) else 1
+
+
+def _cell(finding: Finding | None) -> str:
+    if finding is None:
+        return "pure Python"
+    if finding.verdict.status is Status.READY and (count := len(finding.seen.extensions)):
+        return f"ready ({counted(count, 'file')})"
+    return finding.verdict.status.value
+
+
+def _blockers(report: BuildReport) -> Iterable[str]:
+    for finding in report.findings:
+        status = finding.verdict.status
+        if status.blocks:
+            whose = f"{chain_clause(finding)}{_newer(report, finding)}"
+            yield f"{name_and_version(finding)} on {report.build.label}{judged(status, _why(report, finding))}{whose}"
+    if report.unowned:
+        yield (f"{', '.join(report.unowned)} on {report.build.label} turns the GIL on and belongs to no package: "
+               "it came with the interpreter or was put there by hand")
+
+
+def _newer(report: BuildReport, finding: Finding) -> str:
+    if finding.name not in report.newest:
+        return ""
+    version, status = report.newest[finding.name]
+    if version in {"", finding.version}:
+        return "; no newer version is there"
+    if status.mends:
+        return f"; version {version} mends it"
+    return f"; version {version} {clause(status)}, too" if status.blocks else f"; of version {version} it is not known"
+
+
+def _why(report: BuildReport, finding: Finding) -> str:
+    if finding.verdict.status is not Status.GIL:
+        return few(finding.verdict.reasons, between="; ")
+    culprits = gil_users(finding.seen)
+    how = {"hook": "as its slots say", "import": "seen at import"}
+    first = next(iter(culprits))
+    seen_by = " and ".join(text for word, text in how.items() if word in culprits[first])
+    names = few(tuple(culprits))
+    way = next((way for name in culprits if (way := report.way_to(name))), ())
+    via = f"; loaded through {' -> '.join(_modules(way))} ({_place(way[0])})" if way else ""
+    return f"{names} {inflect(len(culprits), 'needs', 'need')} the GIL ({seen_by}){via}"
+
+
+def _place(step: ImportStep) -> str:
+    """Return file and line, the file from its site-packages on."""
+    return f"{step.file.rpartition('/site-packages/')[2]}:{step.line}"
+
+
+def _modules(way: Sequence[ImportStep]) -> list[str]:
+    found: list[str] = []
+    for step in way:
+        if not found or found[-1] != step.module:
+            found.append(step.module)
+    return found
+
+
+def _doubts(report: BuildReport) -> Iterable[str]:
+    if report.reference is None:
+        yield (f"{report.build.label}: no build of this version with a GIL is at hand, so it cannot be told whether C "
+               "code was lost")
+    if report.chosen_by:
+        yield (f"{report.build.label}: {report.chosen_by} chose the versions, as no release with a GIL is at hand; "
+               "where it has no wheel of the newest one, the installer went back in time")
+    for finding in report.findings:
+        there = finding.seen.reference_distribution
+        if finding.version and there and there.version != finding.version and report.reference:
+            yield (f"{finding.name}: {finding.version} on {report.build.label}, {there.version} on "
+                   f"{report.reference.label}: these are not compared like with like")
+        if finding.verdict.status in {Status.UNKNOWN, Status.INTERPRETER}:
+            yield (f"{finding.name} {finding.version} on {report.build.label}: {finding.verdict.status.value}: "
+                   f"{few(finding.verdict.reasons, between='; ')}")
+        if nowhere := loadable_nowhere(finding.seen):
+            yield (f"{finding.name} {finding.version} on {report.build.label}: {few(nowhere)} cannot be "
+                   "loaded here, with the GIL neither; on a machine where it can, ask again")
+    if spared := [finding for finding in report.findings if _spared(finding)]:
+        last = spared[0].seen.interpreters[-1]
+        yield (f"{report.build.label} itself {last.reason} while importing {last.during} in interpreter "
+               f"{len(spared[0].seen.interpreters)}, with the standard library alone, too: not held against "
+               f"{few([finding.name for finding in spared])}")
+    for name in report.twins:
+        yield (f"{name} on {report.build.label}: the installer took a pure Python wheel; other builds have compiled "
+               "code of the same version")
+
+
+def _spared(finding: Finding) -> bool:
+    """Return True if its last interpreter broke and the package was not blamed for it."""
+    runs = finding.seen.interpreters
+    return (bool(runs) and runs[-1].kind in {"crash", "hang"}
+            and finding.interpreters not in {InterpreterStatus.CRASH, InterpreterStatus.HANG})
+
+
+def _interpreters(report: BuildReport) -> Iterable[str]:
+    for finding in report.findings:
+        if finding.interpreter_reasons:
+            yield (f"{finding.name} {finding.version} on {report.build.label} {_does(finding.interpreters)}: "
+                   f"{_refusals(finding.interpreter_reasons)}")
+
+
+def _refusals(reasons: Sequence[InterpreterReason]) -> str:
+    """Return the reasons, with the modules that interpreters refuse in one sentence."""
+    names = list(dict.fromkeys(each.refused for each in reasons if each.refused))
+    others = [each.text for each in reasons if not each.refused]
+    support = inflect(len(names), "supports", "support")
+    said = [f"{few(names)} {support} no interpreter with its own GIL"] if names else []
+    return few([*said, *others], between="; ")
+
+
+def _does(status: InterpreterStatus) -> str:
+    return {InterpreterStatus.FAILS: "cannot be imported", InterpreterStatus.UNKNOWN: "is not known"}.get(
+        status, status.value)
+
+
+def _conclusion(reports: Sequence[BuildReport]) -> str:
+    blocked = [report.build.label for report in reports if report.blocked]
+    if blocked:
+        return (f"Blocked on {', '.join(blocked)}. `gilscope doctor ... --explain NAME` shows everything known of a "
+                "package.")
+    labels = ", ".join(report.build.label for report in reports)
+    return f"Nothing stands in the way on {labels}, as far as imports tell."
+
+
+def _left_out(reports: Sequence[BuildReport]) -> Iterable[str]:
+    most = max((report.others for report in reports), default=0)
+    if most:
+        yield f"{most} more that these need are pure Python on every build, and not shown."

@@ -1,0 +1,75 @@
+"""An evaluation as values that JSON has; toolkit/report/schemas/evaluate.json describes them."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, CommandLine
+from gilscope.toolkit.evaluate.facts import Fact
+from gilscope.toolkit.evaluate.packages.doctor import BuildReport
+from gilscope.toolkit.evaluate.project.discovery import Project
+from gilscope.toolkit.evaluate.sections import CommandEnding, Missing, Races
+from gilscope.toolkit.evaluate.views import doctor as doctor_document
+from gilscope.toolkit.model import Build
+from gilscope.toolkit.stats.verdict import Comparison
+
+if TYPE_CHECKING:
+    from gilscope.toolkit.evaluate.evaluation import Evaluation
+
+SCHEMA = 1
+INTERNAL = {"needed", "sections"}   # the facts have what follows from them
+IN_FOUND = {"about_requirements", "about_modules", "about_lock_and_tests"}   # `Project.found` has them in their order
+
+
+def plain(found: Evaluation) -> dict[str, Any]:
+    """Return everything that was found; a section that is missing is {"missing": reason, "cause": code}."""
+    fields = {name: value for name, value in _fields(found).items() if name not in INTERNAL}
+    return {"schema": SCHEMA, "tool": "gilscope evaluate", **fields}
+
+
+def _plain(value: Any) -> Any:  # noqa: C901, PLR0911, PLR0912 - one form per kind of value
+    match value:
+        case Missing():
+            return {"missing": value.reason, "cause": value.cause.value}
+        case CommandEnding() | CommandLine():
+            return str(value)
+        case Fact():
+            return _fact(value)
+        case BuildEvaluation():
+            return _fields(value) | {"failure": str(value.failure or "")}
+        case Races():
+            return _fields(value) | {"lacking": [[of, each.reason] for of, each in value.lacking]}
+        case BuildReport():
+            (report,) = doctor_document.plain([value])["builds"]
+            return _plain(report)
+        case Project():
+            fields = {name: each for name, each in _fields(value).items() if name not in IN_FOUND}
+            return fields | {"found": list(value.found)}
+        case Build():
+            return {"label": value.label, "version": value.version, "free_threaded": value.free_threaded}
+        case Comparison():
+            return {"ratio": value.ratio, "lo": value.lo, "hi": value.hi, "verdict": value.verdict()}
+        case Path():
+            return str(value)
+        case dict():
+            return {str(key): _plain(each) for key, each in value.items()}
+        case tuple() | list():
+            return [_plain(each) for each in value]
+        case _ if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            return _fields(value)
+        case _:
+            return value
+
+
+def _fact(fact: Fact) -> dict[str, Any]:
+    return {
+        "code": fact.code, "target": fact.target, "effect": fact.effect.value, "subject": fact.subject,
+        "text": fact.text, "evidence": fact.evidence, "places": list(fact.places),
+        "step": fact.step.value if fact.step else None, "action": fact.action, "owner": fact.owner,
+        "provisional": fact.provisional}
+
+
+def _fields(value: Any) -> dict[str, Any]:
+    return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}

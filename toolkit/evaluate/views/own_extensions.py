@@ -1,0 +1,87 @@
+"""Everything known of the project's own extension modules: every place that porting must look at."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.facts import EXTENSIONS
+from gilscope.toolkit.evaluate.probes.own_extensions import TITLE, built
+from gilscope.toolkit.report.document import Column, Entry, Heading, Lines, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+    from gilscope.toolkit.evaluate.evaluation import Evaluation
+    from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
+        ExtensionModule,
+        ExtensionSource,
+        OwnBuild,
+    )
+    from gilscope.toolkit.report.document import Section
+
+GUIDE = ("borrowed references are a danger where another thread can change the container meanwhile; keyword arguments "
+         "and what a function has just made are nobody else's")
+
+
+def explained(found: Evaluation, name: str) -> Iterator[Section]:
+    """Yield everything known of the project's own extension modules, or of those and their sources called `name`."""
+    own = found.extensions
+    everything = name == EXTENSIONS
+    modules = [each for each in own.modules if everything or name in _names(each)]
+    sources = [each for each in own.sources if everything or name in {each.file, each.file.rpartition("/")[2]}
+               or any(each.file in module.sources for module in modules)]
+    if everything:
+        builds = builds_of(found)
+        if modules or builds or own.unsure:
+            yield Heading(f"{found.project.name}: {TITLE[0].lower()}{TITLE[1:]}")
+        yield from _lines("On each build", (f"{each.build}: {'; '.join(built(each)) or 'nothing'}" for each in builds))
+        for each in builds:
+            yield from _lines(f"The end of what its build said on {each.build}", each.output.splitlines())
+        yield from _lines("What may make more", own.unsure)
+    if modules:
+        yield Lines("Named by its build", tuple(map(_module, modules)))
+    for source in sources:
+        yield from _places(source)
+    if any(remark.concern == "borrowed reference" for each in sources for remark in each.remarks):
+        yield Lines("", (GUIDE,))
+    if everything and own.left_out:
+        yield Lines("", (f"{own.left_out} more sources were not read",))
+
+
+def builds_of(found: Evaluation) -> list[OwnBuild]:
+    """Return what came of building the project itself, on each build."""
+    return [own for own in (*(each.own for each in found.builds), *(each.own for each in found.interpreters)) if own]
+
+
+def _names(module: ExtensionModule) -> set[str]:
+    return {module.name, module.name.rpartition(".")[2], *module.sources} - {""}
+
+
+def _module(module: ExtensionModule) -> str:
+    parts = [f"{module.binding.value}, {module.backend}", f"{module.file}:{module.line}"]
+    parts += ["optional: the build goes on without it"] * module.optional
+    parts += [f"only where {module.condition or module.question}"] * bool(module.condition or module.question)
+    parts += [f"sources: {', '.join(module.sources)}"] * bool(module.sources)
+    return f"{module.name or 'its name is computed'}: {'; '.join(parts)}"
+
+
+def _places(source: ExtensionSource) -> Iterator[Section]:
+    said = "it declares to do without the GIL" if source.declared else "it does not declare to do without the GIL"
+    lines = []
+    if source.defines:
+        lines.append(f"line {source.line}: {said}" + ("" if source.declared or not source.declare
+                                                      else f"; to write: {source.declare}"))
+    if lines or source.remarks:
+        yield Heading(f"{source.file} ({source.language}, {source.binding.value})")
+    yield from _lines("", lines)
+    if source.remarks:
+        columns = (Column(title="line", key=True), Column(title="kind", align="left"),
+                   Column(title="what", align="left"), Column(title="instead", align="left"))
+        rows = tuple((Entry(str(each.line)), Entry(each.concern), Entry(each.what), Entry(each.instead))
+                     for each in source.remarks)
+        yield Table(title="", columns=columns, rows=rows)
+
+
+def _lines(title: str, texts: Iterable[str]) -> list[Section]:
+    items = tuple(texts)
+    return [Lines(title, items)] if items else []

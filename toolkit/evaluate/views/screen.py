@@ -1,0 +1,103 @@
+"""An evaluation on one screen: the answer, a line per target, then the facts under their headings."""
+
+from __future__ import annotations
+
+import time
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, RACES
+from gilscope.toolkit.evaluate.probes import (
+    contention,
+    forced,
+    gain,
+    interpreters,
+    own_extensions,
+    packages,
+    tests,
+)
+from gilscope.toolkit.evaluate.views import answer
+from gilscope.toolkit.evaluate.views.table import table
+from gilscope.toolkit.report.document import Document, Heading, Lines
+from gilscope.toolkit.units import counted, format_minutes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from gilscope.toolkit.evaluate.evaluation import Conclusion, Evaluation
+    from gilscope.toolkit.evaluate.facts import Fact
+    from gilscope.toolkit.report.document import Section
+
+MOST_NAMED = 4     # of anything in one line; --explain and --json have all
+# In this order; a probe may have another heading, which comes after them.
+HEADINGS = (packages.CULPRITS, own_extensions.TITLE, packages.IN_THE_LOCK, gain.HEADING, forced.TITLE,
+            contention.HEADING, interpreters.HEADING, tests.LEFT_OUT, RACES, packages.DEVELOPMENT,
+            contention.MACHINE)
+
+
+def document(found: Evaluation) -> Document:
+    """Return the report of an evaluation."""
+    headings = dict.fromkeys((*HEADINGS, *(fact.heading for fact in found.facts if fact.heading)))
+    sections: list[Section] = [
+        Heading(f"evaluate: {found.project.name}", 1),
+        *_titled(answer.TITLE, answer.lines(found.answer) if found.answer else ()),
+        Lines("", tuple(_about(found))),
+        table(found),
+        *_titled("Why", _why(found.conclusions)),
+        *(section for heading in headings for section in _titled(heading, _listed(found.facts, heading))),
+        *_titled("Not looked at", _not_looked_at(found.facts)),
+        *_titled("Next", (f"{number}. {step}" for number, step in enumerate(found.next_steps, 1))),
+    ]
+    return Document(tuple(sections))
+
+
+def _titled(title: str, lines: Iterable[str]) -> list[Section]:
+    items = tuple(dict.fromkeys(lines))
+    return [Lines(title, items)] if items else []
+
+
+def _listed(facts: Sequence[Fact], heading: str) -> Iterator[str]:
+    return _merged((fact.target, fact.text) for fact in facts if fact.heading == heading)
+
+
+def _merged(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield each text once, behind the targets that it is about; none before what is about every build."""
+    targets: dict[str, list[str]] = {}
+    for target, text in lines:
+        targets.setdefault(text, []).extend([target] * (target != FREE_THREADING))
+    for text, about in targets.items():
+        yield f"{', '.join(dict.fromkeys(about))}: {text}" if about else text
+
+
+def _about(found: Evaluation) -> Iterator[str]:
+    project = found.project
+    lock = f"versions of {project.lock.name}" if project.lock else "versions of today"
+    count = counted(len(project.requirements), "requirement")
+    none = "no requirements" if project.requirements_known else "requirements not known"
+    needs = f"{count}, {lock}" if project.requirements else none
+    yield f"{needs}; tests: {' '.join(project.tests or ('none',))}; took {format_minutes(found.seconds)}"
+    yield f"found: {'; '.join(project.found)}"
+    if found.kept and found.kept_since is not None:
+        at = time.strftime("%Y-%m-%d %H:%M", time.localtime(found.kept_since))
+        yield (f"as measured before, since {at} at the earliest, as nothing has changed: {'; '.join(found.kept)} "
+               "(--fresh measures anew)")
+
+
+def _why(conclusions: Sequence[Conclusion]) -> Iterator[str]:
+    return _merged((each.target, f"{each.word} ({each.confidence} confidence): {_most(each.reasons)}")
+                   for each in conclusions)
+
+
+def _most(reasons: Sequence[str]) -> str:
+    more = f"; and {len(reasons) - MOST_NAMED} more" if len(reasons) > MOST_NAMED else ""
+    return f"{'; '.join(reasons[:MOST_NAMED])}{more}"
+
+
+def _not_looked_at(facts: Sequence[Fact]) -> Iterator[str]:
+    """Yield what was not looked at, the parts with one reason together."""
+    parts: dict[str, list[str]] = {}
+    for fact in facts:
+        if fact.not_looked_at and fact.code not in contention.HAVE_LINES:
+            part, reason = fact.not_looked_at
+            parts.setdefault(reason, []).append(part)
+    for reason, names in parts.items():
+        yield ", ".join(dict.fromkeys(names)) + (f": {reason}" if reason else "")

@@ -1,0 +1,154 @@
+"""The table of an evaluation: a row for each target, with what its sections count and measure.  Pure."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.facts import TableCell
+from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.probes.interpreters import processes_on, subinterpreters_on
+from gilscope.toolkit.evaluate.readings import cpu_time_factor, is_quiet
+from gilscope.toolkit.evaluate.sections import Missing, Workers, known
+from gilscope.toolkit.report.document import Column, Entry, Inflation, Table
+from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.units import counted, format_bytes
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Conclusion, Evaluation, InterpretersEvaluation
+    from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
+    from gilscope.toolkit.evaluate.sections import Cost, MachineFacts, Measure, TestRun, WorkerPrice
+
+# The columns in their order; a probe may have another one, which comes after them.
+COLUMNS = ("packages", "C files", "GIL off", "C lost", "tests", "1 thread", "memory")
+AT_IMPORT = "off after the imports; whether it is at the end of the project's tests is not known"
+LOADABLE = "packages that load all they have in an interpreter with its own GIL"
+NOT_QUIET = "an interval twice as wide, as the machine is too busy or too small, see below"
+IN_PLACE: dict[Measure, tuple[str, ...]] = {
+    "workload": (), "script": ("CPU time of the script with all of its threads",),
+    "tests": ("CPU time of the tests, their start with it: no --workload was measured",)}
+
+
+def table(found: Evaluation) -> Table:
+    """Return a row for each build, and for subinterpreters and processes on each build with a GIL."""
+    notes = Footnotes()
+    cells = {(target, cell.column): cell for target, cell in _cells(found)}
+    titles = tuple(dict.fromkeys((*COLUMNS, *(column for _, column in cells))))
+
+    def row(conclusion: Conclusion) -> tuple[Entry, ...]:
+        own = [cells.get((conclusion.target, title)) for title in titles]
+        return (Entry(_short(conclusion.target)), Entry(conclusion.word),
+                *(Entry(cell.value, notes.marks(cell.notes)) if cell else Entry() for cell in own))
+
+    rows = tuple(map(row, found.conclusions))
+    columns = tuple(Column(title=title, align="left", key=title == "target")
+                    for title in ("target", "verdict", *titles))
+    return Table(title="", columns=columns, rows=rows, footnotes=notes.texts())
+
+
+def _short(target: str) -> str:
+    return target.replace("subinterpreters", "subint").replace(" on ", " ")   # the table has little room
+
+
+def _cells(found: Evaluation) -> Iterator[tuple[str, TableCell]]:
+    for build in found.builds:
+        yield from ((build.build.label, cell) for cell in _build(build, found.machine))
+    for inside in found.interpreters:
+        yield from ((subinterpreters_on(inside.build.label), cell) for cell in _interpreters(inside))
+    workers = {inside.build: inside.workers for inside in found.interpreters}
+    for processes in found.processes:
+        match workers.get(processes.build):
+            case Workers(process=price):
+                yield from ((processes_on(processes.build.label), cell) for cell in _growth(price))
+    yield from ((fact.target, fact.cell) for fact in found.facts if fact.cell)
+
+
+def _build(build: BuildEvaluation, machine: MachineFacts | Missing) -> Iterator[TableCell]:
+    match build.readiness:
+        case Missing(reason=reason):
+            yield from (_cell(column, "-", reason) for column in ("packages", "C files", "GIL off", "C lost"))
+        case report:
+            yield from _packages(build, report)
+    match build.tests:
+        case Missing(reason=reason):
+            yield _cell("tests", "-", reason)
+        case tests:
+            yield _tests(tests)
+    match build.cost:
+        case Missing(reason=reason):
+            yield _cell("1 thread", "-", reason)
+        case cost:
+            yield from _cost(cost, sure=is_quiet(machine))
+
+
+def _packages(build: BuildEvaluation, report: BuildReport) -> Iterator[TableCell]:
+    missing = sum(each.verdict.status.not_installed for each in report.findings)
+    total = len(report.findings) + report.others
+    yield _cell("packages", f"{total - missing}/{total}")
+    itself = (build.own.finding,) if build.own and build.own.finding else ()
+    files = [extension for each in (*report.findings, *itself) for extension in each.seen.extensions]
+    fine = sum(extension.gil == "not-used" for extension in files)
+    yield _cell("C files", f"{fine}/{len(files)}" if files else "none")
+    gil = _gil(build, (*itself, *report.findings), report.unowned)
+    yield _cell("GIL off", gil, *[AT_IMPORT] * (gil == "at import"))
+    yield _cell("C lost", _first([each.name for each in (*report.findings, *itself)
+                                  if each.verdict.status is Status.LOST]))
+
+
+def _gil(build: BuildEvaluation, findings: Sequence[Finding], unowned: Sequence[str]) -> str:
+    culprits = [*(each.name for each in findings if each.verdict.status is Status.GIL), *unowned]
+    if culprits:
+        return f"no: {culprits[0] if len(culprits) == 1 else len(culprits)}"   # they have lines of their own
+    tests = known(build.tests)
+    if tests is None or not (tests.ran or tests.gil_end):
+        return "at import"
+    return {True: "no: tests", False: "yes", None: "at import"}[tests.gil_end]
+
+
+def _tests(tests: TestRun) -> TableCell:
+    if tests.passed is None:
+        return _cell("tests", f"exit code {tests.ending}" if tests.ending.kind == "exit" else tests.ending.kind)
+    out = [f"without {counted(len(tests.left_out), 'file')} of tests, which cannot be collected, see below"]
+    return _cell("tests", f"{tests.passed}/{tests.passed + tests.broken}", *out * bool(tests.left_out))
+
+
+def _cost(cost: Cost, *, sure: bool) -> Iterator[TableCell]:
+    if sure:
+        part = [f"a sample of them: {cost.sample}"] if cost.sample else []
+        yield _cell("1 thread", Inflation(cost.cpu.inverted()), *IN_PLACE[cost.by], *part)
+    else:
+        wide = cpu_time_factor(cost, sure=sure)
+        yield _cell("1 thread", f"{wide.lo:.2f}-{wide.hi:.2f}x", NOT_QUIET)
+    if of := cost.memory:
+        sign = "+" if of.here >= of.there else "-"
+        yield _cell("memory", f"{sign}{format_bytes(abs(of.here - of.there))}", of.process)
+
+
+def _interpreters(inside: InterpretersEvaluation) -> Iterator[TableCell]:
+    match inside.readiness:
+        case Missing(reason=reason):
+            yield _cell("packages", "-", reason)
+        case report:
+            able = sum(each.interpreters is InterpreterStatus.OK for each in report.findings) + report.others
+            yield _cell("packages", f"{able}/{len(report.findings) + report.others}", LOADABLE)
+            itself = (inside.own.finding,) if inside.own and inside.own.finding else ()
+            yield _cell("C lost", _first([each.name for each in (*report.findings, *itself)
+                                          if each.interpreters is InterpreterStatus.LOST]))
+    match inside.workers:
+        case Workers(interpreter=price):
+            yield from _growth(price)
+
+
+def _growth(worker: WorkerPrice) -> Iterator[TableCell]:
+    if worker.memory is not None:
+        yield _cell("memory", f"+{format_bytes(worker.memory)}")
+
+
+def _first(names: Sequence[str]) -> str:
+    """Return a name for a narrow column, and how many more there are."""
+    return f"{names[0]}{f' +{len(names) - 1}' if len(names) > 1 else ''}" if names else "none"
+
+
+def _cell(column: str, value: str | Inflation, *notes: str) -> TableCell:
+    return TableCell(column=column, value=value, notes=notes)

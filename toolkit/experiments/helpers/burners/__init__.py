@@ -1,1 +1,0 @@
-"""CPU work that runs beside what is measured; imports little."""

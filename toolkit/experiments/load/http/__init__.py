@@ -1,1 +1,0 @@
-"""Back ends and a load generator that speak HTTP, and what both go by."""

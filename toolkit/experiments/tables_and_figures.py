@@ -1,0 +1,143 @@
+"""Building blocks of the experiments' tables and figures.
+
+A `TableBuilder` collects rows and footnotes. A figure's points are (x, (value, lower end, upper end)); NaN stands for
+an unknown number, which a figure draws as a cross.
+"""
+
+from __future__ import annotations
+
+from math import isnan, nan
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.report.document import Column, Entry, Table
+from gilscope.toolkit.report.figures.figure import Series
+from gilscope.toolkit.report.footnotes import Footnotes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.model import Build, Cell
+    from gilscope.toolkit.report.document import Value
+    from gilscope.toolkit.stats.sample import Summary
+    from gilscope.toolkit.stats.verdict import Comparison
+
+    Show = Callable[[Cell], Value | None]   # turns a measured cell into a table's value
+    Bounded = tuple[float, float, float]    # value, lower and upper end of its interval
+
+UNKNOWN = (nan, nan, nan)
+
+
+def label_column(title: str) -> Column:
+    """Return a column of words that name the row."""
+    return Column(title=title, key=True, align="left")
+
+
+def key_column(title: str) -> Column:
+    """Return a column of numbers that name the row."""
+    return Column(title=title, key=True)
+
+
+def value_columns(titles: Iterable[str], group: str = "") -> list[Column]:
+    """Return a column for each title, under the heading `group` unless it is empty."""
+    return [Column(title=title, group=group) for title in titles]
+
+
+def build_columns(builds: Iterable[Build], group: str = "") -> list[Column]:
+    """Return a column for each build."""
+    return value_columns((build.label for build in builds), group)
+
+
+def published_columns(*editions: str) -> list[Column]:
+    """Return the columns of published numbers: "2021: Python 3.9" is the column "Python 3.9" under "2021"."""
+    return [Column(title=title, group=year) for year, _, title in (each.partition(": ") for each in editions)]
+
+
+class TableBuilder:
+    """Collects the rows of one table; reasons for missing and doubtful numbers become its footnotes."""
+
+    def __init__(self, results: Results, title: str, *columns: Column) -> None:
+        """Start without rows; the columns are those of every row."""
+        self._results = results
+        self._title = title
+        self._columns = columns
+        self._rows: list[tuple[Entry, ...]] = []
+        self._footnotes = Footnotes()
+
+    def entry(self, cell: Cell | None, show: Show, doubts: Iterable[str] = ()) -> Entry:
+        """Return the value that `show` makes of `cell`, or a word with the reason why there is none.
+
+        Args:
+            cell: None, for a cell that the plan does not have, gives an empty entry.
+            show: Called only for a measured cell.
+            doubts: Become footnotes of the entry.
+        """
+        entry = self._results.entry(cell, show, self._footnotes)
+        return self.doubted(entry, doubts)
+
+    def doubted(self, entry: Entry, doubts: Iterable[str]) -> Entry:
+        """Return the entry with a footnote for each doubt."""
+        return Entry(entry.value, (*entry.marks, *self._footnotes.marks(doubts)))
+
+    def add(self, *entries: Entry | Value) -> None:
+        """Add a row; a value without footnotes may stand for its entry."""
+        self._rows.append(tuple(each if isinstance(each, Entry) else Entry(each) for each in entries))
+
+    def build(self) -> Table:
+        """Return the table."""
+        return Table(title=self._title, columns=self._columns, rows=tuple(self._rows),
+                     footnotes=self._footnotes.texts())
+
+
+def show_metric(results: Results, name: str, make: Callable[[Summary], Value | None]) -> Show:
+    """Return a function that shows a cell's metric `name` as `make` words it."""
+    def show(cell: Cell) -> Value | None:
+        found = results.metric(cell, name)
+        return None if found is None else make(found)
+
+    return show
+
+
+def bounded(summary: Summary | None, convert: Callable[[float], float] = float) -> Bounded:
+    """Return a summary's centre and the ends of its range for a figure, each converted; UNKNOWN for None."""
+    if summary is None:
+        return UNKNOWN
+    lo, hi = sorted((convert(summary.lo), convert(summary.hi)))
+    return convert(summary.center), lo, hi
+
+
+def relative_speed(comparison: Comparison | None) -> Bounded:
+    """Return the speed-up, with the ends of its interval."""
+    if comparison is None:
+        return UNKNOWN
+    return (comparison.ratio, comparison.lo, comparison.hi) if comparison.sure else (comparison.ratio, nan, nan)
+
+
+def relative_time(comparison: Comparison | None) -> Bounded:
+    """Return the time over the baseline's, with the ends of its interval."""
+    ratio, lo, hi = relative_speed(comparison)
+    return 1 / ratio, 1 / hi, 1 / lo
+
+
+def measured_series(name: str, points: Iterable[tuple[float, Bounded]], model: str = "") -> Series:
+    """Return measured values with their intervals as one line, or as the bars of one colour."""
+    known = list(points)
+    x = tuple(float(place) for place, _ in known)
+    y, lo, hi = zip(*(each for _, each in known), strict=True) if known else ((), (), ())
+    return Series(name, x, y, lo=lo, hi=hi, model=model)
+
+
+def published_series(name: str, points: Iterable[tuple[float, float]]) -> Series:
+    """Return values that a publication gives."""
+    known = list(points)
+    return Series(name, tuple(float(x) for x, _ in known), tuple(y for _, y in known), style="history")
+
+
+def without_empty(series: Iterable[Series]) -> tuple[Series, ...]:
+    """Return the series that have a value."""
+    return tuple(each for each in series if not all(map(isnan, each.y)))
+
+
+def number_ticks(numbers: Iterable[int]) -> tuple[tuple[float, str], ...]:
+    """Return a tick at each number, labelled with it."""
+    return tuple((float(number), str(number)) for number in numbers)

@@ -1,1 +1,0 @@
-"""The measured process of the main job: one cell, one round."""

@@ -1,1 +1,0 @@
-"""What must stand before the first round."""

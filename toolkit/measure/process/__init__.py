@@ -1,1 +1,0 @@
-"""What every measured process is told, does and leaves, whatever it measures."""

@@ -1,1 +1,0 @@
-"""The rounds: which cell is measured when."""

@@ -1,0 +1,344 @@
+"""Interleaved rounds over all arms, one fresh process per arm and round; saved after each workload of a round.
+
+Measuring one arm to its end before the next would compare minutes of the machine, not arms.  So every round measures
+each arm once, and statistics pair the values of one round, and of one pass if arms take values in turn.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import statistics
+import time
+from collections.abc import Callable, Container, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import TYPE_CHECKING, Protocol
+
+from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.measure.child.base import place_lines
+from gilscope.toolkit.measure.failed_cells import given_up
+from gilscope.toolkit.measure.inherited_limits import inherited_limits
+from gilscope.toolkit.measure.rounds import ArmResult, OneAtATime, Round
+from gilscope.toolkit.model import OUT_OF_BUDGET, WRONG_RESULT, Cell, Failure, Note, Observation, Run, Skip
+from gilscope.toolkit.stats.interim_looks import is_look_due
+from gilscope.toolkit.units import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gilscope.toolkit.measure.measured_process import ProcessAnswer
+    from gilscope.toolkit.measure.rounds import ProcessStart, ProcessStarter, RoundMethod
+    from gilscope.toolkit.measure.settings import Settings
+    from gilscope.toolkit.store import Store
+
+FUTILE_RETAKES = 4  # if the first retakes are all starved again, the machine stays busy
+Turn = Callable[[], AbstractContextManager[None]]
+Needed = Callable[[Run, Sequence[Cell]], Container[Cell]]   # returns those of the cells that need more rounds
+
+
+class RunProgress(Protocol):
+    """Callbacks for the progress of a run."""
+
+    def on_round_start(self, index: int, rounds: int, arms: int) -> None:
+        """Report that round `index` of `rounds` begins, with `arms` arms."""
+
+    def on_arm_start(self, cell: Cell) -> None:
+        """Report that a process of `cell` is being started."""
+
+    def on_pass_end(self, done: int, passes: int) -> None:
+        """Report that every arm of a workload has taken value number `done` of `passes`."""
+
+    def on_arm_end(self, cell: Cell, seconds_left: float | None) -> None:
+        """Report that the cell is done; the rest takes about `seconds_left`."""
+
+    def note(self, text: str) -> None:
+        """Show a line to the user."""
+
+
+class Scheduler:
+    """One run in progress."""
+
+    def __init__(
+        self,
+        run: Run,
+        store: Store,
+        arms: ProcessStarter,
+        settings: Settings,
+        reporter: RunProgress,
+        method: RoundMethod | None = None,
+        clock: Callable[[], float] = time.monotonic,
+        needed: Needed | None = None,
+        only: Container[Cell] | None = None,
+        turn: Turn = nullcontext,
+    ) -> None:
+        """Prepare to start or resume a run.
+
+        Args:
+            run: Its cells, and its complete rounds if it is resumed.
+            store: The store that it is saved to.
+            arms: Starts the measured processes.
+            settings: The effort of the run.
+            reporter: Callbacks for progress.
+            method: The method of measuring the cells of a round; None: one process at a time.
+            clock: Returns seconds.
+            needed: Returns the cells that need more rounds; called at interim looks, see `stats.interim_looks`.  The
+                others get no rounds for now, and the run ends if no cell needs any.  None: every cell gets every round.
+            only: The cells to measure; None: all cells of the run.
+            turn: A context manager held during each round, see `machine_lock`.
+        """
+        self._run = run
+        self._turn = turn
+        self._store = store
+        self._arms = arms
+        self._settings = settings
+        self._reporter = reporter
+        self._method = method or OneAtATime()
+        self._alone = self._method if isinstance(self._method, OneAtATime) else OneAtATime()   # for retakes
+        self._clock = clock
+        self._began = clock()
+        self._done = run.rounds_done
+        self._needed = needed
+        self._looks = run.looks
+        self._answered = frozenset(run.answered)
+        self._whole = 0   # complete rounds of this session
+        self._took: dict[Cell, list[float]] = {}   # seconds, of each round
+        self._loops: dict[Cell, int] = {}
+        self._only = run.cells if only is None else only
+        self._failures = list(run.failures)
+        self._earlier = len(self._failures)
+        # Failures of the trial are final; cells that failed in an earlier session are tried again.
+        self._settled = {each.cell for each in run.failures
+                         if each.kind == WRONG_RESULT or each.round >= run.rounds_done}
+        # A resumed run has a new budget.
+        self._skips = [skip for skip in run.skips if skip.reason != OUT_OF_BUDGET]
+        self._notes = list(run.notes)
+        for measurement in run.measurements:
+            if measurement.observations:
+                self._loops[_without_aa(measurement.cell)] = measurement.observations[-1].loops
+
+    def go(self) -> Run:
+        """Measure the missing rounds and return the run; it is saved whatever ends it.
+
+        Raises:
+            KeyboardInterrupt: After all values were saved.
+        """
+        stopped = "rounds"
+        if sentence := inherited_limits().sentence():
+            self._add_note(sentence)
+        try:
+            while self._done < self._settings.rounds:
+                if not self._active():
+                    stopped = "failures"
+                    break
+                if self._answered and not self._to_measure():
+                    stopped = "answered" if self._settings.resolution is None else "resolution"
+                    break
+                if self._over_budget():
+                    stopped = "budget"
+                    break
+                with self._turn():
+                    complete = self._round(self._done)
+                # An incomplete first round is better than none; a later one is repeated when the run is resumed.
+                self._done += complete or self._done == 0
+                if complete:
+                    self._look()
+                self._save(self._done, "running")
+                if not complete:
+                    stopped = "budget"
+                    break
+        except KeyboardInterrupt:
+            self._save(self._done, "interrupted")
+            raise
+        return self._save(self._done, stopped)
+
+    def _save(self, done: int, stopped: str) -> Run:
+        run = self._so_far(done, stopped)
+        self._store.save(run)
+        return run
+
+    def _so_far(self, done: int, stopped: str) -> Run:
+        return dataclasses.replace(
+            self._run,
+            rounds_done=done,
+            stopped=stopped,
+            measurements=self._store.measurements(),
+            failures=tuple(self._failures),
+            skips=tuple(self._skips),
+            notes=tuple(self._notes),
+            looks=self._looks,
+            answered=tuple(cell for cell in self._run.cells if cell in self._answered),
+        )
+
+    def _look(self) -> None:
+        """Have an interim look, if one is due after this round: find out which cells need more rounds."""
+        if self._needed is None or self._done >= self._settings.rounds or not is_look_due(self._done):
+            return
+        active, before = self._active(), self._answered
+        needed = self._needed(self._so_far(self._done, "running"), active)
+        self._answered = frozenset(cell for cell in active if cell not in needed)
+        self._looks += 1
+        clear, cells = (sum(not cell.twin for cell in each) for each in (self._answered, active))
+        if self._answered != before and clear < cells:
+            self._reporter.note(
+                f"after {self._done} rounds {clear} of {cells} cells need no more: their answers are clear")
+
+    def _over_budget(self) -> bool:
+        if self._settings.budget is None or not self._whole:
+            return False
+        return self._clock() - self._began + self._expected(self._to_measure()) > self._settings.budget
+
+    def _expected(self, cells: Sequence[Cell]) -> float:
+        """Return the expected seconds of a round of `cells`, by their earlier rounds in this session."""
+        return sum(statistics.median(self._took[cell]) for cell in cells if cell in self._took)
+
+    def _active(self) -> list[Cell]:
+        valued = {measurement.cell for measurement in self._store.measurements()}
+        ended = self._settled | given_up(self._failures[self._earlier:], valued) | {skip.cell for skip in self._skips}
+        return [cell for cell in self._run.cells if cell in self._only and cell not in ended]
+
+    def _to_measure(self) -> list[Cell]:
+        return [cell for cell in self._active() if cell not in self._answered]
+
+    def _round(self, index: int) -> bool:
+        """Measure every arm once; return False if the budget ended the round early."""
+        began = self._clock()
+        cells = self._to_measure()
+        around = self._around(index)
+        expected = self._expected(cells) if self._whole else None
+        self._reporter.on_round_start(index, self._settings.rounds, len(cells))
+        before = {failure.reason for failure in self._failures}
+        failed = {failure.cell for failure in self._failures}
+        known = len(self._failures)
+        starved: list[tuple[Cell, Observation]] = []
+        groups = self._method.groups(cells, around)
+        measured = 0
+        for position, group in enumerate(groups):
+            # Later rounds start only if they fit into the budget, so only the first may be cut.
+            if not self._whole and position and self._spent():
+                self._give_up([cell for group in groups[position:] for cell in group])
+                return False
+            group_began = self._clock()
+            taken = self._method.measure(group, around)
+            measured += len(taken)
+            for each in taken:
+                observation = self._keep(each, index)
+                if observation is not None and observation.starved:
+                    starved.append((each.cell, observation))
+                self._reporter.on_arm_end(each.cell, self._seconds_left(
+                    index, expected or (self._clock() - began) / measured * len(cells), began))
+            if lacking := set(group) - {each.cell for each in taken}:
+                self._give_up([cell for cell in group if cell in lacking])
+                self._give_up([cell for group in groups[position + 1:] for cell in group])
+                return False
+            for cell in group:
+                self._took.setdefault(cell, []).append((self._clock() - group_began) / len(group))
+            if len(group) > 1:
+                self._save(self._done, "running")
+        retakes_began = self._clock()
+        self._retake(starved, index, retakes_began - began)
+        new = [failure.reason for failure in self._failures[known:]
+               if failure.cell not in failed and not failure.cell.twin]
+        if again := len(new) - len(set(new) - before):
+            self._reporter.note(f"{counted(again, 'more cell')} failed in the same way")
+        self._whole += 1
+        for cell in cells:
+            self._took[cell][-1] += (self._clock() - retakes_began) / len(cells)
+        return True
+
+    def _around(self, index: int) -> Round:
+        return Round(
+            index=index, settings=self._settings, baseline=self._run.baseline, start=self._start,
+            keep_loops=self._keep_loops, reporter=self._reporter, seconds_left=self._seconds_to_cut,
+        )
+
+    def _start(self, cell: Cell) -> ProcessStart:
+        return self._arms.start(cell, self._settings, self._loops.get(_without_aa(cell), 0))
+
+    def _keep_loops(self, cell: Cell, loops: int) -> None:
+        self._loops.setdefault(_without_aa(cell), loops)
+
+    def _seconds_to_cut(self) -> float | None:
+        """Return the rest of the budget in the first round, which it may cut; None in later rounds."""
+        if self._settings.budget is None or self._whole:
+            return None
+        return self._settings.budget - (self._clock() - self._began)
+
+    def _spent(self) -> bool:
+        return self._settings.budget is not None and self._clock() - self._began > self._settings.budget
+
+    def _give_up(self, cells: Sequence[Cell]) -> None:
+        valued = {measurement.cell for measurement in self._store.measurements()}
+        self._skips += [Skip(cell=cell, reason=OUT_OF_BUDGET) for cell in cells if cell not in valued]
+
+    def _retake(self, starved: list[tuple[Cell, Observation]], index: int, round_seconds: float) -> None:
+        """Measure starved cells again for at most the time of the round; store the least disturbed observation.
+
+        If the first few are all starved again, the machine stays busy, and the time is better spent on more rounds.
+        """
+        deadline = self._clock() + round_seconds
+        for attempt in range(1, self._settings.retakes + 1):
+            still: list[tuple[Cell, Observation]] = []
+            for tried, (cell, observation) in enumerate(starved):
+                futile = len(still) == tried >= FUTILE_RETAKES
+                if futile or self._clock() > deadline or self._spent():
+                    return
+                (taken,) = self._alone.measure([cell], self._around(index))
+                again = self._keep(taken, index, attempt, better_than=observation)
+                if again is not None and again.starved:
+                    still.append((cell, again))
+            starved = still
+
+    def _keep(self, taken: ArmResult, index: int, retakes: int = 0, better_than: Observation | None = None) \
+            -> Observation | None:
+        """Store the result of a measured process and return its observation; None if it failed."""
+        cell, answer = taken.cell, taken.answer
+        if answer.kind == "unavailable":
+            self._skips.append(Skip(cell=cell, reason=answer.reason))
+            return None
+        if answer.kind != "measured":
+            self._fail(cell, answer, index)
+            return None
+        if answer.note:
+            self._add_note(f"{cell.build}, {cell.runner}: a measured process {answer.note}")
+        details = {**answer.fields, **taken.details, "round": index, "retakes": retakes}
+        if better_than is not None and not _less_disturbed(details, better_than):
+            return better_than
+        try:
+            observation = self._store.add(cell, taken.start.spec.result_path, details)
+        except BadFileError as error:   # a cleaner of temporary folders deleted it, or the disk is full
+            self._fail(cell, dataclasses.replace(answer, kind="exit", reason=str(error)), index)
+            return None
+        self._store.keep_files(cell, answer.fields.get("files", {}))
+        self._keep_loops(cell, observation.loops)
+        return observation
+
+    def _fail(self, cell: Cell, answer: ProcessAnswer, index: int) -> None:
+        """Store a failure, and report it unless the same reason has been reported."""
+        frames = answer.fields.get("frames", ())
+        reason = f"{answer.reason} ({frames[-1][0]})" if frames else answer.reason
+        if all(failure.reason != reason for failure in self._failures):
+            workers = counted(cell.workers, "worker")
+            text = f"{cell.workload}, {cell.runner} with {workers} on {cell.build}: {answer.reason}"
+            self._reporter.note("\n  ".join([text, *place_lines(frames)]))
+        self._failures.append(Failure(cell=cell, kind=answer.kind, reason=reason, output=answer.output, round=index))
+
+    def _add_note(self, text: str) -> None:
+        if all(note.text != text for note in self._notes):
+            self._notes.append(Note(text=text))
+
+    def _seconds_left(self, index: int, one_round: float, began: float) -> float | None:
+        """Estimate the remaining seconds from the duration of a round, limited by the budget."""
+        elapsed = self._clock() - began
+        left = one_round * (self._settings.rounds - index - 1) + max(0.0, one_round - elapsed)
+        if self._settings.budget is not None:
+            left = min(left, max(0.0, self._settings.budget - (self._clock() - self._began)))
+        return left
+
+
+def _without_aa(cell: Cell) -> Cell:
+    return dataclasses.replace(cell, twin=False)
+
+
+def _less_disturbed(details: Mapping[str, object], earlier: Observation) -> bool:
+    evidence = details["evidence"]
+    others = evidence.get("others_cores") if isinstance(evidence, dict) else None
+    return not details["starved"] or (others or 0.0) < (earlier.evidence.others_cores or 0.0)

@@ -1,0 +1,114 @@
+"""Helper processes: programs of ours in a process of their own, which answer each JSON line with one JSON line.
+
+For helpers that run only our code: the servers and clients of experiments, the loopback services, the processes that
+render pages and that calibrate the machine.  They end when we do, since their standard input closes.
+Runs in measured processes: imports little.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import select
+import subprocess
+from typing import TYPE_CHECKING, Any, Self
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+
+class HelperFailedError(Exception):
+    """A helper that ended, took too long, or printed something else; the message continues its name."""
+
+
+class HelperProcess:
+    """A running helper; leaving the `with` block kills it."""
+
+    def __init__(self, command: Sequence[str | Path], **options: Any) -> None:
+        """Start `command`, with options of `subprocess.Popen`.
+
+        Raises:
+            OSError: It cannot be started.
+        """
+        self._process: subprocess.Popen[str] = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", **options)
+        self.pid = self._process.pid
+        self.ready: Any = None   # its first line, where the caller waited for one
+
+    def __enter__(self) -> Self:
+        """Return the helper."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End the helper."""
+        self.end()
+
+    def wait_until_ready(self, limit: float) -> Self:
+        """Wait for the line that a helper prints once it can be asked.
+
+        Raises:
+            HelperFailedError: No JSON line came within `limit` seconds.
+        """
+        self.ready = self.receive(limit)
+        return self
+
+    def ask(self, *, limit: float | None = None, **request: Any) -> Any:
+        """Return the answer to a request.
+
+        Raises:
+            HelperFailedError: No JSON line came within `limit` seconds, or it reports an error.
+        """
+        self.send(request)
+        return self.receive(limit)
+
+    def send(self, request: Any) -> None:
+        """Send a request.
+
+        Raises:
+            HelperFailedError: The helper has ended.
+        """
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(json.dumps(request) + "\n")
+            self._process.stdin.flush()
+        except OSError:
+            raise HelperFailedError("ended") from None
+
+    def receive(self, limit: float | None = None) -> Any:
+        """Return the next answer; `{"error": TEXT}` stands for a failure.
+
+        Raises:
+            HelperFailedError: No JSON line came within `limit` seconds, or it reports an error.
+        """
+        line = self.read_line(limit)
+        try:
+            answer = json.loads(line)
+        except ValueError:
+            raise HelperFailedError(f"said {line!r}") from None
+        if isinstance(answer, dict) and "error" in answer:
+            raise HelperFailedError(f"failed: {answer['error']}")
+        return answer
+
+    def read_line(self, limit: float | None = None) -> str:
+        """Return the next line that it prints.
+
+        Raises:
+            HelperFailedError: None came within `limit` seconds, or it ended.
+        """
+        assert self._process.stdout is not None
+        # A helper prints one line for each request, so no line waits in a buffer that `select` does not see.
+        if not select.select([self._process.stdout], [], [], limit)[0]:
+            raise HelperFailedError(f"did not answer within {limit:g} s")
+        line = self._process.stdout.readline()
+        if not line:
+            raise HelperFailedError("ended")
+        return line.strip()
+
+    def end(self, patience: float = 0.0) -> int:
+        """Return the exit code of the helper, which is killed unless it ends by itself within `patience` seconds."""
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            self._process.wait(patience)
+        self._process.kill()
+        self._process.communicate()
+        return self._process.returncode

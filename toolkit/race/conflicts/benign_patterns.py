@@ -1,0 +1,313 @@
+"""Patterns in which a conflict does no harm: the conditions of the tables of benign conflicts in `classify`."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.race.conflicts.conflict_context import role_in
+from gilscope.toolkit.race.conflicts.safe_inspection import is_plain, same
+from gilscope.toolkit.race.core import NO_VALUE
+from gilscope.toolkit.race.site import AccessKind, Flag
+
+if TYPE_CHECKING:
+    from gilscope.toolkit.race.conflicts.conflict_context import ConflictContext, ConflictSide
+    from gilscope.toolkit.race.site import SiteInfo
+
+TWO_VALUED = (True, False, None)     # 0 and 1 are equal to two of them
+REMOVALS = frozenset({"pop", "popleft", "popitem", "remove", "discard", "get_nowait", "put_nowait"})
+
+
+# -- construction ---------------------------------------------------------------------------------------------------
+
+
+def constructs(conflict: ConflictContext) -> bool:
+    """Return True if the first access is a constructor's store before it showed the object to anyone."""
+    first, second = conflict.first, conflict.second
+    built = first.site.flags & Flag.INIT and first.kind == AccessKind.WRITE and not second.site.flags & Flag.INIT
+    if not built or conflict.part != "attr" or conflict.owner_is_class or first.site.function.endswith("__new__"):
+        return False
+    return not conflict.sources.leaks_before(first.site)
+
+
+# -- double-checked locking -----------------------------------------------------------------------------------------
+
+
+def double_checks(conflict: ConflictContext) -> bool:
+    """Return True if the load is the unlocked test of double-checked locking, and the store is the one it guards."""
+    pair = conflict.read_and_write()
+    if pair is None:
+        return False
+    read, write = pair
+    if not write.locks or _others_depend(read, conflict) or _takes_value(write.site):
+        return False
+    return _tested_twice(write, conflict) or _announced(write, conflict)
+
+
+def rechecks(conflict: ConflictContext) -> bool:
+    """Return True if the write of a span tested again under a lock that the other write holds as well."""
+    return any(side.span >= 0 and side.site.flags & Flag.RECHECKED and side.locks
+               and (other.kind == AccessKind.READ or side.locks & other.locks)
+               for side, other in ((conflict.first, conflict.second), (conflict.second, conflict.first)))
+
+
+def _tested_twice(write: ConflictSide, conflict: ConflictContext) -> bool:
+    """Return True if the variable is tested before the lock is acquired, in addition to the test under the lock.
+
+    A maximum kept under a lock is tested under it only, so its unlocked readers are not part of the pattern.
+    """
+    if not write.site.flags & Flag.RECHECKED:
+        return False
+    before = [conflict.sites[number] for number in write.site.partners]
+    before += [site for site in conflict.sites.neighbours(write.number)
+               if site.text == write.site.text and site.op.endswith("_read")]
+    return any(conflict.sources.before_with(read, write.site) for read in before)
+
+
+def _others_depend(read: ConflictSide, conflict: ConflictContext) -> bool:
+    """Return True if a write depends on the read and does not test again under a lock."""
+    if read.site.flags & Flag.AUGMENTED:
+        return True
+    return any(not conflict.sites[number].flags & Flag.RECHECKED for number in conflict.sites.writers(read.number))
+
+
+def _announced(write: ConflictSide, conflict: ConflictContext) -> bool:
+    """Return True if the flag that is tested twice is stored after this write, and never before it."""
+    later = False
+    for site in conflict.sites.neighbours(write.number):
+        if site.flags & Flag.RECHECKED and site.flags & Flag.CONSTANT:
+            tested = min((conflict.sites[number].line for number in site.partners), default=site.line)
+            if tested < write.site.line < site.line:
+                later = True
+            elif tested < site.line <= write.site.line:
+                return False
+    return later
+
+
+def _takes_value(site: SiteInfo) -> bool:
+    """Return True if the stored value comes from an earlier read of the variable."""
+    return bool(site.flags & (Flag.AUGMENTED | Flag.VALUE))
+
+
+def _announces_early(write: ConflictSide, conflict: ConflictContext) -> bool:
+    """Return True if a flag that readers test is stored in the same function before this write."""
+    return any(site.flags & Flag.RECHECKED and site.line < write.site.line
+               for site in conflict.sites.neighbours(write.number))
+
+
+# -- flags ----------------------------------------------------------------------------------------------------------
+
+
+def is_polled(conflict: ConflictContext) -> bool:
+    """Return True if a constant is stored, and the load decides a loop and nothing else."""
+    pair = conflict.read_and_write()
+    return pair is not None and bool(pair[0].site.flags & Flag.POLL) and _is_flag(*pair, conflict)
+
+
+def is_tested(conflict: ConflictContext) -> bool:
+    """Return True if True, False or None is stored, and the load decides an `if` or is all that a property returns.
+
+    A state with more values than on and off is excluded: it goes with what else the object holds.
+    """
+    pair = conflict.read_and_write()
+    if pair is None or not _is_flag(*pair, conflict) or conflict.sources.literal(pair[1].site) not in TWO_VALUED:
+        return False
+    return bool(pair[0].site.flags & Flag.TEST) or conflict.sources.accessor(pair[0].site)
+
+
+def stores_same_constant(conflict: ConflictContext) -> bool:
+    """Return True if both sides store the same constant, and nothing but a loop that it ends decides about it."""
+    sides = conflict.first, conflict.second
+    for side in sides:
+        if side.kind != AccessKind.WRITE or not side.site.flags & Flag.CONSTANT:
+            return False
+        if side.site.flags & (Flag.AUGMENTED | Flag.VALUE | Flag.DELETE):
+            return False
+        if side.site.flags & Flag.GUARD and not _stays_in_loop(side, conflict):
+            return False
+    values = [conflict.sources.literal(side.site) for side in sides]
+    return NO_VALUE not in values and same(*values)
+
+
+def _is_flag(read: ConflictSide, write: ConflictSide, conflict: ConflictContext) -> bool:
+    """Return True if a constant is stored, and the load decides about no write of its own."""
+    flags = write.site.flags
+    if not flags & Flag.CONSTANT or _takes_value(write.site) or flags & Flag.DELETE:
+        return False
+    if read.site.flags & Flag.AUGMENTED or _announces_early(write, conflict):
+        return False
+    writers = [number for number in conflict.sites.writers(read.number)
+               if not (conflict.sites[number].flags & Flag.RECHECKED and write.locks)]
+    return all(role_in(read, number, write, conflict) == "plain" for number in writers)
+
+
+def _stays_in_loop(side: ConflictSide, conflict: ConflictContext) -> bool:
+    """Return True if only the loop that the store ends decides about the store."""
+    reads = [conflict.sites[number] for number in side.site.partners]
+    return all(read.flags & Flag.POLL and conflict.sources.in_loop_of(read, side.site) for read in reads)
+
+
+# -- publication ----------------------------------------------------------------------------------------------------
+
+
+def publishes(conflict: ConflictContext) -> bool:
+    """Return True if a reference is stored under the lock of all writes, and no write depends on the unlocked load."""
+    pair = conflict.read_and_write()
+    if pair is None:
+        return False
+    read, write = pair
+    dependent = _others_depend(read, conflict) or write.site.flags & (Flag.AUGMENTED | Flag.DELETE | Flag.MULTI)
+    if dependent or not write.locks & conflict.lockset or _announces_early(write, conflict):
+        return False
+    stored = conflict.value if write is conflict.second else conflict.present
+    if stored is NO_VALUE:
+        return bool(conflict.sources.plain_object(write.site))
+    if stored is None and write is conflict.first:     # may be the value from before the store
+        return conflict.sources.plain_object(write.site) is not False
+    return not is_plain(stored) or type(stored) in {tuple, frozenset}
+
+
+# -- memos ----------------------------------------------------------------------------------------------------------
+
+
+def is_memo(conflict: ConflictContext) -> bool:
+    """Return True if any thread would store an equal, immutable value, or stores the value that is there already."""
+    acts = _acts(conflict)
+    if not acts or conflict.part == "structure":
+        return False
+    if conflict.sort == "order" and not _reads_checked(conflict):
+        return False
+    if any(side.number in conflict.changed for side in acts):
+        return False
+    if conflict.second.kind == AccessKind.WRITE and conflict.first.kind != AccessKind.READ:
+        if _stores_equal(conflict, acts):
+            return True
+        if not older_than_both(conflict):
+            return False
+    return _stores_immutable(conflict, acts) and all(
+        conflict.sources.memo(side.site) and not side.site.flags & Flag.CONSTANT for side in acts)
+
+
+def made_alike(conflict: ConflictContext, write: ConflictSide) -> bool | None:
+    """Return True if processes with their own copies of the variable would store equal values, None if unknown.
+
+    They would if the write is that of a memo, whatever orders the threads: a check decides about it, and the value is
+    immutable, or found by its name, and depends on the key alone.
+    """
+    flags = write.site.flags
+    if not flags & Flag.GUARD or flags & (Flag.AUGMENTED | Flag.CONSTANT) or write.number in conflict.changed:
+        return False
+    if not conflict.sources.memo(write.site, by_key_alone=True):
+        return False
+    if conflict.part == "structure":   # the keys differ; a conflict on one key is reported by itself
+        return True
+    stored = conflict.value if write is conflict.second else conflict.present
+    if stored is NO_VALUE:
+        return None
+    return is_plain(stored) or type(stored) in _found_by_name()
+
+
+def _found_by_name() -> set[object]:
+    """Return the types of objects that each process makes or finds by their names: modules, patterns, loggers."""
+    named = (("re", "Pattern"), ("logging", "Logger"))
+    return {type(sys), *(getattr(sys.modules.get(module), name, None) for module, name in named)}
+
+
+def older_than_both(conflict: ConflictContext) -> bool:
+    """Return True if the variable may still hold what it held before the first of two stores.
+
+    A store is reported before it is done, so without a GIL both may be under way.  The variable then holds nothing, or
+    a typical initial value: None, 0, "", (), a bare `object()`.
+    """
+    present = conflict.present
+    return present is NO_VALUE or type(present) is object or (is_plain(present) and not present)
+
+
+def _stores_immutable(conflict: ConflictContext, acts: list[ConflictSide]) -> bool:
+    """Return True if the stored value is immutable, or is not there yet and may be."""
+    if conflict.second.kind == AccessKind.WRITE:
+        return conflict.value is not NO_VALUE and is_plain(conflict.value)
+    if conflict.present is NO_VALUE and conflict.second.kind == AccessKind.READ:
+        return not any(conflict.sources.plain_object(side.site) for side in acts)
+    return conflict.present is not NO_VALUE and is_plain(conflict.present)
+
+
+def _stores_equal(conflict: ConflictContext, acts: list[ConflictSide]) -> bool:
+    if conflict.value is NO_VALUE or conflict.present is NO_VALUE or not same(conflict.value, conflict.present):
+        return False
+    # `started = True` over True is equal as well, but what follows it was done twice.
+    return all(not side.site.flags & Flag.CONSTANT or _decides_one(side, conflict) for side in acts)
+
+
+def _reads_checked(conflict: ConflictContext) -> bool:
+    """Return True if there is no load, or it decides about the same act or about nothing."""
+    pair = conflict.read_and_write()
+    if pair is None:
+        return True
+    read, write = pair
+    if read.site.flags & Flag.AUGMENTED:
+        return False
+    writers = [conflict.sites[number] for number in conflict.sites.writers(read.number)]
+    return bool(write.site.flags & Flag.GUARD) and all(
+        writer.flags & Flag.GUARD and conflict.sources.memo(writer) for writer in writers)
+
+
+# -- acts that cope with an outdated check --------------------------------------------------------------------------
+
+
+def is_tolerant(conflict: ConflictContext) -> bool:
+    """Return True if every act is a guarded removal that fails softly."""
+    acts = _acts(conflict) if conflict.sort == "span" else [conflict.first, conflict.second]
+    return bool(acts) and all(_removes(side) and side.site.flags & Flag.GUARD for side in acts) and all(
+        conflict.sources.tolerant(side.site) for side in acts)
+
+
+def is_idempotent(conflict: ConflictContext) -> bool:
+    """Return True if the check decides about nothing but adding the element, which has no effect the second time."""
+    acts = _acts(conflict)
+    return bool(acts) and all(
+        side.site.op == "method" and side.site.key == "add" and _decides_one(side, conflict) for side in acts)
+
+
+def keeps_key(conflict: ConflictContext) -> bool:
+    """Return True if the checks are for a key that no write removes, so that their result stays true."""
+    sides = (conflict.first, conflict.second)
+    tests = [conflict.sites[side.span] for side in sides if side.span >= 0 and side.span != side.number]
+    tests += [side.site for side in sides if side.kind == AccessKind.READ]
+    writes = [side for side in sides if side.kind != AccessKind.READ]
+    return bool(tests) and all(test.op == "contains" for test in tests) and all(
+        _finds_its_key(side, conflict) for side in writes)
+
+
+def finds_key(conflict: ConflictContext) -> bool:
+    """Return True if a test found its key and the store replaces the value: an insertion would have ordered them."""
+    pair = conflict.read_and_write()
+    return pair is not None and pair[0].site.op == "contains" and not pair[1].site.flags & Flag.DELETE
+
+
+def _acts(conflict: ConflictContext) -> list[ConflictSide]:
+    """Return the sides that a check decides about."""
+    return [side for side in (conflict.first, conflict.second)
+            if side.kind != AccessKind.READ and side.site.flags & Flag.GUARD and not side.site.flags & Flag.AUGMENTED]
+
+
+def _decides_one(side: ConflictSide, conflict: ConflictContext) -> bool:
+    """Return True if the check decides about this one statement only."""
+    reads = [conflict.sites[number] for number in side.site.partners]
+    return bool(reads) and all(conflict.sources.alone_under(read, side.site) for read in reads)
+
+
+def _removes(side: ConflictSide) -> bool:
+    if side.kind == AccessKind.SHRINK or side.site.flags & Flag.DELETE:
+        return True
+    return side.site.op == "method" and side.site.key in REMOVALS
+
+
+def _finds_its_key(side: ConflictSide, conflict: ConflictContext) -> bool:
+    """Return True if the write replaces a value: `d[k] += 1`, or `d[k] = v` under `if k in d`."""
+    if side.kind != AccessKind.WRITE or side.site.flags & Flag.DELETE or not conflict.strict_keys:
+        return False
+    if side.site.flags & Flag.AUGMENTED:
+        return True
+    reads = [conflict.sites[number] for number in side.site.partners]
+    return any(read.op == "contains" and conflict.sources.found_there(read, side.site) for read in reads)

@@ -1,0 +1,380 @@
+"""Name variables and locks as their author would: by the text of the access, the classes around it, and referrers.
+
+A variable's name has two parts: the text that a report shows, and the *base* by which reports on one variable are
+merged: `Account.balance of <Account 'bob'>` has the base `Account.balance`, `counts['the']` the base `counts`.
+"""
+
+from __future__ import annotations
+
+import ast
+import gc
+import os
+import sys
+import time
+from types import CellType, FunctionType, ModuleType
+from typing import TYPE_CHECKING, NamedTuple
+
+from gilscope.toolkit.race.conflicts import safe_inspection
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Any
+
+    from gilscope.toolkit.race.conflicts.source_context import SourceFiles
+    from gilscope.toolkit.race.core import Core, Place
+    from gilscope.toolkit.race.site import SiteInfo
+    from gilscope.toolkit.race.spool import Plain
+
+SECONDS = 0.5     # for all searches of a process: each goes through all objects
+SEARCHES = 40
+_clock = time.perf_counter
+_code = FunctionType.__dict__["__code__"].__get__
+_closure = FunctionType.__dict__["__closure__"].__get__
+_cell = CellType.__dict__["cell_contents"].__get__
+
+
+class ReferrerSearch:
+    """Search for names of objects by their referrers, within a limit of time.
+
+    Args:
+        files: Returns the paths of the modules whose classes and globals may give a name; references in a test runner
+            or the standard library mean nothing to the author.  None for all modules.
+        seconds: Limit for all searches together.
+        searches: Limit of their number.
+    """
+
+    def __init__(self, files: Callable[[], set[str]] | None = None, seconds: float = SECONDS,
+                 searches: int = SEARCHES) -> None:
+        self._files = files
+        self._seconds = seconds
+        self._searches = searches
+
+    def name(self, value: Any, paths: tuple[str, ...] = ()) -> str | None:
+        """Return a name of the object, if possible the same in every run, or None.
+
+        First a global of the files at `paths`, then an attribute of a class or instance, another module's global, a
+        closure variable.
+        """
+        files = None if self._files is None else self._files()
+        namespaces = {name: module for name, module in _modules() if files is None or module.get("__file__") in files}
+        for path in paths:
+            for module, namespace in namespaces.items():
+                if namespace.get("__file__") == path and (found := _key_of(namespace, value)):
+                    return found if module == "__main__" or len(paths) == 1 else f"{found} of {module}"
+        return self._search(value, namespaces)
+
+    def _search(self, value: Any, namespaces: dict[str, dict[str, Any]]) -> str | None:
+        if self._seconds <= 0 or self._searches <= 0:
+            return None
+        self._searches -= 1
+        started = _clock()
+        try:
+            # On a free-threaded build this stops the other threads for its duration.
+            files = None if self._files is None else self._files()
+            found = list(_names(gc.get_referrers(value), value, namespaces, files))
+            return min(found)[1] if found else None
+        finally:
+            self._seconds -= _clock() - started
+
+
+def _modules() -> Iterator[tuple[str, dict[str, Any]]]:
+    for name, module in safe_inspection.snapshot(sys.modules):
+        if type(name) is str and issubclass(type(module), ModuleType):
+            namespace = safe_inspection.instance_dict(module)
+            if namespace is not None:
+                yield name, namespace
+
+
+def _names(referrers: list[Any], value: Any, namespaces: dict[str, dict[str, Any]],
+           files: set[str] | None) -> Iterator[tuple[int, str]]:
+    """Yield rank and text of the object's referrers; the lowest rank is the most natural name."""
+    of_modules = {id(namespace): name for name, namespace in namespaces.items()}
+    for referrer in referrers:
+        kind = type(referrer)
+        if kind is dict:
+            if id(referrer) in of_modules:
+                if found := _key_of(referrer, value):
+                    yield 2, f"{found} of {of_modules[id(referrer)]}"
+            elif found := _key_of(referrer, value):
+                owner = type(_instance_with(referrer))
+                if files is None or _module_of(owner) in namespaces:
+                    yield 1, f"{safe_inspection.class_name(owner)}.{found}"
+        elif kind is CellType:
+            yield from _of_cell(referrer, files)
+        else:
+            owner = referrer if safe_inspection.is_class(referrer) else kind
+            if files is None or _module_of(owner) in namespaces:
+                found_in = [name for name, item in safe_inspection.attributes(referrer) if item is value]
+                yield from ((1, f"{safe_inspection.class_name(owner)}.{name}") for name in found_in)
+
+
+def _module_of(cls: Any) -> str:
+    name = safe_inspection.class_members(cls).get("__module__")
+    return name if type(name) is str else ""
+
+
+def _instance_with(namespace: dict[str, Any]) -> Any:
+    """Return the instance whose `__dict__` this is, or None."""
+    owners = (owner for owner in gc.get_referrers(namespace) if type(owner) is not dict)
+    return next((owner for owner in owners if safe_inspection.instance_dict(owner) is namespace), None)
+
+
+def _of_cell(cell: Any, files: set[str] | None) -> Iterator[tuple[int, str]]:
+    for function in gc.get_referrers(cell):
+        for owner in [function] if type(function) is FunctionType else _functions(function):
+            for name, each in zip(_code(owner).co_freevars, _closure(owner) or (), strict=False):
+                if each is cell and (files is None or _code(owner).co_filename in files):
+                    outer = _code(owner).co_qualname.rpartition(".<locals>.")[0]
+                    yield 3, f"{name} of {safe_inspection.short_function(outer)}"
+                    return
+
+
+def _functions(closure: Any) -> list[Any]:
+    """Return the functions whose closure this tuple is."""
+    if type(closure) is not tuple:
+        return []
+    return [each for each in gc.get_referrers(closure) if type(each) is FunctionType]
+
+
+def _key_of(namespace: dict[str, Any], value: Any) -> str | None:
+    found = [name for name, item in safe_inspection.snapshot(namespace) if item is value and type(name) is str]
+    return min(found) if found else None
+
+
+FIRST_ARGUMENTS = frozenset({"self", "cls", "klass", "mcs"})
+VIEWS = frozenset({"items", "keys", "values", "copy"})
+SNAPSHOTS = frozenset({"enumerate", "list", "sorted", "tuple", "set", "reversed", "iter", "len"})
+
+
+class VariableName(NamedTuple):
+    """Text of a variable's name, and the base by which reports are merged."""
+
+    text: str
+    base: str
+
+
+class VariableNamer:
+    """Source of names for the variables of one process."""
+
+    def __init__(self, sites: Sequence[SiteInfo], referrers: ReferrerSearch | None = None) -> None:
+        self._sites = sites
+        self.referrers = referrers or ReferrerSearch(lambda: {site.path for site in list(sites)})
+
+    def variable(self, part: str, owner: Any, key: Any, sides: Sequence[SiteInfo],
+                 module: dict[str, Any] | None = None) -> VariableName:
+        """Return the name of a location.
+
+        Args:
+            part: "attr", "item", "structure", "iterator" or "cell".
+            owner: The object of the location; a module's dict for a global; a token for a closure variable.
+            key: Attribute, item or variable name.
+            sides: The sites of the accesses.
+            module: The globals of a frame that accesses it, if known.
+        """
+        if part == "attr":
+            return self._attribute(owner, key, sides)
+        if part == "cell":
+            return _closure_variable(str(key), sides[0], self._sites)
+        if part == "item" and is_module_dict(owner):
+            text = f"global {key} in {module_file(owner, sides[0].path)}"
+            return VariableName(text, text)
+        base = self.container(owner, sides, module)
+        if part != "item":
+            return VariableName(base, base)   # the kind of race says that it is about what the container holds
+        if issubclass(type(owner), set | frozenset):
+            return VariableName(f"{safe_inspection.show(key)} in {base}", base)
+        return VariableName(f"{base}[{item_key(key)}]", base)
+
+    def _attribute(self, owner: Any, key: str, sides: Sequence[SiteInfo]) -> VariableName:
+        if safe_inspection.is_class(owner):
+            name = safe_inspection.class_name(owner)
+            text = f"{name}.{unmangled(key, name)}"
+            return VariableName(text, text)
+        if type(owner) is FunctionType:
+            text = f"{_code(owner).co_name}.{key}"
+            return VariableName(text, text)
+        cls = safe_inspection.class_name(type(owner))
+        base = f"{cls}.{unmangled(key, cls)}"
+        return VariableName(f"{base} of {self.instance(owner, without=key, hints=sides)}", base)
+
+    def instance(self, owner: Any, *, without: str, hints: Sequence[SiteInfo] = ()) -> str:
+        """Return a text that distinguishes the object from others: its label, a referrer's name, or its address."""
+        cls = safe_inspection.class_name(type(owner))
+        if text := safe_inspection.label(owner, without):
+            return f"<{cls} {text}>"
+        paths = tuple(dict.fromkeys(site.path for site in hints))
+        if text := self.referrers.name(owner, paths):
+            return text
+        return f"<{cls} at {id(owner):#x}>"
+
+    def container(self, owner: Any, sides: Sequence[SiteInfo], module: dict[str, Any] | None) -> str:
+        """Return the name of a container: `Ledger.counts`, `counts`, `Pool.jobs`, or that of a local variable."""
+        texts = [(container_text(site), site) for site in sides]
+        for text, site in texts:
+            if (cls := enclosing_class(site.function)) and text.partition(".")[0] in FIRST_ARGUMENTS and "." in text:
+                return f"{cls}.{unmangled(text.partition('.')[2], cls)}"
+        if name := _global_name(owner, module):
+            return name
+        # A dotted name is better than that of a parameter; a referrer may have a better name for a parameter's object.
+        if dotted := next((text for text, _ in texts if "." in text and "(" not in text), ""):
+            return dotted
+        if name := self.referrers.name(owner, tuple(site.path for site in sides)):
+            return name
+        return next((text for text, _ in texts if text), f"a {safe_inspection.class_name(type(owner))}")
+
+
+def is_module_dict(owner: Any) -> bool:
+    """Return True if a dict is the namespace of a module."""
+    return type(owner) is dict and "__name__" in owner and ("__builtins__" in owner or "__spec__" in owner)
+
+
+def module_file(namespace: dict[str, Any], fallback: str) -> str:
+    """Return the file name of the module with that namespace, with its folder for a package."""
+    path = namespace.get("__file__")
+    path = path if type(path) is str else fallback
+    folder, name = os.path.split(path)
+    return f"{os.path.basename(folder)}/{name}" if name == "__init__.py" else name
+
+
+def unmangled(key: str, cls: str) -> str:
+    """Return a private name as it is written in its class."""
+    prefix = "_" + cls.rpartition(".")[2].lstrip("_")
+    if key.startswith(prefix + "__"):
+        return key.removeprefix(prefix)
+    return key
+
+
+def item_key(key: Any) -> str:
+    """Return a subscript's key as it would be written between the brackets."""
+    if type(key) is tuple and key:
+        return ", ".join(map(safe_inspection.show, key))
+    return safe_inspection.show(key)
+
+
+def enclosing_class(function: str) -> str | None:
+    """Return the class of the method with a qualified name, also for functions inside of the method."""
+    for part in reversed(function.split(".<locals>.")):
+        head, dot, _ = part.rpartition(".")
+        if dot:
+            return head
+    return None
+
+
+def container_text(site: SiteInfo) -> str:
+    """Return the source of the container that a site accesses: `self.counts` of `self.counts[word]`.
+
+    "" if the text does not tell, as for the call of a getter.
+    """
+    if site.op in {"reads", "writes"}:
+        return ""
+    try:
+        node = ast.parse(site.text.strip(), mode="eval").body
+    except (SyntaxError, ValueError):
+        return ""
+    while True:
+        inner = _inner(node, site)
+        if inner is None:
+            return ast.unparse(node)
+        node = inner
+
+
+def _inner(node: ast.expr, site: SiteInfo) -> ast.expr | None:
+    """Return the part of the expression that contains the container, None if it is the container itself."""
+    if isinstance(node, ast.Compare):
+        return node.comparators[0] if site.op == "contains" else None
+    if isinstance(node, ast.Call):
+        if isinstance(node.func, ast.Attribute) and (node.func.attr in VIEWS or node.func.attr == site.key):
+            return node.func.value
+        named = isinstance(node.func, ast.Name) and node.func.id in SNAPSHOTS | {"next"}
+        return node.args[0] if named and node.args else None
+    if isinstance(node, ast.Attribute):
+        return node.value if site.op == "method" and node.attr == site.key else None
+    whole = isinstance(node, ast.Subscript) and site.op.startswith("item_") and _same_text(node, site.text)
+    return node.value if whole and isinstance(node, ast.Subscript) else None
+
+
+def _same_text(node: ast.expr, text: str) -> bool:
+    return node.col_offset == 0 and node.end_col_offset == len(text.strip().encode())
+
+
+def _closure_variable(key: str, site: SiteInfo, sites: Sequence[SiteInfo]) -> VariableName:
+    """Name a closure variable after the outermost function that binds it."""
+    around = site.function.split(".<locals>.")
+    enclosing = [".<locals>.".join(around[:depth + 1]) for depth in range(len(around))]
+    accessing = {other.function for other in sites
+                 if other.path == site.path and other.key == key and other.op.startswith("cell_")}
+    owner = next((function for function in enclosing if function in accessing), site.function)
+    if owner == site.function and len(enclosing) > 1:
+        owner = enclosing[-2]
+    text = f"local {key} of {safe_inspection.short_function(owner)} (closure)"
+    return VariableName(text, text)
+
+
+def _global_name(owner: Any, module: dict[str, Any] | None) -> str | None:
+    """Return the object's name in the module's globals, or None."""
+    if module is None:
+        return None
+    named = safe_inspection.snapshot(module)
+    return next((name for name, value in named if value is owner and type(name) is str), None)
+
+
+OWN_CODE = ("threading.py", "queue.py", "_base.py", "thread.py")   # files that acquire locks for their callers
+
+
+class LockNamer:
+    """Source of names for the locks of one process."""
+
+    def __init__(self, core: Core, sources: SourceFiles, naming: VariableNamer) -> None:
+        self._core = core
+        self._sources = sources
+        self._naming = naming
+        self._known: dict[int, dict[str, Plain]] = {}
+
+    def describe(self, uid: int) -> dict[str, Plain]:
+        """Return the lock's uid, name and the place of its first acquisition."""
+        found = self._known.get(uid)
+        if found is None:
+            stack, lock = self._core.lock_origin(uid)
+            found = self._known.setdefault(uid, {
+                "uid": uid, "name": self._name(stack, lock),
+                "at": [[self._sources.path(path), line, function] for path, line, function in stack[:1]],
+            })
+        return found
+
+    def _name(self, stack: tuple[Place, ...], lock: Any) -> str:
+        place = next((place for place in stack if not place[0].endswith(OWN_CODE)), None)
+        text = "" if place is None else self._written(place)
+        if place is not None and text.partition(".")[0] in FIRST_ARGUMENTS and (cls := enclosing_class(place[2])):
+            return f"{cls}.{unmangled(text.partition('.')[2], cls)}" if "." in text else cls
+        paths = () if place is None else (place[0],)
+        if lock is not None and (name := self._naming.referrers.name(lock, paths)):
+            return _as_global(name, paths)
+        if text:
+            return text
+        return "a lock" if place is None else f"the lock first taken in {place[2]}"
+
+    def _written(self, place: Place) -> str:
+        """Return the lock expression that the line acquires, "" if it has none."""
+        path, line, _ = place
+        tree = self._sources.tree(path)
+        if tree is None:
+            return ""
+        texts = [text for node in ast.walk(tree) if (text := _acquired(node, line))]
+        return texts[0] if len(texts) == 1 else ""
+
+
+def _acquired(node: ast.AST, line: int) -> str | None:
+    if isinstance(node, ast.With | ast.AsyncWith):
+        here = [item.context_expr for item in node.items if item.context_expr.lineno == line]
+        # Of several locks in one statement the line does not say which this is.
+        return ast.unparse(here[0]) if len(here) == 1 and not isinstance(here[0], ast.Call) else None
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.lineno == line:
+        return ast.unparse(node.func.value) if node.func.attr == "acquire" else None
+    return None
+
+
+def _as_global(name: str, paths: tuple[str, ...]) -> str:
+    if name.isidentifier() and paths:
+        file = paths[0].replace("\\", "/").rpartition("/")[2]
+        return f"global {name} in {file}"
+    return name

@@ -1,0 +1,382 @@
+"""The op `method`: calls of methods of built-in containers, and of getters and setters."""
+
+from __future__ import annotations
+
+from collections import deque
+from sys import _getframe
+
+from gilscope.toolkit.race.pure import detection, handoff
+from gilscope.toolkit.race.pure.object_kinds import MISSING, family, holder, loaded, one_of
+from gilscope.toolkit.race.pure.ops_items import absent
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from types import FrameType
+    from typing import Any
+
+    from gilscope.toolkit.race.pure.detection import Step, Transfer, Verb
+    from gilscope.toolkit.race.pure.monitor import Monitor
+    from gilscope.toolkit.race.pure.ops_items import ItemOps
+    from gilscope.toolkit.race.pure.shadow import Shadow
+    from gilscope.toolkit.race.pure.spans import Operation
+    from gilscope.toolkit.race.pure.state import PureSite
+
+    Taken = Callable[[Operation, Shadow, Sequence[Any]], None]
+    Method = Callable[[ItemOps, Any, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
+
+
+def append(items: ItemOps, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+           kwargs: dict[str, Any]) -> Any:
+    """Do `append` or `insert`, whose last argument is the value."""
+    if args:
+        _grow(items, container, (handoff.hand_right, container, args[-1:]))
+    return native(*args, **kwargs)
+
+
+def appendleft(items: ItemOps, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+               kwargs: dict[str, Any]) -> Any:
+    """Do `appendleft`."""
+    if args:
+        _grow(items, container, (handoff.hand_left, container, args))
+    return native(*args, **kwargs)
+
+
+def extend(items: ItemOps, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+           kwargs: dict[str, Any]) -> Any:
+    """Do `extend`."""
+    return native(*_grow_by(items, container, handoff.hand_right, args), **kwargs)
+
+
+def extendleft(items: ItemOps, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+               kwargs: dict[str, Any]) -> Any:
+    """Do `extendleft`."""
+    return native(*_grow_by(items, container, handoff.hand_left, args), **kwargs)
+
+
+def pop(
+    items: ItemOps, container: Any, native: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Do `pop`, at the right end unless an index says otherwise."""
+    if not args:
+        return _take(items, container, native, handoff.take_right)
+    taken = handoff.take_left if type(args[0]) is int and args[0] == 0 else handoff.take_within
+    return _take(items, container, lambda: native(*args, **kwargs), taken)
+
+
+def popleft(items: ItemOps, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+            kwargs: dict[str, Any]) -> Any:
+    """Do `popleft`."""
+    return _take(items, container, lambda: native(*args, **kwargs), handoff.take_left)
+
+
+def _take(items: ItemOps, container: Any, native: Callable[[], Any], taken: Taken) -> Any:
+    value = native()
+    items.note(transfers=((taken, container, (value,)),))     # first: the removal comes after it, too
+    items.note((detection.shrink, container, "structure", None))
+    return value
+
+
+def remove(items: ItemOps, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+           kwargs: dict[str, Any]) -> Any:
+    """Do `remove(value)`."""
+    items.note((detection.shrink, container, "structure", None))
+    return native(*args, **kwargs)
+
+
+def _grow(items: ItemOps, container: Any, transfer: Transfer) -> None:
+    items.note((detection.grow, container, "structure", None), transfers=(transfer,))
+
+
+def _grow_by(items: ItemOps, container: Any, hand: Taken, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the argument of `extend`, where need be as an iterator that hands over each value it yields."""
+    if len(args) != 1 or args[0] is container:
+        return args
+    kind = type(args[0])
+    if kind is list or kind is tuple:
+        _grow(items, container, (hand, container, tuple(args[0])))
+        return args
+    items.note((detection.grow, container, "structure", None))
+    return (_Handing(items, container, hand, args[0]),)
+
+
+class _Handing:
+    """An iterator whose values are handed over one by one on their way into a container."""
+
+    __slots__ = ("container", "hand", "items", "native", "source")
+
+    def __init__(self, items: ItemOps, container: Any, hand: Taken, source: Any) -> None:
+        self.items = items
+        self.container = container
+        self.hand = hand
+        self.source = source
+        self.native = iter(source)
+
+    def __iter__(self) -> _Handing:
+        return self
+
+    def __next__(self) -> Any:
+        value = next(self.native)
+        self.items.note(transfers=((self.hand, self.container, (value,)),))
+        return value
+
+    def __length_hint__(self) -> int:
+        from operator import length_hint
+
+        return length_hint(self.source)
+
+
+SEQUENCE_METHODS = {"append": append, "appendleft": appendleft, "insert": append, "extend": extend,
+                    "extendleft": extendleft, "pop": pop, "popleft": popleft, "remove": remove}
+
+
+_ASKS_NOTHING = (list, tuple, set, frozenset, dict, str)     # to iterate over these runs no code of the program
+MOST_KEYS = 64      # of an argument of `update` that are noted one by one
+
+
+def _item(verb: Verb, container: Any, key: Any) -> Step:
+    return verb, container, "item", key
+
+
+def _structure(verb: Verb, container: Any) -> Step:
+    return verb, container, "structure", None
+
+
+def get(
+    items: ItemOps, container: Any, native: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Do `d.get(key, default)`."""
+    if kwargs or not 1 <= len(args) <= 2:  # noqa: PLR2004  what get takes
+        return native(*args, **kwargs)
+    value = native(args[0], MISSING)
+    if value is MISSING:
+        items.note(_item(detection.missed, container, args[0]))
+        return args[1] if len(args) > 1 else None
+    items.note(_item(detection.got, container, args[0]))
+    return value
+
+
+def setdefault(items: ItemOps, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+               kwargs: dict[str, Any]) -> Any:
+    """Do `d.setdefault(key, value)`."""
+    key = args[0] if args else kwargs.get("key", MISSING)
+    if key is MISSING:
+        return native(*args, **kwargs)
+    missing = absent(container, key)
+    # Not after the insertion it finds: had it come earlier, it would have inserted itself.
+    steps = [_item(detection.atomic, container, key)]
+    if missing is not False:
+        steps.append(_item(handoff.hand, container, key))
+    if missing:
+        steps.append(_structure(detection.grow, container))
+    items.note(*steps)
+    value = native(*args, **kwargs)
+    items.note(_item(handoff.take, container, key))
+    return value
+
+
+def pop_key(
+    items: ItemOps, container: Any, native: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Do `d.pop(key, default)`."""
+    key = args[0] if args else kwargs.get("key", MISSING)
+    if key is MISSING:
+        return native(*args, **kwargs)
+    steps = [_item(detection.atomic, container, key)]
+    if absent(container, key) is not True:
+        steps = [_item(handoff.take, container, key), *steps, _structure(detection.shrink, container)]
+    items.note(*steps)
+    value = native(*args, **kwargs)
+    items.note(_item(handoff.take, container, key), _item(handoff.removed, container, key))
+    return value
+
+
+def popitem(items: ItemOps, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+            kwargs: dict[str, Any]) -> Any:
+    """Do `d.popitem()`."""
+    pair = native(*args, **kwargs)
+    items.note(_item(handoff.take, container, pair[0]), _item(handoff.removed, container, pair[0]),
+               _structure(detection.shrink, container))
+    return pair
+
+
+def update(items: ItemOps, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+           kwargs: dict[str, Any]) -> Any:
+    """Do `d.update(other, **more)`."""
+    keys: list[Any] = list(kwargs)
+    if len(args) == 1 and isinstance(args[0], dict):
+        keys = [*dict.keys(args[0]), *keys]
+    elif len(args) == 1 and one_of(type(args[0]), (list, tuple)):
+        keys = [*(pair[0] for pair in args[0] if type(pair) is tuple and pair), *keys]
+    return _several(items, container, keys, lambda: native(*args, **kwargs), unseen=True)
+
+
+def add(
+    items: ItemOps, container: Any, native: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> Any:
+    """Do `s.add(item)`."""
+    if len(args) == 1:
+        steps = [_item(detection.atomic, container, args[0])]
+        if absent(container, args[0]) is not False:
+            steps += _item(handoff.hand, container, args[0]), _structure(detection.grow, container)
+        items.note(*steps)
+    return native(*args, **kwargs)
+
+
+def discard(items: ItemOps, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+            kwargs: dict[str, Any]) -> Any:
+    """Do `s.discard(item)` or `s.remove(item)`."""
+    if len(args) == 1:
+        steps = [_item(detection.atomic, container, args[0])]
+        if absent(container, args[0]) is not True:
+            steps = [_item(handoff.take, container, args[0]), *steps, _structure(detection.shrink, container)]
+        items.note(*steps)
+    return native(*args, **kwargs)
+
+
+def set_pop(items: ItemOps, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+            kwargs: dict[str, Any]) -> Any:
+    """Do `s.pop()`."""
+    item = native(*args, **kwargs)
+    items.note(_item(handoff.take, container, item), _item(handoff.removed, container, item),
+               _structure(detection.shrink, container))
+    return item
+
+
+def set_update(items: ItemOps, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+               kwargs: dict[str, Any]) -> Any:
+    """Do `s.update(other, ...)`."""
+    unseen = not all(one_of(type(arg), _ASKS_NOTHING) for arg in args)
+    return _several(items, container, _known(args), lambda: native(*args, **kwargs), unseen=unseen)
+
+
+def _several(items: ItemOps, container: Any, keys: list[Any], act: Callable[[], Any], *, unseen: bool) -> Any:
+    """Insert several keys at once; of those that are not known in time the container hands over what it can."""
+    steps: list[Step] = []
+    for key in keys[:MOST_KEYS]:
+        steps += _item(detection.atomic, container, key), _item(handoff.hand, container, key)
+    unknown: tuple[Transfer, ...] = ((handoff.hand_unknown, container, ()),) if unseen or len(keys) > MOST_KEYS else ()
+    items.note(*steps, _structure(detection.grow, container), transfers=unknown)
+    result = act()
+    if unknown and len(keys) <= MOST_KEYS:
+        items.note(transfers=unknown)     # what an iterator made on its way
+    return result
+
+
+def count_up(items: ItemOps, container: Any, native: Callable[..., Any], args: tuple[Any, ...],
+             kwargs: dict[str, Any]) -> Any:
+    """Do `counter.update(other, **more)` or `subtract`, which load and store each key in turn."""
+    steps: list[Step] = []
+    grows = False
+    for key in [*_known(args), *kwargs][:MOST_KEYS]:
+        new = absent(container, key)
+        grows = grows or new is True
+        steps += (
+            (_item(detection.missed_to_store, container, key), _item(detection.insert, container, key)) if new else
+            (_item(detection.got_to_store, container, key), _item(detection.write, container, key)))
+    if grows:
+        steps.append(_structure(detection.grow, container))
+    items.note(*steps)
+    return native(*args, **kwargs)
+
+
+def _known(args: Iterable[Any]) -> list[Any]:
+    """Return the items of those arguments whose iteration changes and asks nothing, each once."""
+    found: dict[int, Any] = {}
+    for arg in args:
+        if one_of(type(arg), _ASKS_NOTHING):
+            found.update((id(item), item) for item in list(arg))
+    return list(found.values())
+
+
+DICT_METHODS = {"get": get, "setdefault": setdefault, "pop": pop_key, "popitem": popitem, "update": update}
+SET_METHODS = {"add": add, "discard": discard, "remove": discard, "pop": set_pop, "update": set_update}
+
+
+_DICT = {"clear": detection.shrink, "copy": detection.snapshot, "keys": detection.size, "values": detection.snapshot,
+         "items": detection.snapshot, "move_to_end": detection.reshape}
+_SET = {"clear": detection.shrink, "copy": detection.snapshot, "difference_update": detection.shrink,
+        "intersection_update": detection.shrink, "symmetric_difference_update": detection.reshape}
+_LIST = {"clear": detection.shrink, "copy": detection.snapshot, "count": detection.size, "index": detection.size,
+         "sort": detection.reshape, "reverse": detection.reshape, "rotate": detection.reshape}
+_MORE: dict[str, tuple[tuple[Verb, str], ...]] = {
+    "copy": ((detection.whole, "whole"),), "clear": ((handoff.cleared, "structure"),)}
+_QUEUE = {"empty": detection.size, "full": detection.size, "qsize": detection.size, "get": detection.get,
+          "get_nowait": detection.get, "put": detection.put, "put_nowait": detection.put}
+_ARRAY = {"append": detection.grow, "extend": detection.grow, "insert": detection.grow, "pop": detection.shrink,
+          "remove": detection.shrink, "reverse": detection.reshape, "clear": detection.shrink}
+
+
+def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
+    """Return the op of this module for one core."""
+    def method(container: Any, site: PureSite) -> Any:
+        if not monitor.watches():
+            return container
+        name = site.key
+        if is_queue(container, name):
+            note(container, _getframe(1), site, _QUEUE.get(name))
+            return container
+        kind = family(container, name)
+        called = _calls(kind).get(name)
+        if called is not None:
+            return _Caller(monitor, container, site, called)
+        note(container, _getframe(1), site, _structural(kind).get(name))
+        return container
+
+    def note(container: Any, frame: FrameType, site: PureSite, verb: Verb | None) -> None:
+        if verb is not None:
+            more = ((also, container, part, None) for also, part in _MORE.get(site.key, ()))
+            monitor.note(frame, site, ((verb, container, "structure", None), *more))
+
+    return {"method": method}
+
+
+def _calls(kind: Any) -> Mapping[str, Method]:
+    if kind is dict:
+        return DICT_METHODS
+    if kind is set:
+        return SET_METHODS
+    if kind is list or kind is deque:
+        return SEQUENCE_METHODS
+    if kind is not None and kind is loaded("collections", "Counter"):
+        return {"update": count_up, "subtract": count_up}
+    return {}
+
+
+def _structural(kind: Any) -> Mapping[str, Verb]:
+    if kind is dict or (kind is not None and kind is loaded("collections", "Counter")):
+        return _DICT
+    if kind is set:
+        return _SET
+    if kind is list or kind is deque:
+        return _LIST
+    return _ARRAY if kind is bytearray or (kind is not None and kind is loaded("array", "array")) else {}
+
+
+def is_queue(container: Any, name: str) -> bool:
+    """Return True if the method is that of a standard library queue, which has its own lock."""
+    home = holder(type(container), name)
+    queues = tuple(loaded("queue", kind) for kind in ("Queue", "LifoQueue", "PriorityQueue", "SimpleQueue"))
+    return home is not None and one_of(home, queues)
+
+
+class _Caller:
+    """Stands for a container where one of its methods is called."""
+
+    __slots__ = ("call", "container", "monitor", "site")
+
+    def __init__(self, monitor: Monitor, container: Any, site: PureSite, call: Method) -> None:
+        self.monitor = monitor
+        self.container = container
+        self.site = site
+        self.call = call
+
+    def __getattr__(self, name: str) -> Callable[..., Any]:
+        from gilscope.toolkit.race.pure.ops_items import ItemOps
+
+        native = getattr(self.container, name)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return self.call(ItemOps(self.monitor, _getframe(1), self.site), self.container, native, args, kwargs)
+
+        return call

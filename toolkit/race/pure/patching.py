@@ -1,0 +1,109 @@
+"""Functions around functions, and names that can be put back."""
+
+from __future__ import annotations
+
+from sys import stderr
+from types import MethodType
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+    from gilscope.toolkit.race.pure.threads import ThreadTable
+
+_MISSING: Any = object()
+_COPIED = ("__module__", "__name__", "__qualname__", "__doc__", "__text_signature__")
+
+
+class WrappedFunction:
+    """A callable like `original` with calls around it; binds where the original binds.
+
+    A call that fails shows one frame of this module in its traceback; the C core leaves none.
+    """
+
+    def __init__(self, threads: ThreadTable, original: Callable[..., Any], hooks: tuple[Any, Any, Any], *,
+                 muted: bool) -> None:
+        self.__dict__.update(getattr(original, "__dict__", {}))
+        for name in _COPIED:
+            value = getattr(original, name, _MISSING)
+            if value is not _MISSING:
+                self.__dict__[name] = value
+        self.__wrapped__ = original
+        self._threads = threads
+        self._hooks = hooks
+        self._muted = muted
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the original, with our calls around it."""
+        level = self._threads.muted()     # the first call of all announces the thread
+        if self._muted and level:
+            return self.__wrapped__(*args, **kwargs)     # a primitive inside a primitive
+        before, after, failed = self._hooks
+        state = guarded(before, *args, **kwargs)
+        thread = self._threads.current()     # perhaps a logical one that has just begun
+        muted = level + 1 if self._muted and state is not NotImplemented else thread.muted
+        level = thread.muted
+        try:
+            thread.muted = muted
+            result = self.__wrapped__(*args, **kwargs)
+            thread.muted = level
+        except BaseException as error:
+            thread.muted = level
+            guarded(failed, state, error, *args, **kwargs)
+            raise
+        guarded(after, state, result, *args, **kwargs)
+        return result
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None or not hasattr(type(self.__wrapped__), "__get__"):
+            return self
+        return MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__wrapped__":       # not there yet: a copy is being made
+            raise AttributeError(name)
+        return getattr(self.__wrapped__, name)
+
+    def __reduce__(self) -> str:
+        name: str = self.__dict__["__qualname__"]
+        return name       # found by it, as functions are
+
+    def __repr__(self) -> str:
+        return repr(self.__wrapped__)
+
+
+def guarded(hook: Callable[..., Any] | None, *args: Any, **kwargs: Any) -> Any:
+    """Call one of our own hooks; what goes wrong in it must not reach the program."""
+    try:
+        return None if hook is None else hook(*args, **kwargs)
+    except Exception:  # noqa: BLE001  as the docstring says
+        complain()
+        return None
+
+
+def complain() -> None:
+    """Write the exception that is being handled to stderr, if somebody looks for our mistakes."""
+    from os import environ
+
+    if environ.get("GILSCOPE_RACE_DEBUG"):
+        from traceback import print_exc
+
+        print_exc(file=stderr)
+
+
+def patch(owner: Any, name: str, replacement: object) -> Callable[[], None] | None:
+    """Set an attribute and return what sets it back; None when it cannot be set."""
+    before = vars(owner).get(name, _MISSING)
+    try:
+        setattr(owner, name, replacement)
+    except (TypeError, AttributeError):
+        return None
+
+    def undo() -> None:
+        if before is _MISSING:
+            delattr(owner, name)
+        else:
+            setattr(owner, name, before)
+
+    return undo

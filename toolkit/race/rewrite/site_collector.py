@@ -1,0 +1,154 @@
+"""Collect the sites of a module while it is rewritten, and build the syntax nodes that call ops."""
+
+from __future__ import annotations
+
+import ast
+from typing import TYPE_CHECKING, NamedTuple
+
+from gilscope.toolkit.race.site import MARKER, OP_PREFIX, Flag, SiteInfo
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+LONGEST_TEXT = 80    # characters of an expression in a report
+
+
+class Role(NamedTuple):
+    """One op of one node: a method call may have the ops `method` and `reads`."""
+
+    name: str         # "access", "size", "method", "call"
+    node: ast.AST
+
+
+class DependentWrite(NamedTuple):
+    """Partners and flags of a write."""
+
+    partners: tuple[Role, ...]
+    flags: Flag
+
+
+class PartnerPlan:
+    """Partners of all writes of a module, by nodes of the tree before it is rewritten."""
+
+    def __init__(self) -> None:
+        self.acts: dict[Role, DependentWrite] = {}
+        self.reads: set[Role] = set()           # partners of all writes
+        self.facts: dict[Role, Flag] = {}       # further flags of writes
+
+    def add(self, act: Role, partners: tuple[Role, ...], flags: Flag) -> None:
+        """Add partners to a write."""
+        known = self.acts.get(act, DependentWrite((), Flag.NONE))
+        self.acts[act] = DependentWrite(tuple({*known.partners, *partners}), known.flags | flags)
+        self.reads.update(partners)
+
+    def getters(self) -> set[str]:
+        """Return the names of functions whose calls are the first half of a span."""
+        called = [role.node.func for role in self.reads if role.name == "call" and isinstance(role.node, ast.Call)]
+        loaded = [role.node for role in self.reads if role.name == "call" and isinstance(role.node, ast.Attribute)]
+        return {node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+                for node in (*called, *loaded)}
+
+
+class SourceText:
+    """Source of a module, for the text of expressions."""
+
+    def __init__(self, source: bytes | None) -> None:
+        self._lines = source.splitlines() if source is not None else None
+
+    def of(self, node: ast.expr) -> str:
+        """Return the expression's source on one line."""
+        text = self._cut(node)
+        if text is None:
+            text = ast.unparse(node)
+        text = " ".join(text.split())
+        return text if len(text) <= LONGEST_TEXT else text[:LONGEST_TEXT - 3] + "..."
+
+    def _cut(self, node: ast.expr) -> str | None:
+        if self._lines is None or node.lineno != node.end_lineno or node.lineno > len(self._lines):
+            return None
+        return self._lines[node.lineno - 1][node.col_offset:node.end_col_offset].decode(errors="replace") or None
+
+
+class SiteCollector:
+    """Collector of the sites of one module."""
+
+    def __init__(self, path: str, text: SourceText, plan: PartnerPlan, notes: Mapping[int, str]) -> None:
+        self.path = path
+        self.text = text
+        self.plan = plan
+        self.notes = notes
+        self.function = "<module>"
+        self.lines = (0, 0)        # first and last of the statement, each of which may have a suppressing comment
+        self.acting: set[str] = set()      # functions with writes that have partners
+        self._infos: list[SiteInfo] = []
+        self._roles: dict[Role, int] = {}
+        self._acts: list[tuple[int, DependentWrite]] = []
+
+    def add(self, op: str, node: ast.AST, key: str = "", flags: Flag = Flag.NONE, *,
+            role: Role | None = None, text: ast.expr | str = "") -> ast.Constant:
+        """Add a site and return its marker, which stands for it until the code is linked."""
+        index = len(self._infos)
+        role = role or Role("access", node)
+        if op != "reads" and (act := self.plan.acts.get(role)):
+            self._acts.append((index, act))
+            self.acting.add(self.function)
+            flags |= act.flags
+        if op != "writes" and role in self.plan.reads:
+            flags |= Flag.SPAN_READ
+            self._roles[role] = index
+        flags |= self.plan.facts.get(role, Flag.NONE)
+        line, column = getattr(node, "lineno", 1), getattr(node, "col_offset", 0)
+        end_line, end_column = getattr(node, "end_lineno", line), getattr(node, "end_col_offset", column)
+        shown = text if isinstance(text, str) else self.text.of(text)
+        self._infos.append(SiteInfo(self.path, line, column, end_line, end_column, self.function, op, key, shown,
+                                    int(flags), (), self._note(line)))
+        return ast.Constant((MARKER, index))  # type: ignore[arg-type]  # any constant will do
+
+    def _note(self, line: int) -> str | None:
+        if not self.notes:
+            return None
+        first, last = self.lines
+        lines = range(min(first, line), max(last, line) + 1)
+        return next((self.notes[one] for one in lines if one in self.notes), None)
+
+    def finish(self) -> list[SiteInfo]:
+        """Return all sites, each with the indexes of its partners."""
+        infos = list(self._infos)
+        for index, act in self._acts:
+            partners = tuple(sorted({self._roles[role] for role in act.partners if role in self._roles}))
+            infos[index] = infos[index]._replace(partners=partners)
+        return infos
+
+
+def call(op: str, *arguments: ast.expr, at: ast.AST) -> ast.Call:
+    """Return a call of the op with the position of a node, for tracebacks."""
+    name = ast.copy_location(ast.Name(OP_PREFIX + op, ast.Load()), at)
+    for argument in arguments:
+        if not hasattr(argument, "lineno"):
+            ast.copy_location(argument, at)
+    return ast.copy_location(ast.Call(name, list(arguments), []), at)
+
+
+def statement(expression: ast.expr, at: ast.AST | None = None) -> ast.Expr:
+    """Return the expression as a statement."""
+    return ast.copy_location(ast.Expr(expression), at or expression)
+
+
+def read_notes(source: bytes) -> dict[int, str]:
+    """Return the reasons of `# race: ok <why>` comments by line.
+
+    Tokenizing is slow, so a source without the text `race:` is not tokenized.
+    """
+    if b"race:" not in source:
+        return {}
+    import io
+    import re
+    import tokenize
+    notes = {}
+    try:
+        for token in tokenize.tokenize(io.BytesIO(source).readline):
+            if token.type == tokenize.COMMENT and (match := re.search(r"#\s*race:\s*ok\b[\s:,-]*(.*)", token.string)):
+                notes[token.start[0]] = match[1].strip()
+    except (tokenize.TokenError, SyntaxError):   # some valid sources cannot be tokenized: a form feed, a null byte
+        return notes
+    return notes

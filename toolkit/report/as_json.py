@@ -1,0 +1,272 @@
+"""Runs and comparisons as JSON values.  `../schemas/` defines them, docs/json.md explains them.
+
+They contain everything that the tables show, with all digits, in seconds and bytes; a missing number is null.  Adding a
+field keeps the version of a schema; removing one or changing its meaning makes a new version.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from math import isfinite
+from typing import TYPE_CHECKING, Any
+
+from gilscope import __version__
+from gilscope.toolkit.metrics import MEMORY
+from gilscope.toolkit.report.document import Heading, Lines
+from gilscope.toolkit.report.run_document import run_document
+from gilscope.toolkit.report.table import build_tables, judge, rounds_to_tell
+from gilscope.toolkit.report.table.observations import Absence, Index
+from gilscope.toolkit.stats.sample import summarize
+from gilscope.toolkit.stats.verdict import MARGIN
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from gilscope.toolkit.model import Build, Cell, Note, Run
+    from gilscope.toolkit.report.document import Document
+    from gilscope.toolkit.report.table import (
+        Advice,
+        CellResult,
+        Contrast,
+        Floors,
+        Gate,
+        MetricValue,
+        Option,
+        ScalingFit,
+        WorkloadTable,
+    )
+    from gilscope.toolkit.stats.noise_floor import NoiseFloor
+    from gilscope.toolkit.stats.sample import Summary
+    from gilscope.toolkit.stats.scaling import FittedValue
+    from gilscope.toolkit.stats.verdict import Comparison
+    from gilscope.toolkit.store import RunListing
+
+RUN = "gilscope/run/1"
+COMPARE = "gilscope/compare/1"
+RUNS = "gilscope/runs/1"
+_BUILD = ("label", "version", "executable", "free_threaded", "debug", "jit", "compiler", "opt_level", "pgo", "lto")
+_MACHINE = ("cpu_model", "cores", "memory_bytes", "system")
+
+
+def run_values(run: Run) -> dict[str, Any]:
+    """Return the report of a run."""
+    tables, index = build_tables(run), Index(run)
+    values: dict[str, Any] = finite({
+        **head(RUN, run), "looks": run.looks, "margin": MARGIN,
+        "cells": [
+            _result(result, index) for table in tables for row in table.rows for result in row.results
+        ],
+        "floors": [floor for table in tables for floor in floor_values(table.floors, _group(table))],
+        "build_ratios": [
+            {**cell_values(each.sample), "against": each.baseline.build, **_contrast(each)}
+            for table in tables for each in table.contrasts
+        ],
+        "best": [{**_group(table), **_best(each)} for table in tables for each in table.advice],
+        "scaling": [{**_group(table), **_fit(each)} for table in tables for each in table.fits],
+        "in_short": in_short(run_document(run, tables)),
+    })
+    return values
+
+
+def compare_values(
+    contrasts: Sequence[Contrast], *, baseline: str, sample: str, notes: Sequence[Note], margin: float = MARGIN,
+    gate: Gate | None = None, sentences: Sequence[str] = (),
+) -> dict[str, Any]:
+    """Return the report of a comparison of cells; the arguments are those of `comparison_document`."""
+    values: dict[str, Any] = finite({
+        "schema": COMPARE, "gilscope": __version__, "baseline": baseline, "sample": sample, "margin": margin,
+        "notes": [note.text for note in notes],
+        "cells": [
+            {
+                "baseline": cell_values(each.baseline), "sample": cell_values(each.sample), **_contrast(each, margin),
+                "baseline_time": summary(each.baseline_time), "sample_time": summary(each.sample_time),
+            }
+            for each in contrasts
+        ],
+        "gate": None if gate is None else {
+            "limit": gate.limit, "judged": gate.judged, "past": len(gate.past), "within": len(gate.within),
+            "untold": len(gate.undecided), "one_sided": len(gate.one_sided), "empty": len(gate.empty),
+        },
+        "in_short": list(sentences),
+    })
+    return values
+
+
+def listed_values(found: Sequence[RunListing]) -> dict[str, Any]:
+    """Return the list of runs."""
+    return {"schema": RUNS, "gilscope": __version__, "runs": [_listed(each) for each in found]}
+
+
+def _listed(listed: RunListing) -> dict[str, Any]:
+    run = listed.run
+    if run is None:
+        return {"label": listed.label, "problem": listed.problem}
+    return {
+        "label": listed.label, "problem": None, "started": run.started, "builds": [each.label for each in run.builds],
+        "workloads": list(dict.fromkeys(cell.workload for cell in run.cells)),
+        "experiment": run.options.get("experiment"), **_progress(run),
+        "failed": len({failure.cell for failure in run.failures}),
+        "hosts": None if listed.fleet is None else dict(Counter(str(host.state) for host in listed.fleet.hosts)),
+    }
+
+
+def head(schema: str, run: Run) -> dict[str, Any]:
+    """Return the fields that begin every report of a run."""
+    return {"schema": schema, "gilscope": __version__, **made(run)}
+
+
+def made(run: Run) -> dict[str, Any]:
+    """Return the machine, builds, seed and rounds of a run."""
+    return {
+        "label": run.label, "started": run.started, **_progress(run), "seed": run.seed, "baseline": run.baseline,
+        "machine": {name: getattr(run.machine, name) for name in _MACHINE},
+        "builds": [_build(build) for build in run.builds], "notes": [note.text for note in run.notes],
+    }
+
+
+def _progress(run: Run) -> dict[str, Any]:
+    return {"rounds_done": run.rounds_done, "rounds_planned": run.rounds_planned, "ended_by": run.stopped}
+
+
+def _build(build: Build) -> dict[str, Any]:
+    return {name: getattr(build, name) for name in _BUILD}
+
+
+def in_short(document: Document) -> list[str]:
+    """Return the sentences that end a report; where its parts have their own, each after its part's heading."""
+    found: list[tuple[str, Sequence[str]]] = []
+    heading = ""
+    for section in document.sections:
+        if isinstance(section, Heading):
+            heading = section.text
+        elif isinstance(section, Lines) and section.title == "In short":
+            found.append((heading, section.items))
+    return [item if len(found) == 1 else f"{heading}: {item}" for heading, items in found for item in items]
+
+
+def _group(table: WorkloadTable) -> dict[str, Any]:
+    return {"workload": table.workload, "phase": str(table.phase), "task_seconds": table.task_seconds}
+
+
+def cell_values(cell: Cell) -> dict[str, Any]:
+    """Return one point of the matrix."""
+    return {
+        "workload": cell.workload, "phase": str(cell.phase), "task_seconds": cell.task_seconds, "model": cell.runner,
+        "workers": cell.workers, "build": cell.build,
+    }
+
+
+def _result(result: CellResult, index: Index) -> dict[str, Any]:
+    return {
+        **cell_values(result.cell), **measured(index, result.cell), "notes": [note.text for note in result.notes],
+        "speedup": comparison(result.speedup), "efficiency": result.efficiency,
+        # A ratio > 1 is faster; of CPU time people ask how much more it takes.
+        "cpu_inflation": comparison(result.inflation),
+        "memory": _memory(result.memory), **_metrics(result),
+    }
+
+
+def measured(index: Index, cell: Cell) -> dict[str, Any]:
+    """Return the status of a cell and its seconds by both clocks."""
+    found = index.look_up(cell)
+    if isinstance(found, Absence):
+        return {"status": found.word, "reason": found.reason, "time": None, "cpu_time": None}
+    wall, cpu = (summarize(list(each.values())) if each else None for each in (found.wall, found.cpu))
+    return {"status": "measured", "reason": None, "time": summary(wall), "cpu_time": summary(cpu)}
+
+
+def _best(advice: Advice) -> dict[str, Any]:
+    """Return the models of one build that no other is significantly faster than, the preferred one first."""
+    return {
+        "build": advice.build, "reason": advice.missing,
+        "models": [_option(each) for each in advice.options],
+        "not_known": [
+            {"model": each.cell.runner, "workers": each.cell.workers, "why": each.why} for each in advice.open
+        ],
+    }
+
+
+def _option(option: Option) -> dict[str, Any]:
+    return {"model": option.cell.runner, "workers": option.cell.workers, "speedup": comparison(option.speedup),
+            "memory": _memory(option.memory)}
+
+
+def _memory(memory: MetricValue | None) -> dict[str, Any] | None:
+    return None if memory is None else {"bytes": memory.number, "kind": memory.metric.kind}
+
+
+def _metrics(result: CellResult) -> dict[str, Any]:
+    """Return the metrics of a cell that have no field of their own."""
+    found = {
+        column: {"value": each.number, "unit": each.metric.unit.strip(), "kind": each.metric.kind}
+        for column, each in result.metrics.items() if column != MEMORY
+    }
+    return {"metrics": found} if found else {}
+
+
+def _contrast(contrast: Contrast, margin: float = MARGIN) -> dict[str, Any]:
+    return {"clock": contrast.clock, "ratio": comparison(contrast.comparison, margin), "reason": contrast.reason}
+
+
+def summary(found: Summary | None) -> dict[str, Any] | None:
+    """Return a sample's median with its interval."""
+    if found is None:
+        return None
+    return {"median": found.center, "lo": found.lo, "hi": found.hi, "confidence": found.confidence,
+            "count": found.count}
+
+
+def comparison(found: Comparison | None, margin: float = MARGIN) -> dict[str, Any] | None:
+    """Return a ratio with its interval and verdict, and the rounds needed if it is open."""
+    if found is None:
+        return None
+    verdict = judge(found, margin)
+    (lo, hi), (least, most) = map(ends, ((found.lo, found.hi), found.between))
+    return {
+        "ratio": found.ratio, "lo": lo, "hi": hi, "confidence": found.confidence, "floor": found.floor,
+        "rounds": found.rounds, "verdict": verdict, "between": {"lo": least, "hi": most},
+        "rounds_to_tell": rounds_to_tell(found, margin) if verdict == "cannot tell" else None,
+        "notes": [note.text for note in found.notes],
+    }
+
+
+def ends(interval: tuple[float, float]) -> tuple[float | None, float | None]:
+    """Return the ends of an interval, or two Nones if it has no upper end."""
+    return interval if isfinite(interval[1]) else (None, None)
+
+
+def floor_values(floors: Floors, group: Mapping[str, Any]) -> Iterable[dict[str, Any]]:
+    """Return the noise floors of a group of cells, those that are known."""
+    known: tuple[tuple[str, str, NoiseFloor | None], ...] = (
+        ("one", "wall", floors.single_wall), ("one", "cpu", floors.single_cpu), ("all", "wall", floors.all_wall),
+        ("all", "cpu", floors.all_cpu))
+    for workers, clock, floor in known:
+        if floor is not None:
+            yield {**group, "workers": workers, "clock": clock, "bound": floor.bound, "error": floor.error,
+                   "rounds": floor.rounds}
+
+
+def _fit(fit: ScalingFit) -> dict[str, Any]:
+    found = fit.scaling
+    return {
+        "model": fit.runner, "build": fit.build, "worker_counts": list(found.counts),
+        "amdahl_serial": _estimate(found.serial), "usl_contention": _estimate(found.sigma),
+        "usl_coherence": _estimate(found.kappa), "notes": [note.text for note in found.notes],
+    }
+
+
+def _estimate(found: FittedValue | None) -> dict[str, float] | None:
+    return None if found is None else {"value": found.value, "lo": found.lo, "hi": found.hi}
+
+
+def finite(value: Any) -> Any:
+    """Return `value` with null for each number that JSON does not have."""
+    match value:
+        case float():
+            return value if isfinite(value) else None
+        case dict():
+            return {name: finite(each) for name, each in value.items()}
+        case list() | tuple():
+            return [finite(each) for each in value]
+        case _:
+            return value

@@ -1,1 +1,0 @@
-"""How figures look: colours and marks of series, sizes of text."""

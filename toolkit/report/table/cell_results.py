@@ -1,0 +1,68 @@
+"""The numbers of one cell and of one row of a table, and the noise floors of a group of cells."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.metrics import MEMORY
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gilscope.toolkit.model import Cell, Note
+    from gilscope.toolkit.report.table.observations import Absence, Clock, MetricValue
+    from gilscope.toolkit.stats.noise_floor import NoiseFloor
+    from gilscope.toolkit.stats.sample import Summary
+    from gilscope.toolkit.stats.verdict import Comparison
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Floors:
+    """The noise floors of one group of cells; None if there are too few processes."""
+
+    single_wall: NoiseFloor | None = None   # at least the A/A error with one worker
+    single_cpu: NoiseFloor | None = None
+    all_wall: NoiseFloor | None = None      # at least the error of all A/A arms; for comparisons with more workers
+    all_cpu: NoiseFloor | None = None
+
+    def bound(self, clock: Clock, workers: int) -> float | None:
+        """Return the bound for a comparison whose wider side has `workers`, None where it is not known."""
+        wall, cpu = (self.single_wall, self.single_cpu) if workers == 1 else (self.all_wall, self.all_cpu)
+        # Without an arm of one worker the wider arms serve: their floor is higher, which errs on the safe side.
+        floor = (wall or self.all_wall) if clock == "wall" else (cpu or self.all_cpu)
+        return None if floor is None else floor.bound
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellResult:
+    """One cell: its numbers, or why there are none."""
+
+    cell: Cell
+    absence: Absence | None = None
+    time: Summary | None = None             # wall seconds
+    speedup: Comparison | None = None       # wall, against the baseline cell of the same build
+    efficiency: float | None = None         # speedup per worker
+    inflation: Comparison | None = None     # CPU seconds of the cell over the baseline's; > 1: works more
+    metrics: Mapping[str, MetricValue] = field(default_factory=dict)   # by column, those that are known
+    doubtful_seconds: float | None = None   # of a starved cell: wall seconds, and how many times faster it looks;
+    doubtful_speedup: float | None = None   # neither is a result
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def memory(self) -> MetricValue | None:
+        """The memory that its processes occupied, in bytes."""
+        return self.metrics.get(MEMORY)
+
+    @property
+    def why_no_ratio(self) -> str:
+        """Why it has no speedup, in a word or two."""
+        return "no ratio" if self.absence is None else self.absence.word
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableRow:
+    """One runner with one number of workers, over the builds."""
+
+    runner: str
+    workers: int
+    results: tuple[CellResult, ...]  # in the order of the table's builds

@@ -1,0 +1,178 @@
+"""The pages about all runs of a site.  `PAGES` lists them: each is values in `pages/`, a template and an entry here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.site.how_to_repeat import site_citation
+from gilscope.toolkit.site.page_values import page_values
+from gilscope.toolkit.site.pages.compare import compare_values, source_of
+from gilscope.toolkit.site.pages.fleets import fleet_values
+from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values
+from gilscope.toolkit.site.pages.home import home_values
+from gilscope.toolkit.site.pages.machines import machines_values
+from gilscope.toolkit.units import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+
+    from gilscope.toolkit.site.pages.history import HistorySeries
+    from gilscope.toolkit.site.sources import LoadedRun
+
+HOME = "index.html"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPart:
+    """A run whose own page was written, with what the common pages show of it; or why it has none."""
+
+    run: LoadedRun | None = None
+    in_short: list[str] = field(default_factory=list)
+    compared: list[dict[str, Any]] = field(default_factory=list)     # its first two builds
+    files: dict[str, str] = field(default_factory=dict)              # of pyperf, by build, as a page finds them
+    problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class SiteContent:
+    """Everything that the pages about all runs can show."""
+
+    title: str
+    address: str                                # where the site will be; "": not known
+    kinds: Mapping[str, str]                    # of the catalogue's workloads
+    runs: Sequence[LoadedRun]                   # experiments among them, the oldest first
+    parts: Mapping[str, RunPart]                # by id; experiments have none
+    experiments: Sequence[Mapping[str, Any]] = ()
+    unreadable: int = 0                         # how many runs could not be read
+    badge: Mapping[str, str] | None = None
+    preview: Mapping[str, str] | None = None    # the picture that shows with a link to the site
+
+    @cached_property
+    def files(self) -> dict[str, dict[str, str]]:
+        """The pyperf files of each run by its id, each by build."""
+        return {name: part.files for name, part in self.parts.items()}
+
+    @cached_property
+    def series(self) -> list[HistorySeries]:
+        """Every ratio over the runs that have it."""
+        return follow(self.runs)
+
+    @cached_property
+    def fleets(self) -> list[dict[str, Any]]:
+        """Runs on several hosts, each with the values of its page."""
+        return fleet_values(self.runs, self.files)
+
+    @property
+    def description(self) -> str:
+        """The whole site in one sentence."""
+        builds = dict.fromkeys(build.label for each in self.runs for build in each.run.builds)
+        first, last = (each.run.started[:10] for each in (self.runs[0], self.runs[-1]))
+        when = first if first == last else f"{first} to {last}"
+        return (f"What CPython's concurrency models gain: {counted(len(self.runs), 'run')} on "
+                f"{', '.join(builds)}, {when}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SitePage:
+    """One page, ready to be rendered."""
+
+    file: str
+    template: str
+    title: str
+    description: str   # one sentence, shown with a link to the page
+    values: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonPage:
+    """A page about all runs; every page of the site links to it."""
+
+    link: str                                             # the text of the link
+    template: str                                         # also the name of its file, unless `file` is given
+    description: str
+    values: Callable[[SiteContent], Mapping[str, Any]]
+    title: str = ""                                       # the text of the link, unless it is given
+    file: str = ""
+    details: Callable[[SiteContent], Iterable[SitePage]] = lambda _: ()   # pages that it leads to
+    only_with_experiments: bool = False
+
+    @property
+    def address(self) -> str:
+        """The page's file."""
+        return self.file or self.template
+
+
+def _home(content: SiteContent) -> Mapping[str, Any]:
+    in_short = {name: part.in_short for name, part in content.parts.items()}
+    return home_values(content.runs, in_short, content.kinds, content.unreadable, content.series) | {
+        "experiments": content.experiments, "fleets": content.fleets, "badge": content.badge,
+        "citation": site_citation(content.title, [each.run for each in content.runs], content.address)}
+
+
+def _compare(content: SiteContent) -> Mapping[str, Any]:
+    several = [part for part in content.parts.values() if part.run and part.compared]
+    newest = max(several, default=None, key=lambda part: part.run.run.started if part.run else "")
+    if newest is None or newest.run is None:
+        return compare_values(content.runs, [])
+    return compare_values(content.runs, newest.compared, source_of(newest.run, newest.files))
+
+
+def _workloads(content: SiteContent) -> Iterator[SitePage]:
+    for group, file in workload_pages(content.runs).items():
+        values = workload_values(group, content.runs, content.series, content.files)
+        yield SitePage(file=file, template="history-workload.html", values=values,
+                       title=f"{values['title']} over versions and dates",
+                       description="Ratios within runs, and where they changed.")
+
+
+def _fleets(content: SiteContent) -> Iterator[SitePage]:
+    for each in content.fleets:
+        yield SitePage(file=each["page"], template="fleet.html", values=each, title=f"{each['label']} over all hosts",
+                       description="What several hosts show together.")
+
+
+PAGES = (
+    CommonPage(link="Home", file=HOME, template="home.html", description="", values=_home),
+    CommonPage(link="Compare", template="compare.html", values=_compare,
+               description="Any two builds, models, runs or machines, side by side."),
+    CommonPage(link="History", template="history.html", details=_workloads,
+               description="The same work over versions of CPython and over dates.",
+               values=lambda content: history_values(content.runs, content.series)),
+    CommonPage(link="Machines", template="machines.html", details=_fleets,
+               description="On how many machines each verdict holds.",
+               values=lambda content: machines_values(content.runs, content.kinds) | {"fleets": content.fleets}),
+    CommonPage(link="Experiments", template="experiments.html", title="The classic experiments",
+               description="What was measured then, and what it is now.", only_with_experiments=True,
+               values=lambda content: {"experiments": content.experiments}),
+)
+
+
+def all_pages(content: SiteContent) -> Iterator[tuple[SitePage, dict[str, Any]]]:
+    """Yield each page about all runs with the values of its head and of the links around it."""
+    for page in PAGES:
+        if page.only_with_experiments and not content.experiments:
+            continue
+        links = navigation(content.title, here=page.address, has_experiments=bool(content.experiments))
+        title, description, preview = page.title or page.link, page.description, None
+        if page.address == HOME:
+            title, description, preview = content.title, content.description, content.preview
+        yield (SitePage(file=page.address, template=page.template, title=title, description=description,
+                        values=page.values(content)),
+               page_values(title, description, picture=preview, **links))
+        for detail in page.details(content):
+            yield detail, page_values(detail.title, detail.description, **links)
+
+
+def navigation(site: str, *, has_experiments: bool, here: str = "") -> dict[str, Any]:
+    """Return the site's title and the links that each of its pages has, for `page_values`.
+
+    Args:
+        site: The title of the site.
+        has_experiments: True if it has pages of experiments.
+        here: The common page that the page is, or belongs to.
+    """
+    shown = [page for page in PAGES if has_experiments or not page.only_with_experiments]
+    return {"of": site, "links": [
+        {"address": page.address, "title": page.link, "here": page.address == here} for page in shown]}

@@ -1,0 +1,84 @@
+"""Interim looks: find the cells that need more rounds without inflating false positives by optional stopping.
+
+Testing after every round and stopping as soon as an interval excludes 1 finds differences that do not exist: five looks
+at 95 % have an error of 14 %.  So each interim look spends one hundredth of the error, and the last look has the rest.
+A clear cell, 1.9x known to 3 %, passes the strict look at once, and the last look loses next to nothing.  For the same
+reason no pair stops for a spread below the group's: few rounds may look calm by luck, and the lucky ones would stop.
+
+Sources: Haybittle (1971), "Repeated Assessment of Results in Clinical Trials of Cancer Treatment"; Peto et al. (1976);
+Jennison & Turnbull (2000), "Group Sequential Methods", section 2.5.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import ceil, expm1
+from typing import TYPE_CHECKING, Literal
+
+from gilscope.toolkit.model import MOST_LOOKS
+from gilscope.toolkit.stats.ratios import verdicts
+from gilscope.toolkit.stats.sample import CONFIDENCE
+from gilscope.toolkit.stats.verdict import MARGIN
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Mapping
+
+    from gilscope.toolkit.stats.ratios import Ratio
+
+Open = Literal["wide", "no word"]
+
+SHARE = 0.01     # of the error, for each interim look; the largest number of looks spends a fifth of it
+FIRST = 4        # rounds before the first look: fewer hardly ever suffice for a verdict
+APART = 2        # rounds between two looks, at least
+GROWTH = 4 / 3   # of the rounds from look to look; a third more rounds make an interval a seventh narrower
+
+
+def is_look_due(rounds: int) -> bool:
+    """Return True if an interim look is due after that many rounds: 4, 6, 8, 11, 15, 20, 27, ..., at most 20 looks."""
+    at = FIRST
+    for _ in range(MOST_LOOKS):
+        if at >= rounds:
+            return at == rounds
+        at = max(at + APART, ceil(at * GROWTH))
+    return False
+
+
+def interim_confidence(confidence: float = CONFIDENCE) -> float:
+    """Return the confidence of a table at an interim look, if it is to have `confidence` in the end."""
+    return 1 - (1 - confidence) * SHARE
+
+
+def final_confidence(looks: int, confidence: float = CONFIDENCE) -> float:
+    """Return the confidence of a table at the last look, which decides the printed verdicts, after `looks` others.
+
+    Raises:
+        ValueError: There are more looks than the error was divided among.
+    """
+    if looks > MOST_LOOKS:
+        raise ValueError(f"{looks} looks before the last are more than {MOST_LOOKS}")
+    return 1 - (1 - confidence) * (1 - SHARE * looks)
+
+
+def open_pairs[Pair: Hashable](
+    ratios: Mapping[Pair, Ratio], *, margin: float = MARGIN, resolution: float | None = None,
+) -> dict[Pair, Open]:
+    """Return the pairs that need more rounds, and the reason; at an interim look, at most `MOST_LOOKS` times.
+
+    A pair has at least the standard error that its group's spread gives it.  A pair that gets no more rounds keeps its
+    verdict, as the last look requires less confidence.
+
+    Args:
+        ratios: All ratios of the table after the rounds so far, including those that got no more rounds.
+        margin: The largest difference that counts as none, as a share.
+        resolution: The requested half-width of 95 % intervals, as a share; None: any.
+    """
+    careful = {
+        pair: replace(ratio, error=max(ratio.error, ratio.noise.pooled(ratio.rounds))) for pair, ratio in ratios.items()
+    }
+    undecided: dict[Pair, Open] = {}
+    for pair, verdict in verdicts(careful, interim_confidence(), margin).items():
+        if verdict.word == "cannot tell":
+            undecided[pair] = "no word"
+        elif resolution is not None and expm1(careful[pair].half()) > resolution:
+            undecided[pair] = "wide"
+    return undecided

@@ -1,0 +1,81 @@
+"""The verdict on a ratio, decided by its confidence interval and the noise floor."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf, log, log1p
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from gilscope.toolkit.model import Note
+
+Verdict = Literal["faster", "slower", "same", "unknown"]
+Word = Literal["faster", "slower", "no difference", "cannot tell"]
+
+MIN_ROUNDS = 3       # one or two rounds agree by chance too often for any verdict
+MARGIN = 0.03        # smaller differences are not worth changing code
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Comparison:
+    """The speed ratio of a sample to its baseline.
+
+    The verdict requires an interval that excludes 1 and a ratio beyond the noise floor.  With too few rounds for the
+    requested confidence, the whole interval must be beyond the floor, as excluding 1 means little then.
+    """
+
+    ratio: float              # > 1: faster than the baseline
+    lo: float
+    hi: float
+    confidence: float         # achieved, 0..1
+    floor: float | None       # 0.013: differences up to 1.3 % are noise; None: unknown
+    rounds: int
+    sure: bool = True         # the requested confidence was reached
+    # The simultaneous interval that decides the verdict in a table; None: `lo` and `hi`.
+    words: tuple[float, float] | None = None
+    notes: tuple[Note, ...] = ()
+
+    @property
+    def between(self) -> tuple[float, float]:
+        """Return the range of ratios that is not excluded: "cannot tell: between 0.9x and 2.2x"."""
+        return self.words or (self.lo, self.hi)
+
+    def inverted(self) -> Comparison:
+        """Return the inverse comparison: the time of the sample relative to the baseline."""
+        lo, hi = self.between
+        return replace(
+            self, ratio=1 / self.ratio, lo=_inverse(self.hi), hi=_inverse(self.lo), words=(_inverse(hi), _inverse(lo)))
+
+    def verdict(self) -> Verdict:
+        """Return the verdict; "same" means no significant difference, "unknown" that there is too little data."""
+        if self.floor is None or self.rounds < MIN_ROUNDS:
+            return "unknown"
+        lo, hi = self.between
+        # With too few rounds the whole interval must be beyond the floor, so its end nearer to 1 counts.
+        claim = self.ratio if self.sure or lo <= 1 <= hi else min(lo, hi, key=lambda end: abs(log(end)))
+        word = verdict_for(claim, (lo, hi), self.floor)
+        return word if word in {"faster", "slower"} else "same"
+
+
+def _inverse(end: float) -> float:
+    return 1 / end if end > 0 else inf
+
+
+def verdict_for(ratio: float, interval: tuple[float, float], floor: float, margin: float = MARGIN) -> Word:
+    """Return the verdict on a ratio with a known interval and noise floor."""
+    lo, hi = interval
+    if not lo <= 1 <= hi and abs(log(ratio)) > log1p(floor):
+        return "faster" if lo > 1 else "slower"
+    return "no difference" if beyond(interval) <= margin else "cannot tell"
+
+
+def not_excluded(ratio: float, interval: tuple[float, float], floor: float) -> tuple[float, float]:
+    """Return the range of ratios that a verdict does not exclude: the interval, extended by the noise floor."""
+    lo, hi = interval
+    return min(lo, ratio / (1 + floor)), max(hi, ratio * (1 + floor))
+
+
+def beyond(interval: tuple[float, float]) -> float:
+    """Return the largest difference, as a share, that an interval of a ratio does not exclude."""
+    lo, hi = interval
+    return max(hi - 1, 1 / lo - 1) if lo > 0 else inf
