@@ -68,8 +68,8 @@ OTHER_PROCESSES = {
          "gilscope.toolkit.evaluate.project.worker_child"),
         ("gilscope.toolkit.evaluate.children", "gilscope.toolkit.evaluate.packages",
          "gilscope.toolkit.evaluate.project", "gilscope.toolkit.builds.package_installer", "gilscope.toolkit.cores",
-        # One private module by its two names, of 3.13 and of 3.12; the oldest Python lists neither as its own.
-        # Both are of the standard library; 3.12 does not name the second in `sys.stdlib_module_names`, nor 3.13 the first.
+         "gilscope.toolkit.escaping", "gilscope.toolkit.processes", "gilscope.toolkit.temporary"),
+        # One private module by its two names, of 3.13 and of 3.12: the oldest Python lists neither as its own.
         {"_interpreters", "_xxsubinterpreters", "pip"}),
 }
 # Files in a project's own process, loaded by their path: nothing of gilscope may be in `sys.modules` there.

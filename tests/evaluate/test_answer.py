@@ -68,6 +68,7 @@ def said(given):
 @pytest.mark.parametrize(("changes", "decision"), [
     ({}, Decision.MOVE), ({"gain": NOT_DONE}, Decision.CAN), ({"gain": gain()}, Decision.CAN),
     ({"gain": gain({2: ratio(1.0)})}, Decision.NO), ({"tests": NOT_DONE}, Decision.UNKNOWN),
+    ({"tests": NOT_DONE, "gain": gain(wait=0.001)}, Decision.NO),
     ({"cost": NOT_DONE}, Decision.UNKNOWN), ({"readiness": report(finding(Status.GIL))}, Decision.WAIT),
     # What is in the way does not matter where nothing is to be gained.
     ({"readiness": report(finding(Status.GIL)), "gain": gain(wait=0.001)}, Decision.NO),

@@ -80,6 +80,21 @@ class TableCell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Gap:
+    """Something that a probe could not find out, why, and the kind of call that would."""
+
+    reason: str = ""               # for people
+    cause: Cause = Cause.OTHER     # tells whether another call may find otherwise although no file has changed
+    remedy: Remedy | None = None
+    part: str = ""                 # of the evaluation, which was therefore not looked at
+
+
+def gap(missing: Missing, *, part: str = "", remedy: Remedy | None = None) -> Gap:
+    """Return the gap that a missing section leaves; `remedy` counts where its cause names none."""
+    return Gap(reason=missing.reason, cause=missing.cause, remedy=REMEDIES.get(missing.cause, remedy), part=part)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Fact:
     """One thing that a probe found about a target."""
 
@@ -96,10 +111,7 @@ class Fact:
     owner: str = OURS               # or the package whose owners must act
     package: str = ""               # to be replaced, waited for, or taken in another version: "lxml 7.0"
     explain: str = ""               # the name under which --explain shows more
-    missing: Missing | None = None  # the section that would have told more
-    part: str = ""                  # of the evaluation, which was not looked at as that section is missing
-    may_change: str = ""            # why another call may find otherwise, where no section is missing
-    repeat: Remedy | None = None    # the call that would, where that does not follow from what is missing
+    gap: Gap | None = None          # what could not be found out about the subject
     for_all: bool = False           # the action is for all builds at once
     consequence: bool = False       # it follows from another fact, and is mended with it
     confidence: Confidence | None = None   # the most that a verdict with this fact may have; None: by the effect
@@ -115,18 +127,18 @@ class Fact:
     @property
     def provisional(self) -> str:
         """Return the reason why another call may find otherwise, or ""."""
-        return self.missing.reason if self.missing and self.missing.cause.provisional else self.may_change
+        return self.gap.reason if self.gap and self.gap.cause.provisional else ""
 
     @property
     def remedy(self) -> Remedy | None:
         """Return the kind of call that would find out more."""
-        return (REMEDIES.get(self.missing.cause) if self.missing else None) or self.repeat
+        return self.gap.remedy if self.gap else None
 
     @property
     def not_looked_at(self) -> tuple[str, str] | None:
         """Return the part of the evaluation that was not looked at, and why; None for any other fact."""
-        if self.part and self.missing:
-            return self.part, self.missing.reason
+        if self.gap and self.gap.part:
+            return self.gap.part, self.gap.reason
         return (self.subject, self.text) if self.effect is Effect.NOT_LOOKED_AT else None
 
 

@@ -80,7 +80,7 @@ def exit_code(found: Evaluation) -> int:
     """Return 1 when something stands in the way on every build without a GIL, 3 when nothing was installed, else 0."""
     labels = {each.build.label for each in found.builds}
     not_installed = {fact.target for fact in found.facts if fact.code == "packages.not-looked-at"
-                     and fact.missing and fact.missing.cause is Cause.FAILED}
+                     and fact.gap and fact.gap.cause is Cause.FAILED}
     if labels and labels <= not_installed:
         return COULD_NOT
     words = [each.word for each in found.conclusions if each.target in labels]
@@ -149,10 +149,10 @@ def decide(found: Evaluation, target: str) -> Decision:
     """Return the decision about one build."""
     effects = {fact.effect for fact in about(found.facts, target)}
     match _word(found, target):
-        case Word.NOT_WORTH_IT:
+        case _ if Effect.NO_GAIN in effects:   # whatever stands in the way, or is not known: nothing is to be had there
             return Decision.NO
         case Word.BLOCKED:
-            return Decision.NO if Effect.NO_GAIN in effects else Decision.WAIT
+            return Decision.WAIT
         case Word.READY | Word.WITH_COST:
             return Decision.MOVE if Effect.GAINS in effects else Decision.CAN
         case _:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, Gap
 from gilscope.toolkit.evaluate.readings import is_own_file, is_quiet
-from gilscope.toolkit.evaluate.sections import Missing, known
+from gilscope.toolkit.evaluate.sections import Cause, Missing, known
 from gilscope.toolkit.gil.summary import A_LOCK, INNER_LOCK, SPINNING, THE_GIL, THE_WORLD
 
 if TYPE_CHECKING:
@@ -134,7 +134,7 @@ def _machine(found: Evaluation) -> Iterator[Fact]:
         case machine:
             for doubt in machine.doubts:
                 yield Fact(code="machine.busy", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="speed",
-                           text=doubt, may_change=doubt if machine.may_get_quiet else "")
+                           text=doubt, gap=Gap(reason=doubt, cause=Cause.BUSY) if machine.may_get_quiet else None)
             yield Fact(code="machine.cores", target=FREE_THREADING, effect=Effect.NOTE, subject="machine",
                        heading=MACHINE, text=_cores(machine))
             if machine.inherited:

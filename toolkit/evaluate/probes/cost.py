@@ -4,13 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import (
-    FREE_THREADING,
-    Effect,
-    Fact,
-    PlanStep,
-    Remedy,
-)
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, Gap, PlanStep, Remedy, gap
 from gilscope.toolkit.evaluate.readings import TAKES, cpu_time_factor, enough, forced_speed, is_quiet, turns_gil_on
 from gilscope.toolkit.evaluate.sections import (
     NOT_THE_SAME,
@@ -68,7 +62,7 @@ def _failing(found: Evaluation, build: BuildEvaluation) -> Iterator[Fact]:
 def _not_measured(found: Evaluation, build: BuildEvaluation, missing: Missing) -> Iterator[Fact]:
     failed = missing.cause is Cause.WORKLOAD_FAILED
     yield Fact(code="workload.failed" if failed else "cost.not-measured", target=build.build.label,
-               effect=Effect.UNPRICED, subject="cost", part="cost of one thread", missing=missing, text=NO_COST,
+               effect=Effect.UNPRICED, subject="cost", gap=gap(missing, part="cost of one thread"), text=NO_COST,
                evidence=missing.reason, step=PlanStep.COST_AND_GAIN, action=_to_measure(found, build, missing),
                for_all=not failed)
 
@@ -113,7 +107,7 @@ def _measured(found: Evaluation, build: BuildEvaluation, cost: Cost) -> Iterator
     else:
         effect, code = Effect.SUPPORTS, "cost.small"
     uncertain = effect is Effect.MAY_COST
-    yield Fact(code=code, target=label, effect=effect, subject="cost", text=text, repeat=remedy,
+    yield Fact(code=code, target=label, effect=effect, subject="cost", text=text, gap=Gap(remedy=remedy),
                step=PlanStep.COST_AND_GAIN if uncertain else None)
     if uncertain and may_wait:
         yield Fact(code="cost.machine-busy", target=FREE_THREADING, effect=Effect.NOTE, subject="cost", text=text,

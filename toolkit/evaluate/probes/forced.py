@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, gap
 from gilscope.toolkit.evaluate.readings import TAKES, forced_speed, is_quiet
 from gilscope.toolkit.evaluate.sections import Forced, Missing, known, reason_of
 from gilscope.toolkit.report.wording import ratio_number, ratio_text
@@ -26,7 +26,8 @@ def facts(found: Evaluation) -> Iterator[Fact]:
     for label, forced in looks:
         missing = forced if isinstance(forced, Missing) else None
         yield Fact(code="forced.not-measured" if missing else "forced.result", target=label, effect=Effect.NOTE,
-                   subject="the GIL forced off", heading=TITLE, text=described(forced), missing=missing)
+                   subject="the GIL forced off", heading=TITLE, text=described(forced),
+                   gap=gap(missing) if missing else None)
         if measured := known(forced):
             yield from _to_weigh(label, measured)
     if any(known(forced) for _, forced in looks):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import Effect, Fact, PlanStep, Remedy
+from gilscope.toolkit.evaluate.facts import Effect, Fact, Gap, PlanStep, Remedy, gap
 from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
 from gilscope.toolkit.evaluate.readings import WORTH, is_quiet
 from gilscope.toolkit.evaluate.sections import Missing, known, reason_of
@@ -33,7 +33,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
             case Missing() as missing:
                 named = found.command.has("--workload")
                 yield Fact(code="gain.not-looked-at", target=label, effect=Effect.NOT_LOOKED_AT, subject="gain",
-                           text=missing.reason, missing=missing, repeat=None if named else Remedy.WORKLOAD,
+                           text=missing.reason, gap=gap(missing, remedy=None if named else Remedy.WORKLOAD),
                            step=PlanStep.COST_AND_GAIN)
             case gain:
                 yield from _looked_at(found, build, gain)
@@ -59,7 +59,7 @@ def _looked_at(found: Evaluation, build: BuildEvaluation, gain: Gain) -> Iterato
     parts = [*_parts(gain, sure=sure), *(_otherwise(gain, build.contention) if sure else ()),
              *(_import_parts(build.cost) if sure else ())]
     yield Fact(code="gain.details", target=label, effect=Effect.NOTE, subject="gain", heading=HEADING,
-               text="; ".join(parts), repeat=Remedy.QUIET if machine and machine.may_get_quiet else None)
+               text="; ".join(parts), gap=Gap(remedy=Remedy.QUIET) if machine and machine.may_get_quiet else None)
 
 
 def _not_known(label: str, reason: str) -> Fact:

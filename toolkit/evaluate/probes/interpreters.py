@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import Effect, Fact
+from gilscope.toolkit.evaluate.facts import Effect, Fact, gap
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus
 from gilscope.toolkit.evaluate.packages.judge import REFUSED
 from gilscope.toolkit.evaluate.packages.wording import name_and_version
@@ -63,7 +63,7 @@ def _inside(found: Evaluation, inside: InterpretersEvaluation) -> Iterator[Fact]
     match inside.readiness:
         case Missing() as missing:
             yield Fact(code="interpreters.packages-not-looked-at", target=target, effect=Effect.UNKNOWN,
-                       subject="packages", text=missing.reason, confidence="low", missing=missing)
+                       subject="packages", text=missing.reason, confidence="low", gap=gap(missing))
         case report:
             judged = [*_loading(inside, report)]
             yield from judged
@@ -284,7 +284,7 @@ def _workers(inside: InterpretersEvaluation) -> Iterator[Fact]:
             importing = few(workers.modules) if workers.modules else "nothing"
             text = f"importing {importing}: {'; '.join(_parts(workers))}"
     yield Fact(code="workers.price", target=label, effect=Effect.NOTE, subject="worker", heading=HEADING, text=text,
-               missing=missing)
+               gap=gap(missing) if missing else None)
 
 
 def _parts(workers: Workers) -> Iterator[str]:

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import EXTENSIONS, FREE_THREADING, Effect, Fact, PlanStep
+from gilscope.toolkit.evaluate.facts import EXTENSIONS, FREE_THREADING, Effect, Fact, Gap, PlanStep, gap
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
@@ -83,11 +83,11 @@ def _not_built(own: OwnBuild, label: str, action: str, places: tuple[str, ...]) 
         return Fact(code="extensions.cannot-be-built-here", target=label, effect=Effect.BLOCKS, explain=EXTENSIONS,
                     text=f"its own extension modules cannot be built here, and can on {own.elsewhere}: {own.failure}",
                     step=PlanStep.EXTENSIONS, action=action, places=places,
-                    may_change=own.failure)
+                    gap=Gap(reason=own.failure, cause=Cause.FAILED))
     tried = own.cause is Cause.OTHER
     return Fact(code="extensions.not-built", target=label, effect=Effect.UNKNOWN, action=action,
                 text=build_failure_text(own), step=PlanStep.EXTENSIONS, explain=EXTENSIONS if tried else "",
-                may_change=own.failure, missing=Missing(reason=own.failure, cause=own.cause), places=places)
+                gap=gap(Missing(reason=own.failure, cause=own.cause)), places=places)
 
 
 def _unbuilt(each: UnbuiltModule, label: str, action: str, places: tuple[str, ...], slower: str) -> Fact:

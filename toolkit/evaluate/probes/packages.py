@@ -6,13 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import (
-    FREE_THREADING,
-    OURS,
-    Effect,
-    Fact,
-    PlanStep,
-)
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, OURS, Effect, Fact, PlanStep, gap
 from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users
 from gilscope.toolkit.evaluate.packages.wording import ADVICE, chain_clause, clause, name_and_version
@@ -57,7 +51,7 @@ def _not_looked_at(build: BuildEvaluation, missing: Missing) -> Iterator[Fact]:
     label = build.build.label
     yield Fact(code="packages.not-looked-at", target=label, effect=Effect.UNKNOWN, confidence="low",
                text=f"the packages were not installed and looked at: {missing.reason}", step=PlanStep.DEPENDENCIES,
-               missing=missing)
+               gap=gap(missing))
     # What the lock alone tells is worth a line where no real install has told more.
     if offered := known(build.offered):
         without = [each.name for each in offered if each.kind in {"sdist", "nothing"}]

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, gap
 from gilscope.toolkit.evaluate.sections import UNASKED, Missing
 
 if TYPE_CHECKING:
@@ -53,6 +53,6 @@ class Probe:
         match section:
             case Missing() as missing:
                 yield Fact(code=f"{self.code}.not-looked-at", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT,
-                           subject=self.name, text=missing.reason, missing=missing)
+                           subject=self.name, text=missing.reason, gap=gap(missing))
             case _:
                 yield from self.facts(evaluation)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, RACES, Effect, Fact, PlanStep
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, RACES, Effect, Fact, PlanStep, gap
 from gilscope.toolkit.evaluate.readings import is_own_file, unreached_texts
 from gilscope.toolkit.evaluate.sections import Cause, Missing, cause_of
 
@@ -25,7 +25,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
     match found.races:
         case Missing() as missing:
             yield Fact(code="races.not-looked-at", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="races",
-                       text=missing.reason, step=PlanStep.RACES, missing=missing)
+                       text=missing.reason, step=PlanStep.RACES, gap=gap(missing))
         case races:
             yield from map(_race, races.found)
             yield from _lacking(found, races)
@@ -57,7 +57,7 @@ def _lacking(found: Evaluation, races: Races) -> Iterator[Fact]:
     """Yield what the race checker was to look at and could not."""
     for of, missing in races.lacking:
         yield Fact(code="races.part-not-looked-at", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT,
-                   subject=f"races in the {of}", text=missing.reason, missing=missing)
+                   subject=f"races in the {of}", text=missing.reason, gap=gap(missing))
         for build in found.builds if of in WORKLOADS else ():
             # A workload that does not run at all is told as the cost that is not known.
             if cause_of(build.cost) is not Cause.WORKLOAD_FAILED:

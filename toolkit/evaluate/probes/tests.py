@@ -8,13 +8,7 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
-from gilscope.toolkit.evaluate.facts import (
-    FREE_THREADING,
-    Effect,
-    Fact,
-    PlanStep,
-    Remedy,
-)
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, Gap, PlanStep, Remedy, gap
 from gilscope.toolkit.evaluate.packages.wording import ADVICE
 from gilscope.toolkit.evaluate.project.suite.running import error_line
 from gilscope.toolkit.evaluate.readings import NOT_BY_TESTS, turns_gil_on
@@ -38,20 +32,20 @@ def facts(found: Evaluation) -> Iterator[Fact]:
     for build in found.builds:
         match build.tests:
             case Missing() as missing:
-                yield from _not_run(build.build.label, missing)
+                yield from _not_run(found, build, missing)
             case tests:
                 yield from _ran(found, build, tests)
         yield from _with_the_gil(build)
 
 
-def _not_run(label: str, missing: Missing) -> Iterator[Fact]:
+def _not_run(found: Evaluation, build: BuildEvaluation, missing: Missing) -> Iterator[Fact]:
     late = missing.cause is Cause.TIME
     # Where nothing was installed, no other command would run them.
     run = f"have its tests run, named by --tests if need be ({missing.reason})"
     other = "" if missing.cause is Cause.OFFLINE else run
-    yield Fact(code="tests.not-run", target=label, effect=Effect.UNKNOWN, subject="tests", confidence="low",
-               part="tests", missing=missing, text="nothing of the project was run on it", evidence=missing.reason,
-               step=PlanStep.TESTS, action=AGAIN.format("") if late else other)
+    yield Fact(code="tests.not-run", target=build.build.label, effect=Effect.UNKNOWN, subject="tests",
+               confidence="low", gap=gap(missing, part="tests"), text=_beside_tests(found, build, "run on it"),
+               evidence=missing.reason, step=PlanStep.TESTS, action=AGAIN.format("") if late else other)
 
 
 def _with_the_gil(build: BuildEvaluation) -> Iterator[Fact]:
@@ -60,7 +54,7 @@ def _with_the_gil(build: BuildEvaluation) -> Iterator[Fact]:
     late = cause_of(build.reference_tests) is Cause.TIME or (there is not None and there.ending.kind == "unfinished")
     if late:
         yield Fact(code="tests.unfinished-with-gil", target=build.build.label, effect=Effect.NOTE, subject="tests",
-                   text=UNFINISHED.reason, missing=UNFINISHED)
+                   text=UNFINISHED.reason, gap=gap(UNFINISHED))
 
 
 def _ran(found: Evaluation, build: BuildEvaluation, tests: TestRun) -> Iterator[Fact]:
@@ -119,9 +113,9 @@ def _exit_code(tests: TestRun) -> str:
 def _unknown(found: Evaluation, build: BuildEvaluation, tests: TestRun) -> Fact | None:
     """Return why the tests tell nothing of the build, or None."""
     def unknown(code: str, text: str, *, remedy: Remedy | None = Remedy.REPAIR, action: str = "") -> Fact:
-        late = remedy is Remedy.TIME
         return Fact(code=code, target=build.build.label, effect=Effect.UNKNOWN, subject="tests", text=text,
-                    repeat=remedy, may_change=text if late else "", action=action)
+                    gap=Gap(reason=text, cause=Cause.TIME if remedy is Remedy.TIME else Cause.OTHER, remedy=remedy),
+                    action=action)
 
     broken_off = tests.ending.failed and not tests.passed
     if tests.ending.kind == "unfinished":
@@ -143,12 +137,12 @@ def _unknown(found: Evaluation, build: BuildEvaluation, tests: TestRun) -> Fact 
     return None
 
 
-def _beside_tests(found: Evaluation, build: BuildEvaluation) -> str:
-    """Return what of the project was seen where its tests show nothing."""
+def _beside_tests(found: Evaluation, build: BuildEvaluation, how: str = "seen") -> str:
+    """Return what of the project was seen, or what `how` says, where its tests show nothing."""
     cost, races = known(build.cost), known(found.races)
     measured = cost is not None and cost.by != "tests"
     raced = races is not None and any(look.of in {"workload", "script"} for look in races.looks)
-    return "of the project only the workload was seen" if measured or raced else "nothing of the project was seen"
+    return f"of the project only the workload was {how}" if measured or raced else f"nothing of the project was {how}"
 
 
 def _evidence(build: BuildEvaluation, tests: TestRun) -> Iterator[Fact]:
