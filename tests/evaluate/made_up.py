@@ -24,6 +24,7 @@ from gilscope.toolkit.evaluate.packages.evidence import (
 )
 from gilscope.toolkit.evaluate.project.discovery import Project
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import NO_EXTENSIONS
+from gilscope.toolkit.evaluate.project.suite.running import error_line, missing_modules
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import WheelChoice
 from gilscope.toolkit.evaluate.sections import (
     SUCCESS,
@@ -88,7 +89,8 @@ def report(*findings, unowned=()):
 def suite(**changes):
     usual = TestRun(build="3.14t", command=("pytest",), passed=412, failed=0, errors=0, skipped=1, seconds=9.0,
                     ending=SUCCESS, gil_end=False, culprits=(), output="")
-    return replace(usual, **changes | ({"ending": ended(changes["ending"])} if "ending" in changes else {}))
+    run = replace(usual, **changes | ({"ending": ended(changes["ending"])} if "ending" in changes else {}))
+    return replace(run, error=error_line(run.output), missing_modules=missing_modules(run))
 
 
 def gain(measured=NOT_DONE, predicted=NOT_DONE, wait=0.58):

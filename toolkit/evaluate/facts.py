@@ -142,6 +142,16 @@ class Fact:
         return (self.subject, self.text) if self.effect is Effect.NOT_LOOKED_AT else None
 
 
+def subinterpreters_on(label: str) -> str:
+    """Return the target of facts about subinterpreters on a build."""
+    return f"subinterpreters on {label}"
+
+
+def processes_on(label: str) -> str:
+    """Return the target of facts about processes on a build."""
+    return f"processes on {label}"
+
+
 def about(facts: tuple[Fact, ...], target: str, *, free_threaded: bool = True) -> tuple[Fact, ...]:
     """Return the facts about a target; those about every build without a GIL count for one that is `free_threaded`."""
     return tuple(each for each in facts

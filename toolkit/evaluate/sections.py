@@ -175,6 +175,8 @@ class TestRun:
     left_out: tuple[LeftOut, ...] = ()
     by_file: Mapping[str, float] = field(default_factory=dict)   # seconds that the tests of each file took, where known
     failing: tuple[str, ...] = ()   # "tests/test_a.py::test_b" of those that fail, with errors, where known
+    error: str = ""                 # the last error that their output names
+    missing_modules: tuple[str, ...] = ()   # that kept tests from running
 
     @property
     def broken(self) -> int:

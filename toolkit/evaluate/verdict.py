@@ -12,9 +12,17 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.decision import Answer, Blocker, Decision, Effort, Step
 from gilscope.toolkit.evaluate.evaluation import Conclusion, Word
-from gilscope.toolkit.evaluate.facts import OURS, Effect, Fact, PlanStep, Remedy, about
+from gilscope.toolkit.evaluate.facts import (
+    OURS,
+    Effect,
+    Fact,
+    PlanStep,
+    Remedy,
+    about,
+    processes_on,
+    subinterpreters_on,
+)
 from gilscope.toolkit.evaluate.probes import PROBES
-from gilscope.toolkit.evaluate.probes.interpreters import processes_on, subinterpreters_on
 from gilscope.toolkit.evaluate.project.own_modules import is_test
 from gilscope.toolkit.evaluate.readings import best_known_cost, best_known_gain, enough
 from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, in_order, known

@@ -6,6 +6,7 @@ from gilscope.toolkit.evaluate.project.build_output import (
     build_lines,
     last_lines,
     names_limited_api,
+    place_of_error,
     why_module_not_built,
     why_not_built,
 )
@@ -51,6 +52,13 @@ def test_first_error_and_last_of_a_build_that_failed():
     assert why_module_not_built("pkg._c", FAILED) == WHY
     assert not any("did not run successfully" in line or "exit code: 1" in line for line in build_lines(FAILED))
     assert last_lines(FAILED).splitlines()[-1].strip() == "error: command '/usr/bin/gcc' failed with exit code 1"
+
+
+@pytest.mark.parametrize(("message", "place"), [
+    (WHY, "pkg/_c.c:3"), ("cc: not found", ""), ("site-packages/numpy/a.h:3: error: no", ""),
+    ("/usr/include/a.h:3: error: no", ""), ("", "")])
+def test_place_of_an_error_is_in_the_project(message, place):
+    assert place_of_error(message) == place
 
 
 REFUSED = """  error: subprocess-exited-with-error

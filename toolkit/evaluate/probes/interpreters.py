@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import chain
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import Effect, Fact, gap
+from gilscope.toolkit.evaluate.facts import Effect, Fact, gap, processes_on, subinterpreters_on
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus
 from gilscope.toolkit.evaluate.packages.judge import REFUSED
 from gilscope.toolkit.evaluate.packages.wording import name_and_version
@@ -46,16 +46,6 @@ def facts(found: Evaluation) -> Iterator[Fact]:
         yield from _workers(inside)
     for processes in found.processes:
         yield from _processes(found, processes)
-
-
-def subinterpreters_on(label: str) -> str:
-    """Return the target of facts about subinterpreters on a build."""
-    return f"subinterpreters on {label}"
-
-
-def processes_on(label: str) -> str:
-    """Return the target of facts about processes on a build."""
-    return f"processes on {label}"
 
 
 def _inside(found: Evaluation, inside: InterpretersEvaluation) -> Iterator[Fact]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 TITLE = "Its own extension modules"
 MOST_SOURCES = 4
-_STOPS = re.compile(r"([^\s:]+\.\w+):(\d+)(?::\d+)?: ")   # as compilers name a place
 _UNJUDGED = {Status.UNKNOWN, Status.INTERPRETER}
 _PLURAL = {"state": "variables that threads share", "module state": "uses of module state",
            "borrowed reference": "borrowed references", "no lock": "accesses without a lock",
@@ -170,9 +168,7 @@ def _build_action(own: OwnBuild, extensions: OwnExtensions) -> str:
 
 def _stops(own: OwnBuild, extensions: OwnExtensions) -> Iterator[str]:
     """Yield the places where compiling stops, and where the limited API is asked for."""
-    for each in own.unbuilt:
-        if (match := _STOPS.match(each.why)) and not match[1].startswith(("/", "site-packages/")):
-            yield f"{match[1]}:{match[2]}"
+    yield from filter(None, (each.place for each in own.unbuilt))
     yield from _limited(own, extensions)
 
 

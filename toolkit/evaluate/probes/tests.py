@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from typing import TYPE_CHECKING
 
@@ -10,7 +9,6 @@ from packaging.utils import canonicalize_name
 
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, Gap, PlanStep, Remedy, gap
 from gilscope.toolkit.evaluate.packages.wording import ADVICE
-from gilscope.toolkit.evaluate.project.suite.running import error_line
 from gilscope.toolkit.evaluate.readings import NOT_BY_TESTS, turns_gil_on
 from gilscope.toolkit.evaluate.sections import Cause, Missing, cause_of, known
 from gilscope.toolkit.units import counted, few, format_minutes, inflect
@@ -106,8 +104,7 @@ def _blocking(build: BuildEvaluation, tests: TestRun, there: TestRun | None) -> 
 
 
 def _exit_code(tests: TestRun) -> str:
-    why = error_line(tests.output)
-    return f"exit code {tests.ending}{f' ({why})' if why else ''}"
+    return f"exit code {tests.ending}{f' ({tests.error})' if tests.error else ''}"
 
 
 def _unknown(found: Evaluation, build: BuildEvaluation, tests: TestRun) -> Fact | None:
@@ -181,11 +178,11 @@ def _failing(build: BuildEvaluation, tests: TestRun, there: TestRun | None) -> I
                    text=f"tests fail with the GIL, too{named}",
                    action=f"mend the tests that fail with the GIL, too{named}; or name a --workload, to measure what "
                           "one thread costs")
-    elif (tests.ending.failed and tests.ending.code != 1 and not tests.passed and not any(_modules(build, tests))
-          and (why := error_line(tests.output))):
-        yield Fact(code="tests.do-not-start", target=FREE_THREADING, effect=Effect.NOTE, subject="tests", text=why,
-                   action=f"have the tests start: {why}; if they lack a package, name it in an extra, group or file "
-                          "for tests")
+    elif (tests.ending.failed and tests.ending.code != 1 and not tests.passed and tests.error
+          and not any(_modules(build, tests))):
+        yield Fact(code="tests.do-not-start", target=FREE_THREADING, effect=Effect.NOTE, subject="tests",
+                   text=tests.error, action=f"have the tests start: {tests.error}; if they lack a package, name it in "
+                                            "an extra, group or file for tests")
 
 
 def _modules(build: BuildEvaluation, tests: TestRun) -> Iterator[str]:
@@ -193,10 +190,9 @@ def _modules(build: BuildEvaluation, tests: TestRun) -> Iterator[str]:
     if build.own and (build.own.failure or build.own.unbuilt):
         return
     report = known(build.readiness)
-    texts = [*([] if tests.ran else [tests.output]), *(each.why for each in tests.left_out)]
     names = (*tests.lacking, *(each.name for each in (report.findings if report else ())))
     familiar = {canonicalize_name(name) for name in names}
-    for name in dict.fromkeys(re.findall(r"No module named '(\w+)", " ".join(texts))):
+    for name in tests.missing_modules:
         if canonicalize_name(name) not in familiar:
             yield name
 

@@ -20,6 +20,8 @@ _INSTALLERS = re.compile(r"error: subprocess-exited-with-error|ERROR: Failed bui
                          r"error: metadata-generation-failed|error: failed-wheel-build|Failed to build installable")
 _BOX = re.compile(r"^ *(?:╰─>|│|note:|hint:|\u00d7).*$|^ *\[(?:\d+ lines of output|end of output)\]$|^ *$")
 _LIBRARIES = re.compile(r"/[^\s'\"]*/site-packages/")   # a build's environment has another path each time
+LIBRARIES = "site-packages/"
+_PLACE = re.compile(r"([^\s:]+\.\w+):(\d+)(?::\d+)?: ")   # as compilers name a place
 _LIMITED_API = re.compile(r"limited.api|abi3", re.IGNORECASE)
 _BUILDING = re.compile(r"building '([\w.]+)' extension")
 
@@ -54,6 +56,13 @@ def why_module_not_built(name: str, output: str) -> str:
     return _short([line for line in _error_lines(lines) if last in line])
 
 
+def place_of_error(message: str) -> str:
+    """Return "file:line" of the project's at the start of a compiler's message; "" if it names none."""
+    match = _PLACE.match(message)
+    inside = match is not None and not match[1].startswith(("/", LIBRARIES))
+    return f"{match[1]}:{match[2]}" if match and inside else ""
+
+
 def names_limited_api(*texts: str) -> bool:
     """Return True if the output of a build, or a condition in its configuration, names the limited API."""
     return any(map(_LIMITED_API.search, texts))
@@ -71,5 +80,5 @@ def _error_lines(lines: Iterable[str]) -> list[str]:
 
 
 def _short(lines: Iterable[str]) -> str:
-    joined = re.sub(r":+; ", "; ", "; ".join(_LIBRARIES.sub("site-packages/", line.strip()) for line in lines))
+    joined = re.sub(r":+; ", "; ", "; ".join(_LIBRARIES.sub(LIBRARIES, line.strip()) for line in lines))
     return textwrap.shorten(joined, MOST_CHARACTERS, placeholder=" ...")

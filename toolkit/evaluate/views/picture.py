@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.evaluate.decision import Gained
+from gilscope.toolkit.evaluate.facts import processes_on, subinterpreters_on
 from gilscope.toolkit.evaluate.readings import best_known_cost, best_known_gain
 from gilscope.toolkit.evaluate.sections import known
 from gilscope.toolkit.report.figures.figure import Axis, CategoryFigure, CategoryPanel, Rule, Series
@@ -56,9 +57,12 @@ def _gains(found: Evaluation) -> Iterator[Bar]:
 
 def _models(found: Evaluation) -> Iterator[Bar]:
     """Yield what other models do on the builds with a GIL, against threads there."""
-    bars = [Bar(fact.target.replace(" on ", " "), fact.value.ratio, fact.value.lo, fact.value.hi)
-            for fact in found.facts if fact.value]
-    return iter(sorted(bars, key=lambda bar: not bar.category.startswith("processes")))
+    targets = {**{processes_on(each.build.label): f"processes {each.build.label}" for each in found.processes},
+               **{subinterpreters_on(each.build.label): f"subinterpreters {each.build.label}"
+                  for each in found.interpreters}}
+    for target, category in targets.items():
+        yield from (Bar(category, fact.value.ratio, fact.value.lo, fact.value.hi)
+                    for fact in found.facts if fact.target == target and fact.value)
 
 
 def _costs(found: Evaluation) -> Iterator[Bar]:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import TableCell
+from gilscope.toolkit.evaluate.facts import TableCell, processes_on, subinterpreters_on
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
-from gilscope.toolkit.evaluate.probes.interpreters import processes_on, subinterpreters_on
 from gilscope.toolkit.evaluate.readings import cpu_time_factor, is_quiet
 from gilscope.toolkit.evaluate.sections import Missing, Workers, known
 from gilscope.toolkit.report.document import Column, Entry, Inflation, Table
@@ -36,19 +35,19 @@ def table(found: Evaluation) -> Table:
     cells = {(target, cell.column): cell for target, cell in _cells(found)}
     titles = tuple(dict.fromkeys((*COLUMNS, *(column for _, column in cells))))
 
+    # The table has little room.
+    short = {**{subinterpreters_on(each.build.label): f"subint {each.build.label}" for each in found.interpreters},
+             **{processes_on(each.build.label): f"processes {each.build.label}" for each in found.processes}}
+
     def row(conclusion: Conclusion) -> tuple[Entry, ...]:
         own = [cells.get((conclusion.target, title)) for title in titles]
-        return (Entry(_short(conclusion.target)), Entry(conclusion.word),
+        return (Entry(short.get(conclusion.target, conclusion.target)), Entry(conclusion.word),
                 *(Entry(cell.value, notes.marks(cell.notes)) if cell else Entry() for cell in own))
 
     rows = tuple(map(row, found.conclusions))
     columns = tuple(Column(title=title, align="left", key=title == "target")
                     for title in ("target", "verdict", *titles))
     return Table(title="", columns=columns, rows=rows, footnotes=notes.texts())
-
-
-def _short(target: str) -> str:
-    return target.replace("subinterpreters", "subint").replace(" on ", " ")   # the table has little room
 
 
 def _cells(found: Evaluation) -> Iterator[tuple[str, TableCell]]:

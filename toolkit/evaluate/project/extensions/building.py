@@ -20,7 +20,7 @@ from gilscope.toolkit.evaluate.packages.imports import (
     read_extensions,
 )
 from gilscope.toolkit.evaluate.packages.judge import judge, judge_interpreters
-from gilscope.toolkit.evaluate.project.build_output import names_limited_api, why_module_not_built
+from gilscope.toolkit.evaluate.project.build_output import names_limited_api, place_of_error, why_module_not_built
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild, UnbuiltModule
 from gilscope.toolkit.evaluate.sections import Missing
 
@@ -124,12 +124,11 @@ def _own_build(own: OwnExtensions, here: _Inspection, there: _Inspection | None)
         return OwnBuild(build=place.build.label, failure=failure.reason, cause=failure.cause,
                         output=place.installation.output, elsewhere=elsewhere,
                         names_limited_api=names_limited_api(failure.reason, place.installation.output))
-    missing = _missing(own, here.found)
-    unbuilt = tuple(UnbuiltModule(name=name,
-                                  why=why_module_not_built(name, place.installation.log) or _condition(own, name),
+    messages = {name: why_module_not_built(name, place.installation.log) for name in _missing(own, here.found)}
+    unbuilt = tuple(UnbuiltModule(name=name, why=message or _condition(own, name), place=place_of_error(message),
                                   elsewhere=elsewhere if there and name not in _missing(own, there.found) else "",
                                   nameless=any(name == each.place for each in own.modules))
-                    for name in missing)
+                    for name, message in messages.items())
     seen = here.seen(there)
     status, reasons = judge_interpreters(seen)
     finding = Finding(name=here.found.name, version=here.found.version, requested=True, seen=seen, verdict=judge(seen),

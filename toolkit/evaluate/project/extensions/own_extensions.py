@@ -117,6 +117,7 @@ class UnbuiltModule:
 
     name: str                        # or `ExtensionModule.place`
     why: str                         # the compiler's message; "" if the build did not try
+    place: str = ""                  # "file:line" where compiling stopped; "" where it was in no file of the project
     elsewhere: str = ""              # the build with a GIL that made the module; "" if none did
     nameless: bool = False           # the configuration computes its name
 

@@ -48,6 +48,7 @@ _POLL_SECONDS = 0.25
 _UNITTEST = re.compile(r"Ran (\d+) tests? in ")
 _TOLD = re.compile(   # an exception, also in a conftest.py; a message of argparse; an error of pytest
     r"(?:E +)?((?:\w+\.)*\w*(?:Error|Exception|Exit)\b(?:: .+)?)$|[\w.-]+: error: (.+)|ERROR: (?!usage)(.+)")
+_NO_MODULE = re.compile(r"No module named '(\w+)")
 _PERCENT = re.compile(r"\[ *(\d+)%\]$", re.MULTILINE)
 _ENDS = re.compile(r" in [\d.]+s\b")   # at the end of pytest's summary
 _SUMMARY = re.compile(r"(\d+) (passed|failed|errors?|skipped)\b")
@@ -79,7 +80,8 @@ def run_tests(project: Project, run_site: RunSite, *, limit: float, quiet: float
         if not (again.passed or again.failed or again.left_out):
             break   # nothing is left to run, and the first run says more
         found = again
-    return replace(found, left_out=left_out if found.passed or found.failed else ())
+    found = replace(found, left_out=left_out if found.passed or found.failed else ())
+    return replace(found, missing_modules=missing_modules(found))
 
 
 def _run_once(project: Project, tests: Sequence[str], run_site: RunSite, *, limit: float, quiet: float) -> TestRun:
@@ -97,7 +99,7 @@ def _run_once(project: Project, tests: Sequence[str], run_site: RunSite, *, limi
             build=run_site.build, command=command, passed=counted.get("passed"), failed=counted.get("failed"),
             errors=counted.get("errors"), skipped=counted.get("skipped"), seconds=seconds,
             ending=replace(ending, percent=_how_far(ending, output)), gil_end=gil, culprits=culprits, output=output,
-            imports=imports,
+            error=error_line(output), imports=imports,
             lacking=run_site.lacking, left_out=uncollected(place / "junit.xml", project.root, error_line),
             by_file=seconds_by_file(place / "junit.xml", project.root),
             failing=failing(place / "junit.xml", project.root),
@@ -226,6 +228,12 @@ def error_line(output: str) -> str:
     """Return the last line of an output that names an error, such as an exception or an unknown option; "" if none."""
     found = [match for line in output.splitlines() if (match := _TOLD.match(line))]
     return textwrap.shorten(next(filter(None, found[-1].groups())), 120) if found else ""
+
+
+def missing_modules(run: TestRun) -> tuple[str, ...]:
+    """Return the modules for want of which tests did not run or could not be collected."""
+    texts = [*([] if run.ran else [run.output]), *(each.why for each in run.left_out)]
+    return tuple(dict.fromkeys(_NO_MODULE.findall("\n".join(texts))))
 
 
 def _counted(output: str) -> dict[str, int]:
