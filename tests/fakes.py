@@ -15,6 +15,7 @@ from gilscope.toolkit.model import (
     Phase,
     Run,
     Skip,
+    SkipKind,
 )
 
 MIB = 1024 * 1024
@@ -79,9 +80,9 @@ class RunMaker:
         """Add the cell's A/A arm."""
         self.measure(replace(cell, twin=True), wall, cpu)
 
-    def skip(self, cell: Cell, reason: str) -> None:
+    def skip(self, cell: Cell, reason: str, kind: SkipKind = SkipKind.CANNOT_RUN) -> None:
         """Add a cell that was not run."""
-        self.skips.append(Skip(cell=cell, reason=reason))
+        self.skips.append(Skip(cell=cell, reason=reason, kind=kind))
 
     def fail(self, cell: Cell, kind: str, reason: str) -> None:
         """Add a cell that broke in round 0."""

@@ -16,7 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gilscope.toolkit.errors import BadFileError, LabelTakenError, SaveError, ToolkitError, UnknownNameError
-from gilscope.toolkit.model import Cell, Evidence, Observation, Phase
+from gilscope.toolkit.model import Cell, Evidence, Observation, Phase, Skip, SkipKind
 from gilscope.toolkit.store import Store, find_label, label_path, labels, load_run
 from tests.conformance.builds import ROOT
 from tests.fakes import RunMaker, make_run
@@ -325,6 +325,18 @@ def test_run_is_found_by_label_or_folder(path, tmp_path):
     assert labels(tmp_path / "nowhere") == []
     with pytest.raises(UnknownNameError, match=r"no run called 'lable' under .*; existing labels: label"):
         find_label("lable", results)
+
+
+def test_kinds_of_skips_come_back_and_an_old_run_that_has_none_gets_them(run, tmp_path):
+    skips = (Skip(cell=run.cells[0], reason="the budget ended before its first value", kind=SkipKind.OUT_OF_BUDGET),
+             Skip(cell=run.cells[1], reason="the GIL is enabled in this build"))
+    path = write(dataclasses.replace(run, measurements=(), rounds_done=0, skips=skips), tmp_path)
+    assert load_run(path).skips == skips
+    header = json.loads((path / "run.json").read_text())
+    for skip in header["skips"]:
+        del skip["kind"]
+    (path / "run.json").write_text(json.dumps(header))
+    assert load_run(path).skips == skips
 
 
 def test_labels_come_oldest_first(run, tmp_path):

@@ -15,7 +15,6 @@ MOST_LOOKS = 20   # interim looks at a run: the error budget of the last look al
 # value; "killed": the run is stored as "running", but no process is writing it.
 ENDINGS = ("rounds", "budget", "answered", "resolution", "failures", "interrupted", "running", "killed")
 WRONG_RESULT = "wrong-result"  # the kind of a Failure of the work itself, which a retry would repeat
-OUT_OF_BUDGET = "the budget ended before its first value"  # the reason of a Skip that a resumed run measures
 
 
 class Phase(StrEnum):
@@ -157,12 +156,20 @@ class Measurement:
     notes: tuple[Note, ...] = ()
 
 
+class SkipKind(StrEnum):
+    """Why a cell was not measured."""
+
+    CANNOT_RUN = "cannot-run"         # its build or its runner cannot run it
+    OUT_OF_BUDGET = "out-of-budget"   # the budget ended before its first value; a resumed run measures it
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Skip:
     """A cell that was not measured, with the reason."""
 
     cell: Cell
-    reason: str
+    reason: str   # for readers alone
+    kind: SkipKind = SkipKind.CANNOT_RUN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

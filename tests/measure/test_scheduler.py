@@ -15,7 +15,7 @@ from gilscope.toolkit.measure.measured_process import ProcessAnswer
 from gilscope.toolkit.measure.rounds import CellStarter, OneAtATime
 from gilscope.toolkit.measure.scheduler import FUTILE_RETAKES, Scheduler
 from gilscope.toolkit.measure.settings import Settings
-from gilscope.toolkit.model import Cell, Phase, Run
+from gilscope.toolkit.model import Cell, Phase, Run, SkipKind
 from gilscope.toolkit.processes.lifeline import OPEN_FILES
 from gilscope.toolkit.store import Store, load_run
 from tests.fakes import MACHINE, make_build
@@ -295,7 +295,8 @@ def test_cells_that_fail_alike_are_told_once_and_counted(bench, laboratory):
 def test_cell_that_turns_out_unavailable_is_skipped(bench, laboratory):
     laboratory.answers[CELLS[2], 0] = ProcessAnswer(kind="unavailable", reason="not here", fields={}, output="")
     done = bench().go()
-    assert [(skip.cell, skip.reason) for skip in done.skips] == [(CELLS[2], "not here")]
+    assert [(skip.cell, skip.kind, skip.reason) for skip in done.skips] == [
+        (CELLS[2], SkipKind.CANNOT_RUN, "not here")]
     assert sum(each == CELLS[2] for each, _ in laboratory.taken) == 1
     assert not done.failures
 
@@ -389,7 +390,8 @@ def test_first_round_is_cut_by_the_budget_with_reasons(bench, laboratory):
     assert (done.rounds_done, done.stopped) == (1, "budget")
     assert len(laboratory.taken) == 3   # the third ends past the budget, the fourth does not begin
     assert len(done.skips) == len(CELLS) - 3
-    assert {skip.reason for skip in done.skips} == {"the budget ended before its first value"}
+    assert {(skip.kind, skip.reason) for skip in done.skips} == {
+        (SkipKind.OUT_OF_BUDGET, "the budget ended before its first value")}
     assert {skip.cell for skip in done.skips} | {each.cell for each in done.measurements} == set(CELLS)
 
 

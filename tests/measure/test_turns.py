@@ -20,7 +20,7 @@ from gilscope.toolkit.measure.rounds import CellStarter, Round
 from gilscope.toolkit.measure.scheduler import Scheduler
 from gilscope.toolkit.measure.settings import Settings
 from gilscope.toolkit.measure.turns import RoundRobin
-from gilscope.toolkit.model import OUT_OF_BUDGET, Cell, Run
+from gilscope.toolkit.model import Cell, Run, SkipKind
 from gilscope.toolkit.store import Store, load_run
 from tests.fakes import MACHINE, make_build
 from tests.measure.children import BUILDS, MARK, THREADS, USERCODE, gil_on, python_of, still_alive, target
@@ -415,7 +415,7 @@ def test_budget_that_ends_while_arms_start_measures_those_that_have_started(tmp_
     measured = {each.cell for each in done.measurements}
     assert measured == {Bench.cell("a"), Bench.cell("b")}   # the baselines
     assert {skip.cell for skip in done.skips} == set(bench.cells) - measured
-    assert {skip.reason for skip in done.skips} == {OUT_OF_BUDGET}
+    assert {skip.kind for skip in done.skips} == {SkipKind.OUT_OF_BUDGET}
 
 
 def test_values_are_as_many_as_the_budget_has_time_for(tmp_path):

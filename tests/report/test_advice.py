@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.model import OUT_OF_BUDGET, Cell, Phase
+from gilscope.toolkit.model import Cell, Phase, SkipKind
 from gilscope.toolkit.report.advice_sentences import advice_lines
 from gilscope.toolkit.report.document import Lines
 from gilscope.toolkit.report.overview import closing_lines
@@ -202,7 +202,7 @@ def test_failed_model_does_not_keep_the_others_from_a_verdict():
 
 def test_cell_that_the_budget_left_out_is_not_known_but_a_skipped_one_is():
     made = Made().add("threads", 2, 2.0)
-    made.skip(cell("processes-fork", 2), OUT_OF_BUDGET)
+    made.skip(cell("processes-fork", 2), "no time", SkipKind.OUT_OF_BUDGET)
     made.skip(cell("free-threaded", 2), "the GIL is enabled in this build")
     line, remedy = made.lines()
     assert line.endswith("Unknown: processes-fork (not measured).")

@@ -18,7 +18,7 @@ from gilscope.toolkit.measure.child.base import place_lines
 from gilscope.toolkit.measure.failed_cells import given_up
 from gilscope.toolkit.measure.inherited_limits import inherited_limits
 from gilscope.toolkit.measure.rounds import ArmResult, OneAtATime, Round
-from gilscope.toolkit.model import OUT_OF_BUDGET, WRONG_RESULT, Cell, Failure, Note, Observation, Run, Skip
+from gilscope.toolkit.model import WRONG_RESULT, Cell, Failure, Note, Observation, Run, Skip, SkipKind
 from gilscope.toolkit.stats.interim_looks import is_look_due
 from gilscope.toolkit.units import counted
 
@@ -109,7 +109,7 @@ class Scheduler:
         self._settled = {each.cell for each in run.failures
                          if each.kind == WRONG_RESULT or each.round >= run.rounds_done}
         # A resumed run has a new budget.
-        self._skips = [skip for skip in run.skips if skip.reason != OUT_OF_BUDGET]
+        self._skips = [skip for skip in run.skips if skip.kind != SkipKind.OUT_OF_BUDGET]
         self._notes = list(run.notes)
         for measurement in run.measurements:
             if measurement.observations:
@@ -267,7 +267,10 @@ class Scheduler:
 
     def _give_up(self, cells: Sequence[Cell]) -> None:
         valued = {measurement.cell for measurement in self._store.measurements()}
-        self._skips += [Skip(cell=cell, reason=OUT_OF_BUDGET) for cell in cells if cell not in valued]
+        self._skips += [
+            Skip(cell=cell, kind=SkipKind.OUT_OF_BUDGET, reason="the budget ended before its first value")
+            for cell in cells if cell not in valued
+        ]
 
     def _retake(self, starved: list[tuple[Cell, Observation]], index: int, round_seconds: float) -> None:
         """Measure starved cells again for at most the time of the round; store the least disturbed observation.

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from gilscope.toolkit.metrics import Metric
-    from gilscope.toolkit.model import Build, Failure, Observation, Run
+    from gilscope.toolkit.model import Build, Failure, Observation, Run, SkipKind
 
 Clock = Literal["wall", "cpu"]
 Word = Literal["skipped", "failed", "starved", "not measured"]
@@ -30,6 +30,7 @@ class Absence:
 
     word: Word
     reason: str
+    skip: SkipKind | None = None         # of a skipped cell
     doubtful: CellSeries | None = None   # the values of a starved cell: they may be shown, never compared
 
 
@@ -110,7 +111,7 @@ class Index:
         if cell in self._failed:
             return Absence(word="failed", reason=_reason(failures))
         if skip := self._skips.get(cell):
-            return Absence(word="skipped", reason=skip.reason)
+            return Absence(word="skipped", reason=skip.reason, skip=skip.kind)
         measurement = self._measurements.get(cell)
         if measurement is None or not measurement.observations:
             return Absence(word="not measured", reason=f"the run has no value of it (it ended by: {self.run.stopped})")

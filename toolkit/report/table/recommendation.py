@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.concurrency_models import find_model
-from gilscope.toolkit.model import OUT_OF_BUDGET, Phase
+from gilscope.toolkit.model import Phase, SkipKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -170,7 +170,7 @@ def _doubt(index: Index, result: CellResult) -> Doubt | None:
         if result.absence.word in {"starved", "failed"}:
             return result.absence.word
         planned = result.absence.word == "not measured" and result.cell in index.run.cells
-        return "not measured" if planned or result.absence.reason == OUT_OF_BUDGET else None
+        return "not measured" if planned or result.absence.skip == SkipKind.OUT_OF_BUDGET else None
     if result.speedup is None:
         return None
     match result.speedup.verdict():
