@@ -25,6 +25,7 @@ from gilscope.toolkit.evaluate.packages.evidence import (
 from gilscope.toolkit.evaluate.project.discovery import Project
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import NO_EXTENSIONS
 from gilscope.toolkit.evaluate.project.suite.running import error_line, missing_modules
+from gilscope.toolkit.evaluate.request import EvaluationRequest
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import WheelChoice
 from gilscope.toolkit.evaluate.sections import (
     SUCCESS,
@@ -164,8 +165,9 @@ def protobuf():
 
 def concluded(*builds, machine=QUIET, races=CLEAN, project=PROJECT, seconds=252.0, **others):
     """Return an evaluation of those builds with its facts and all that they come to."""
+    usual = {"request": EvaluationRequest(path=Path()), "interpreters": (), "processes": ()}
     return judged(Evaluation(project=project, machine=machine, builds=builds, races=races, seconds=seconds,
-                             **{"interpreters": (), "processes": ()} | others))
+                             **usual | others))
 
 
 def changed(found, **changes):

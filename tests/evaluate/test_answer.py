@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.evaluate.decision import Decision, Effort
-from gilscope.toolkit.evaluate.evaluation import CommandLine
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
     Binding,
@@ -19,6 +18,7 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
 from gilscope.toolkit.evaluate.project.measured import FEW
 from gilscope.toolkit.evaluate.project.workload.speed import STARVED
 from gilscope.toolkit.evaluate.readings import best_known_cost, best_known_gain
+from gilscope.toolkit.evaluate.request import EvaluationRequest
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
     Cause,
@@ -297,8 +297,8 @@ def test_one_command_tells_more():
     assert told(found(gain=NO_TIME, cost=NO_TIME), machine=NO_TIME).more == "gilscope evaluate . --budget 7m"
     assert told(found(gain=NOT_DONE, tests=NO_TIME)).more == "gilscope evaluate . --budget 7m"
     short = concluded(found(gain=NOT_DONE, tests=NO_TIME))
-    command = CommandLine(("gilscope", "evaluate", ".", "--budget", "60s", "--offline"))
-    given = answered(replace(short, command=command)).answer
+    request = EvaluationRequest(path=Path(), budget=60.0, offline=True)
+    given = answered(replace(short, request=request)).answer
     assert given.more == "gilscope evaluate . --offline --budget 7m"
     one_core = replace(QUIET, cores=1, doubts=("one core only",))
     assert told(found(), machine=one_core).more == "gilscope evaluate . --plan"
@@ -324,10 +324,10 @@ def test_command_follows_from_the_reason_on_a_busy_machine_too(changes, option):
 
 def test_command_after_a_repair_installs_what_offline_could_not():
     short = concluded(found(tests=Missing(reason="nothing of it was installed before", cause=Cause.OFFLINE)))
-    offline = CommandLine(("gilscope", "evaluate", ".", "--offline"))
-    assert answered(replace(short, command=offline)).answer.more == "gilscope evaluate ."
+    offline = EvaluationRequest(path=Path(), offline=True)
+    assert answered(replace(short, request=offline)).answer.more == "gilscope evaluate ."
     unbuilt = concluded(found(own=OwnBuild(build="3.14t", failure="it builds nothing", cause=Cause.OFFLINE)))
-    unbuilt = answered(replace(unbuilt, command=offline))
+    unbuilt = answered(replace(unbuilt, request=offline))
     assert unbuilt.answer.more == "gilscope evaluate ."
     assert "3.14t: have the project itself built: evaluate it once without --offline" in unbuilt.next_steps
 
@@ -361,6 +361,6 @@ def test_many_blockers_are_cut_and_counted():
 
 def test_command_is_the_users():
     given = concluded(found(readiness=report(finding(Status.GIL))))
-    asked = answered(replace(given, command=CommandLine(("gilscope", "evaluate", "/src/my app")), project=replace(
+    asked = answered(replace(given, request=EvaluationRequest(path=Path("/src/my app")), project=replace(
         given.project, root=Path("/src/my app"))))
     assert asked.answer.more == "gilscope evaluate '/src/my app' --explain lxml"

@@ -21,7 +21,7 @@ from gilscope.toolkit.evaluate.probes import PROBES
 from gilscope.toolkit.evaluate.project.cost_and_gain import NO_WORKLOAD, CostsAndGains
 from gilscope.toolkit.evaluate.project.installing import Installation
 from gilscope.toolkit.evaluate.project.racing import races as looking
-from gilscope.toolkit.evaluate.request import EvaluationRequest
+from gilscope.toolkit.evaluate.request import WAIT_QUIET, EvaluationRequest
 from gilscope.toolkit.evaluate.sections import Cause, Development, LeftOut, Missing, Sections
 from gilscope.toolkit.evaluate.verdict import exit_code
 from gilscope.toolkit.evaluate.views.json_document import plain
@@ -502,14 +502,16 @@ def test_each_part_is_announced_with_what_comes_next(steps, folder):
 
 def test_command_that_is_told_has_what_was_asked(steps, folder):
     found, _ = evaluate(steps, folder, tests="pytest -x", budget=90.0)
-    assert str(found.command) == f"gilscope evaluate {folder} --tests 'pytest -x' --budget 90s"
+    assert found.request.command() == f"gilscope evaluate {folder} --tests 'pytest -x' --budget 90s"
 
 
 def test_command_that_is_told_asks_about_the_same_builds(steps, folder):
     found, _ = evaluate(steps, folder, labels="3.14t", added=("3.14t=/my py/python", "3.14=/usr/bin/python3.14"),
                         sdists=True)
-    assert str(found.command) == (f"gilscope evaluate {folder} --builds 3.14t --build '3.14t=/my py/python' "
-                                  "--build 3.14=/usr/bin/python3.14 --build-sdists")
+    assert found.request.command() == (f"gilscope evaluate {folder} --builds 3.14t --build '3.14t=/my py/python' "
+                                       "--build 3.14=/usr/bin/python3.14 --build-sdists")
+    waiting = replace(found.request, wait_quiet=WAIT_QUIET)
+    assert waiting.command() == f"{found.request.command()} --wait-quiet"
 
 
 def test_races_are_looked_for_before_python_is_compiled(steps, folder, monkeypatch):

@@ -24,7 +24,7 @@ from gilscope.toolkit.evaluate.cache import EvaluationCache
 from gilscope.toolkit.evaluate.facts import EXTENSIONS
 from gilscope.toolkit.evaluate.pipeline import Evaluator
 from gilscope.toolkit.evaluate.probes.forced import described
-from gilscope.toolkit.evaluate.request import BUDGET, EvaluationRequest
+from gilscope.toolkit.evaluate.request import BUDGET, WAIT_QUIET, EvaluationRequest
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.evaluate.sections import known
 from gilscope.toolkit.evaluate.verdict import exit_code
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.document import Section
 
 NEWEST = 2               # free-threaded builds that are looked at when none are named
-QUIET = 1800.0           # seconds
 
 
 def several(text: str) -> int:
@@ -112,9 +111,9 @@ def _add_effort(group: Any) -> None:
                        help=f"Leave out measurements that do not fit into TIME (default: {BUDGET / 60:.0f}m). "
                             "Installing packages and building the project are always completed; packages are cached "
                             "for later calls.")
-    group.add_argument("--wait-quiet", action="store_const", const=QUIET, default=0.0,
+    group.add_argument("--wait-quiet", action="store_const", const=WAIT_QUIET, default=0.0,
                        help="Before measuring cost and gain, wait until other programs leave the cores idle, at most "
-                            f"{QUIET / 60:.0f} minutes. The wait does not count towards the budget.")
+                            f"{WAIT_QUIET / 60:.0f} minutes. The wait does not count towards the budget.")
     group.add_argument("--fresh", action="store_true",
                        help="Measure everything again. By default, results of the last day are reused if the project's "
                             "files, the environment variables that they name, the builds and the options are "

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport
     from gilscope.toolkit.evaluate.project.discovery import Project
     from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild
+    from gilscope.toolkit.evaluate.request import EvaluationRequest
     from gilscope.toolkit.evaluate.requirements.wheel_for_build import WheelChoice
     from gilscope.toolkit.evaluate.sections import (
         Broken,
@@ -97,37 +97,12 @@ class Conclusion:
     unexercised: tuple[str, ...]      # what was not looked at, so not part of it
 
 
-@dataclass(frozen=True, slots=True)
-class CommandLine:
-    """A command with its options, as one types it."""
-
-    words: tuple[str, ...]
-
-    def __str__(self) -> str:
-        """Return it for a shell."""
-        return shlex.join(self.words)
-
-    def has(self, option: str) -> bool:
-        """Return True if the option is among its words."""
-        return option in self.words
-
-    def without(self, option: str, *, values: int = 0) -> CommandLine:
-        """Return it without an option and the values that follow it."""
-        if option not in self.words:
-            return self
-        at = self.words.index(option)
-        return CommandLine((*self.words[:at], *self.words[at + 1 + values:]))
-
-    def followed_by(self, *words: str) -> CommandLine:
-        """Return it with more words."""
-        return CommandLine((*self.words, *words))
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
     """A project, everything found, and what it comes to."""
 
     project: Project
+    request: EvaluationRequest
     machine: MachineFacts | Missing
     builds: tuple[BuildEvaluation, ...]
     interpreters: tuple[InterpretersEvaluation, ...]
@@ -137,7 +112,6 @@ class Evaluation:
     development: Development | None = None   # None: there is nothing of the kind
     extensions: OwnExtensions = NO_EXTENSIONS   # of the project's own, by its files
     upkeep: Upkeep = UNREAD           # what the project already does about builds without a GIL
-    command: CommandLine = CommandLine(("gilscope", "evaluate", "."))   # without what only changes its output
     kept: tuple[str, ...] = ()        # parts that were measured before, nothing they depend on having changed since
     kept_since: float | None = None   # when the oldest of them was, in seconds since the epoch
     needed: frozenset[str] = frozenset()   # normalized names of what the program needs, where its tests lack any

@@ -349,7 +349,7 @@ class Evaluator:
             races=measured.races, extensions=self._extensions, sections=measured.sections,
             needed=needed_to_run(project) if any(measured.lacking.values()) else frozenset(), seconds=seconds,
             development=self._requirements.development(measured.lacking), upkeep=upkeep(project.root),
-            command=self._request.command, kept=tuple(reused), kept_since=min(reused.values(), default=None),
+            request=self._request, kept=tuple(reused), kept_since=min(reused.values(), default=None),
         ), self._probes)
 
     def _on_build(self, build: Build, measured: Measurements) -> BuildEvaluation:

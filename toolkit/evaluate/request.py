@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
-
-from gilscope.toolkit.evaluate.evaluation import CommandLine
 
 if TYPE_CHECKING:
     from pathlib import Path
 
 BUDGET = 600.0           # seconds
+WAIT_QUIET = 1800.0      # seconds that --wait-quiet waits at most
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,14 +30,14 @@ class EvaluationRequest:
     labels: str | None = None    # of builds, as the user named them, like "3.14t,3.15t"; None: the newest
     added: tuple[str, ...] = ()  # "LABEL=PATH" of each interpreter that the user named
 
-    @property
-    def command(self) -> CommandLine:
-        """The command that repeats this evaluation, without the options that only change its output."""
+    def command(self, *more: str) -> str:
+        """Return the shell command that repeats this evaluation, without options for its output, with `more` words."""
         named = [("--lock", self.lock), ("--tests", self.tests), ("--workload", self.workload),
                  ("--threads", self.threads or None),
                  ("--budget", None if self.budget == BUDGET else f"{self.budget:g}s"),
                  *(("--extra", name) for name in self.extras),
                  ("--builds", self.labels), *(("--build", each) for each in self.added)]
         words = [word for option, value in named if value is not None for word in (option, str(value))]
-        words += ["--offline"] * self.offline + ["--build-sdists"] * self.sdists
-        return CommandLine(("gilscope", "evaluate", str(self.path), *words))
+        flags = {"--offline": self.offline, "--build-sdists": self.sdists, "--wait-quiet": self.wait_quiet}
+        words += [flag for flag, given in flags.items() if given]
+        return shlex.join(("gilscope", "evaluate", str(self.path), *words, *more))

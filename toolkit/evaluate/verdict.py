@@ -25,6 +25,7 @@ from gilscope.toolkit.evaluate.facts import (
 from gilscope.toolkit.evaluate.probes import PROBES
 from gilscope.toolkit.evaluate.project.own_modules import is_test
 from gilscope.toolkit.evaluate.readings import best_known_cost, best_known_gain, enough
+from gilscope.toolkit.evaluate.request import BUDGET, WAIT_QUIET
 from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, in_order, known
 from gilscope.toolkit.units import counted, few
 
@@ -145,7 +146,7 @@ def answer(found: Evaluation) -> Answer | None:
     return Answer(
         decision=decision, target=target, gain=gain, cost=cost, blockers=blockers,
         because=_because(found, decision, target, facts, blockers, gain), effort=_effort(found, facts),
-        instead=tuple(_instead(found, decision)), more=str(_more(found, decision, facts, blockers)),
+        instead=tuple(_instead(found, decision)), more=_more(found, decision, facts, blockers),
         failing=next((fact.text for fact in facts if fact.code == "tests.failing"), ""))
 
 
@@ -267,19 +268,19 @@ def _instead(found: Evaluation, decision: Decision) -> Iterator[str]:
 
 def _more(found: Evaluation, decision: Decision, facts: Sequence[Fact], blockers: Sequence[Blocker]) -> str:
     """Return the one command that tells most of what is not said."""
-    command = found.command
+    request = found.request
     if name := _explained(facts, blockers):
-        return str(command.followed_by("--explain", name))
+        return request.command("--explain", name)
     remedies = {fact.remedy for fact in facts}
     if Remedy.TIME in remedies:
-        return str(command.without("--budget", values=1).followed_by("--budget", enough(found.seconds)))
+        return replace(request, budget=BUDGET).command("--budget", enough(found.seconds))
     if decision is Decision.UNKNOWN and Remedy.REPAIR in remedies:
-        return str(command.without("--offline"))   # what is repaired may have to be downloaded
+        return replace(request, offline=False).command()   # what is repaired may have to be downloaded
     if Remedy.QUIET in remedies and decision is not Decision.WAIT:
-        return str(command.followed_by("--wait-quiet"))
+        return replace(request, wait_quiet=WAIT_QUIET).command()
     if Remedy.WORKLOAD in remedies and decision in {Decision.CAN, Decision.UNKNOWN}:
-        return str(command.followed_by("--workload", "MODULE:FUNCTION"))
-    return str(command.followed_by("--plan"))
+        return request.command("--workload", "MODULE:FUNCTION")
+    return request.command("--plan")
 
 
 def _explained(facts: Sequence[Fact], blockers: Sequence[Blocker]) -> str:

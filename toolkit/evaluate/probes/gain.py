@@ -31,10 +31,9 @@ def facts(found: Evaluation) -> Iterator[Fact]:
         label = build.build.label
         match build.gain:
             case Missing() as missing:
-                named = found.command.has("--workload")
+                remedy = None if found.request.workload else Remedy.WORKLOAD
                 yield Fact(code="gain.not-looked-at", target=label, effect=Effect.NOT_LOOKED_AT, subject="gain",
-                           text=missing.reason, gap=gap(missing, remedy=None if named else Remedy.WORKLOAD),
-                           step=PlanStep.COST_AND_GAIN)
+                           text=missing.reason, gap=gap(missing, remedy=remedy), step=PlanStep.COST_AND_GAIN)
             case gain:
                 yield from _looked_at(found, build, gain)
 

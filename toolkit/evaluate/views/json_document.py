@@ -6,7 +6,7 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, CommandLine
+from gilscope.toolkit.evaluate.evaluation import BuildEvaluation
 from gilscope.toolkit.evaluate.facts import Fact
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport
 from gilscope.toolkit.evaluate.project.discovery import Project
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.evaluation import Evaluation
 
 SCHEMA = 1
-INTERNAL = {"needed", "sections"}   # the facts have what follows from them
+INTERNAL = {"needed", "request", "sections"}   # the facts and the command have what follows from them
 IN_FOUND = {"about_requirements", "about_modules", "about_lock_and_tests"}   # `Project.found` has them in their order
 
 
 def plain(found: Evaluation) -> dict[str, Any]:
     """Return everything that was found; a section that is missing is {"missing": reason, "cause": code}."""
     fields = {name: value for name, value in _fields(found).items() if name not in INTERNAL}
-    return {"schema": SCHEMA, "tool": "gilscope evaluate", **fields}
+    return {"schema": SCHEMA, "tool": "gilscope evaluate", "command": found.request.command(), **fields}
 
 
 def _plain(value: Any) -> Any:  # noqa: C901, PLR0911, PLR0912 - one form per kind of value
     match value:
         case Missing():
             return {"missing": value.reason, "cause": value.cause.value}
-        case CommandEnding() | CommandLine():
+        case CommandEnding():
             return str(value)
         case Fact():
             return _fact(value)
