@@ -205,7 +205,7 @@ def test_progress(hostile, terminal, capsys, monkeypatch):
         reporter.on_round_start(0, 1, 1)
         reporter.on_arm_start(cell)
         reporter.note(hostile)
-        reporter.on_arm_end(cell, None)
+        reporter.on_arms_end(1, 0.0)
     told = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|\r", "", capsys.readouterr().err)   # what rich moves its bar with
     assert not is_safe(told)
     if terminal:

@@ -87,6 +87,7 @@ def make_arms(folder):
 class Silent:
     def __init__(self):
         self.notes = []
+        self.done = []
         self.left = []
 
     def on_round_start(self, index, rounds, arms):
@@ -98,7 +99,8 @@ class Silent:
     def on_pass_end(self, done, passes):
         pass
 
-    def on_arm_end(self, cell, seconds_left):
+    def on_arms_end(self, count, seconds_left):
+        self.done.append(count)
         self.left.append(seconds_left)
 
     def note(self, text):
@@ -124,7 +126,7 @@ def bench(tmp_path, laboratory):
     """Make schedulers of one run: the first call begins it, later ones go on with it."""
     stores = []
 
-    def make(*, cells=CELLS, seed=7, needed=None, only=None, turn=nullcontext, **settings):
+    def make(*, cells=CELLS, seed=7, needed=None, only=None, turn=nullcontext, way=None, **settings):
         results = tmp_path / "results"
         wanted = Settings(**{"rounds": 3, "values": 2, "warmups": 0, "min_seconds": 0.01, "timeout": 60.0,
                              "seed": seed} | settings)
@@ -140,10 +142,9 @@ def bench(tmp_path, laboratory):
                       measurements=(), cells=tuple(cells))
             store.save(run)
         stores.append(store)
-        way = OneAtATime(laboratory.measure)
         return Scheduler(
-            run, store, make_arms(tmp_path), wanted, make.reporter, way, laboratory.clock, needed=needed, only=only,
-            turn=turn)
+            run, store, make_arms(tmp_path), wanted, make.reporter, way or OneAtATime(laboratory.measure),
+            laboratory.clock, needed=needed, only=only, turn=turn)
 
     make.reporter = Silent()
     make.path = tmp_path / "results" / "label"
@@ -427,6 +428,36 @@ def test_time_left_is_never_more_than_the_budget(bench):
 def test_time_left_counts_rounds(bench):
     bench(rounds=3).go()
     assert bench.reporter.left == pytest.approx([23.0 - done for done in range(24)])
+
+
+def test_time_left_of_a_slow_round_counts_the_cells_to_come(bench, laboratory):
+    @contextmanager
+    def slower_each_round():
+        laboratory.seconds *= 3
+        yield
+
+    bench(rounds=2, turn=slower_each_round).go()
+    assert bench.reporter.left[8:] == pytest.approx([3.0 * to_come for to_come in reversed(range(8))])
+
+
+def test_time_left_counts_starved_cells_that_are_measured_again(bench, laboratory):
+    laboratory.answers |= {(cell, 1): busy(0.7) for cell in CELLS[:3]}   # in the second round
+    bench(rounds=2, retakes=1).go()
+    assert bench.reporter.left[-1] == pytest.approx(3.0)
+
+
+def test_arms_that_end_together_are_reported_together(bench, laboratory):
+    class InTwo(OneAtATime):
+        def groups(self, cells, around):
+            return [list(cells[:2]), list(cells[2:])]
+
+        def measure(self, cells, around):
+            return [result for cell in cells for result in super(InTwo, self).measure([cell], around)]
+
+    laboratory.answers |= {(cell, None): HANG for cell in CELLS}   # failures share no file of values
+    bench(rounds=1, way=InTwo(laboratory.measure)).go()
+    assert bench.reporter.done == [2, 6]
+    assert bench.reporter.left == pytest.approx([6.0, 0.0])
 
 
 class Asked:

@@ -46,7 +46,7 @@ class Listener:
     def on_pass_end(self, done, passes):
         self.after(done)
 
-    def on_arm_end(self, cell, seconds_left):
+    def on_arms_end(self, count, seconds_left):
         pass
 
     def note(self, text):

@@ -21,7 +21,7 @@ def test_bar_fits_and_keeps_its_numbers(monkeypatch, width):
     with progress.ProgressReporter(print) as reporter:
         reporter.on_round_start(0, 5, 44)
         reporter.on_arm_start(CELL)
-        reporter.on_arm_end(CELL, 125.0)
+        reporter.on_arms_end(1, 125.0)
         reporter.on_arm_start(CELL)
         shown = Console(width=width).render_lines(reporter._bar.get_renderable())
     (line,) = ("".join(segment.text for segment in each) for each in shown)
@@ -33,8 +33,18 @@ def test_bar_fits_and_keeps_its_numbers(monkeypatch, width):
     assert "None" not in screen.getvalue()
 
 
+def test_line_counts_every_cell_that_is_done(monkeypatch):
+    monkeypatch.setattr(progress, "LINE_SECONDS", -1.0)
+    lines = []
+    with progress.ProgressReporter(lines.append) as reporter:
+        reporter.on_round_start(2, 3, 42)
+        reporter.on_arms_end(21, 43.0)
+        reporter.on_arms_end(21, 0.0)
+    assert lines == ["round 3/3, 21 of 42 cells, about 43 s left", "round 3/3, 42 of 42 cells"]
+
+
 def test_time_that_is_no_longer_left_is_not_told():
-    assert [progress.format_left(seconds) for seconds in (None, 0.0, 0.4, 1.2)] == ["", "", "", "about 1 s left"]
+    assert [progress.format_left(seconds) for seconds in (0.0, 0.4, 1.2)] == ["", "", "about 1 s left"]
 
 
 class Gone(StringIO):
@@ -51,5 +61,5 @@ def test_terminal_that_is_closed_ends_no_measuring(monkeypatch):
         reporter.on_round_start(0, 5, 44)
         reporter.on_arm_start(CELL)
         reporter.note("a note")
-        reporter.on_arm_end(CELL, 125.0)
+        reporter.on_arms_end(1, 125.0)
     assert said == ["a note"]

@@ -47,8 +47,8 @@ class RunProgress(Protocol):
     def on_pass_end(self, done: int, passes: int) -> None:
         """Report that every arm of a workload has taken value number `done` of `passes`."""
 
-    def on_arm_end(self, cell: Cell, seconds_left: float | None) -> None:
-        """Report that the cell is done; the rest takes about `seconds_left`."""
+    def on_arms_end(self, count: int, seconds_left: float) -> None:
+        """Report that further `count` arms of the round are done; the rest of the run takes about `seconds_left`."""
 
     def note(self, text: str) -> None:
         """Show a line to the user."""
@@ -100,7 +100,8 @@ class Scheduler:
         self._looks = run.looks
         self._answered = frozenset(run.answered)
         self._whole = 0   # complete rounds of this session
-        self._took: dict[Cell, list[float]] = {}   # seconds, of each round
+        self._took: dict[Cell, list[float]] = {}   # seconds, of each round, without retakes
+        self._retakes_took: list[float] = []       # seconds, of each round, per cell of the round
         self._loops: dict[Cell, int] = {}
         self._only = run.cells if only is None else only
         self._failures = list(run.failures)
@@ -184,11 +185,18 @@ class Scheduler:
     def _over_budget(self) -> bool:
         if self._settings.budget is None or not self._whole:
             return False
-        return self._clock() - self._began + self._expected(self._to_measure()) > self._settings.budget
+        return self._clock() - self._began + self._expected_round(self._to_measure()) > self._settings.budget
+
+    def _expected_round(self, cells: Sequence[Cell]) -> float:
+        """Return the expected seconds of a round of `cells`, by the earlier rounds of this session."""
+        retakes = statistics.median(self._retakes_took) if self._retakes_took else 0.0
+        return self._expected(cells) + retakes * len(cells)
 
     def _expected(self, cells: Sequence[Cell]) -> float:
-        """Return the expected seconds of a round of `cells`, by their earlier rounds in this session."""
-        return sum(statistics.median(self._took[cell]) for cell in cells if cell in self._took)
+        """Return the expected seconds of `cells` without retakes; new cells count as the average of the others."""
+        known = {cell: statistics.median(took) for cell, took in self._took.items()}
+        average = statistics.mean(known.values()) if known else 0.0
+        return sum(known.get(cell, average) for cell in cells)
 
     def _active(self) -> list[Cell]:
         valued = {measurement.cell for measurement in self._store.measurements()}
@@ -203,14 +211,12 @@ class Scheduler:
         began = self._clock()
         cells = self._to_measure()
         around = self._around(index)
-        expected = self._expected(cells) if self._whole else None
         self._reporter.on_round_start(index, self._settings.rounds, len(cells))
         before = {failure.reason for failure in self._failures}
         failed = {failure.cell for failure in self._failures}
         known = len(self._failures)
         starved: list[tuple[Cell, Observation]] = []
         groups = self._method.groups(cells, around)
-        measured = 0
         for position, group in enumerate(groups):
             # Later rounds start only if they fit into the budget, so only the first may be cut.
             if not self._whole and position and self._spent():
@@ -218,19 +224,19 @@ class Scheduler:
                 return False
             group_began = self._clock()
             taken = self._method.measure(group, around)
-            measured += len(taken)
             for each in taken:
                 observation = self._keep(each, index)
                 if observation is not None and observation.starved:
                     starved.append((each.cell, observation))
-                self._reporter.on_arm_end(each.cell, self._seconds_left(
-                    index, expected or (self._clock() - began) / measured * len(cells), began))
+            for cell in group:
+                self._took.setdefault(cell, []).append((self._clock() - group_began) / len(group))
+            rest = [*(cell for later in groups[position + 1:] for cell in later),
+                    *(cell for cell, _ in starved if self._settings.retakes)]
+            self._reporter.on_arms_end(len(taken), self._seconds_left(index, cells, rest))
             if lacking := set(group) - {each.cell for each in taken}:
                 self._give_up([cell for cell in group if cell in lacking])
                 self._give_up([cell for group in groups[position + 1:] for cell in group])
                 return False
-            for cell in group:
-                self._took.setdefault(cell, []).append((self._clock() - group_began) / len(group))
             if len(group) > 1:
                 self._save(self._done, "running")
         retakes_began = self._clock()
@@ -240,8 +246,7 @@ class Scheduler:
         if again := len(new) - len(set(new) - before):
             self._reporter.note(f"{counted(again, 'more cell')} failed in the same way")
         self._whole += 1
-        for cell in cells:
-            self._took[cell][-1] += (self._clock() - retakes_began) / len(cells)
+        self._retakes_took.append((self._clock() - retakes_began) / len(cells))
         return True
 
     def _around(self, index: int) -> Round:
@@ -328,10 +333,15 @@ class Scheduler:
         if all(note.text != text for note in self._notes):
             self._notes.append(Note(text=text))
 
-    def _seconds_left(self, index: int, one_round: float, began: float) -> float | None:
-        """Estimate the remaining seconds from the duration of a round, limited by the budget."""
-        elapsed = self._clock() - began
-        left = one_round * (self._settings.rounds - index - 1) + max(0.0, one_round - elapsed)
+    def _seconds_left(self, index: int, cells: Sequence[Cell], rest: Sequence[Cell]) -> float:
+        """Estimate the remaining seconds, limited by the budget.
+
+        Args:
+            index: The number of this round.
+            cells: The cells of this round, and of each later one.
+            rest: The cells that this round has yet to measure, starved ones that it measures again among them.
+        """
+        left = self._expected(rest) + self._expected_round(cells) * (self._settings.rounds - index - 1)
         if self._settings.budget is not None:
             left = min(left, max(0.0, self._settings.budget - (self._clock() - self._began)))
         return left

@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 LINE_SECONDS = 15.0  # between plain lines: often enough to show progress, rarely enough for a CI log
 
 
-def format_left(seconds: float | None) -> str:
-    """Return the time left as "about 2 min 05 s left", or "" if it is unknown or zero."""
-    if seconds is None or round(seconds) == 0:
+def format_left(seconds: float) -> str:
+    """Return the time left as "about 2 min 05 s left", or "" if it is less than half a second."""
+    if round(seconds) == 0:
         return ""
     minutes, rest = divmod(round(seconds), 60)
     return f"about {minutes} min {rest:02d} s left" if minutes else f"about {rest} s left"
 
 
 class ProgressReporter:
-    """Implements the scheduler's Reporter.
+    """Implements the scheduler's `RunProgress`.
 
     The run continues when the reader of the output goes away, as in `2>&1 | head`.
     """
@@ -102,9 +102,9 @@ class ProgressReporter:
         """Show that every arm of the workload has taken the value `done` of `passes`."""
         self._update(cell=f"in turn: value {done} of {passes}")
 
-    def on_arm_end(self, cell: Cell, seconds_left: float | None) -> None:  # noqa: ARG002 - the Reporter's form
-        """Count the cell and show the time left."""
-        self._done += 1
+    def on_arms_end(self, count: int, seconds_left: float) -> None:
+        """Add `count` arms to those that are done, and show the time left."""
+        self._done += count
         left = format_left(seconds_left)
         if self._bar is not None:
             self._update(completed=self._done, count=f"{self._done}/{self._arms}", left=left)
