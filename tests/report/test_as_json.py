@@ -11,7 +11,7 @@ import pytest
 from gilscope.toolkit import cli, report
 from gilscope.toolkit.experiments.report import experiments_values
 from gilscope.toolkit.report import as_json
-from gilscope.toolkit.report.document import Document, Heading, Lines
+from gilscope.toolkit.report.document import Document, Heading, summary_lines
 from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.table import build_tables, compare_builds, compare_runs, gate
 from gilscope.toolkit.report.wording import interval_text
@@ -92,9 +92,9 @@ def test_verdicts_go_by_an_interval_that_is_told():
 
 
 def test_sentences_are_those_of_the_report():
-    alone = Document((Heading("a run", 1), Heading("primes"), Heading("sort"), Lines("In short", ("one", "two"))))
+    alone = Document((Heading("a run", 1), Heading("primes"), Heading("sort"), summary_lines(("one", "two"))))
     assert as_json.in_short(alone) == ["one", "two"]
-    each = Document((Heading("primes"), Lines("In short", ("one",)), Heading("sort"), Lines("In short", ("two",))))
+    each = Document((Heading("primes"), summary_lines(["one"]), Heading("sort"), summary_lines(["two"])))
     assert as_json.in_short(each) == ["primes: one", "sort: two"]
     assert as_json.run_values(make_run())["in_short"] == as_json.in_short(run_document(make_run())) != []
 

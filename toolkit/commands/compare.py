@@ -251,7 +251,8 @@ def _over_hosts(labels: Sequence[str], fleets: Sequence[HostRuns | None], args: 
         title, baseline, sample = f"{second.label} against {first.label}", first.label, second.label
         contrasts = contrasted(
             ((name, run_) for name, run_ in second.runs() if name in names),
-            lambda name, run_: _on_host(name, load_run(first.folders[name]), run_, args, notes), args.margin)
+            lambda name, run_: _on_host(name, (load_run(first.folders[name]), run_), (first.label, second.label),
+                                        args, notes), args.margin)
     else:
         baseline, sample = args.builds or args.models
         title = f"{first.label}: {sample} against {baseline}"
@@ -269,10 +270,12 @@ def _one_host(fleet: HostRuns | None, label: str) -> str:
     return label if fleet is None else f"{label}/{next(iter(fleet.folders))}"
 
 
-def _on_host(name: str, first: Run, second: Run, args: argparse.Namespace, notes: list[Note]) -> Sequence[Contrast]:
-    """Return one host's comparison of two runs, and add the differences between them to `notes`."""
-    notes += [Note(text=f"{name}: {note.text}") for note in differences(first, second)]
-    return compare_runs(first, second, args.clock)
+def _on_host(
+    name: str, runs: tuple[Run, Run], fleets: tuple[str, str], args: argparse.Namespace, notes: list[Note],
+) -> Sequence[Contrast]:
+    """Return one host's comparison of its runs in two fleets, and add the differences between them to `notes`."""
+    notes += [Note(text=f"{name}: {note.text}") for note in differences(*runs)]
+    return compare_runs(*runs, args.clock, names=fleets)
 
 
 def _pair(text: str) -> tuple[str, str]:

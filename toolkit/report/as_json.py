@@ -139,7 +139,7 @@ def in_short(document: Document) -> list[str]:
     for section in document.sections:
         if isinstance(section, Heading):
             heading = section.text
-        elif isinstance(section, Lines) and section.title == "In short":
+        elif isinstance(section, Lines) and section.is_summary:
             found.append((heading, section.items))
     return [item if len(found) == 1 else f"{heading}: {item}" for heading, items in found for item in items]
 

@@ -20,6 +20,7 @@ from gilscope.toolkit.report.document import (
     Section,
     Table,
     VerdictWord,
+    summary_lines,
 )
 from gilscope.toolkit.report.table import judge, rounds_to_tell
 from gilscope.toolkit.report.table_sentences import title_text
@@ -69,7 +70,7 @@ def comparison_document(
         sections.append(Lines("Notes", tuple(seen)))
     if missing:
         sections.append(Lines("Not compared", not_compared(missing)))
-    sections.append(Lines("In short", (in_short(contrasts, margin),)))
+    sections.append(summary_lines([in_short(contrasts, margin)]))
     return Document(tuple(sections))
 
 

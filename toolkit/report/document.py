@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gilscope.toolkit.stats.verdict import Comparison
 
 
@@ -139,6 +141,12 @@ class Lines:
 
     title: str
     items: tuple[str, ...]
+    is_summary: bool = False   # what the report says in short, which other pages quote
+
+
+def summary_lines(items: Iterable[str]) -> Lines:
+    """Return the section that says in short what a report has found."""
+    return Lines("In short", tuple(items), is_summary=True)
 
 
 @dataclass(frozen=True, slots=True)

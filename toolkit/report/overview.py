@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.advice_sentences import advice_lines, counts_text, remedy_lines
-from gilscope.toolkit.report.document import Column, Entry, GainValue, Lines, Section, Table
+from gilscope.toolkit.report.document import Column, Entry, GainValue, Lines, Section, Table, summary_lines
 from gilscope.toolkit.report.table.judgement import judge
 from gilscope.toolkit.report.wording import (
     SHOWN_SPREAD,
     between_text,
     cost_interval,
-    gain_text,
+    gain_form,
     interval_text,
     list_text,
     ratio_number,
@@ -41,7 +41,7 @@ def overview(tables: Sequence[WorkloadTable], run: Run) -> list[Section]:
         more = [f"and {len(failed) - FAILURES} more"] if len(failed) > FAILURES else []
         sections.append(Lines("Failed", (*failed[:FAILURES], *more)))
     if tables:
-        sections.append(Lines("In short", (*advice_lines(tables), *closing_lines(tables, run))))
+        sections.append(summary_lines((*advice_lines(tables), *closing_lines(tables, run))))
     return sections
 
 
@@ -112,12 +112,12 @@ def _legend(table: Table) -> str:
     """Return the meaning of each sign that occurs in the table."""
     gains = [entry.value for row in table.rows for entry in row if isinstance(entry.value, GainValue)]
     words = {entry.value for row in table.rows for entry in row if isinstance(entry.value, str)}
-    texts = [gain_text(gain) for gain in gains]
+    forms = {gain_form(gain.comparison) for gain in gains}
     parts = [
         ("*: no measured model is significantly faster", any(gain.best for gain in gains)),
-        (f"none: no gain above {MARGIN * 100:g} %", "none" in texts),
-        ("?: cannot tell", any("?" in text for text in texts)),
-        (f"±: 95 % interval, where wider than {SHOWN_SPREAD * 100:g} %", any("±" in text for text in texts)),
+        (f"none: no gain above {MARGIN * 100:g} %", "none" in forms),
+        ("?: cannot tell", "range" in forms),
+        (f"±: 95 % interval, where wider than {SHOWN_SPREAD * 100:g} %", "spread" in forms),
         ("N: workers", any(gain.workers is not None for gain in gains)),
         ("[ ]: starved", any(entry.doubtful for row in table.rows for entry in row)),
         ("-: not measured", "-" in words),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 from math import floor, isfinite, log10
-from typing import TYPE_CHECKING, assert_never
+from typing import TYPE_CHECKING, Literal, assert_never
 
 from gilscope.toolkit.report.document import (
     CostValue,
@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.stats.scaling import FittedValue
     from gilscope.toolkit.stats.verdict import Comparison
+
+GainForm = Literal["none", "range", "ratio", "spread"]
 
 SAME = f"none beyond {MARGIN * 100:g} %"   # no difference
 SHOWN_SPREAD = 0.04   # of a gain: half an interval up to it goes without saying
@@ -145,14 +147,29 @@ def gain_text(gain: GainValue) -> str:
     """Return "1.88x*", with its interval where that is not narrow "1.31x ±9 %"; "none", or "0.9-2.2x?"."""
     seen, star = gain.comparison, "*" if gain.best else ""
     workers = "" if gain.workers is None else f" N={gain.workers}"
-    word = judge(seen)
-    if word == "cannot tell" and not gains_nothing(seen):
-        return f"{_range_text(*seen.between)}?{star}{workers}"
-    if word != "faster" and (word != "slower" or seen.ratio * (1 + MARGIN) > 1):
+    match gain_form(seen):
+        case "none":
+            return "none"
+        case "range":
+            return f"{_range_text(*seen.between)}?{star}{workers}"
+        case "spread":
+            return f"{ratio_number(seen.ratio)}x{star} ±{percent_text(_half_of(seen), digits=0)}{workers}"
+        case "ratio":
+            return f"{ratio_number(seen.ratio)}x{star}{workers}"
+
+
+def gain_form(comparison: Comparison) -> GainForm:
+    """Return the form in which a gain is shown: none, the range of an open one, or its ratio, with a wide interval."""
+    word = judge(comparison)
+    if word == "cannot tell" and not gains_nothing(comparison):
+        return "range"
+    if word != "faster" and (word != "slower" or comparison.ratio * (1 + MARGIN) > 1):
         return "none"
-    half = seen.hi / seen.ratio - 1
-    spread = f" ±{percent_text(half, digits=0)}" if half > SHOWN_SPREAD else ""
-    return f"{ratio_number(seen.ratio)}x{star}{spread}{workers}"
+    return "spread" if _half_of(comparison) > SHOWN_SPREAD else "ratio"
+
+
+def _half_of(comparison: Comparison) -> float:
+    return comparison.hi / comparison.ratio - 1
 
 
 def _range_text(lo: float, hi: float) -> str:

@@ -51,7 +51,8 @@ def contrast(ratio, spread=0.002):
 def across(after, margin=0.03):
     """Return two runs of the fleet against one another; in the second what gains, gains `after` times as much."""
     return hosts_contrasts(
-        {name: compare_runs(host_run(name), host_run(name, "after", factor=after)) for name in HOSTS}, margin=margin)
+        {name: compare_runs(host_run(name), host_run(name, "after", factor=after), names=("night", "after"))
+         for name in HOSTS}, margin=margin)
 
 
 def write_fleet(results, label="night", *, factor=1.0, names=tuple(HOSTS), lost=()):

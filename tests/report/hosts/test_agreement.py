@@ -8,7 +8,14 @@ import pytest
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.report import markdown, terminal
 from gilscope.toolkit.report.document import Banner, Lines, Table
-from gilscope.toolkit.report.hosts.agreement import agreement, hosts_contrasts, hosts_tables, measured_host
+from gilscope.toolkit.report.hosts.agreement import (
+    ABSENT,
+    AbsentRatio,
+    agreement,
+    hosts_contrasts,
+    hosts_tables,
+    measured_host,
+)
 from gilscope.toolkit.report.hosts.comparison import hosts_comparison, hosts_in_short
 from gilscope.toolkit.report.hosts.document import hosts_document, hosts_overview
 from gilscope.toolkit.report.hosts.wording import names_text
@@ -40,7 +47,7 @@ def test_host_says_of_itself_what_its_own_report_says(hosts):
 def test_cell_that_a_host_lacks_is_pooled_of_the_others(hosts):
     over = rows_of(hosts)["subinterpreters"]
     assert list(over.by) == ["host-1", "host-2", "host-4"]
-    assert over.lacking == {"host-3": "starved"}
+    assert over.lacking == {"host-3": AbsentRatio(reason="starved", short="starved")}
     assert over.pooled.effects.hosts == 3
     assert over.pooled.comparison.lo < 1.8 < over.pooled.comparison.hi
 
@@ -57,7 +64,7 @@ def test_host_with_more_cores_has_more_workers():
     assert [(row.cell.runner, row.cell.workers, list(row.over.by)) for row in table.rows] == [
         ("threads", 2, ["small", "large"]), ("threads", 4, ["large"]),
         ("subinterpreters", 2, ["small", "large"]), ("subinterpreters", 4, ["large"])]
-    assert table.rows[1].over.lacking == {"small": "not measured"}
+    assert table.rows[1].over.lacking == {"small": ABSENT}
 
 
 def test_what_no_build_can_run_has_no_row(hosts):
@@ -145,6 +152,17 @@ def test_what_makes_hosts_unlike_is_said_first(hosts):
         "host-5: lost, the connection was closed before its first round",
         "3.14 is not the same everywhere: version: host-1 has 3.14.0, host-2 has 3.14.7",
         "not the same work (size) on host-1 and host-2"]
+
+
+def test_hosts_with_the_same_difference_are_named_together(hosts):
+    builds = (make_build("3.14", version="3.14.7"), make_build("3.14t", debug=True))
+    others = [measured_host(name, dataclasses.replace(host_run(name), builds=(builds[0], build)))
+              for name, build in (("host-2", builds[1]), ("host-3", hosts[0].run.builds[1]))]
+    found = hosts_document("night", [hosts[0], *others])
+    said = [section.text for section in found.sections if isinstance(section, Banner)]
+    assert said == [
+        "3.14 is not the same everywhere: version: host-1 has 3.14.0, host-2 and host-3 has 3.14.7",
+        "3.14t is not the same everywhere: debug checks: host-2 has it, host-1 does not"]
 
 
 def test_what_every_run_says_first_is_said_once(hosts):

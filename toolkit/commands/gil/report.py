@@ -9,7 +9,18 @@ from gilscope.toolkit.gil.recorder import BUSY
 from gilscope.toolkit.gil.records import SpanKind
 from gilscope.toolkit.gil.rerun_without_gil import took_as_long
 from gilscope.toolkit.gil.summary import INNER_LOCK, SPINNING
-from gilscope.toolkit.report.document import Column, Document, Duration, Entry, Heading, Lines, Quantity, Share, Table
+from gilscope.toolkit.report.document import (
+    Column,
+    Document,
+    Duration,
+    Entry,
+    Heading,
+    Lines,
+    Quantity,
+    Share,
+    Table,
+    summary_lines,
+)
 from gilscope.toolkit.units import format_seconds, inflect, percent
 
 if TYPE_CHECKING:
@@ -64,7 +75,7 @@ def document(found: Diagnosis, *, places: int) -> Document:
     if found.last_seen:
         sections.append(Lines("When it was ended", tuple(map(_last, found.last_seen[:MOST_LAST]))))
     sections.append(Lines("Measured", tuple(_measured(found))))
-    sections.append(Lines("In short", tuple(_in_short(found))))
+    sections.append(summary_lines(_in_short(found)))
     return Document(tuple(sections))
 
 

@@ -22,7 +22,17 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Cell, Run
     from gilscope.toolkit.report.table import CellResult, Contrast, WorkloadTable
 
-ABSENT = "not measured"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AbsentRatio:
+    """Why a host has no ratio."""
+
+    reason: str
+    short: str   # in a word or two: a table has no room for a sentence
+
+
+ABSENT = AbsentRatio(reason="not measured", short="not measured")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,7 +68,7 @@ class HostsComparison:
     """One comparison on several hosts."""
 
     by: Mapping[str, Comparison]     # by host
-    lacking: Mapping[str, str]       # why the other hosts have none, by host
+    lacking: Mapping[str, AbsentRatio]    # why the other hosts have none, by host
     pooled: PooledRatio | None            # None: fewer than two hosts have an interval
     agreement: Agreement
 
@@ -107,7 +117,8 @@ def hosts_tables(hosts: Sequence[MeasuredHost]) -> tuple[HostsTable, ...]:
                 first.setdefault((group_of(result.cell), result.cell.build), table)
                 found.setdefault(result.cell, {})[host.name] = result
     ratios = {cell: {name: result.speedup for name, result in by.items()} for cell, by in found.items()}
-    why = {cell: {name: result.why_no_ratio for name, result in by.items()} for cell, by in found.items()}
+    why = {cell: {name: AbsentRatio(reason=result.why_no_ratio, short=result.why_no_ratio)
+                  for name, result in by.items()} for cell, by in found.items()}
     over = _over(ratios, why, [host.name for host in hosts], max((host.run.looks for host in hosts), default=0))
     models = {runner: place for place, runner in enumerate(dict.fromkeys(cell.runner for cell in found))}
     cells = sorted(found, key=lambda cell: (models[cell.runner], cell.workers))
@@ -136,9 +147,8 @@ def hosts_contrasts(
             first.setdefault(key, each)
             found.setdefault(key, {})[host] = each
     ratios = {key: {host: each.comparison for host, each in own.items()} for key, own in found.items()}
-    # Runs go by "LABEL/HOST"; without the host a reason is the same on all of them.
-    why = {key: {host: (each.reason or ABSENT).replace(f"/{host}", "") for host, each in own.items()}
-           for key, own in found.items()}
+    why = {key: {host: AbsentRatio(reason=each.reason, short=each.short_reason) if each.reason else ABSENT
+                 for host, each in own.items()} for key, own in found.items()}
     over = _over(ratios, why, list(by), looks, margin)
     return tuple(HostsContrast(over=over[key], contrast=_together(each, over[key])) for key, each in first.items())
 
@@ -148,13 +158,13 @@ def _together(contrast: Contrast, over: HostsComparison) -> Contrast:
                    half_together=None)
     if over.pooled is not None:
         return replace(bare, comparison=over.pooled.comparison)
-    reasons = dict.fromkeys(over.lacking.values())
+    reasons = dict.fromkeys(each.reason for each in over.lacking.values())
     return replace(bare, reason="; ".join(reasons) or "on one host alone")
 
 
 def _over[Key: Hashable](
-    ratios: Mapping[Key, Mapping[str, Comparison | None]], why: Mapping[Key, Mapping[str, str]], hosts: Sequence[str],
-    looks: int, margin: float = MARGIN,
+    ratios: Mapping[Key, Mapping[str, Comparison | None]], why: Mapping[Key, Mapping[str, AbsentRatio]],
+    hosts: Sequence[str], looks: int, margin: float = MARGIN,
 ) -> dict[Key, HostsComparison]:
     """Return each comparison over hosts; the verdicts hold simultaneously, as in the table of one host."""
     known = {key: {host: each for host, each in by.items() if each is not None} for key, by in ratios.items()}

@@ -45,7 +45,7 @@ def over_values(over: HostsComparison, margin: float = MARGIN) -> dict[str, Any]
     return {
         "hosts": {
             **{name: {"ratio": comparison(each, margin), "reason": None} for name, each in over.by.items()},
-            **{name: {"ratio": None, "reason": why} for name, why in over.lacking.items()},
+            **{name: {"ratio": None, "reason": absent.reason} for name, absent in over.lacking.items()},
         },
         "pooled": None if over.pooled is None else _pooled(over.pooled, margin),
         "verdict": found.word, "holds_on": list(found.holds),

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.comparison import not_compared
-from gilscope.toolkit.report.document import Banner, Column, Document, Heading, Lines, Section
+from gilscope.toolkit.report.document import Banner, Column, Document, Heading, Lines, Section, summary_lines
 from gilscope.toolkit.report.hosts.agreement import judge_pooled
 from gilscope.toolkit.report.hosts.tables import over_tables
 from gilscope.toolkit.report.hosts.wording import ALL, EACH, HOLDS, SPREAD, names_text
@@ -57,7 +57,7 @@ def hosts_comparison(
              each.over) for each in rows], hosts, margin)
     if missing := [*_missing(contrasts)]:
         sections.append(Lines("Not compared", not_compared(missing)))
-    return Document((*sections, Lines("In short", tuple(hosts_in_short(contrasts, margin)))))
+    return Document((*sections, summary_lines(hosts_in_short(contrasts, margin))))
 
 
 def _missing(contrasts: Sequence[HostsContrast]) -> Iterator[Contrast]:
@@ -67,8 +67,8 @@ def _missing(contrasts: Sequence[HostsContrast]) -> Iterator[Contrast]:
             yield each.contrast
             continue
         reasons: dict[str, list[str]] = {}
-        for host, why in each.over.lacking.items():
-            reasons.setdefault(why, []).append(host)
+        for host, absent in each.over.lacking.items():
+            reasons.setdefault(absent.reason, []).append(host)
         for why, hosts in reasons.items():
             yield replace(each.contrast, comparison=None, reason=f"on {names_text(hosts)}: {why}")
 

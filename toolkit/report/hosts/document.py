@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.advice_sentences import counts_text
 from gilscope.toolkit.report.comparison import workload_text
-from gilscope.toolkit.report.document import Column, Document, Heading, Lines, Section, Table
+from gilscope.toolkit.report.document import Column, Document, Heading, Lines, Section, Table, summary_lines
 from gilscope.toolkit.report.hosts.agreement import hosts_contrasts, hosts_tables
 from gilscope.toolkit.report.hosts.tables import hosts_table, over_tables, warnings
 from gilscope.toolkit.report.hosts.wording import ALL, EACH, HOLDS, NEXT, SPREAD, changing_text, names_text, words_text
@@ -88,7 +88,7 @@ def _in_short(
     hosts: Sequence[MeasuredHost], tables: Sequence[HostsTable], contrasts: Sequence[HostsContrast],
 ) -> Lines:
     free = {build.label for host in hosts for build in host.run.builds if build.free_threaded}
-    return Lines("In short", (
+    return summary_lines((
         *_best_lines(hosts, tables), *_cost_lines(contrasts, hosts[0].run.baseline, free), *_holding_lines(tables)))
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.report.document import Banner, Column, Entry, GainValue, Interval, RatioValue, Table, VerdictWord
-from gilscope.toolkit.report.hosts.wording import absent_text, holds_text, names_text, next_text, spread_text
+from gilscope.toolkit.report.hosts.wording import holds_text, names_text, next_text, spread_text
 from gilscope.toolkit.report.table import judge
 from gilscope.toolkit.units import format_bytes
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.hosts import PooledRatio
     from gilscope.toolkit.store import Host
 
-_WHICH = "{hosts}"          # the place of the hosts' names in a sentence
 _WORK = ("size", "user")    # the parts of a selection that change the work
 BESIDE = 8    # the most hosts that get a column each; JSON always has all of them
 
@@ -58,7 +57,7 @@ def _together(pooled: PooledRatio | None, margin: float | None) -> tuple[Entry, 
 
 
 def _on(over: HostsComparison, host: str) -> Entry:
-    return Entry(GainValue(over.by[host])) if host in over.by else Entry(absent_text(over.lacking[host]))
+    return Entry(GainValue(over.by[host])) if host in over.by else Entry(over.lacking[host].short)
 
 
 def hosts_table(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Table:
@@ -97,6 +96,14 @@ def machine_text(machine: Machine) -> str:
 
 def warnings(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Iterator[Banner]:
     """Yield the warnings above the tables: hosts that were lost, and differences between hosts."""
+    yield from _lost_hosts(hosts, states)
+    yield from _hosts_of_one_machine(hosts)
+    yield from _notes(hosts)
+    yield from _build_differences(hosts)
+    yield from _work_differences(hosts)
+
+
+def _lost_hosts(hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> Iterator[Banner]:
     gone: dict[str, list[str]] = {}
     measured = {host.name for host in hosts}
     for host in states:
@@ -106,31 +113,49 @@ def warnings(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Iter
             gone.setdefault("finished, and the values are gone or cannot be read", []).append(host.name)
     for text, names in gone.items():
         yield Banner(f"{names_text(names)}: {text}")
+
+
+def _hosts_of_one_machine(hosts: Sequence[MeasuredHost]) -> Iterator[Banner]:
     machines: dict[str, list[str]] = {}
     for each in hosts:
         machines.setdefault(each.run.machine.hostname, []).append(each.name)
     for hostname, names in machines.items():
         if hostname and len(names) > 1:   # a published run does not say whose it is
             yield Banner(f"{names_text(names)} are one machine: what they say together is of that machine alone")
-    for text, names in _unlike(hosts).items():
-        everywhere = len(names) == len(hosts) and text.startswith(f"{_WHICH}: ")
-        yield Banner(text.removeprefix(f"{_WHICH}: ") if everywhere else text.replace(_WHICH, names_text(names)))
 
 
-def _unlike(hosts: Sequence[MeasuredHost]) -> dict[str, list[str]]:
-    """Return the differences of a host from the first, each with a place for the names of the hosts."""
-    found: dict[str, list[str]] = {}
+def _notes(hosts: Sequence[MeasuredHost]) -> Iterator[Banner]:
+    """Yield the notes of the hosts' runs, each once; one that all hosts have needs no names."""
+    notes: dict[str, list[str]] = {}
+    for each in hosts:
+        for note in each.run.notes:
+            notes.setdefault(note.text, []).append(each.name)
+    for text, names in notes.items():
+        yield Banner(text if len(names) == len(hosts) else f"{names_text(names)}: {text}")
+
+
+def _work_differences(hosts: Sequence[MeasuredHost]) -> Iterator[Banner]:
+    for what in _WORK:
+        values = [each.run.options.get("selection", {}).get(what) for each in hosts]
+        others = [each.name for each, value in zip(hosts, values, strict=True) if value != values[0]]
+        if others:
+            yield Banner(f"not the same work ({what}) on {hosts[0].name} and {names_text(others)}")
+
+
+def _build_differences(hosts: Sequence[MeasuredHost]) -> Iterator[Banner]:
+    """Yield each difference between the builds of one label, with the hosts that differ in it from the first."""
     first: dict[str, tuple[str, Build]] = {}
+    # By label and difference: the hosts, a build of theirs, and which of its differences it is.  The sentence names the
+    # hosts in its middle, so it can be made only when all of them are known.
+    differing: dict[tuple[str, str], list[tuple[str, Build, int]]] = {}
     for host in hosts:
-        differences = [f"{_WHICH}: {note.text}" for note in host.run.notes]
         for build in host.run.builds:
             name, other = first.setdefault(build.label, (host.name, build))
-            notes = compare_builds(replace(other, label=name), replace(build, label=_WHICH))
-            differences += [f"{build.label} is not the same everywhere: {note.text}" for note in notes]
-        for what in _WORK:
-            values = [each.run.options.get("selection", {}).get(what) for each in (hosts[0], host)]
-            if values[0] != values[1]:
-                differences.append(f"not the same work ({what}) on {hosts[0].name} and {_WHICH}")
-        for text in differences:
-            found.setdefault(text, []).append(host.name)
-    return found
+            for number, note in enumerate(compare_builds(replace(other, label=name), replace(build, label=""))):
+                differing.setdefault((build.label, note.text), []).append((host.name, build, number))
+    for (label, _), found in differing.items():
+        name, other = first[label]
+        _, build, number = found[0]
+        all_names = names_text([host for host, _, _ in found])
+        note = compare_builds(replace(other, label=name), replace(build, label=all_names))[number]
+        yield Banner(f"{label} is not the same everywhere: {note.text}")

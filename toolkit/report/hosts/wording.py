@@ -38,14 +38,9 @@ def holds_text(over: HostsComparison) -> str:
     """Return "faster on 3 of 4; same on host-3; starved on host-5"."""
     parts = [words_text(over)] if over.by else []
     reasons: dict[str, list[str]] = {}
-    for host, why in over.lacking.items():
-        reasons.setdefault(absent_text(why), []).append(host)
+    for host, absent in over.lacking.items():
+        reasons.setdefault(absent.short, []).append(host)
     return "; ".join([*parts, *(f"{why} on {names_text(hosts)}" for why, hosts in reasons.items())])
-
-
-def absent_text(why: str) -> str:
-    """Return why a host has no ratio, in a word or two: a table has no room for a sentence."""
-    return why if ":" not in why else "not compared"
 
 
 def words_text(over: HostsComparison) -> str:

@@ -35,6 +35,7 @@ class Contrast:
     clock: Clock
     comparison: Comparison | None = None
     reason: str | None = None   # why there is no comparison
+    short_reason: str = "not compared"     # the same for a table, which has no room for a sentence
     baseline_time: Summary | None = None   # seconds on `clock`; None where that side has no number
     sample_time: Summary | None = None
     half: float | None = None              # half the interval of two separate runs, a share
@@ -122,9 +123,19 @@ def compare_models(
     return tuple(_paired(ratios, baseline, cell, clock) for baseline, cell in pairs)
 
 
-def compare_runs(first: Run, second: Run, clock: Choice = "auto") -> tuple[Contrast, ...]:
-    """Compare run `second` with run `first`, cell by cell, unpaired: they were made at different times."""
+def compare_runs(
+    first: Run, second: Run, clock: Choice = "auto", *, names: tuple[str, str] | None = None,
+) -> tuple[Contrast, ...]:
+    """Compare run `second` with run `first`, cell by cell, unpaired: they were made at different times.
+
+    Args:
+        first: The baseline run.
+        second: The run that is compared with it.
+        clock: The clock to compare by.
+        names: The names of the runs in reasons; None: their labels.
+    """
     left, right = Index(first), Index(second)
+    left_name, right_name = names or (first.label, second.label)
     before, after = (Ratios(index) for index in (left, right))
     shared = {*left.cells()} & {*right.cells()}
     confidence = simultaneous(len(shared), final_confidence(max(first.looks, second.looks)))
@@ -134,12 +145,18 @@ def compare_runs(first: Run, second: Run, clock: Choice = "auto") -> tuple[Contr
         a, b = left.by(cell, chosen), right.by(cell, chosen)
         result = Contrast(
             baseline=cell, sample=cell, clock=chosen, baseline_time=_time(a), sample_time=_time(b))
-        if unlike := unlike_work(left, right, cell):
-            contrasts.append(replace(result, reason=unlike))
+        if unlike := _unlike_work(left, right, cell):
+            what, values = unlike
+            contrasts.append(replace(result, reason=(
+                f"not the same work: {what} {values[0]} in {left_name}, {values[1]} in {right_name}")))
         elif a and b:
             contrasts.append(_apart(result, before, after, confidence))
+        elif cell not in shared:
+            only = f"only in {left_name if cell in left.cells() else right_name}"
+            contrasts.append(replace(result, reason=only, short_reason=only))
         else:
-            contrasts.append(replace(result, reason=_why_apart(left, right, cell)))
+            contrasts.append(_without_comparison(
+                result, [(f"in {left_name}", left, cell), (f"in {right_name}", right, cell)]))
     return tuple(contrasts)
 
 
@@ -158,38 +175,26 @@ def _apart(contrast: Contrast, first: Ratios, second: Ratios, confidence: float)
     )
 
 
-def _why_apart(left: Index, right: Index, cell: Cell) -> str:
-    """Return why two runs cannot be compared in a cell: one does not have it, or has no numbers."""
-    sides = (left, right)
-    having = [index for index in sides if cell in index.cells()]
-    if len(having) == 1:
-        return f"only in {having[0].run.label}"
-    return _why((f"in {index.run.label}", index, cell) for index in sides)
-
-
 def _time(seconds: Mapping[int, float]) -> Summary | None:
     return summarize(list(seconds.values())) if seconds else None
 
 
-def unlike_work(left: Index, right: Index, cell: Cell) -> str | None:
-    """Return the difference that makes the work of `cell` unequal in the two runs, None if none is known."""
+def _unlike_work(left: Index, right: Index, cell: Cell) -> tuple[str, list[object]] | None:
+    """Return what makes the work of `cell` unequal in the two runs, with both values; None if nothing is known to."""
     selections = [index.run.options.get("selection") or {} for index in (left, right)]
     users = [each.get("user") or {} for each in selections]
     sizes = [each.get("size") for each in selections]
     large = [size == "large" for size in sizes]  # small and medium tasks are equally long, and their number is below
     units = [_units(index, cell) for index in (left, right)]
     tasks = [index.tasks(cell) if cell.phase is Phase.STEADY else None for index in (left, right)]
-    options = (
+    options: tuple[tuple[str, list[object]], ...] = (
         ("payload", [each.get("payload") for each in users]),
         ("payloads", [each.get("payloads") for each in users]),
         ("size", sizes if None not in sizes and large[0] != large[1] else []),
-        ("units a task", units if None not in units else []),
-        ("tasks", tasks if None not in tasks else []),
+        ("units a task", [*units] if None not in units else []),
+        ("tasks", [*tasks] if None not in tasks else []),
     )
-    for what, values in options:
-        if len(set(values)) > 1:
-            return f"not the same work: {what} {values[0]} in {left.run.label}, {values[1]} in {right.run.label}"
-    return None
+    return next(((what, values) for what, values in options if len(set(values)) > 1), None)
 
 
 def _units(index: Index, cell: Cell) -> int | None:
@@ -209,15 +214,17 @@ def _paired(ratios: Ratios, baseline: Cell, sample: Cell, choice: Choice) -> Con
     names = (
         (baseline.build, sample.build) if baseline.build != sample.build else (baseline.runner, sample.runner)
     )
-    return replace(result, reason=_why([(names[0], index, baseline), (names[1], index, sample)]))
+    return _without_comparison(result, [(names[0], index, baseline), (names[1], index, sample)])
 
 
-def _why(sides: Iterable[tuple[str, Index, Cell]]) -> str:
-    """Return which sides have no numbers, and why."""
+def _without_comparison(contrast: Contrast, sides: Iterable[tuple[str, Index, Cell]]) -> Contrast:
+    """Return the contrast with the reason: a side has no numbers, or the sides share no round."""
     names: dict[str, list[str]] = {}   # sides with the same reason together
     for name, index, cell in sides:
         result = index.look_up(cell)
         if isinstance(result, Absence):
             names.setdefault(f"{result.word}: {result.reason}", []).append(name)
-    return "; ".join(f"{' and '.join(both)}: {reason}" for reason, both in names.items()) or (
-        "they share no round on this clock")
+    if not names:
+        unshared = "they share no round on this clock"
+        return replace(contrast, reason=unshared, short_reason=unshared)
+    return replace(contrast, reason="; ".join(f"{' and '.join(both)}: {reason}" for reason, both in names.items()))

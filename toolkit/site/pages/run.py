@@ -67,7 +67,7 @@ def run_page(
 
 def _description(run: Run, document: Document) -> str:
     in_short = next(
-        (each.items for each in document.sections if isinstance(each, Lines) and each.title == "In short"), ())
+        (each.items for each in document.sections if isinstance(each, Lines) and each.is_summary), ())
     builds = ", ".join(build.label for build in run.builds)
     return visible(in_short[0] if in_short else f"{builds}, measured {run.started[:10]}", most=300)
 

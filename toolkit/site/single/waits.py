@@ -5,15 +5,14 @@ from __future__ import annotations
 import shlex
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.escaping import visible_all
+from gilscope.toolkit.report.document import Document, Lines
 from gilscope.toolkit.site.single.verdicts import titled
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gilscope.toolkit.report.document import Document
-
-SHORT = "In short"
 MOST_THREADS = 20
 WIDTH = 1000          # units of a bar as long as the longest life
 # In the order of a bar: the class, the fields of a thread that say how long, what that is in words.
@@ -32,16 +31,17 @@ def wait_values(found: Mapping[str, Any], document: Document) -> dict[str, Any]:
         found: The document of `gil --json`.
         document: The report.
     """
-    title, sections = titled(document)
-    short = [each for each in sections if each.get("title") == SHORT]   # the terminal's last words come first here
+    # The terminal's last words come first here.
+    short = [each for each in document.sections if isinstance(each, Lines) and each.is_summary]
+    title, sections = titled(Document(tuple(each for each in document.sections if each not in short)))
     threads = sorted(found["threads"], key=lambda each: -(each["waited"] + each["parked"] + each["spun"]))
     longest = max((each["seconds"] for each in threads), default=0.0)
     several = found.get("processes", 1) > 1
     bars = [_bar(each, longest, several=several) for each in threads[:MOST_THREADS] if longest]
     there = {part["name"] for bar in bars for part in bar["parts"]}
     return {
-        "title": title, "document": [each for each in sections if each not in short],
-        "short": [item for each in short for item in each["items"]], "program": shlex.join(found["program"]),
+        "title": title, "document": sections,
+        "short": [item for each in short for item in visible_all(each.items)], "program": shlex.join(found["program"]),
         "width": WIDTH, "left_out": max(0, len(threads) - MOST_THREADS),
         "bars": bars, "parts": [{"name": name, "says": says} for name, _, says in PARTS if name in there],
     }
