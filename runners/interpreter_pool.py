@@ -55,8 +55,7 @@ class InterpreterPoolRunner(Runner):
 
         if hasattr(concurrent.futures, "InterpreterPoolExecutor"):
             return None
-        running = ".".join(map(str, sys.version_info[:2]))
-        return f"needs CPython 3.14: concurrent.futures has no InterpreterPoolExecutor in {running}"
+        return "needs CPython 3.14: before it, concurrent.futures has no InterpreterPoolExecutor"
 
     @contextmanager
     def pool(self, workers: int, shared: Shared | None = None) -> Iterator[InterpreterPool]:

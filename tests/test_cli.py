@@ -18,7 +18,7 @@ import pytest
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands import stopping
 from gilscope.toolkit.commands.options.common import counts, duration, growth, positive, share, task_lengths
-from gilscope.toolkit.errors import BuildError, ToolkitError
+from gilscope.toolkit.errors import BuildError, ToolkitError, last_message
 from tests.conformance.builds import ROOT
 
 HOST = f"host={sys.executable}"
@@ -289,7 +289,6 @@ def test_our_own_mistakes_are_said_where_nothing_can_be_written(monkeypatch, cap
     (OSError(errno.ENOSPC, "No space left on device", "/some/file"), "(/some/file): No space left on device"),
     (OSError(errno.EMFILE, "Too many open files"), "Too many open files"),
     (MemoryError(), "not enough memory"),
-    (FileNotFoundError(errno.ENOENT, "No usable temporary directory found in ['/full']"), "TMPDIR"),
 ])
 def test_what_a_machine_lacks_is_a_sentence_and_no_mistake_of_a_user(error, words, monkeypatch, capsys, tmp_path):
     def fail(_args):
@@ -300,6 +299,23 @@ def test_what_a_machine_lacks_is_a_sentence_and_no_mistake_of_a_user(error, word
     assert call("report") == 3
     assert words in capsys.readouterr().err
     assert not [*tmp_path.iterdir()]
+
+
+def test_machine_without_a_usable_temporary_folder_is_no_mistake_of_a_user(monkeypatch, capsys, tmp_path):
+    def fail(_args):
+        tempfile.mkdtemp()
+
+    monkeypatch.setattr("gilscope.toolkit.commands.report.run", fail)
+    monkeypatch.setattr(tempfile, "tempdir", None)
+    monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "gone")])
+    assert call("report") == 3
+    assert "make room there, or name another folder in TMPDIR" in capsys.readouterr().err
+
+
+def test_process_that_fails_is_quoted_without_the_name_of_the_program(capsys):
+    assert call("report", "nosuch") == 2
+    assert last_message(["3 of 4", *capsys.readouterr().err.splitlines(), ""]).startswith("no run called 'nosuch'")
+    assert not last_message([])
 
 
 EXAMPLE = str(ROOT / "results" / "example")

@@ -11,7 +11,7 @@ import sys
 
 from gilscope import __version__
 from gilscope.toolkit import temporary
-from gilscope.toolkit.errors import NO_ROOM, ToolkitError
+from gilscope.toolkit.errors import NO_ROOM, PREFIX, ToolkitError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,7 +103,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     from gilscope.toolkit.commands import streams
 
-    streams.complain("gilscope: interrupted")
+    streams.complain(f"{PREFIX}interrupted")
     streams.let_go()   # of a terminal that has been closed
     return SIGNALLED + stopped
 
@@ -115,7 +115,7 @@ def _main(words: list[str]) -> int:
     try:
         args = _parse(words)
     except ToolkitError as error:   # of --help: standard output cannot be written
-        streams.complain(f"gilscope: {error}")
+        streams.complain(f"{PREFIX}{error}")
         return error.exit_code
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:   # inherited, it would hide how a process ended
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -153,7 +153,7 @@ def _run(args: argparse.Namespace) -> int:
         code = int(args.run(args))
         streams.put("", end="")   # flushes here, where a missing reader is handled
     except ToolkitError as error:
-        streams.complain(f"gilscope: {error}")
+        streams.complain(f"{PREFIX}{error}")
         return error.exit_code
     except BrokenPipeError:
         streams.let_go()
@@ -172,7 +172,7 @@ def _unforeseen(error: Exception) -> int:
         from gilscope.toolkit.commands.last_resort import last_words
 
         sentence = last_words(error, sys.argv[1:])
-    streams.complain(f"gilscope: {sentence}")
+    streams.complain(f"{PREFIX}{sentence}")
     return code
 
 
@@ -187,9 +187,19 @@ def _known(error: Exception) -> tuple[int, str] | None:
     if error.errno == errno.ENAMETOOLONG:
         name = str(error.filename)
         return REFUSED, f"{name[:60]!r}... is too long for a file's name ({len(name)} characters)"
-    if error.filename is None and "temporary directory" in str(error):
+    if isinstance(error, FileNotFoundError) and error.filename is None and not _has_temporary_folder():
         return UNFINISHED, f"{error.strerror}: make room there, or name another folder in TMPDIR"
     return None
+
+
+def _has_temporary_folder() -> bool:
+    import tempfile
+
+    try:
+        tempfile.gettempdir()
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _folder_is_gone() -> bool:

@@ -3,9 +3,15 @@
 Every message says what is wrong and then what to do.  `cli.main` turns them into exit codes; nothing else does.
 """
 
+from __future__ import annotations
 
 import errno
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PREFIX = "gilscope: "   # of each message on standard error
 # Nothing is wrong with the request; the same one may work tomorrow.
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EMFILE, errno.ENFILE, errno.ENOMEM})
 
@@ -44,6 +50,12 @@ def cannot_write(what: str, error: OSError, remedy: str = "") -> ToolkitError:
     """Return the error that says why `what` cannot be written: the machine's fault, or a request that cannot work."""
     kind = SaveError if error.errno in NO_ROOM else ToolkitError
     return kind(f"cannot write {what}: {error.strerror or error}{remedy}")
+
+
+def last_message(lines: Sequence[str]) -> str:
+    """Return what another gilscope process printed last to its standard error, without PREFIX; "" for nothing."""
+    printed = [line.strip() for line in lines if line.strip()]
+    return printed[-1].removeprefix(PREFIX) if printed else ""
 
 
 class OutputError(ToolkitError):

@@ -101,7 +101,7 @@ def test_baseline_is_there_though_nobody_asked():
 @pytest.mark.parametrize(("subject", "able", "runner_name", "reason"), [
     (PLAIN, abilities(no_runners=["threads"]), "threads", "no threads here"),
     (dataclasses.replace(PLAIN, shared="counter"), abilities(), "subinterpreters",
-     "subinterpreters cannot share a counter between workers"),
+     "its workers cannot share a counter"),
     (dataclasses.replace(PLAIN, has_sync=False, has_async=True), abilities(), "threads",
      "it is a coroutine function: only asyncio awaits it"),
     (dataclasses.replace(PLAIN, requires=("numpy",)), abilities(no_modules=["numpy"]), "threads", "no numpy here"),

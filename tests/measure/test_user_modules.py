@@ -8,7 +8,7 @@ import pytest
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.measure.child.spec import UserTarget
 from gilscope.toolkit.measure.preparation import child_environment, inspect_function
-from gilscope.toolkit.measure.user_modules import advice, code_sum, dotted
+from gilscope.toolkit.measure.user_modules import code_sum, dotted, full_name_advice, path_advice
 
 
 @pytest.fixture
@@ -57,8 +57,18 @@ def test_message_leads_to_the_module(project, function, path, told):
 
 
 def test_nothing_is_made_up(project):
-    assert advice("elsewhere", "there is no module 'elsewhere'", [project]) is None
-    assert advice("mypkg", "ImportError: the disk is on fire", [project]) is None
+    assert path_advice("elsewhere", [project]) is None
+    assert full_name_advice("elsewhere", [project]) is None
+    assert full_name_advice("mypkg", [project / "src"]) is None
+
+
+def test_error_that_quotes_one_of_ours_gets_no_advice(project):
+    (project / "elsewhere.py").write_text("""raise ValueError("there is no module 'elsewhere'")""")
+    (project / "below").mkdir()
+    (project / "below" / "elsewhere.py").touch()
+    with pytest.raises(ToolkitError) as refused:
+        look(project, "elsewhere:add", project)
+    assert "--path" not in str(refused.value)
 
 
 def test_sum_of_the_code_changes_with_what_is_named_alone(tmp_path):

@@ -9,7 +9,7 @@ import difflib
 import os
 import re
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,7 +29,7 @@ from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.model import Build, Note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 OLDEST = (3, 12)
 SOURCES = ("explicit", "added", "tox", "gilscope", "uv", "pyenv", "PATH")  # a build found twice is told by the first
@@ -44,6 +44,7 @@ class FoundBuilds:
 
     builds: tuple[Build, ...]     # newest first, of one version the GIL build first
     problems: tuple[Note, ...]
+    unusable: Mapping[str, Note] = field(default_factory=dict)   # of the problems, those of added builds, by label
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +69,11 @@ def find_builds(explicit: Sequence[str] = (), *, project_dir: Path | None = None
     """
     chosen = [_explicit_candidate(text) for text in explicit]
     _refuse_same_labels(chosen)
-    added, problems = _added({candidate.label for candidate in chosen})
+    added, unusable = _added_candidates({candidate.label for candidate in chosen})
     candidates = [*chosen, *added, *_candidates(project_dir or Path.cwd())]
     facts = inspect_all(candidate.path for candidate in candidates)
     builds: dict[tuple[int, int] | str, tuple[Candidate, Build]] = {}
+    others: list[Note] = []   # problems of builds that nobody named
     for candidate in candidates:
         answer = facts[candidate.path]
         reason = answer if isinstance(answer, str) else _unsuitable(answer)
@@ -80,10 +82,11 @@ def find_builds(explicit: Sequence[str] = (), *, project_dir: Path | None = None
         elif candidate.source == "explicit":
             raise UnknownNameError(f"--build {candidate.label}={candidate.path}: {reason}")
         elif candidate.source == "added":
-            problems.append(_lost(candidate.label, candidate.path, reason))
+            unusable[candidate.label] = _unusable(candidate.label, candidate.path, reason)
         elif isinstance(answer, str):
-            problems.append(Note(text=f"{candidate.path} ({candidate.source}) {reason}"))
-    return FoundBuilds(builds=_labelled(list(builds.values())), problems=tuple(problems))
+            others.append(Note(text=f"{candidate.path} ({candidate.source}) {reason}"))
+    return FoundBuilds(builds=_labelled(list(builds.values())), problems=(*unusable.values(), *others),
+                       unusable=unusable)
 
 
 def select_builds(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
@@ -102,9 +105,8 @@ def select_builds(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
     if twice := [label for label in labels if labels.count(label) > 1]:
         raise UnknownNameError(f"{twice[0]} is named twice; name each build once")
     if unknown := [label for label in labels if label not in by_label]:
-        lost = [note.text for label in unknown for note in found.problems
-                if note.text.startswith(f"{label}, added as ")]
-        raise UnknownNameError(lost[0] if lost else _unknown_labels(unknown, list(by_label)))
+        unusable = [note.text for label in unknown if (note := found.unusable.get(label))]
+        raise UnknownNameError(unusable[0] if unusable else _unknown_labels(unknown, list(by_label)))
     return tuple(by_label[label] for label in labels)
 
 
@@ -135,18 +137,18 @@ def inspect_new(text: str) -> tuple[str, Path, Build]:
     return candidate.label, candidate.path, replace(_build(candidate, answer), label=candidate.label)
 
 
-def _added(hidden: set[str]) -> tuple[list[Candidate], list[Note]]:
-    """Return the builds that the user added, less those whose label is given anew, and what is gone."""
-    there, problems = [], []
+def _added_candidates(overridden: set[str]) -> tuple[list[Candidate], dict[str, Note]]:
+    """Return the builds that the user added, except those with an `overridden` label; and those that are gone."""
+    candidates, gone = [], {}
     for label, path in added_builds().items():
         if not path.exists():
-            problems.append(_lost(label, path, "is gone"))
-        elif label not in hidden:
-            there.append(Candidate(path, "added", label))
-    return there, problems
+            gone[label] = _unusable(label, path, "is gone")
+        elif label not in overridden:
+            candidates.append(Candidate(path, "added", label))
+    return candidates, gone
 
 
-def _lost(label: str, path: Path, reason: str) -> Note:
+def _unusable(label: str, path: Path, reason: str) -> Note:
     return Note(text=f"{label}, added as {path}, {reason}; `gilscope builds remove {label}` forgets it")
 
 

@@ -16,7 +16,7 @@ from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.find import default_pair, find_builds, select_builds
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.commands.options.common import add_build, duration, positive
-from gilscope.toolkit.commands.output.dry_run import skipped
+from gilscope.toolkit.commands.output.dry_run import skip_lines
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.output.reports import ReportOutput, add_output, refuse_beside_dry_run
@@ -267,7 +267,7 @@ def _show_plans(request: ExperimentBatch, prepared: PreparedBuilds) -> int:
         cells = ", ".join(f"{number} on {build}" for build, number in counts.items()) or "none"
         inform(f"{asked.experiment}: cells: {cells}; {asked.rounds} rounds, one process each; "
                f"about {format_minutes(min(seconds, asked.budget or seconds))}")
-        for line in filter(None, skipped(planned)):
+        for line in filter(None, skip_lines(planned)):
             inform(f"  {line}")
     return 0
 

@@ -10,7 +10,7 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.errors import BadFileError, last_message
 from gilscope.toolkit.fleet.dask_cluster import MEET_SECONDS, Connection, FleetLostError, FleetWorker, same_version
 from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState
@@ -412,4 +412,4 @@ def _last(said: Sequence[str]) -> str:
 
 def _reason(said: Sequence[str]) -> str:
     """Return why a run ended, from its last output."""
-    return said[-1].removeprefix("gilscope: ").strip() if said else "it ended without a word"
+    return last_message(said) or "it ended without a word"

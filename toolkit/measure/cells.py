@@ -150,7 +150,7 @@ def _workers(runner: Runner, subject: PlannedSubject, requested: Sequence[int]) 
 
 
 def skip_reason(cell: Cell, runner: Runner, subject: PlannedSubject, abilities: Abilities) -> str | None:
-    """Return the reason why the cell cannot be measured, or None."""
+    """Return the reason why the cell cannot be measured, or None; the same text for all cells that it applies to."""
     if reason := abilities.runners[runner.name]:
         return reason
     if not subject.has_sync and not runner.awaits:
@@ -160,7 +160,7 @@ def skip_reason(cell: Cell, runner: Runner, subject: PlannedSubject, abilities: 
     if cell.task_seconds is not None and not subject.has_units:
         return "its tasks have no adjustable length (gilscope list shows which have)"
     if subject.shared is not None and subject.shared not in runner.shares:
-        return f"{runner.name} cannot share a {subject.shared} between workers"
+        return f"its workers cannot share a {subject.shared}"
     importable = abilities.isolated if runner.isolated else abilities.modules
     needed = subject.async_requires if runner.awaits and subject.has_async else subject.requires
     return next((reason for module in needed if (reason := importable.get(module))), None)

@@ -6,7 +6,7 @@ import os
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gilscope.runners.catalog import PACKAGES
 from gilscope.toolkit.builds.environment import PACKAGE, build_environment, harness_path
@@ -16,7 +16,7 @@ from gilscope.toolkit.measure.abilities import Abilities, ask_build, version_mis
 from gilscope.toolkit.measure.cells import PlannedSubject, Selection
 from gilscope.toolkit.measure.child.spec import CellSpec, UserTarget
 from gilscope.toolkit.measure.measured_process import run_child
-from gilscope.toolkit.measure.user_modules import advice
+from gilscope.toolkit.measure.user_modules import full_name_advice, path_advice
 from gilscope.toolkit.model import Build, Note
 from gilscope.workloads import catalog
 
@@ -215,7 +215,7 @@ def inspect_function(
     answer = run_child(python, question_spec(folder, user=target), environment, function="describe")
     if answer.kind != "described":
         detail = f"\n{answer.output}" if answer.kind != "refused" and answer.output else ""
-        if hint := advice(target.function.partition(":")[0], answer.reason, paths):
+        if hint := _import_advice(target, answer.fields, paths):
             detail = f"\n{hint}"
         raise ToolkitError(f"cannot measure {target.function}: {answer.reason}{detail}")
     return PlannedSubject(
@@ -224,6 +224,16 @@ def inspect_function(
         has_async=answer.fields["async"],
         requires=(answer.fields["module"],),
     )
+
+
+def _import_advice(target: UserTarget, fields: Mapping[str, Any], paths: Sequence[Path]) -> str | None:
+    """Return what to write instead of the function's module after its import failed, or None."""
+    module = target.function.partition(":")[0]
+    if fields.get("outside_package"):
+        return full_name_advice(module, paths)
+    if fields.get("missing_module") == module.partition(".")[0]:
+        return path_advice(module, paths)
+    return None
 
 
 def question_spec(folder: Path, *, user: UserTarget | None = None, workload: str = "") -> CellSpec:

@@ -23,16 +23,17 @@ def dotted(file: Path) -> tuple[str, Path]:
     return ".".join(reversed(names)), folder
 
 
-def advice(module: str, reason: str, paths: Sequence[Path]) -> str | None:
-    """Suggest what to write instead of `module` after its import failed for `reason`; None if nothing is found."""
-    if "attempted relative import" in reason:
-        file = next(_files(module, paths), None)
-        name, folder = dotted(file) if file else ("", Path())
-        if name and name != module:
-            return f"{module} is a part of {name.partition('.')[0]}: name it {name}, with --path {_short(folder)}"
+def full_name_advice(module: str, paths: Sequence[Path]) -> str | None:
+    """Suggest the full name of `module` if its file is in a package that the name leaves out, or return None."""
+    file = next(_files(module, paths), None)
+    name, folder = dotted(file) if file else ("", Path())
+    if not name or name == module:
         return None
-    if f"there is no module '{module.partition('.')[0]}'" not in reason:
-        return None
+    return f"{module} is a part of {name.partition('.')[0]}: name it {name}, with --path {_short(folder)}"
+
+
+def path_advice(module: str, paths: Sequence[Path]) -> str | None:
+    """Suggest a --path for `module` if it is in a folder directly below one of `paths`, or return None."""
     inside = [below for path in paths for below in sorted(path.glob("*/")) if not below.name.startswith(".")]
     parent = next((folder for folder in inside if next(_files(module, [folder]), None)), None)
     return f"it is in {_short(parent)}: add --path {_short(parent)}" if parent else None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import datetime
-import re
 import textwrap
 from collections import Counter
 from itertools import pairwise
@@ -49,7 +48,7 @@ def preview(
         "",
         *_matrix(plan, builds),
         "",
-        *skipped(plan),
+        *skip_lines(plan),
         *_time(estimated, settings, selection),
     ]
 
@@ -86,17 +85,15 @@ def _matrix(plan: Plan, builds: Sequence[Build]) -> Iterator[str]:
         yield "  ".join([name.ljust(widths[0]), *columns])
 
 
-def skipped(plan: Plan) -> Iterator[str]:
+def skip_lines(plan: Plan) -> Iterator[str]:
     """Yield the reasons why cells are not measured, the most frequent first."""
     if not plan.skips:
         return
-    about: dict[str, list[Cell]] = {}
+    by_reason: dict[str, list[Cell]] = {}
     for skip in plan.skips:
-        # One reason is worded differently for several models or versions: "threads cannot share", "not in 3.13".
-        text = re.sub(r" in 3\.\d+$", " there", skip.reason).replace(f"{skip.cell.runner} cannot", "it cannot")
-        about.setdefault(text, []).append(skip.cell)
+        by_reason.setdefault(skip.reason, []).append(skip.cell)
     yield f"not measured: {counted(len(plan.skips), 'cell')}"
-    ranked = sorted(about.items(), key=lambda item: -len(item[1]))
+    ranked = sorted(by_reason.items(), key=lambda item: -len(item[1]))
     for reason, cells in ranked[:SHOWN_REASONS]:
         models, builds = (few([*dict.fromkeys(names)], MOST_NAMED) for names in (
             (cell.runner for cell in cells), (cell.build for cell in cells)))

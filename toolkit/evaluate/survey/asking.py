@@ -11,6 +11,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.errors import last_message
 from gilscope.toolkit.evaluate.survey.answer import PackageAnswer, from_doctor
 from gilscope.toolkit.measure.preparation import child_environment
 from gilscope.toolkit.processes.supervised import run
@@ -64,8 +65,8 @@ def ask(package: str, question: SurveyQuestion, started: Callable[[Supervised], 
 
 
 def _problem(done: subprocess.CompletedProcess[str]) -> str:
-    """Return the reason for a missing answer: the last line of the process's error output."""
-    told = [line.removeprefix("gilscope: ") for line in done.stderr.splitlines() if line.strip()]
+    """Return the reason for a missing answer."""
     if done.returncode < 0:
         return f"asking was killed by signal {-done.returncode}"
-    return told[-1][:_LAST] if told else f"asking ended with {done.returncode} and no answer"
+    message = last_message(done.stderr.splitlines())[:_LAST]
+    return message or f"asking ended with {done.returncode} and no answer"

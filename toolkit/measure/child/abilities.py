@@ -73,6 +73,7 @@ def reason(error: BaseException) -> str:
     chain: BaseException | None = error
     while chain is not None:
         for line in str(chain).splitlines():
+            # The one mark of this ImportError: CPython sets neither its name nor its path.
             if "does not support loading in subinterpreters" in line:
                 return line.strip().removeprefix("Original error was: ")
         chain = chain.__cause__ or chain.__context__

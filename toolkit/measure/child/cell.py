@@ -41,7 +41,7 @@ from gilscope.toolkit.measure.child.other_load import (
 )
 from gilscope.toolkit.measure.child.process_tree import cpu_seconds, descendants
 from gilscope.toolkit.measure.child.spec import CellSpec
-from gilscope.toolkit.measure.child.subject import LoadedSubject, RefusedError, load
+from gilscope.toolkit.measure.child.subject import LoadedSubject, ModuleMissingError, RefusedError, load
 from gilscope.toolkit.measure.child.turns import NoTurns, ScheduledTurns, ValueTurns, take_value
 from gilscope.toolkit.processes import lifeline
 
@@ -337,10 +337,14 @@ def describe() -> None:
             "async": subject.async_task is not None,
             "module": (subject.task or subject.async_task).__module__,
         }
+    except ModuleMissingError as refused:
+        answer = {"kind": "refused", "reason": str(refused), "missing_module": refused.missing}
     except RefusedError as refused:
         answer = {"kind": "refused", "reason": str(refused)}
     except BaseException as error:  # noqa: BLE001 - the user's module may raise anything
         answer = describe_error(error)
+        # CPython names the module in every ImportError but that of a relative import outside a package.
+        answer["outside_package"] = isinstance(error, ImportError) and error.name is None
     deliver(spec, answer)
 
 

@@ -21,6 +21,14 @@ class RefusedError(Exception):
     """The user's function, payloads or check cannot be used; the message has the reason and the remedy."""
 
 
+class ModuleMissingError(RefusedError):
+    """The user's module, or a package that it should be in, was not found."""
+
+    def __init__(self, message: str, missing: str) -> None:
+        super().__init__(message)
+        self.missing = missing
+
+
 @dataclass(frozen=True, slots=True)
 class LoadedSubject:
     """The work that one measured process runs."""
@@ -139,10 +147,11 @@ def resolve(name: str) -> Any:
         if module_name == missing or module_name.startswith(missing + "."):
             outer, _, last = missing.rpartition(".")
             if outer in sys.modules:
-                raise RefusedError(f"there is no module {missing!r}: {outer} was found, and has no {last!r}") from error
-            raise RefusedError(
+                raise ModuleMissingError(
+                    f"there is no module {missing!r}: {outer} was found, and has no {last!r}", missing) from error
+            raise ModuleMissingError(
                 f"there is no module {missing!r} (looked for {name}); "
-                "run from the folder that holds it, or name that folder with --path or PYTHONPATH"
+                "run from the folder that holds it, or name that folder with --path or PYTHONPATH", missing
             ) from error
         raise RefusedError(
             f"{module_name} imports {missing!r}, which this build does not have; add it with --with {missing}"
