@@ -37,24 +37,25 @@ class DamagedError(ValueError):
 
 def to_plain(record: DataclassInstance) -> dict[str, Any]:
     """Return a dataclass as JSON holds it: objects, lists, text, numbers and null."""
-    return {field.name: _plain(getattr(record, field.name)) for field in dataclasses.fields(record)}
+    return {field.name: plain_value(getattr(record, field.name)) for field in dataclasses.fields(record)}
 
 
-def _plain(value: Any) -> Any:
+def plain_value(value: Any) -> Any:
+    """Return any value that a field may have as JSON holds it."""
     if isinstance(value, Enum):
         return value.value
     if isinstance(value, (list, tuple)):
-        return [_plain(each) for each in value]
+        return [plain_value(each) for each in value]
     if isinstance(value, Mapping):
-        return {name: _plain(each) for name, each in value.items()}
+        return {name: plain_value(each) for name, each in value.items()}
     return to_plain(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
 
 
 def from_plain(kind: type[T], plain: object, path: str = "", *, finite: bool = True) -> T:  # noqa: UP047  for 3.9
-    """Return the dataclass that `to_plain` was given.
+    """Return what `to_plain` or `plain_value` was given.
 
     Args:
-        kind: The dataclass.
+        kind: The dataclass, or another type that a field may have.
         plain: Parsed JSON.
         path: The record's place in its file, in front of the names of its fields; "": it is the file.
         finite: Refuse NaN and infinities.
@@ -65,7 +66,7 @@ def from_plain(kind: type[T], plain: object, path: str = "", *, finite: bool = T
     try:
         record: T = _form(cast("Any", kind), finite=finite).read(plain)
     except _MismatchError as error:
-        where = path + error.path if path else error.path[1:]   # without the dot
+        where = path + error.path if path else error.path.removeprefix(".")
         raise DamagedError(f"{where or 'it'} {error.problem}") from error.__cause__
     return record
 

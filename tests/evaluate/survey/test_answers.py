@@ -70,7 +70,7 @@ def test_answers_are_kept_for_a_day(tmp_path, monkeypatch):
     assert (found.kept, found.builds) == (True, NEEDY.builds)
     assert AnswerCache(["3.15t"]).get("needy") is None   # another build
     late = time.time() + cache.FRESH_SECONDS + 1
-    monkeypatch.setattr(cache.time, "time", lambda: late)
+    monkeypatch.setattr(time, "time", lambda: late)
     assert AnswerCache(["3.14t"]).get("needy") is None
 
 

@@ -21,11 +21,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from gilscope.toolkit import temporary
-from gilscope.toolkit.bounded_reading import RESULTS, last_lines, opened, parse_json, read_text
+from gilscope.toolkit.bounded_reading import last_lines, opened
 from gilscope.toolkit.builds.environment import harness_path
 from gilscope.toolkit.processes.sealed_answers import Seal, new_secret
 from gilscope.toolkit.processes.supervised import Supervised
-from gilscope.toolkit.records import from_plain, to_plain
+from gilscope.toolkit.store.keyed_store import KeyedStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -78,13 +78,15 @@ def ask(
             stored, because the machine may have been busy.
         whose: "users" for the user's home and variables, for the user's own code or an installer.
     """
-    question = str(python), function, job, limit, tuple(options), dict(variables or {})
-    kept = memo / f"{_digest(module, *question)}.json" if memo else None
-    if kept and (answer := _remembered(kept)):
-        return answer
+    answers = KeyedStore(memo) if memo else None
+    question = json.dumps([str(python), module, function, job, limit, list(options), dict(variables or {})])
+    key = _programs(module), question
+    stored: ChildAnswer | None = answers.get(ChildAnswer, *key) if answers else None
+    if stored:
+        return stored
     answer = _ask(python, module, function, job, limit, options, variables or {}, whose)
-    if kept and answer.ending.lasting:
-        _remember(kept, answer)
+    if answers and answer.ending.lasting:
+        answers.put(answer, *key)
     return answer
 
 
@@ -108,32 +110,12 @@ def _ask(
         return ChildAnswer(records=_records(place / "answers", secret), ending=ending)
 
 
-def _digest(module: str, *question: object) -> str:
-    """Return a hash of a question and of the sources that answer it."""
-    return hashlib.sha256(json.dumps([_programs(module), module, question]).encode()).hexdigest()[:24]
-
-
 @cache
 def _programs(module: str) -> str:
     """Return a hash of the sources that may run in a child: this folder, and the folder of its module."""
     folders = {Path(__file__).parent, *map(Path, import_module(module.rpartition(".")[0]).__path__)}
     texts = [file.read_bytes() for folder in sorted(folders) for file in sorted(folder.glob("*.py"))]
     return hashlib.sha256(b"\0".join(texts)).hexdigest()
-
-
-def _remembered(kept: Path) -> ChildAnswer | None:
-    try:
-        return from_plain(ChildAnswer, parse_json(read_text(kept, RESULTS)))
-    except (OSError, ValueError):
-        return None   # missing or damaged: ask again
-
-
-def _remember(kept: Path, answer: ChildAnswer) -> None:
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    # Another process may store the same answer at the same time.
-    with tempfile.NamedTemporaryFile("w", dir=kept.parent, delete=False, encoding="utf-8") as fresh:
-        json.dump(to_plain(answer), fresh)
-    Path(fresh.name).replace(kept)
 
 
 def _run(command: Sequence[str], place: Path, limit: float, env: Mapping[str, str]) -> ProcessEnding:
