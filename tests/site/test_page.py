@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from gilscope.toolkit.concurrency_models import APPEARANCES
-from gilscope.toolkit.report.document import Banner, Column, Document, Entry, Heading, Lines, Table
+from gilscope.toolkit.report.document import Banner, Column, Document, Duration, Entry, Heading, Lines, Table
 from gilscope.toolkit.site.page import PAUSE, TemplatePages, kept, policy
 from gilscope.toolkit.site.page_values import document_values, page_values
 from gilscope.toolkit.site.pages.run import run_page
@@ -114,3 +114,12 @@ def test_figures_drawn_on_white_are_dimmed_by_night():
 
 def test_dark_background_is_that_of_the_style_sheet():
     assert f"--paper:{NIGHT.lower()}" in LOOK.style
+
+
+def test_numbers_link_the_file_of_what_their_column_is_of():
+    columns = (Column(title="model", key=True), Column(title="now", source="3.14"), Column(title="3.14, published"))
+    table = Table(title="3.14: times", columns=columns, rows=(
+        (Entry("serial"), Entry(Duration(1.0)), Entry(Duration(2.0))), (Entry("threads"), Entry("skipped"), Entry())))
+    (section,) = document_values(Document((table,)), {"3.14": "data/3.14.json"})
+    assert [[entry.get("link") for entry in row] for row in section["rows"]] == [
+        [None, "data/3.14.json", None], [None, None, None]]

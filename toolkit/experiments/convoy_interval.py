@@ -169,7 +169,7 @@ def _rate_table(results: Results, arm: BuildArm) -> Table:
     titles = list(map(_threads_text, counts))
     table = TableBuilder(
         results, f"{arm.title}: requests per second, closed loop", key_column("switch interval"),
-        *value_columns(titles, "now"), *value_columns(titles, "2021: 3.9"))
+        *value_columns(titles, "now", arm.build.label), *value_columns(titles, "2021: 3.9"))
     for row in _rows(results, arm):
         then = THEN[row["interval"]]
         table.add(interval_label(row),
@@ -184,8 +184,8 @@ def _latency_table(results: Results, arm: BuildArm) -> Table:
     titles = list(map(_threads_text, counts))
     table = TableBuilder(
         results, f"{arm.title}: median latency in an open loop, from the time a request was due",
-        key_column("switch interval"), *value_columns(titles, "p50"),
-        *value_columns(titles if with_gil else (), "p50 / interval"))
+        key_column("switch interval"), *value_columns(titles, "p50", arm.build.label),
+        *value_columns(titles if with_gil else (), "p50 / interval", arm.build.label))
     for row in _rows(results, arm):
         cells = [arm.find(results, count, **row) for count in counts]
         table.add(interval_label(row),

@@ -171,7 +171,8 @@ def _seconds_table(results: Results, arm: BuildArm) -> Table:
     then = sorted({1, *counts})
     table = TableBuilder(
         results, f"{arm.build.label}, {arm.model}: wall time of the whole count", key_column("switch interval"),
-        *value_columns(["no threads", *_thread_titles(counts)], "now"), *value_columns(_thread_titles(then), "2021"))
+        *value_columns(["no threads", *_thread_titles(counts)], "now", arm.build.label),
+        *value_columns(_thread_titles(then), "2021"))
     for row in _rows(results, arm):
         serial = _serial(results, arm.build) if row == {"interval": DEFAULT_INTERVAL} else None
         cells = [serial, *(arm.find(results, count, **row) for count in counts)]
@@ -187,7 +188,7 @@ def _speedup_table(results: Results, arm: BuildArm) -> Table:
     then = [count for count in counts if count > 1]
     table = TableBuilder(
         results, f"{arm.build.label}, {arm.model}: speed-up, sequential / threads", key_column("switch interval"),
-        *value_columns(_thread_titles(counts), "now"), *value_columns(_thread_titles(then), "2021"))
+        *value_columns(_thread_titles(counts), "now", arm.build.label), *value_columns(_thread_titles(then), "2021"))
     serial = _serial(results, arm.build)
     for row in _rows(results, arm):
         now = (table.entry(arm.find(results, count, **row), lambda cell: results.speedup(serial, cell))

@@ -16,7 +16,7 @@ from gilscope.toolkit.report.footnotes import Footnotes
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from gilscope.toolkit.experiments.results import Results
+    from gilscope.toolkit.experiments.results import BuildArm, Results
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Value
     from gilscope.toolkit.stats.sample import Summary
@@ -38,14 +38,25 @@ def key_column(title: str) -> Column:
     return Column(title=title, key=True)
 
 
-def value_columns(titles: Iterable[str], group: str = "") -> list[Column]:
-    """Return a column for each title, under the heading `group` unless it is empty."""
-    return [Column(title=title, group=group) for title in titles]
+def value_columns(titles: Iterable[str], group: str = "", source: str = "") -> list[Column]:
+    """Return a column for each title, under the heading `group` unless it is empty.
+
+    Args:
+        titles: The titles of the columns.
+        group: The heading above them.
+        source: The label of the build that they are measured on; "": they are not of one build.
+    """
+    return [Column(title=title, group=group, source=source) for title in titles]
 
 
 def build_columns(builds: Iterable[Build], group: str = "") -> list[Column]:
     """Return a column for each build."""
-    return value_columns((build.label for build in builds), group)
+    return [Column(title=build.label, group=group, source=build.label) for build in builds]
+
+
+def arm_columns(arms: Iterable[BuildArm], group: str = "") -> list[Column]:
+    """Return a column for each arm."""
+    return [Column(title=arm.title, group=group, source=arm.build.label) for arm in arms]
 
 
 def published_columns(*editions: str) -> list[Column]:

@@ -108,6 +108,7 @@ class Column:
     key: bool = False       # names the row: repeated wherever a table is cut
     detail: bool = False    # may go to a table of its own where the width does not suffice
     align: Literal["left", "right"] = "right"
+    source: str = ""        # the build or the host that its numbers are of, whose file a page may link
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -68,7 +68,8 @@ def _table(tables: Sequence[WorkloadTable]) -> Table:
     return Table(
         title=f"Speed-up over {tables[0].baseline} with {noun}",
         columns=(Column(title="model", key=True, align="left"), *(
-            Column(title=table.builds[i], group=_title(table), align="left") for table, i in columns)),
+            Column(title=table.builds[i], group=_title(table), align="left", source=table.builds[i])
+            for table, i in columns)),
         rows=tuple(
             (Entry(runner), *entries) for runner, entries in rows
             if runner != tables[0].baseline and any(entry.value != "-" for entry in entries)

@@ -226,7 +226,8 @@ def overhead_table(table: WorkloadTable) -> Table | None:
     found = {(each.sample.runner, each.baseline.build, each.sample.build): each.comparison for each in contrasts}
     return Table(
         title="Build against build: CPU time of one worker (+ takes more)",
-        columns=(Column(title="model", key=True, align="left"), *(Column(title=f"{b} vs {a}") for a, b in pairs)),
+        columns=(Column(title="model", key=True, align="left"), *(
+            Column(title=f"{b} vs {a}", source=b) for a, b in pairs)),
         rows=tuple(
             (Entry(runner), *(_cost(found.get((runner, a, b))) for a, b in pairs)) for runner in runners
         ),

@@ -49,9 +49,14 @@ def page_values(
     return {"version": __version__, "page": safe | {"links": list(links), "picture": picture}}
 
 
-def document_values(document: Document) -> list[dict[str, Any]]:
-    """Return the sections of a document for `sections.html`, in their order."""
-    return [section_values(section) for section in visible_all(document).sections]
+def document_values(document: Document, files: Mapping[str, str] | None = None) -> list[dict[str, Any]]:
+    """Return the sections of a document for `sections.html`, in their order.
+
+    Args:
+        document: Any report.
+        files: The file or page of the numbers of each build or host, linked from the columns with this source.
+    """
+    return [section_values(section, files) for section in visible_all(document).sections]
 
 
 def shown[Value](value: Value) -> Value:
@@ -59,8 +64,8 @@ def shown[Value](value: Value) -> Value:
     return visible_all(value, partial(visible, most=None))
 
 
-def section_values(section: Section) -> dict[str, Any]:
-    """Return one section; its texts are safe to be shown."""
+def section_values(section: Section, files: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return one section, whose texts must be safe to be shown; for `files` see `document_values`."""
     match section:
         case Heading():
             return {"kind": "heading", "text": section.text, "level": section.level}
@@ -71,44 +76,27 @@ def section_values(section: Section) -> dict[str, Any]:
         case Picture():
             return {"kind": "picture", "title": section.title, "path": section.path}
         case Table():
-            return table_values(section)
+            return table_values(section, files or {})
         case _:
             assert_never(section)
 
 
-def table_values(table: Table) -> dict[str, Any]:
+def table_values(table: Table, files: Mapping[str, str]) -> dict[str, Any]:
     """Return a table: its groups of columns, its columns, its rows of places, its footnotes."""
+    links = [files.get(column.source) for column in table.columns]
     return {
         "kind": "table", "title": table.title, "footnotes": list(table.footnotes),
         "groups": _groups(table.columns),
         "columns": [{"title": each.title, "key": each.key, "right": each.align == "right"} for each in table.columns],
-        "rows": [[entry_values(entry) for entry in row] for row in table.rows],
+        "rows": [[entry_values(entry, file) for entry, file in zip(row, links, strict=True)] for row in table.rows],
     }
 
 
-def entry_values(entry: Entry) -> dict[str, Any]:
-    """Return a place of a table: its text, the number to sort by or None, its marks."""
-    return {"text": value_text(entry.value), "sort": number_of(entry.value), "marks": list(entry.marks)}
-
-
-def link_numbers(sections: list[dict[str, Any]], files: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return sections of `document_values` in which each number of a table leads to where it is from.
-
-    Args:
-        sections: They are changed.
-        files: By the name of a build or of a host, the file of its numbers.  The name is a column's title,
-            of "3.14t vs 3.14" its first word, or by what stands before the colon in the table's.
-    """
-    for section in sections:
-        if section["kind"] != "table":
-            continue
-        of_table = files.get(section["title"].partition(":")[0])
-        for i, column in enumerate(section["columns"]):
-            file = files.get(column["title"].partition(" vs ")[0], of_table)
-            for entry in (row[i] for row in section["rows"] if file and not column["key"]):
-                if entry["sort"] is not None:
-                    entry["link"] = file
-    return sections
+def entry_values(entry: Entry, file: str | None) -> dict[str, Any]:
+    """Return a place of a table: its text, the number to sort by or None, its marks; a number links `file`."""
+    number = number_of(entry.value)
+    values = {"text": value_text(entry.value), "sort": number, "marks": list(entry.marks)}
+    return values if file is None or number is None else values | {"link": file}
 
 
 def number_of(value: Value) -> float | None:  # noqa: PLR0911 - one for each kind of value

@@ -259,7 +259,8 @@ def _echo_table(results: Results, build: Build) -> Table:
     titles = [PLACES[place] for place in places]
     table = TableBuilder(
         results, f"{build.label}: echo server beside CPU threads, all on one core", key_column("CPU threads"),
-        *value_columns([*titles, "2021, same core"], "requests/s"), *value_columns(titles, "latency, p50 / p99"))
+        *value_columns(titles, "requests/s", build.label), *value_columns(["2021, same core"], "requests/s"),
+        *value_columns(titles, "latency, p50 / p99", build.label))
 
     def latency(cell: Cell) -> Value | None:
         median, late = results.center(cell, "p50"), results.center(cell, "p99")

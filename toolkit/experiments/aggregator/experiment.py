@@ -257,9 +257,10 @@ def _service_name(model: str, workers: int) -> str:
 
 def _success_table(results: Results, loads: Sequence[UserLoad]) -> Table:
     """Return the share of requests that were answered right in time, beside the published one."""
+    titles = [load.short for load in loads]
     table = TableBuilder(
         results, f"Answered right within {seconds_text(LIMIT)}, by users x requests/s of each", label_column("service"),
-        *(column for build in results.builds for column in value_columns((load.short for load in loads), build.label)),
+        *(column for build in results.builds for column in value_columns(titles, build.label, build.label)),
         *value_columns([HEAVY.short], "then"))
     share = show_metric(results, "success", lambda found: Quantity(found.center * 100, " %"))
     for model, workers in results.rows():

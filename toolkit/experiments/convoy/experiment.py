@@ -234,7 +234,7 @@ def _latency_table(results: Results, build: Build) -> Table:
     table = TableBuilder(
         results, f"{build.label}: latency in an open loop, from the time a request was due",
         label_column("CPU work in"), key_column("workers"),
-        *value_columns(("load", *names, "client late", "max")), Column(title="modes", align="left"))
+        *value_columns(("load", *names, "client late", "max"), source=build.label), Column(title="modes", align="left"))
 
     def load(cell: Cell) -> str | None:
         rate = results.center(cell, "rate")

@@ -250,7 +250,7 @@ def _cost_table(results: Results, latency: str) -> Table:
     }
     table = TableBuilder(
         results, f"What it takes, pages of {_latency_text(latency)}", label_column("model"), key_column("at a time"),
-        *(column for build in results.builds for column in value_columns(shown, build.label)))
+        *(column for build in results.builds for column in value_columns(shown, build.label, build.label)))
     for model, workers in results.rows(latency=latency):
         cells = [_find(results, build, model, workers, latency) for build in results.builds]
         table.add(model, str(workers), *(table.entry(cell, show) for cell in cells for show in shown.values()))

@@ -9,6 +9,7 @@ from gilscope.toolkit.experiments.base import SKVORTSOV, EffortLevel, EffortSett
 from gilscope.toolkit.experiments.results import BuildArm, arms_of, parameter
 from gilscope.toolkit.experiments.tables_and_figures import (
     TableBuilder,
+    arm_columns,
     key_column,
     label_column,
     measured_series,
@@ -16,7 +17,6 @@ from gilscope.toolkit.experiments.tables_and_figures import (
     published_columns,
     published_series,
     relative_speed,
-    value_columns,
 )
 from gilscope.toolkit.report.document import Banner, Entry
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule
@@ -160,7 +160,7 @@ def _library_banner(results: Results) -> Iterator[Section]:
 def _table(results: Results, title: str) -> TableBuilder:
     return TableBuilder(
         results, title, key_column("message"), label_column("bytes object"), key_column("threads"),
-        *value_columns((arm.title for arm in arms_of(results)), "now"), *published_columns(THEN_LABEL))
+        *arm_columns(arms_of(results), "now"), *published_columns(THEN_LABEL))
 
 
 def _seconds_table(results: Results) -> Table:

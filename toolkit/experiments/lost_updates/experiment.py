@@ -10,6 +10,7 @@ from gilscope.toolkit.experiments.helpers.timers import DEFAULT_INTERVAL
 from gilscope.toolkit.experiments.results import arms_of
 from gilscope.toolkit.experiments.tables_and_figures import (
     TableBuilder,
+    arm_columns,
     bounded,
     key_column,
     label_column,
@@ -185,7 +186,7 @@ def _share_table(results: Results, loop: str, title: str) -> Table:
     arms = arms_of(results)
     table = TableBuilder(
         results, f"{title}: median and range over rounds", label_column("each thread does"), key_column("threads"),
-        key_column("switch interval"), *value_columns(arm.title for arm in arms),
+        key_column("switch interval"), *arm_columns(arms),
         *value_columns([THEN] if loop == "short" else ()))
     lost = show_metric(results, "share", share_text)
     for case in _cases(results, loop):
@@ -201,7 +202,7 @@ def _verdict_table(results: Results) -> Table:
     table = TableBuilder(
         results, f"Updates lost in {CHECKED_THREADS} threads, and the verdict of gilscope race on the same file",
         label_column("each thread does"),
-        *(column for arm in arms for column in value_columns(("lost", "race checker"), arm.title)))
+        *(column for arm in arms for column in value_columns(("lost", "race checker"), arm.title, arm.build.label)))
     lost = show_metric(results, "share", share_text)
 
     def entries(cell: Cell | None) -> Iterator[Entry | str]:
@@ -218,7 +219,7 @@ def _verdict_table(results: Results) -> Table:
 def _time_table(results: Results) -> Table:
     arms = arms_of(results)
     table = TableBuilder(results, f"Wall time per addition, {CHECKED_THREADS} threads together",
-                         label_column("each thread does"), *value_columns(arm.title for arm in arms))
+                         label_column("each thread does"), *arm_columns(arms))
     for case in _checked_cases(results):
         table.add(VARIANTS[case.variant],
                   *(table.entry(_find(results, arm, "long", case), results.duration) for arm in arms))

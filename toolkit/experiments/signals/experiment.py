@@ -183,7 +183,7 @@ def _table(results: Results, activities: dict[str, str], title: str) -> Table:
     table = TableBuilder(
         results, f"Time from SIGINT to KeyboardInterrupt. {title}", label_column("the main thread"),
         key_column("CPU threads"),
-        *(column for arm in arms for column in value_columns(("median", "slowest"), arm.title)),
+        *(column for arm in arms for column in value_columns(("median", "slowest"), arm.title, arm.build.label)),
         *value_columns([THEN] if activities is WAITING else ()))
 
     def typical(cell: Cell) -> Value | None:

@@ -43,7 +43,7 @@ def over_tables(title: str, keys: Sequence[Column], rows: Sequence[tuple[Sequenc
     if len(hosts) > BESIDE:
         return [together]
     return [together, Table(
-        title="On each host", columns=(*keys, *(Column(title=host, align="left") for host in hosts)),
+        title="On each host", columns=(*keys, *(Column(title=host, align="left", source=host) for host in hosts)),
         rows=tuple((*map(Entry, names), *(_on(over, host) for host in hosts)) for names, over in rows))]
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget
-from gilscope.toolkit.site.page_values import document_values, link_numbers, shown
+from gilscope.toolkit.site.page_values import document_values, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +40,7 @@ def experiment_values(
         data: Where the page finds the pyperf file of each build.
     """
     return shown({
-        "document": link_numbers(document_values(about.document(pictures)), data), "command": command(run),
+        "document": document_values(about.document(pictures), data), "command": command(run),
         "flags": build_flags(run), "data": dict(data), "citation": citation(run),
         "seed": run.seed, "budget": has_budget(run),
     })

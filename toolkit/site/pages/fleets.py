@@ -10,7 +10,7 @@ from gilscope.toolkit.escaping import visible_all
 from gilscope.toolkit.redaction import without_places
 from gilscope.toolkit.report.hosts.agreement import MeasuredHost
 from gilscope.toolkit.report.hosts.document import hosts_document
-from gilscope.toolkit.site.page_values import document_values, link_numbers, shown
+from gilscope.toolkit.site.page_values import document_values, shown
 from gilscope.toolkit.site.pages.compare import source_of
 from gilscope.toolkit.site.sources import file_name
 from gilscope.toolkit.store import is_fleet, read_fleet
@@ -44,10 +44,10 @@ def fleet_values(known: Sequence[LoadedRun], files: Mapping[str, Mapping[str, st
         label = runs[0].run.label.rpartition("/")[0] or folder.name
         by_name = {each.planned.path.name: each for each in sorted(runs, key=lambda each: each.planned.path.name)}
         hosts = [MeasuredHost(name=name, run=each.run, tables=each.tables) for name, each in by_name.items()]
-        sections = document_values(hosts_document(label, hosts, _states(folder)))
         found.append({
             "label": label, "page": f"fleet-{file_name(label, taken)}.html",
-            "document": link_numbers(sections, {name: each.page for name, each in by_name.items()}),
+            "document": document_values(hosts_document(label, hosts, _states(folder)),
+                                        {name: each.page for name, each in by_name.items()}),
             "sources": shown([source_of(each, files.get(each.id, {})) for each in by_name.values()]),
         })
     return found

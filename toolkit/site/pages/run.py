@@ -19,7 +19,7 @@ from gilscope.toolkit.site.charts.cells import END, START, dots, resources, stri
 from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, law, lines
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget
-from gilscope.toolkit.site.page_values import document_values, link_numbers, page_values, section_values, shown
+from gilscope.toolkit.site.page_values import document_values, page_values, section_values, shown
 from gilscope.toolkit.site.style import legend, mark_of, shapes
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def run_page(
     workloads = [_workload(table, i, index, observations, kinds, command(run, table.workload), data)
                  for i, table in enumerate(found)]
     return page_values(head, _description(run, document), **(around or {})) | shown({
-        "beginning": link_numbers(document_values(_beginning(document)), data or {}), "workloads": workloads,
+        "beginning": document_values(_beginning(document), data), "workloads": workloads,
         "models": legend(models), "shapes": shapes(),
         "choices": {"build": [build.label for build in run.builds], "model": [each["model"] for each in legend(models)],
                     "kind": list(dict.fromkeys(each["sort"] for each in workloads))},
@@ -122,7 +122,7 @@ def _workload(
         "resources": [resources(build, results, cpu, most) | {"build": build} for build, results in by_build.items()],
         "strips": [strip(build, results, observations) | {"build": build} for build, results in by_build.items()],
         "rounds": [_rounds(result.cell, observations) for result in took if observations.get(result.cell)],
-        "overhead": link_numbers([section_values(visible_all(overhead))], data or {})[0] if overhead else None,
+        "overhead": section_values(visible_all(overhead), data) if overhead else None,
         "command": again,
     }
 
