@@ -2,8 +2,9 @@
 
 Each file, message and journal of ours whose form is a dataclass goes through `to_plain` and `from_plain`.  The JSON may
 be damaged or edited: a `DamagedError` names the field by its path and shows the value; the caller adds the file's name.
-Hints may be plain types, enumerations, `Literal`, dataclasses, tuples, lists, mappings with text as keys, and unions in
-which at most one member is an object and at most one is a list.
+Hints may be plain types, paths, enumerations, `Literal`, dataclasses, tuples, lists, mappings, and unions in which at
+most one member is a mapping, at most one is a list, and no two dataclasses have the same fields.  A mapping whose keys
+are numbers or tuples is a list of pairs in JSON.
 
 Runs under Python 3.9 where the hints do, and in measured processes: imports little.
 """
@@ -13,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import os
 import types
 from collections.abc import Mapping
 from enum import Enum
@@ -47,7 +49,10 @@ def plain_value(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain_value(each) for each in value]
     if isinstance(value, Mapping):
-        return {name: plain_value(each) for name, each in value.items()}
+        items = [(plain_value(key), plain_value(each)) for key, each in value.items()]
+        return dict(items) if all(isinstance(key, str) for key, _ in items) else [[*item] for item in items]
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     return to_plain(value) if dataclasses.is_dataclass(value) and not isinstance(value, type) else value
 
 
@@ -109,6 +114,7 @@ class _Form:
     words: str
     fits: Callable[[Any], bool]                       # does not look at what a list or an object contains
     make: Callable[[Any], Any] = lambda plain: plain  # raises _MismatchError for what it contains
+    fields: frozenset[str] | None = None              # of a dataclass
 
     def read(self, plain: Any) -> Any:
         """Return the value that stands there."""
@@ -121,23 +127,46 @@ class _Form:
 def _form(hint: Any, *, finite: bool) -> _Form:  # noqa: PLR0911 - one answer per kind of hint
     kind, inner = get_origin(hint) or hint, get_args(hint)
     if kind in _UNIONS:
-        forms = [_form(each, finite=finite) for each in inner]
-        return _Form(" or ".join(each.words for each in forms), lambda plain: any(each.fits(plain) for each in forms),
-                     lambda plain: next(each for each in forms if each.fits(plain)).make(plain))
+        return _union_form([_form(each, finite=finite) for each in inner])
     if kind is Literal:
         return _Form(" or ".join(map(str, inner)), inner.__contains__)
     if kind in {tuple, list}:
         return _list_form(kind, [_form(each, finite=finite) for each in inner if each is not Ellipsis],
                           any_length=kind is list or Ellipsis in inner)
     if dataclasses.is_dataclass(kind):
-        return _Form("an object", _is_object, functools.partial(_make_record, kind, finite))
+        return _Form("an object", _is_object, functools.partial(_make_record, kind, finite),
+                     frozenset(field.name for field in dataclasses.fields(kind)))
     if _is_class(kind, Mapping):
-        value = _form(inner[1] if inner else Any, finite=finite)
-        return _Form("an object", _is_object, lambda plain: dict(_read_fields(plain, dict.fromkeys(plain, value))))
+        return _mapping_form(*(inner or (str, Any)), finite=finite)
     if _is_class(kind, Enum):
         values = [each.value for each in kind]
         return _Form(" or ".join(map(str, values)), values.__contains__, kind)
+    if _is_class(kind, os.PathLike):
+        return _Form("a path", lambda plain: isinstance(plain, str), kind)
     return _plain_form(kind, finite=finite)
+
+
+def _mapping_form(key: Any, value: Any, *, finite: bool) -> _Form:
+    form = _form(value, finite=finite)
+    if key is not int and get_origin(key) is not tuple:
+        return _Form("an object", _is_object, lambda plain: dict(_read_fields(plain, dict.fromkeys(plain, form))))
+    pair = _list_form(tuple, [_form(key, finite=finite), form], any_length=False)
+    pairs = _list_form(dict, [pair], any_length=True)
+    # An empty mapping is written as an object: nothing says what its keys would be.
+    return dataclasses.replace(pairs, fits=lambda plain: pairs.fits(plain) or plain == {})
+
+
+def _union_form(forms: Sequence[_Form]) -> _Form:
+    records = [each.fields for each in forms if each.fields is not None]
+    assert len({*records}) == len(records), "two dataclasses of a union have the same fields"
+
+    def make(plain: Any) -> Any:
+        fitting = {each.fields: each for each in reversed(forms) if each.fits(plain)}
+        # A dataclass is written with all of its fields, so their names tell which of several it is.
+        named = fitting.get(frozenset(plain)) if _is_object(plain) else None
+        return (named or fitting.get(None) or next(reversed(fitting.values()))).make(plain)
+
+    return _Form(" or ".join(each.words for each in forms), lambda plain: any(each.fits(plain) for each in forms), make)
 
 
 def _plain_form(kind: Any, *, finite: bool) -> _Form:

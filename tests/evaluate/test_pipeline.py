@@ -407,12 +407,12 @@ def again(steps, folder, tmp_path_factory, monkeypatch):
     python.write_text("")
     monkeypatch.setenv("GILSCOPE_CACHE", str(elsewhere / "cache"))
 
-    def go(*, look="", fresh=False, **asked):
+    def go(*, look="", fresh=False, probes=PROBES, **asked):
         steps.asked.clear()
         said = []
         builds = [replace(each, base_executable=str(python)) for each in (FREE, TWIN)]
         evaluator = Evaluator(EvaluationRequest(path=folder, **asked), builds[:1], builds, said.append,
-                              clock=lambda: steps.now,
+                              clock=lambda: steps.now, probes=probes,
                               open_cache=lambda project, builds: EvaluationCache(project.root, builds, fresh=fresh))
         return evaluator.look(look) if look else evaluator.go(), list(steps.asked), said
 
@@ -540,7 +540,7 @@ def facts(found):
                    cell=TableCell(column="pickled", value="0/1"))
 
 
-PICKLING = Probe(name="pickled objects", code="pickling", facts=facts, run=run)
+PICKLING = Probe(name="pickled objects", code="pickling", facts=facts, run=run, section=dict[str, int])
 """
 
 
@@ -569,6 +569,13 @@ def test_probe_of_another_package_is_in_verdict_screen_table_plan_and_json(steps
     assert "0/1" in table
     (fact,) = (each for each in plain(found)["facts"] if each["code"] == "pickling.fails")
     assert (fact["target"], fact["effect"], fact["places"]) == ("3.14t", "unknown", ["app.py:1"])
+
+
+def test_section_of_a_probe_is_not_measured_twice(again, pickling):
+    first, _, _ = again(probes=(*PROBES, pickling))
+    second, _, said = again(probes=(*PROBES, pickling))
+    assert second.sections == first.sections == {"pickling": {"3.14t": 1}}
+    assert said[-1] == "7/7 pickled objects: nothing has changed since it was measured"
 
 
 def test_probe_without_its_section_says_so(steps, folder, pickling):

@@ -33,6 +33,7 @@ from gilscope.toolkit.evaluate.project.ci_and_classifiers import upkeep
 from gilscope.toolkit.evaluate.project.cost_and_gain import CostAndGainMeasurer, CostsAndGains, OtherModel
 from gilscope.toolkit.evaluate.project.discovery import find_project
 from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
+from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild
 from gilscope.toolkit.evaluate.project.fingerprint import digest, sums
 from gilscope.toolkit.evaluate.project.machine_calibration import wait_quiet
 from gilscope.toolkit.evaluate.project.own_modules import needed_to_run, with_built, without_measuring
@@ -56,7 +57,7 @@ from gilscope.toolkit.evaluate.sections import (
     TestRun,
     Workers,
 )
-from gilscope.toolkit.evaluate.steps import StepRunner
+from gilscope.toolkit.evaluate.steps import Step, StepRunner
 from gilscope.toolkit.evaluate.verdict import judged
 from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
 
@@ -65,13 +66,13 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.evaluate.cache import EvaluationCache
     from gilscope.toolkit.evaluate.project.discovery import Project
-    from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild
     from gilscope.toolkit.evaluate.request import EvaluationRequest
     from gilscope.toolkit.model import Build
 
-    type Reports = dict[str, BuildReport | Missing]               # by label of the build, as all below
-    type Tests = dict[str, TestRun | Missing]
-    type RunSites = dict[str, RunSite | Missing]
+    type RunSites = dict[str, RunSite | Missing]   # by label of the build
+
+Reports = dict[str, BuildReport | Missing]   # by label of the build
+Tests = dict[str, TestRun | Missing]         # likewise
 
 SHARE_FOR_TESTS = 0.5    # of what is left of the budget, for the tests on all builds; the race checker takes longer
 SHARE_FOR_WORKERS = 0.15  # of what is left, for what one more interpreter takes, on each build
@@ -79,10 +80,13 @@ SHARE_FOR_RUNNING = 0.5  # of the budget, for what runs the project; newer versi
 NOT_RUN = Missing(reason="not run for --explain", cause=Cause.NOT_RUN)
 # The steps of an evaluation, in their order.
 STEPS = {
-    "packages": "what the packages do without the GIL", "interpreters": "what they do in subinterpreters",
-    "extensions": "the project's own extension modules",   # left out where it has none
-    "workers": "what one more worker takes", "tests": "the project's tests", "races": "data races",
-    "speed": "cost and gain"}
+    "packages": Step("what the packages do without the GIL", Reports),
+    "interpreters": Step("what they do in subinterpreters", Reports),
+    "extensions": Step("the project's own extension modules", dict[str, OwnBuild]),   # left out where it has none
+    "workers": Step("what one more worker takes", dict[str, Workers | Broken | Missing]),
+    "tests": Step("the project's tests", tuple[Tests, dict[str, tuple[str, ...]]]),
+    "races": Step("data races", Races | Missing),
+    "speed": Step("cost and gain", CostsAndGains)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,7 +145,7 @@ class Evaluator:
             say(evaluation_cache.doubt)
         self._preparer = RunSitePreparer(self._requirements, self._extensions, request=request, at_hand=at_hand,
                                          cache=evaluation_cache, say=say)
-        self._steps = StepRunner(self._titles(), depends=self._options(), cache=evaluation_cache, say=say)
+        self._steps = StepRunner(self._steps_to_make(), depends=self._options(), cache=evaluation_cache, say=say)
         self._turns = MachineLock(alone=False, waiting=lambda: say(WAITING), children_join=True)
 
     def go(self) -> Evaluation:
@@ -196,10 +200,10 @@ class Evaluator:
             compared=compared or CostsAndGains(machine=NOT_RUN, others=NOT_RUN, several=False,
                                                sections=dict.fromkeys(labels, Sections.missing(NOT_RUN)))))
 
-    def _titles(self) -> dict[str, str]:
-        """Return the title of each step, in their order."""
-        steps = {key: text for key, text in STEPS.items() if key != "extensions" or self._extensions.any}
-        return steps | {probe.code: probe.name for probe in self._probes if probe.run}
+    def _steps_to_make(self) -> dict[str, Step]:
+        """Return the steps by their names, in their order."""
+        steps = {key: step for key, step in STEPS.items() if key != "extensions" or self._extensions.any}
+        return steps | {probe.code: Step(probe.name, probe.section | Missing) for probe in self._probes if probe.run}
 
     def _options(self) -> tuple[str, ...]:
         """Return the options and builds that every step depends on, besides files."""

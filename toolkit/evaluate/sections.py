@@ -5,16 +5,16 @@ A section that could not be had is a `Missing` in its place, with the reason.  S
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - the cache reads the hints
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
+from gilscope.toolkit.stats.verdict import Comparison  # noqa: TC001 - the cache reads the hints
 from gilscope.toolkit.units import few
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from gilscope.toolkit.stats.verdict import Comparison
+    from collections.abc import Iterable
 
 
 class Cause(StrEnum):

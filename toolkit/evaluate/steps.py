@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -10,22 +11,30 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.cache import EvaluationCache
 
 
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One step of an evaluation."""
+
+    title: str    # for people
+    result: Any   # its type, as which the cache reads the result of an earlier call
+
+
 class StepRunner:
     """Runs steps by their names, with their results in a cache."""
 
     def __init__(
-        self, titles: Mapping[str, str], *, depends: tuple[str, ...], cache: EvaluationCache | None,
+        self, steps: Mapping[str, Step], *, depends: tuple[str, ...], cache: EvaluationCache | None,
         say: Callable[[str], None],
     ) -> None:
-        """Run the steps named in `titles`.
+        """Run the steps named in `steps`.
 
         Args:
-            titles: The title of each step for people, in the order of the steps.
+            steps: The steps by their names, in their order.
             depends: Options and builds that every result depends on, besides files.
             cache: Results of earlier calls; None: keep none.
             say: Reports a step to the user.
         """
-        self._titles = titles
+        self._steps = steps
         self._depends = depends
         self._cache = cache
         self._say = say
@@ -33,15 +42,15 @@ class StepRunner:
 
     def once[Value](self, name: str, make: Callable[[], Value], *depends: str) -> Value:
         """Return the result of a step from the cache, or make it now and store it."""
-        title, number = self._titles[name], [*self._titles].index(name) + 1
-        after = [*self._titles.values()][number:]
-        then = f"; next: {after[0]}" if after else ""
+        title, number = self._steps[name].title, [*self._steps].index(name) + 1
+        after = [*self._steps.values()][number:]
+        then = f"; next: {after[0].title}" if after else ""
         if (value := self.earlier(name, *depends)) is not None:
-            self._say(f"{number}/{len(self._titles)} {title}: nothing has changed since it was measured{then}")
+            self._say(f"{number}/{len(self._steps)} {title}: nothing has changed since it was measured{then}")
             return cast("Value", value)
         why = self._cache.why_provisional(name, *self._depends, *depends) if self._cache else ""
         again = f" once more, as before: {why}" if why else ""
-        self._say(f"{number}/{len(self._titles)} {title}{again}{then}")
+        self._say(f"{number}/{len(self._steps)} {title}{again}{then}")
         made = make()
         if self._cache:
             self._cache.put(name, made, *self._depends, *depends)
@@ -49,8 +58,9 @@ class StepRunner:
 
     def earlier(self, name: str, *depends: str) -> Any:
         """Return the result of a step from the cache; None if it is not there or something has changed."""
-        part = self._cache.get(name, *self._depends, *depends) if self._cache else None
+        step = self._steps[name]
+        part = self._cache.get(step.result, name, *self._depends, *depends) if self._cache else None
         if part is None:
             return None
-        self.reused[self._titles[name]] = part.made
+        self.reused[step.title] = part.made
         return part.value

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf, log, log1p
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from gilscope.toolkit.model import Note
+from gilscope.toolkit.model import Note  # noqa: TC001 - `from_plain` reads the hints
 
 Verdict = Literal["faster", "slower", "same", "unknown"]
 Word = Literal["faster", "slower", "no difference", "cannot tell"]

@@ -44,19 +44,25 @@ class KeyedStore:
             return None
 
     def put(self, value: object, *key: str) -> None:
-        """Store a value that is plain or of dataclasses under a key, if the folder can be written."""
+        """Store a value that is plain or of dataclasses under a key; without success, the earlier one is gone, too."""
         text, file = json.dumps(plain_value(value)), self._file(key)
-        with contextlib.suppress(OSError):
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            # Another process may store the same key at the same time.
-            with tempfile.NamedTemporaryFile("w", dir=self.folder, delete=False, encoding="utf-8") as fresh:
-                part = Path(fresh.name)
-                try:
-                    fresh.write(text)
-                    fresh.close()
-                    part.replace(file)
-                finally:
-                    part.unlink(missing_ok=True)
+        try:
+            self._write(file, text)
+        except OSError:
+            with contextlib.suppress(OSError):
+                file.unlink()
+
+    def _write(self, file: Path, text: str) -> None:
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Another process may store the same key at the same time, so each writes a file of its own first.
+        with tempfile.NamedTemporaryFile("w", dir=self.folder, delete=False, encoding="utf-8") as fresh:
+            part = Path(fresh.name)
+            try:
+                fresh.write(text)
+                fresh.close()
+                part.replace(file)
+            finally:
+                part.unlink(missing_ok=True)
 
     def remove_older(self, seconds: float) -> None:
         """Remove the values that were stored more than `seconds` ago, and what interrupted calls have left."""

@@ -7,12 +7,20 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field, replace
+from pathlib import Path  # noqa: TC003 - the cache reads the hints
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.missing_packages import normalize_name
 from gilscope.toolkit.builds.package_installer import InstallProblem
 from gilscope.toolkit.builds.pairing import minor_of
-from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, PackageEvidence, PackageVerdict, Status
+from gilscope.toolkit.evaluate.packages.evidence import (
+    Distribution,
+    InterpreterReason,
+    InterpreterStatus,
+    PackageEvidence,
+    PackageVerdict,
+    Status,
+)
 from gilscope.toolkit.evaluate.packages.imports import (
     LIMIT,
     ImportOutcome,
@@ -33,15 +41,14 @@ from gilscope.toolkit.evaluate.packages.scratch import (
     prepare,
 )
 from gilscope.toolkit.evaluate.requirements.closure import dependency_chains
+from gilscope.toolkit.model import Build  # noqa: TC001 - the cache reads the hints
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
 
-    from gilscope.toolkit.evaluate.packages.evidence import Distribution, ImportRun, ImportStep, InterpreterReason
+    from gilscope.toolkit.evaluate.packages.evidence import ImportRun, ImportStep
     from gilscope.toolkit.evaluate.packages.scratch import ScratchEnvironment
-    from gilscope.toolkit.model import Build
 
 # The modules that packages import most, for a control run after a crash that left no list.
 USUAL_STDLIB = ("asyncio", "collections", "ctypes", "datetime", "decimal", "hashlib", "json", "logging", "pickle",

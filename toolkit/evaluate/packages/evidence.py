@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
-if TYPE_CHECKING:
-    from gilscope.toolkit.builds.package_installer import InstallProblem
+from gilscope.toolkit.builds.package_installer import InstallProblem  # noqa: TC001 - the cache reads the hints
 
 GilNeed = Literal["used", "not-used"]
 InterpreterSupport = Literal["none", "shared-gil", "own-gil"]

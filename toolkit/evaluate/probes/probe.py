@@ -45,6 +45,7 @@ class Probe:
     facts: Callable[[Evaluation], Iterator[Fact]]
     # Returns the probe's own section, for `Evaluation.sections`; None if its facts follow from other steps.
     run: Callable[[ProbeContext], Any] | None = None
+    section: Any = None   # required with `run`: the type of its result, as which the cache reads it
     code: str = ""   # required with `run`: the first part of its facts' codes, and the key in `Evaluation.sections`
 
     def find(self, evaluation: Evaluation) -> Iterator[Fact]:

@@ -5,6 +5,7 @@ If something turned the GIL on, measure again with the GIL forced off: what remo
 
 from __future__ import annotations
 
+from collections.abc import Mapping  # noqa: TC003 - the cache reads the hints
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
@@ -13,16 +14,16 @@ from gilscope.toolkit.evaluate.project.suite.cost import SuiteCosts
 from gilscope.toolkit.evaluate.project.where_to_run import RunSite
 from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, OTHER_MODELS, UserWorkload, WorkloadMeasurer
 from gilscope.toolkit.evaluate.project.workload.speed import Speed
-from gilscope.toolkit.evaluate.sections import NO_TIME, Missing, Sections, TestRun
+from gilscope.toolkit.evaluate.sections import NO_TIME, MachineFacts, Missing, Sections, TestRun
+from gilscope.toolkit.stats.verdict import Comparison  # noqa: TC001 - the cache reads the hints
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from gilscope.toolkit.evaluate.project.discovery import Project
     from gilscope.toolkit.evaluate.project.measured import Turn
-    from gilscope.toolkit.evaluate.sections import Forced, MachineFacts
+    from gilscope.toolkit.evaluate.sections import Forced
     from gilscope.toolkit.model import Build
-    from gilscope.toolkit.stats.verdict import Comparison
 
 SHARE_FOR_COST = 0.5     # of the time left after the race check, for running the tests for their CPU time
 MOST_FOR_COST = 60.0     # seconds for the same; and once more with the GIL forced off

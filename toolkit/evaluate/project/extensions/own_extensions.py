@@ -12,10 +12,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
+from gilscope.toolkit.evaluate.packages.doctor import BuildReport  # noqa: TC001 - the cache reads the hints
 from gilscope.toolkit.evaluate.sections import Cause
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
+    from gilscope.toolkit.evaluate.packages.doctor import Finding
 
 
 class Binding(StrEnum):
