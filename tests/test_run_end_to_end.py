@@ -11,6 +11,7 @@ import uuid
 
 import pytest
 
+from gilscope.toolkit.measure.run_status import read_status
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
@@ -83,7 +84,8 @@ def wait_for(path, command):
 
 
 def test_run_prints_a_table_and_keeps_its_values(folder):
-    code, out, err = folder.measure("countdown", "--models", "threads,subinterpreters", "--seed", "5", label="first")
+    code, out, err = folder.measure("countdown", "--models", "threads,subinterpreters", "--seed", "5",
+                                    "--status-file", "status.json", label="first")
     assert code == 0, err
     for words in ("countdown", "serial", "threads", "host", "2 of 2 rounds", "seed 5", "Speed-up over serial"):
         assert words in out
@@ -92,6 +94,9 @@ def test_run_prints_a_table_and_keeps_its_values(folder):
     assert (run.stopped, run.rounds_done, run.seed, run.failures) == ("rounds", 2, 5, ())
     assert set(rounds_of(run)) == set(run.cells)
     assert all(rounds == [0, 1] for rounds in rounds_of(run).values())
+    status = read_status(folder.path / "status.json")
+    assert (status.round, status.rounds, status.done, status.cells, status.error) == (2, 2, len(run.cells),
+                                                                                      len(run.cells), "")
     serial = Cell(workload="countdown", runner="serial", workers=1, build="host")
     assert {serial, Cell(workload="countdown", runner="threads", workers=2, build="host")} <= set(run.cells)
     shown = subprocess.run([sys.executable, "-m", "pyperf", "show", "results/first/host.json"], cwd=folder.path,

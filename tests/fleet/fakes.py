@@ -30,6 +30,11 @@ def block(rounds, since, stopped="running", planned=4):
         return cut_block(write(run, Path(folder), label="fleet", results=Path(folder)), since)
 
 
+def host_answer(state, *, code=None, last_line="", block=b"", **status):
+    """Return the answer of a host whose child has written these fields of its status."""
+    return {"state": state, "code": code, "status": status, "last_line": last_line, "block": block}
+
+
 class FakeHost:
     """A host that has done the next round as soon as it is asked."""
 
@@ -47,20 +52,20 @@ class FakeHost:
         if session not in self.sessions:
             if command is None:
                 self.unknown += 1
-                return {"state": "unknown", "code": None, "said": [], "block": b""}
+                return host_answer("unknown")
             self.sessions[session] = since
             self.began.append((tuple(command), since))
         if self.doing:
-            return {"state": "running", "code": None, "said": ["before", self.doing.pop(0)], "block": b""}
+            return host_answer("running", last_line=self.doing.pop(0))
         done = self.sessions[session]
         if done >= self.planned:
             return self.over(since)
         self.sessions[session] = done + 1
-        return {"state": "running", "code": None, "said": [], "block": block(done + 1, since, planned=self.planned)}
+        return host_answer("running", block=block(done + 1, since, planned=self.planned))
 
     def over(self, since):
-        return {"state": "ended", "code": 0, "said": ["bye"],
-                "block": block(self.planned, since, stopped="rounds", planned=self.planned)}
+        return host_answer("ended", code=0, last_line="bye",
+                           block=block(self.planned, since, stopped="rounds", planned=self.planned))
 
     def restart(self):
         """Come back as a new process, which knows nothing."""

@@ -7,7 +7,7 @@ from gilscope.toolkit.fleet import measuring
 from gilscope.toolkit.fleet.dask_cluster import FleetLostError
 from gilscope.toolkit.fleet.measuring import PATIENCE, TRIES, FleetRequest, FleetRun
 from gilscope.toolkit.store import Fleet, FleetStore, HostState, load_run, read_fleet
-from tests.fleet.fakes import FakeCluster, FakeHost, block
+from tests.fleet.fakes import FakeCluster, FakeHost, block, host_answer
 
 BEGIN, AGAIN = ("primes", "--rounds=4"), ("--rounds=4",)
 
@@ -186,7 +186,7 @@ def test_what_has_finished_is_not_asked_again_unless_more_is_wanted(fleets):
 
 def test_a_host_that_refuses_says_why(fleets):
     host = FakeHost("a")
-    host.advance = lambda *_: {"state": "ended", "code": 2, "said": ["gilscope: unknown build '3.99'"], "block": b""}
+    host.advance = lambda *_: host_answer("ended", code=2, last_line="gilscope: x", error="unknown build '3.99'")
     fleets.go(FakeCluster(host, FakeHost("b")))
     assert [(each.name, each.state, each.note) for each in read_fleet(fleets.path).hosts] == [
         ("a", HostState.STOPPED, "unknown build '3.99'"), ("b", HostState.FINISHED, "")]
@@ -195,7 +195,7 @@ def test_a_host_that_refuses_says_why(fleets):
 
 def test_a_host_that_never_had_a_round_and_is_not_there_is_not_missed(fleets):
     mistaken = FakeHost("wrong")
-    mistaken.advance = lambda *_: {"state": "ended", "code": 2, "said": ["no build there"], "block": b""}
+    mistaken.advance = lambda *_: host_answer("ended", code=2, error="no build there")
     fleets.go(FakeCluster(FakeHost("a", planned=2), FakeHost("b"), mistaken))
     assert fleets.states()["wrong"] is HostState.STOPPED
     fleets.said.clear()
@@ -217,10 +217,10 @@ def told(fleets, monkeypatch):
 
 def test_a_host_says_what_it_does_until_it_has_a_round(fleets, told):
     host, cluster = FakeHost("a"), FakeCluster()
-    host.doing = ["waiting for another gilscope", "9 cells, 4 rounds, seed 1, results in results/fleet"]
+    host.doing = ["waiting for another gilscope", "3.14: make an environment"]
     cluster.hosts["a"] = host
     fleets.go(cluster)
-    assert told("a") == ["a: waiting for another gilscope", "a: 9 cells, 4 rounds", "a: 1 of 4 rounds",
+    assert told("a") == ["a: waiting for another gilscope", "a: 3.14: make an environment", "a: 1 of 4 rounds",
                          "a: 2 of 4 rounds", "a: 3 of 4 rounds", "a: 4 of 4 rounds"]
 
 
@@ -252,10 +252,19 @@ def test_what_has_not_changed_is_said_again_after_minutes_only(fleets, told):
 
 def test_a_host_with_rounds_says_how_long_it_takes(fleets, told):
     host = FakeHost("a")
-    advance, told_left = host.advance, iter(["", "round 2/4, 3 of 9 cells, about 5 min 3 s left"])
-    host.advance = lambda *asked: {**(answer := advance(*asked)), "said": answer["said"] or [next(told_left, "")]}
+    advance, seconds_left = host.advance, iter([None, 303.0, None, None, None])
+    host.advance = lambda *asked: advance(*asked) | {"status": {"seconds_left": next(seconds_left)}}
     fleets.go(FakeCluster(host))
-    assert "a: 2 of 4 rounds (about 5 min 3 s left)" in told("a")
+    assert "a: 2 of 4 rounds (about 5 min 03 s left)" in told("a")
+
+
+def test_a_host_in_its_first_round_says_how_far_it_is(fleets, told):
+    host = FakeHost("a")
+    host.doing = ["primes serial"]
+    advance, status = host.advance, {"round": 1, "rounds": 4, "done": 3, "cells": 9, "seconds_left": 61.0}
+    host.advance = lambda *asked: advance(*asked) | {"status": status}
+    fleets.go(FakeCluster(host))
+    assert told("a")[0] == "a: round 1 of 4, 3 of 9 cells (about 1 min 01 s left)"
 
 
 def test_of_many_hosts_the_slowest_says_what_it_does(fleets, told):
@@ -289,7 +298,7 @@ def test_rounds_are_counted_of_what_is_asked_now(fleets, told):
 
 def test_why_a_host_did_not_finish_is_said_once(fleets):
     gone, refuses, fails = FakeHost("gone"), FakeHost("refuses"), FakeHost("fails")
-    refuses.advance = lambda *_: {"state": "ended", "code": 2, "said": ["no build there"], "block": b""}
+    refuses.advance = lambda *_: host_answer("ended", code=2, error="no build there")
     fails.advance = lambda *_: ValueError("what came was no task")
     cluster = FakeCluster(gone, refuses, fails)
     cluster.events = {6: lambda: cluster.hosts.pop("gone")}
@@ -303,7 +312,7 @@ def test_why_a_host_did_not_finish_is_said_once(fleets):
 def test_a_host_that_refuses_to_go_on_has_not_finished_by_what_it_had_before(code, fleets):
     fleets.go(FakeCluster(FakeHost("a")))
     host = FakeHost("a")
-    host.advance = lambda *_: {"state": "ended", "code": code, "said": ["its rounds are another's"], "block": b""}
+    host.advance = lambda *_: host_answer("ended", code=code, error="its rounds are another's")
     fleets.go(FakeCluster(host), again=("--rounds=9",))
     (a,) = read_fleet(fleets.path).hosts
     assert (a.state, a.note) == (HostState.STOPPED, "its rounds are another's")
@@ -329,8 +338,8 @@ def test_a_host_that_goes_away_before_it_says_that_it_has_ended_has_finished(fle
 
 @pytest.mark.parametrize("answer", [
     ValueError("what came was no task"),
-    {"state": "ended", "code": -9, "said": [], "block": b""},
-    {"state": "running", "code": None, "said": [], "block": b"no block"},
+    host_answer("ended", code=-9),
+    host_answer("running", block=b"no block"),
 ])
 def test_a_host_that_fails_again_and_again_is_given_up(answer, fleets):
     asked = []

@@ -8,11 +8,13 @@ import threading
 import pytest
 
 from gilscope.toolkit.fleet import on_host
+from gilscope.toolkit.measure.run_status import RunStatus, StatusFile
 from gilscope.toolkit.processes.supervised import Supervised
+from gilscope.toolkit.records import to_plain
 from gilscope.toolkit.store import load_run
 from gilscope.toolkit.store.transfer_rounds import RoundReceiver, cut_block
 from tests.fakes import MACHINE
-from tests.fleet.fakes import block
+from tests.fleet.fakes import block, host_answer
 
 
 class Child:
@@ -52,10 +54,11 @@ def rounds_of(sent, tmp_path_factory):
 def test_a_run_begins_and_its_rounds_are_sent_as_they_come(children, tmp_path_factory):
     assert on_host.advance("s", ["noop", "--rounds=4"], 0, wait=0)["block"] == b""
     (child,) = children
-    assert child.words[1:] == ["-m", "gilscope", "run", "noop", "--rounds=4", "--label", "fleet", "--take-turns"]
+    assert child.words[1:] == ["-m", "gilscope", "run", "noop", "--rounds=4", "--label", "fleet", "--take-turns",
+                               "--status-file", str(child.folder / "status.json")]
     child.do(1)
     answer = on_host.advance("s", None, 0, wait=60)
-    assert (answer["state"], answer["said"]) == ("running", ["second", "third", "last words"])
+    assert (answer["state"], answer["last_line"]) == ("running", "last words")
     assert rounds_of(answer["block"], tmp_path_factory) == [0]
     assert on_host.advance("s", None, 1, wait=0)["block"] == b""   # nothing new
     child.do(2)
@@ -63,17 +66,25 @@ def test_a_run_begins_and_its_rounds_are_sent_as_they_come(children, tmp_path_fa
     assert children == [child]
 
 
+def test_the_status_of_a_run_is_sent(children):
+    assert on_host.advance("s", ["noop"], 0, wait=0)["status"] == to_plain(RunStatus())
+    StatusFile(children[0].folder / "status.json").update(round=1, rounds=4, cells=9, seconds_left=12.5)
+    assert on_host.advance("s", None, 0, wait=0)["status"] == {
+        "round": 1, "rounds": 4, "done": 0, "cells": 9, "seconds_left": 12.5, "error": ""}
+
+
 def test_a_run_of_another_machine_does_not_go_on_here(children):
     answer = on_host.advance("s", ["--rounds=4"], 3, block(3, 0), wait=0)
     assert (answer["state"], answer["code"], children) == ("ended", 2, [])
-    assert answer["said"][0].startswith("its rounds were measured on Made-up CPU with 8 cores, and this is ")
+    assert answer["status"]["error"].startswith("its rounds were measured on Made-up CPU with 8 cores, and this is ")
 
 
 def test_a_run_goes_on_after_what_was_sent(children, monkeypatch):
     monkeypatch.setattr(on_host, "this_machine", lambda: MACHINE)
     on_host.advance("s", ["--rounds=4"], 3, block(3, 0), wait=0)
     (child,) = children
-    assert child.words[3:] == ["run", "--resume", "fleet", "--rounds=4", "--take-turns"]
+    assert child.words[3:] == ["run", "--resume", "fleet", "--rounds=4", "--take-turns", "--status-file",
+                               str(child.folder / "status.json")]
     assert load_run(child.folder / "results" / "fleet").rounds_done == 3
     assert cut_block(child.folder / "results" / "fleet")
 
@@ -92,7 +103,7 @@ def test_a_run_that_ends_is_told_with_its_last_words_and_forgotten(children):
     children[0].process.signal_group(signal.SIGKILL)
     answer = on_host.advance("s", None, 1, wait=60)
     assert (answer["state"], answer["code"]) == ("ended", -signal.SIGKILL)
-    assert on_host.advance("s", None, 1, wait=0) == {"state": "unknown", "code": None, "said": [], "block": b""}
+    assert on_host.advance("s", None, 1, wait=0) == host_answer("unknown")
 
 
 def test_a_run_that_nobody_asks_for_is_ended(children, monkeypatch):

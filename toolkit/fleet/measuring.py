@@ -10,8 +10,11 @@ import uuid
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.errors import BadFileError, last_message
+from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.fleet.dask_cluster import MEET_SECONDS, Connection, FleetLostError, FleetWorker, same_version
+from gilscope.toolkit.measure.run_status import RunStatus
+from gilscope.toolkit.records import DamagedError, from_plain
+from gilscope.toolkit.report.progress import format_left
 from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState
 from gilscope.toolkit.store.transfer_rounds import RoundReceiver, SavePace, cut_block
@@ -55,7 +58,8 @@ class _Part:
     begun: bool = False           # the host has confirmed that it runs our session
     measured: bool = False        # the stored header comes from the child that measures there now
     receiver: RoundReceiver | None = None
-    said: str = ""                # the last line that its child printed
+    status: RunStatus = field(default_factory=RunStatus)   # of its child
+    last_line: str = ""           # the last line that its child printed
     tries: int = 0                # attempts since the last new round
     gone: float = 0.0             # the time at which it disconnected
     reported: bool = False        # its loss has been reported
@@ -254,7 +258,7 @@ class FleetRun:
         if part.begun:
             self._connection.ask(worker, part.session, None, part.rounds, b"")
             return
-        part.measured, part.said = False, ""
+        part.measured, part.status, part.last_line = False, RunStatus(), ""
         if part.receiver and part.rounds:
             part.receiver.merge()
             if self._request.enough(self._path(part.name)):   # the host was lost after its last round
@@ -276,12 +280,12 @@ class FleetRun:
             return
         try:
             self._store_block(part, answer["block"])
-        except BadFileError as error:
+            part.status, part.last_line = from_plain(RunStatus, answer["status"]), answer["last_line"]
+        except (BadFileError, DamagedError) as error:
             self._try_again(part, str(error))
             return
         if answer["state"] == "running":
             part.begun = True
-            part.said = _last(answer["said"])
             self._ask(part)
         elif answer["state"] == "unknown" or answer["code"] not in _KNOWN_CODES:
             self._try_again(part, f"its run was ended ({answer['code']})" if answer["code"] else "it forgot its run")
@@ -289,7 +293,7 @@ class FleetRun:
             self.failed |= answer["code"] == _FAILED
             self._finish(part)
         else:
-            self._set(part, HostState.STOPPED, _reason(answer["said"]))
+            self._set(part, HostState.STOPPED, _reason(part))
             self._say(f"{part.name} stopped: {part.note}")
 
     def _finish(self, part: _Part) -> None:
@@ -398,18 +402,16 @@ def _rounds_of(parts: Sequence[_Part]) -> str:
 
 def _progress_of(part: _Part) -> str:
     """Return a host's progress: "2 of 15 rounds", or its activity before the first round."""
-    run = part.receiver.run if part.receiver and part.measured else None
+    run, status = part.receiver.run if part.receiver and part.measured else None, part.status
+    left = "" if status.seconds_left is None else format_left(status.seconds_left)
     if run:
-        left = part.said.rpartition(", about ")[2] if part.said.endswith(" left") else ""
-        return f"{part.rounds} of {counted(run.rounds_planned, 'round')}" + (f" (about {left})" if left else "")
-    return part.said or ("it begins" if part.begun else "no answer yet: another run may keep it busy")
+        return f"{part.rounds} of {counted(run.rounds_planned, 'round')}" + (f" ({left})" if left else "")
+    if status.round:
+        done = f"round {status.round} of {status.rounds}, {status.done} of {counted(status.cells, 'cell')}"
+        return done + (f" ({left})" if left else "")
+    return part.last_line or ("it begins" if part.begun else "no answer yet: another run may keep it busy")
 
 
-def _last(said: Sequence[str]) -> str:
-    """Return a child's line of progress, without the folder that it names when it begins to measure."""
-    return said[-1].strip().partition(", seed ")[0] if said else ""
-
-
-def _reason(said: Sequence[str]) -> str:
-    """Return why a run ended, from its last output."""
-    return last_message(said) or "it ended without a word"
+def _reason(part: _Part) -> str:
+    """Return why a run ended, on one line: the error in its status, or else the last line that it printed."""
+    return " ".join(part.status.error.split()) or part.last_line or "it ended without a word"

@@ -28,7 +28,9 @@ from gilscope.toolkit.builds.find import default_pair, find_builds
 from gilscope.toolkit.errors import BadFileError, ToolkitError
 from gilscope.toolkit.measure.child.other_load import others_now
 from gilscope.toolkit.measure.machine import this_machine
+from gilscope.toolkit.measure.run_status import RunStatus, read_status
 from gilscope.toolkit.processes.supervised import Supervised
+from gilscope.toolkit.records import to_plain
 from gilscope.toolkit.store import read_json
 from gilscope.toolkit.store.header import HEADER
 from gilscope.toolkit.store.transfer_rounds import RoundReceiver, cut_block
@@ -47,7 +49,6 @@ BEAT = 10.0              # seconds after which a host answers even if there is n
 LEASE = 60.0
 LOOK = 0.2               # seconds between two checks of the child's folder; rounds take seconds
 LAST_WORDS = 4096        # bytes at the end of the child's output that are read
-SAID = 3                 # last lines of the output that are sent
 _PACKAGES = ("pyperf", "distributed")
 
 
@@ -56,7 +57,8 @@ class HostAnswer(TypedDict):
 
     state: str           # "running"; "ended", with `code`; "unknown": the host does not have this run, or not any more
     code: int | None     # exit code of the child, as a shell reports it
-    said: list[str]      # the last lines that the child printed
+    status: dict[str, Any]   # fields of a `RunStatus`; without any: the child has written none
+    last_line: str       # the last line that the child printed, for readers
     block: bytes         # the requested rounds, see `store.transfer_rounds`; empty: there are none
 
 
@@ -115,7 +117,8 @@ class HostSession:
             words = ["--resume", LABEL, *command] if block else [*command, "--label", LABEL]
             with self._output("wb") as output:
                 self._child = Supervised(
-                    [sys.executable, "-m", "gilscope", "run", *words, "--take-turns"], cwd=self.folder,
+                    [sys.executable, "-m", "gilscope", "run", *words, "--take-turns",
+                     "--status-file", str(self._status_path)], cwd=self.folder,
                     env=environment(os.environ), stdout=output, stderr=output)
         except BaseException:
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -126,6 +129,10 @@ class HostSession:
     def run_folder(self) -> Path:
         """The folder of its run."""
         return self.folder / "results" / LABEL
+
+    @property
+    def _status_path(self) -> Path:
+        return self.folder / "status.json"
 
     def _output(self, mode: str) -> BinaryIO:
         return (self.folder / "output").open(mode)   # type: ignore[return-value]  # both modes are binary
@@ -148,7 +155,8 @@ class HostSession:
                    and wanted()):
                 time.sleep(LOOK)
             new = code is not None or self._rounds() > since
-            return {"state": "running" if code is None else "ended", "code": code, "said": self._said(),
+            return {"state": "running" if code is None else "ended", "code": code,
+                    "status": to_plain(read_status(self._status_path)), "last_line": self._last_line(),
                     "block": self._block(since) if new else b""}
         finally:
             self._asking -= 1
@@ -171,11 +179,11 @@ class HostSession:
         """Return the new rounds; empty until the child has saved a run of its own over the received block."""
         return cut_block(self.run_folder, since) if self._saved() != self._sent else b""
 
-    def _said(self) -> list[str]:
+    def _last_line(self) -> str:
         with contextlib.suppress(OSError):
             lines = last_text(self.folder / "output", LAST_WORDS).splitlines()
-            return [line for line in lines if line.strip()][-SAID:]
-        return []
+            return next((line.strip() for line in reversed(lines) if line.strip()), "")
+        return ""
 
     def end(self) -> None:
         """End the child with all processes that it started, and delete its folder."""
@@ -218,11 +226,12 @@ def advance(
     known = SESSIONS.get(session)
     if known is None or known.given_up:
         if command is None:
-            return {"state": "unknown", "code": None, "said": [], "block": b""}
+            return {"state": "unknown", "code": None, "status": {}, "last_line": "", "block": b""}
         try:
             known = SESSIONS[session] = HostSession(command, block)
         except ToolkitError as error:
-            return {"state": "ended", "code": error.exit_code, "said": [str(error)], "block": b""}
+            return {"state": "ended", "code": error.exit_code, "status": to_plain(RunStatus(error=str(error))),
+                    "last_line": "", "block": b""}
     answer = known.answer(since, wait, wanted)
     if answer["state"] == "ended" or not wanted():
         end(session)

@@ -34,6 +34,7 @@ from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.cells import expand
 from gilscope.toolkit.measure.child.other_load import is_starved, others_now
 from gilscope.toolkit.measure.preparation import prepare
+from gilscope.toolkit.measure.run_status import StatusFile
 from gilscope.toolkit.measure.settings import PRESETS, RunRequest
 from gilscope.toolkit.measure.user_modules import code_sum
 from gilscope.toolkit.report.as_json import run_values
@@ -88,8 +89,9 @@ def run(args: argparse.Namespace) -> int:
     refuse_beside_dry_run(args)
     if args.fleet is not None:
         return _on_fleet(args)
-    with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as folder:
-        return _start(args, Path(folder)) if args.resume is None else _resume(args, Path(folder))
+    status = StatusFile(args.status_file)
+    with status.keeping_error(), tempfile.TemporaryDirectory(prefix=temporary.prefix()) as folder:
+        return (_start if args.resume is None else _resume)(args, Path(folder), status)
 
 
 def _on_fleet(args: argparse.Namespace) -> int:
@@ -102,7 +104,7 @@ def _on_fleet(args: argparse.Namespace) -> int:
     return 0 if whole else FAILED_CELLS
 
 
-def _start(args: argparse.Namespace, folder: Path) -> int:
+def _start(args: argparse.Namespace, folder: Path, status: StatusFile) -> int:
     selection, settings = make_selection(args), make_settings(args)
     if args.label is not None and not args.dry_run:
         Store.refuse_taken(args.label)
@@ -123,12 +125,13 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     job = RunJob(
         selection=selection, settings=settings, paths=paths, packages=packages, label=args.label,
         timeout_asked=args.timeout is not None, notes=mismatches, alone=args.take_turns,
+        status=status,
     )
     done = measure_plan(job, prepared, plan, folder)
     return _show(done, label_path(done.label), args)
 
 
-def _resume(args: argparse.Namespace, folder: Path) -> int:
+def _resume(args: argparse.Namespace, folder: Path, status: StatusFile) -> int:
     refuse_beside_resume(args)
     _refuse_other_hosts(args.resume)
     store, so_far = Store.reopen(find_label(args.resume))
@@ -162,7 +165,7 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
         raise
     say(f"continuing {args.resume} after {so_far.rounds_done} of {counted(rounds, 'round')}, seed {settings.seed}")
     so_far = dataclasses.replace(so_far, rounds_planned=rounds, options=request.to_options())
-    done = measure(so_far, request, store, prepared, folder, tried={}, only=only, alone=args.take_turns)
+    done = measure(so_far, request, store, prepared, folder, tried={}, only=only, alone=args.take_turns, status=status)
     return _show(done, store.path, args)
 
 

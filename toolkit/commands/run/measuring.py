@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -16,6 +16,7 @@ from gilscope.toolkit.measure.machine import now, this_machine
 from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
 from gilscope.toolkit.measure.preparation import child_environment, sized_tasks
 from gilscope.toolkit.measure.rounds import CellStarter
+from gilscope.toolkit.measure.run_status import StatusFile
 from gilscope.toolkit.measure.scheduler import Scheduler
 from gilscope.toolkit.measure.settings import CoreDemands, RunRequest
 from gilscope.toolkit.measure.trial import allow_time, failed_cells, try_builds, warn_of_length
@@ -53,6 +54,7 @@ class RunJob:
     notes: Sequence[Note] = ()       # shown before the report
     again: Sequence[str] = ()        # labels of the two runs to remeasure
     alone: bool = False              # wait for other runs on this machine that take turns
+    status: StatusFile = field(default_factory=lambda: StatusFile(None))
 
 
 def measure_plan(job: RunJob, prepared: Preparation, plan: Plan, folder: Path) -> Run:
@@ -98,7 +100,24 @@ def measure_plan(job: RunJob, prepared: Preparation, plan: Plan, folder: Path) -
     store.save(new)  # so that the run can be resumed, however soon it ends
     say(f"{counted(len(plan.cells), 'cell')}, {rounds_text(settings)}, seed {settings.seed}, results in {store.path}")
     demands = {label: trial.demand for label, trial in trials.items() if trial.demand is not None}
-    return measure(new, request, store, prepared, folder, tried=demands, alone=job.alone)
+    return measure(new, request, store, prepared, folder, tried=demands, alone=job.alone,
+                   status=job.status)
+
+
+class _StatusReporter(ProgressReporter):
+    """Shows the progress to the user, and writes it to the status file."""
+
+    def __init__(self, status: StatusFile) -> None:
+        super().__init__(say)
+        self._status = status
+
+    def on_round_start(self, index: int, rounds: int, arms: int) -> None:
+        super().on_round_start(index, rounds, arms)
+        self._status.update(round=index + 1, rounds=rounds, done=0, cells=arms)
+
+    def on_arms_end(self, count: int, seconds_left: float) -> None:
+        super().on_arms_end(count, seconds_left)
+        self._status.update(done=self._status.status.done + count, seconds_left=seconds_left)
 
 
 def turns(*, alone: bool) -> MachineLock:
@@ -108,7 +127,7 @@ def turns(*, alone: bool) -> MachineLock:
 
 def measure(
     new: Run, request: RunRequest, store: Store, prepared: Preparation, folder: Path, *, tried: dict[str, float],
-    only: Container[Cell] | None = None, alone: bool = False,
+    only: Container[Cell] | None = None, alone: bool = False, status: StatusFile,
 ) -> Run:
     """Measure the missing rounds, of the cells in `only` if given; close the store however it ends."""
     settings = replace(request.settings, rounds=new.rounds_planned)
@@ -116,7 +135,7 @@ def measure(
     user = request.selection.user
     needed = dict.fromkeys(workload.service for workload in chosen if workload.service)
     try:
-        with services(needed, child_environment(())) as running, ProgressReporter(say) as reporter:
+        with services(needed, child_environment(())) as running, _StatusReporter(status) as reporter:
             arms = CellStarter(
                 pythons=prepared.pythons,
                 size=request.selection.size,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 from typing import Any
 
@@ -168,6 +169,7 @@ def add_effort(group: Any) -> None:
         help="Measure rounds only while no other gilscope with this option measures on this machine. Use it for runs "
         "that you start side by side.",
     )
+    group.add_argument("--status-file", metavar="FILE", type=Path, help=argparse.SUPPRESS)   # for a fleet's host
     group.add_argument(
         "--seed", metavar="N", type=int, help="Seed the order of the cells with N (default: random). The seed is "
                                               "always printed."
