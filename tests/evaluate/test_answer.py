@@ -307,9 +307,10 @@ def test_one_command_tells_more():
 @pytest.mark.parametrize(("changes", "option"), [
     ({"tests": suite(ending="unfinished: not done within 9 s, at 20 %", passed=None)}, " --budget 7m"),
     ({"cost": FEW, "gain": NOT_DONE}, " --budget 7m"),
-    ({"own": OwnBuild(build="3.14t", failure=NO_TIME.reason, cause=Cause.TIME), "tests": NOT_DONE}, " --budget 7m"),
+    ({"own": OwnBuild(build="3.14t", failure=NO_TIME), "tests": NOT_DONE}, " --budget 7m"),
     ({"own": OwnBuild(build="3.14t", unbuilt=(UnbuiltModule(name="app._c", why=""),))}, " --explain extensions"),
-    ({"own": OwnBuild(build="3.14t", failure="no compiler"), "tests": NO_TIME}, " --explain extensions"),
+    ({"own": OwnBuild(build="3.14t", failure=Missing(reason="no compiler")), "tests": NO_TIME},
+     " --explain extensions"),
     ({"tests": suite(passed=None, failed=None, ending="2", output="E   ModuleNotFoundError: No module named 'x'"),
       "reference_tests": suite(passed=None, failed=None, ending="2"), "cost": NOT_DONE, "gain": NOT_DONE}, ""),
     ({"readiness": Missing(reason="the package index does not answer", cause=Cause.FAILED)}, ""),
@@ -326,7 +327,8 @@ def test_command_after_a_repair_installs_what_offline_could_not():
     short = concluded(found(tests=Missing(reason="nothing of it was installed before", cause=Cause.OFFLINE)))
     offline = EvaluationRequest(path=Path(), offline=True)
     assert answered(replace(short, request=offline)).answer.more == "gilscope evaluate ."
-    unbuilt = concluded(found(own=OwnBuild(build="3.14t", failure="it builds nothing", cause=Cause.OFFLINE)))
+    failure = Missing(reason="it builds nothing", cause=Cause.OFFLINE)
+    unbuilt = concluded(found(own=OwnBuild(build="3.14t", failure=failure)))
     unbuilt = answered(replace(unbuilt, request=offline))
     assert unbuilt.answer.more == "gilscope evaluate ."
     assert "3.14t: have the project itself built: evaluate it once without --offline" in unbuilt.next_steps
@@ -334,7 +336,7 @@ def test_command_after_a_repair_installs_what_offline_could_not():
 
 @pytest.mark.parametrize(("reason", "end"), [("no compiler", "no compiler."), ("cc: and so on ...", "so on ...")])
 def test_sentence_has_one_end(reason, end):
-    given = told(found(own=OwnBuild(build="3.14t", failure=reason)))
+    given = told(found(own=OwnBuild(build="3.14t", failure=Missing(reason=reason))))
     assert said(given).splitlines()[0].endswith(end)
 
 

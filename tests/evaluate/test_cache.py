@@ -270,7 +270,7 @@ def test_what_nobody_asked_for_in_a_week_goes(kept, cache):
     ({"3.14t": suite(ending="unfinished: not done within 9 s")}, False), ((replace(QUIET, doubts=("busy",)),), False),
     (replace(CLEAN, lacking=(("workload", NO_TIME),)), False), (CLEAN, True),
     (replace(QUIET, cores=1, doubts=("one core",)), True),
-    ({"3.14t": OwnBuild(build="3.14t")}, True), ({"3.14t": OwnBuild(build="3.14t", failure="--offline")}, False)])
+    ({"3.14t": OwnBuild(build="3.14t")}, True), ({"3.14t": OwnBuild(build="3.14t", failure=NO_TIME)}, False)])
 def test_only_what_another_call_would_find_again_is_kept(value, lasts):
     assert (not why_provisional(value)) is lasts
 

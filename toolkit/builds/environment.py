@@ -259,14 +259,15 @@ def _problem_with(folder: Path, text: str, reason: str) -> InstallProblem:
     problem, unmatched = problem_in(reason), unmatched_requirement(reason)
     if is_conflict(reason) and not uv_command():
         # pip tried every version of the package, and each needs a dependency without a wheel.
-        output = full_output([*_verbose_installer(folder), "--dry-run", "--only-binary", ":all:", text])
+        output = full_output([*installer(folder, quiet=False), "--dry-run", "--only-binary", ":all:", text])
         packages = unavailable_packages(output)
         return _needs(", ".join(packages), WITHOUT_WHEEL) if packages else problem
     if problem != WITHOUT_WHEEL or unmatched is None or uv_command():
         return problem
     cause = other_versions(reason)
     if cause is None:
-        command = [*_verbose_installer(folder), "-vv", "--dry-run", "--no-deps", "--only-binary", ":all:", unmatched]
+        command = [*installer(folder, quiet=False), "-vv", "--dry-run", "--no-deps", "--only-binary", ":all:",
+                   unmatched]
         cause = problem_in_verbose_output(full_output(command))
     return cause if distribution_of(unmatched) == distribution_of(text) else _needs(unmatched, cause)
 
@@ -275,23 +276,20 @@ def _needs(dependency: str, cause: InstallProblem) -> InstallProblem:
     return replace(cause, reason=f"it needs {dependency}: {cause.reason}")
 
 
-def _verbose_installer(folder: Path) -> list[str | Path]:
-    return [word for word in installer(folder) if word != "--quiet"]
-
-
 def _install_wheels(folder: Path, arguments: Sequence[str]) -> str:
     return run_installer([*installer(folder), "--only-binary", ":all:", *arguments])
 
 
-def installer(folder: Path) -> list[str | Path]:
+def installer(folder: Path, *, quiet: bool = True) -> list[str | Path]:
     """Return the command that installs into the environment in `folder`; the caller appends the requirements."""
+    install = ["install", *["--quiet"] * quiet]
     if uv := uv_command():
-        return [uv, "pip", "install", "--quiet", "--no-config", "--python", python_of(folder)]
+        return [uv, "pip", *install, "--no-config", "--python", python_of(folder)]
     pip: list[str | Path] = [sys.executable, "-I", "-m", "pip", "--python", python_of(folder)]
     # Prefer the environment's own pip, which supports its Python; ours may be too old for it.
     if python_of(folder).with_name("pip").exists():
         pip = [python_of(folder), "-I", "-m", "pip"]
-    return [*pip, "install", "--quiet", "--disable-pip-version-check", "--no-input"]
+    return [*pip, *install, "--disable-pip-version-check", "--no-input"]
 
 
 def _host_pip() -> bool:

@@ -169,7 +169,7 @@ def _reasons(value: Any) -> Iterator[str]:
         case TestRun():
             yield from [str(value.ending)] * (value.ending.kind == "unfinished")
         case OwnBuild():   # an index, a compiler or time may be there the next time
-            yield from [value.failure] * bool(value.failure)
+            yield from [value.failure.reason] if value.failure else []
         case MachineFacts():
             yield from value.doubts * value.may_get_quiet
         case dict():

@@ -45,7 +45,7 @@ from gilscope.toolkit.evaluate.project.worker_costs import LIMIT as WORKERS_LIMI
 from gilscope.toolkit.evaluate.project.worker_costs import measure_workers, modules_inside
 from gilscope.toolkit.evaluate.project.workload.name_check import refuse_misnamed
 from gilscope.toolkit.evaluate.project_requirements import read_requirements
-from gilscope.toolkit.evaluate.run_sites import NO_TESTS, NOTHING_INSTALLED, RunSitePreparer
+from gilscope.toolkit.evaluate.run_sites import NO_TESTS, NOTHING_INSTALLED, PreparedSites, RunSitePreparer
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
     UNASKED,
@@ -69,7 +69,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.request import EvaluationRequest
     from gilscope.toolkit.model import Build
 
-    type RunSites = dict[str, RunSite | Missing]   # by label of the build
+    type RunSites = Mapping[str, RunSite | Missing]   # by label of the build
 
 Reports = dict[str, BuildReport | Missing]   # by label of the build
 Tests = dict[str, TestRun | Missing]         # likewise
@@ -159,8 +159,12 @@ class Evaluator:
         reports, inside = self._packages()
         once = self._steps.once
         with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as folder:
-            run_sites = cache(lambda: self._run_sites(Path(folder)))   # prepared only if a step runs anything there
-            own = self._own(run_sites) if self._extensions.any else {}
+            prepared = cache(lambda: self._prepared(Path(folder)))   # only if a step runs anything there
+
+            def run_sites() -> RunSites:
+                return prepared().run_sites
+
+            own = self._own(prepared) if self._extensions.any else {}
             workers = once("workers", lambda: {
                 twin.label: self._workers(twin, inside[twin.label], run_sites()[twin.label]) for twin in self._twins})
             tests, lacking = once("tests", lambda: (self._tests(run_sites()), _lacking(run_sites())),
@@ -262,22 +266,21 @@ class Evaluator:
             self._say(f"newer versions could not be looked at: {error}")
             return reports
 
-    def _run_sites(self, folder: Path) -> RunSites:
+    def _prepared(self, folder: Path) -> PreparedSites:
         """Return where the project's code runs on each build, the twins with a GIL last."""
         builds = (*self._builds, *self._twins)
-        labels = [build.label for build in builds]
         if not self._preparer.needed:
-            return dict.fromkeys(labels, NO_TESTS)
-        return dict.fromkeys(labels, NO_TIME) if self._left() <= 0 else self._preparer.prepare(folder, builds)
+            return PreparedSites.missing(builds, NO_TESTS)
+        return PreparedSites.missing(builds, NO_TIME) if self._left() <= 0 else self._preparer.prepare(folder, builds)
 
-    def _own(self, run_sites: Callable[[], RunSites]) -> dict[str, OwnBuild]:
+    def _own(self, prepared: Callable[[], PreparedSites]) -> dict[str, OwnBuild]:
         """Return the evidence about the project's own extension modules on each build."""
-        return self._steps.once("extensions", lambda: self._preparer.own_builds(run_sites(), self._twin_of))
+        return self._steps.once("extensions", lambda: self._preparer.own_builds(prepared(), self._twin_of))
 
     def _built(self) -> dict[str, OwnBuild]:
         """Build the project only for the evidence about its own extension modules."""
         with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as folder:
-            return self._own(lambda: self._run_sites(Path(folder)))
+            return self._own(lambda: self._prepared(Path(folder)))
 
     def _workers(
         self, twin: Build, readiness: BuildReport | Missing, run_site: RunSite | Missing,

@@ -196,13 +196,13 @@ def unbuilt_texts(own: OwnBuild | None, where: str) -> Iterator[str]:
     if own is None:
         return
     if own.failure and not own.elsewhere:
-        yield build_failure_text(own, where)
+        yield build_failure_text(own.failure, where)
     yield from (unbuilt_text(each, where) for each in own.unbuilt if not each.elsewhere)
 
 
-def build_failure_text(own: OwnBuild, where: str = "without the GIL") -> str:
+def build_failure_text(failure: Missing, where: str = "without the GIL") -> str:
     """Return that the project could not be built, so that its behaviour `where` is unknown."""
-    return f"its own extension modules were not built, so what they do {where} is not known: {own.failure}"
+    return f"its own extension modules were not built, so what they do {where} is not known: {failure.reason}"
 
 
 def unbuilt_text(module: UnbuiltModule, where: str = "without the GIL") -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import ToolkitError
@@ -21,7 +22,7 @@ from gilscope.toolkit.evaluate.project.where_to_run import RunSite
 from gilscope.toolkit.evaluate.sections import Cause, Missing
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from gilscope.toolkit.evaluate.cache import EvaluationCache
@@ -35,6 +36,19 @@ NOTHING_INSTALLED = Missing(reason="nothing of it was installed before; call it 
 NOTHING_BUILT = Missing(reason="--offline builds nothing, because what builds it would be downloaded",
                         cause=Cause.OFFLINE)
 NO_TESTS = Missing(reason="no tests were found")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreparedSites:
+    """The places where the project's code runs, by label of the build."""
+
+    run_sites: Mapping[str, RunSite | Missing]
+    installed: Mapping[str, InstalledProject]   # also where installing the project failed
+
+    @classmethod
+    def missing(cls, builds: Iterable[Build], reason: Missing) -> PreparedSites:
+        """Return that no build has a place."""
+        return cls(run_sites=dict.fromkeys((build.label for build in builds), reason), installed={})
 
 
 class RunSitePreparer:
@@ -61,15 +75,14 @@ class RunSitePreparer:
         self._at_hand = at_hand
         self._cache = cache
         self._say = say
-        self._installed: dict[str, InstalledProject] = {}   # by label; also where installing it failed
 
     @property
     def needed(self) -> bool:
         """True if there is anything to run: tests, a workload, or extension modules to import."""
         return bool(self._project.tests is not None or self._request.workload is not None or self._extensions.any)
 
-    def prepare(self, folder: Path, builds: Sequence[Build]) -> dict[str, RunSite | Missing]:
-        """Return the site of each build, by label; what is installed for them lies in `folder`."""
+    def prepare(self, folder: Path, builds: Sequence[Build]) -> PreparedSites:
+        """Return the site of each build; what is installed for them lies in `folder`."""
         beside = (*self._project.test_requirements, *needed_by(self._project.tests),
                   *NEEDED_AT_ONCE * bool(self._request.threads))
         environment = self._requirements.environment(beside=beside, sdists=self._request.sdists,
@@ -77,40 +90,40 @@ class RunSitePreparer:
         try:
             made = scratch.prepare(environment, builds, self._say, self._at_hand)
         except ToolkitError as error:
-            return dict.fromkeys((build.label for build in builds), Missing(reason=str(error), cause=Cause.FAILED))
-        return {build.label: self._run_site(folder, build, made.get(build.label)) for build in builds}
+            return PreparedSites.missing(builds, Missing(reason=str(error), cause=Cause.FAILED))
+        installed = {build.label: self._installed(folder, build, made[build.label])
+                     for build in builds if build.label in made}
+        sites = {build.label: self._run_site(folder, installed[build.label], made[build.label])
+                 if build.label in made else NOTHING_INSTALLED for build in builds}
+        return PreparedSites(run_sites=sites, installed=installed)
 
-    def own_builds(
-        self, run_sites: Mapping[str, RunSite | Missing], twins: Mapping[str, Build | None],
-    ) -> dict[str, OwnBuild]:
+    def own_builds(self, prepared: PreparedSites, twins: Mapping[str, Build | None]) -> dict[str, OwnBuild]:
         """Return the evidence about the project's own extension modules on each prepared site, by label of the build.
 
-        Args:
-            run_sites: The result of `prepare`.
-            twins: The build with a GIL, by the label of each build without one.
+        `twins` has the build with a GIL, by the label of each build without one.
         """
-        missing = {label: OwnBuild(build=label, failure=run_site.reason, cause=run_site.cause)
-                   for label, run_site in run_sites.items() if isinstance(run_site, Missing)}
+        missing = {label: OwnBuild(build=label, failure=run_site)
+                   for label, run_site in prepared.run_sites.items() if isinstance(run_site, Missing)}
         labels = {label: twin.label for label, twin in twins.items() if twin}
-        return missing | own_builds(self._extensions, self._installed, labels)
+        return missing | own_builds(self._extensions, prepared.installed, labels)
 
-    def _run_site(self, folder: Path, build: Build, made: scratch.ScratchEnvironment | None) -> RunSite | Missing:
-        if made is None:
-            return NOTHING_INSTALLED
+    def _installed(self, folder: Path, build: Build, made: scratch.ScratchEnvironment) -> InstalledProject:
         target = folder / build.label
         done = self._install(build, made, target)
-        self._installed[build.label] = InstalledProject(build=build, python=made.python, target=target,
-                                                        installation=done)
         if done.failure:
             self._say(f"{build.label}: the project itself is imported from its folder, not installed: "
                       f"{done.failure.reason}")
-        root = None if done.failure or not self._extensions.any else folder / f"{build.label}-tree"
-        if root and (reason := stage(self._project, target, root)):
-            self._say(f"{build.label}: its tests are run beside its sources, as there is no copy: {reason}")
+        return InstalledProject(build=build, python=made.python, target=target, installation=done)
+
+    def _run_site(self, folder: Path, installed: InstalledProject, made: scratch.ScratchEnvironment) -> RunSite:
+        label, failure = installed.build.label, installed.installation.failure
+        root = None if failure or not self._extensions.any else folder / f"{label}-tree"
+        if root and (reason := stage(self._project, installed.target, root)):
+            self._say(f"{label}: its tests are run beside its sources, as there is no copy: {reason}")
             root = None
-        return RunSite(build=build.label, python=made.python, lacking=tuple(made.missing), root=root,
-                       folders=self._project.sources if done.failure else (target,),
-                       compiled=folder / f"{build.label}-compiled")
+        return RunSite(build=label, python=made.python, lacking=tuple(made.missing), root=root,
+                       folders=self._project.sources if failure else (installed.target,),
+                       compiled=folder / f"{label}-compiled")
 
     def _install(self, build: Build, made: scratch.ScratchEnvironment, target: Path) -> Installation:
         """Install the project itself, from the build of an earlier call where nothing has changed since."""

@@ -21,7 +21,7 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
     UnbuiltModule,
     how_to_declare,
 )
-from gilscope.toolkit.evaluate.sections import Development
+from gilscope.toolkit.evaluate.sections import Development, Missing
 from gilscope.toolkit.evaluate.verdict import answer
 from gilscope.toolkit.evaluate.views.json_document import plain
 from gilscope.toolkit.evaluate.views.screen import document
@@ -61,7 +61,7 @@ MODULE = ExtensionModule(name="lxml.etree", binding=Binding.C_API, backend="setu
                          sources=("src/etree.c",), optional=True)
 OWN = OwnExtensions(modules=(MODULE,), sources=(SOURCE,))
 TURNS_ON = OwnBuild(build="3.14t", report=report(lxml()))
-FAILED = OwnBuild(build="3.14t", failure="pkg/_c.c:1: error: no such type",
+FAILED = OwnBuild(build="3.14t", failure=Missing(reason="pkg/_c.c:1: error: no such type"),
                   output="cc -c pkg/_c.c\nerror: no such type")
 LACKS = OwnBuild(build="3.14t", report=report(finding()),
                  unbuilt=(UnbuiltModule(name="lxml.etree", why="cc: not found"),))
@@ -127,8 +127,8 @@ def test_tests_that_fail_for_want_of_its_modules_are_no_other_thing(elsewhere):
 
 
 LIMITED = replace(OWN, limited=("setup.py:5", "setup.py:8"))
-REFUSED = replace(FAILED, failure="ValueError: `py_limited_api='cp312'` not supported", elsewhere="3.14",
-                  names_limited_api=True)
+REFUSED = replace(FAILED, failure=Missing(reason="ValueError: `py_limited_api='cp312'` not supported"),
+                  elsewhere="3.14", names_limited_api=True)
 
 
 @pytest.mark.parametrize(("own", "told"), [

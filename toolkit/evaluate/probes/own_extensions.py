@@ -15,7 +15,7 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
     source_of,
 )
 from gilscope.toolkit.evaluate.readings import build_failure_text, lost_too_much, unbuilt_text, unwatched_texts
-from gilscope.toolkit.evaluate.sections import Cause, Missing
+from gilscope.toolkit.evaluate.sections import Cause, cause_of
 from gilscope.toolkit.units import counted, few, inflect
 
 if TYPE_CHECKING:
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
         OwnExtensions,
         UnbuiltModule,
     )
+    from gilscope.toolkit.evaluate.sections import Missing
 
 TITLE = "Its own extension modules"
 MOST_SOURCES = 4
@@ -67,7 +68,7 @@ def _build(found: Evaluation, build: BuildEvaluation) -> Iterator[Fact]:
     action = _build_action(own, found.extensions)
     places = tuple(_stops(own, found.extensions))
     if own.failure:
-        yield _not_built(own, label, action, places)
+        yield _not_built(own, own.failure, label, action, places)
     for each in own.unbuilt:
         yield _unbuilt(each, label, action, places, slower)
     if own.finding is not None:
@@ -75,17 +76,18 @@ def _build(found: Evaluation, build: BuildEvaluation) -> Iterator[Fact]:
     yield Fact(code="extensions.result", target=label, effect=Effect.NOTE, heading=TITLE, text="; ".join(built(own)))
 
 
-def _not_built(own: OwnBuild, label: str, action: str, places: tuple[str, ...]) -> Fact:
+def _not_built(own: OwnBuild, failure: Missing, label: str, action: str, places: tuple[str, ...]) -> Fact:
     """Return the fact that the project could not be built, which blocks if it can be built with the GIL."""
     if own.elsewhere:
         return Fact(code="extensions.cannot-be-built-here", target=label, effect=Effect.BLOCKS, explain=EXTENSIONS,
-                    text=f"its own extension modules cannot be built here, and can on {own.elsewhere}: {own.failure}",
+                    text="its own extension modules cannot be built here, and can on "
+                         f"{own.elsewhere}: {failure.reason}",
                     step=PlanStep.EXTENSIONS, action=action, places=places,
-                    gap=Gap(reason=own.failure, cause=Cause.FAILED))
-    tried = own.cause is Cause.OTHER
+                    gap=Gap(reason=failure.reason, cause=Cause.FAILED))
+    tried = failure.cause is Cause.OTHER
     return Fact(code="extensions.not-built", target=label, effect=Effect.UNKNOWN, action=action,
-                text=build_failure_text(own), step=PlanStep.EXTENSIONS, explain=EXTENSIONS if tried else "",
-                gap=gap(Missing(reason=own.failure, cause=own.cause)), places=places)
+                text=build_failure_text(failure), step=PlanStep.EXTENSIONS, explain=EXTENSIONS if tried else "",
+                gap=gap(failure), places=places)
 
 
 def _unbuilt(each: UnbuiltModule, label: str, action: str, places: tuple[str, ...], slower: str) -> Fact:
@@ -153,9 +155,10 @@ def _build_action(own: OwnBuild, extensions: OwnExtensions) -> str:
     if limited := _limited(own, extensions):
         return (f"{few(limited)}: leave the limited API out on builds without a GIL before 3.15, which have "
                 "none and load no abi3 module: where sysconfig.get_config_var('Py_GIL_DISABLED') is 1")
-    if own.cause is Cause.OFFLINE:
+    cause = cause_of(own.failure)
+    if cause is Cause.OFFLINE:
         return "have the project itself built: evaluate it once without --offline"
-    if own.cause is Cause.TIME:
+    if cause is Cause.TIME:
         return ""
     if own.failure:
         return "have the project itself built: pip install . says the same, with all that the compiler says"
@@ -258,7 +261,7 @@ def _source(source: ExtensionSource) -> str:
 def built(own: OwnBuild) -> Iterator[str]:
     """Yield a short result of building the project on one build."""
     if own.failure:
-        yield f"not built: {own.failure}"
+        yield f"not built: {own.failure.reason}"
     for each in own.unbuilt:
         yield f"{each.name} was not built{f': {each.why}' if each.why else ''}"
     if own.finding is None or own.report is None:

@@ -56,8 +56,7 @@ def install_project(project: Project, environment: Path, target: Path) -> Instal
             copy_project(project.root, copy)
         except (OSError, shutil.Error) as error:
             return Installation(failure=Missing(reason=f"cannot copy it: {cut(str(error), 200)}"))
-        command = [word for word in installer(environment) if word != "--quiet"]
-        ended = run_to_end([*command, "--verbose", "--no-deps", "--target", target, copy],
+        ended = run_to_end([*installer(environment, quiet=False), "--verbose", "--no-deps", "--target", target, copy],
                            {"GIT_OPTIONAL_LOCKS": "0"}, seconds=BUILD_SECONDS)
     if isinstance(ended, str):
         return Installation(failure=Missing(reason=ended))

@@ -10,7 +10,8 @@ from gilscope.toolkit.evaluate.evaluation import BuildEvaluation
 from gilscope.toolkit.evaluate.facts import Fact
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport
 from gilscope.toolkit.evaluate.project.discovery import Project
-from gilscope.toolkit.evaluate.sections import CommandEnding, Missing, Races
+from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild
+from gilscope.toolkit.evaluate.sections import Cause, CommandEnding, Missing, Races, cause_of, reason_of
 from gilscope.toolkit.evaluate.views import doctor as doctor_document
 from gilscope.toolkit.model import Build
 from gilscope.toolkit.stats.verdict import Comparison
@@ -39,6 +40,8 @@ def _plain(value: Any) -> Any:  # noqa: C901, PLR0911, PLR0912 - one form per ki
             return _fact(value)
         case BuildEvaluation():
             return _fields(value) | {"failure": str(value.failure or "")}
+        case OwnBuild():
+            return _own_build(value)
         case Races():
             return _fields(value) | {"lacking": [[of, each.reason] for of, each in value.lacking]}
         case BuildReport():
@@ -61,6 +64,13 @@ def _plain(value: Any) -> Any:  # noqa: C901, PLR0911, PLR0912 - one form per ki
             return _fields(value)
         case _:
             return value
+
+
+def _own_build(own: OwnBuild) -> dict[str, Any]:
+    return {
+        "build": own.build, "report": _plain(own.report), "failure": reason_of(own.failure),
+        "cause": (cause_of(own.failure) or Cause.OTHER).value, "output": own.output, "elsewhere": own.elsewhere,
+        "unbuilt": _plain(own.unbuilt), "names_limited_api": own.names_limited_api}
 
 
 def _fact(fact: Fact) -> dict[str, Any]:

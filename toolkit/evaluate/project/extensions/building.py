@@ -121,8 +121,7 @@ def _own_build(own: OwnExtensions, here: _Inspection, there: _Inspection | None)
     place, elsewhere = here.place, there.place.build.label if there and there.found else ""
     if here.found is None:
         failure = place.installation.failure or Missing(reason="no package was installed")
-        return OwnBuild(build=place.build.label, failure=failure.reason, cause=failure.cause,
-                        output=place.installation.output, elsewhere=elsewhere,
+        return OwnBuild(build=place.build.label, failure=failure, output=place.installation.output, elsewhere=elsewhere,
                         names_limited_api=names_limited_api(failure.reason, place.installation.output))
     messages = {name: why_module_not_built(name, place.installation.log) for name in _missing(own, here.found)}
     unbuilt = tuple(UnbuiltModule(name=name, why=message or _condition(own, name), place=place_of_error(message),

@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport  # noqa: TC001 - the cache reads the hints
-from gilscope.toolkit.evaluate.sections import Cause
+from gilscope.toolkit.evaluate.sections import Missing  # noqa: TC001 - the cache reads the hints
 
 if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.packages.doctor import Finding
@@ -129,8 +129,7 @@ class OwnBuild:
 
     build: str                       # label
     report: BuildReport | None = None   # the project judged like a package; None if nothing was built
-    failure: str = ""                # why nothing was built
-    cause: Cause = Cause.OTHER       # of that failure
+    failure: Missing | None = None   # why nothing was built
     output: str = ""                 # last lines of the build's output if something was not made
     elsewhere: str = ""              # the build with a GIL where the project builds; "" if none
     unbuilt: tuple[UnbuiltModule, ...] = ()
