@@ -120,7 +120,7 @@ def seen(effect: float, error: float) -> Comparison:
     """Return what a host says of a log ratio with this error; its floor is that of an A/A pair as precise."""
     ratio = Comparison(ratio=exp(effect), lo=exp(effect - USUAL * error), hi=exp(effect + USUAL * error),
                        confidence=0.95, floor=exp(USUAL * error) - 1, rounds=8)
-    return replace(ratio, words=(ratio.lo, ratio.hi))
+    return replace(ratio, verdict_interval=(ratio.lo, ratio.hi))
 
 
 def typical(row: Row) -> float:

@@ -187,14 +187,14 @@ def report(run: Run, window: int, *, more: float) -> None:
     for clock in CLOCKS:
         errors, false, found, held = [], 0, 0, []
         for index in range(runs):
-            ratios = Ratios(Index(cut(run, index * window, window)), words=1)
+            ratios = Ratios(Index(cut(run, index * window, window)), comparisons=1)
             floors = ratios.floors(group_of(base))
             errors.append((floors.single_cpu if clock == "cpu" else floors.single_wall).error)
             held += [holds(ratios, pair, clock, more) for pair in itertools.combinations(truths(more), 2)]
             verdicts = {name: ratios.compare(base, arm(name), clock).verdict() for name in ("null", "more")}
             false += verdicts["null"] in {"faster", "slower"}
             found += verdicts["more"] == "slower"
-        whole = Ratios(Index(run), words=1).compare(base, arm("more"), clock)
+        whole = Ratios(Index(run), comparisons=1).compare(base, arm("more"), clock)
         print(
             f"{clock:4}: {runs} runs of {window} rounds: A/A error median {statistics.median(errors):.2%}, "
             f"largest {max(errors):.2%}; false faster/slower {false}; a true {more:.0%} found in {found}; "

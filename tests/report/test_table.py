@@ -214,7 +214,7 @@ def test_floor_is_by_workload_and_shrinks_with_noise():
 
 def test_words_of_a_table_go_by_wider_intervals_than_are_printed():
     seen = result_of(two_cells().run(("3.14",)), cell("threads", 2)).speedup
-    assert seen.words[0] < seen.lo < seen.ratio < seen.hi < seen.words[1]
+    assert seen.verdict_interval[0] < seen.lo < seen.ratio < seen.hi < seen.verdict_interval[1]
 
 
 def test_values_in_turn_are_compared_pass_by_pass():

@@ -21,8 +21,9 @@ from gilscope.toolkit.stats.scaling import FittedValue
 from gilscope.toolkit.stats.verdict import Comparison
 
 
-def comparison(ratio, lo, hi, floor=0.013, words=None):
-    return Comparison(ratio=ratio, lo=lo, hi=hi, confidence=0.95, floor=floor, rounds=20, words=words)
+def comparison(ratio, lo, hi, floor=0.013, verdict_interval=None):
+    return Comparison(ratio=ratio, lo=lo, hi=hi, confidence=0.95, floor=floor, rounds=20,
+                      verdict_interval=verdict_interval)
 
 
 @pytest.mark.parametrize(("compared", "text"), [
@@ -31,7 +32,7 @@ def comparison(ratio, lo, hi, floor=0.013, words=None):
     (comparison(0.9612, 0.9598, 0.9631), "0.961x [0.960, 0.963]"),   # a narrow interval stays visible
     (comparison(1.001, 0.995, 1.005), "none beyond 3 %"),
     (comparison(1.05, 0.92, 1.2), "1.05x [0.92, 1.20] ?"),              # not shown, but not excluded either
-    (comparison(1.05, 1.03, 1.07, words=(0.99, 1.11)), "1.05x [1.03, 1.07] ?"),   # one of many: not shown
+    (comparison(1.05, 1.03, 1.07, verdict_interval=(0.99, 1.11)), "1.05x [1.03, 1.07] ?"),   # one of many: not shown
     (comparison(3.4, 3.32, 3.49, floor=None), "3.40x [3.32, 3.49] ?"),
 ])
 def test_ratio_is_only_claimed_with_its_verdict(compared, text):
@@ -76,9 +77,9 @@ def test_gain_is_short_and_claims_what_is_shown(gain, text):
 
 
 def test_what_cannot_be_told_says_what_is_possible():
-    assert between_text(comparison(1.4, 1.0, 1.9, words=(0.9, 2.2))) == "between 0.90x and 2.20x"
-    assert between_text(comparison(1.4, 1.3, 1.5, words=(0.0, math.inf))) == "anything"
-    assert between_text(comparison(1.4, 1.3, 1.5, words=(0.001, 1e17))) == "anything"
+    assert between_text(comparison(1.4, 1.0, 1.9, verdict_interval=(0.9, 2.2))) == "between 0.90x and 2.20x"
+    assert between_text(comparison(1.4, 1.3, 1.5, verdict_interval=(0.0, math.inf))) == "anything"
+    assert between_text(comparison(1.4, 1.3, 1.5, verdict_interval=(0.001, 1e17))) == "anything"
 
 
 @pytest.mark.parametrize(("ratio", "text"), [

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.newest
 
 def seen(ratio, half=0.02, floor=0.01, rounds=8):
     return Comparison(ratio=ratio, lo=ratio * (1 - half), hi=ratio * (1 + half), confidence=0.95, floor=floor,
-                      rounds=rounds, words=(ratio * (1 - 2 * half), ratio * (1 + 2 * half)))
+                      rounds=rounds, verdict_interval=(ratio * (1 - 2 * half), ratio * (1 + 2 * half)))
 
 
 @pytest.mark.parametrize(("first", "second", "clear"), [
@@ -37,7 +37,7 @@ class Fake:
     build: object
     ratio: Comparison
     time: object = None
-    held: object = None
+    changed_from: object = None
 
 
 def followed(*ratios):
@@ -45,7 +45,7 @@ def followed(*ratios):
 
 
 def changes(*ratios):
-    return [each.held is not None for each in followed(*ratios)]
+    return [each.changed_from is not None for each in followed(*ratios)]
 
 
 def test_first_result_that_shows_a_change_is_marked_and_those_after_it_are_not():
@@ -58,7 +58,7 @@ def test_slow_drift_is_a_change_once_it_is_clear_of_where_it_began():
 
 def test_change_is_told_against_what_it_is_clear_of_and_not_against_what_drifted_between():
     found = followed(*(seen(1 + i * 0.04) for i in range(4)))
-    assert found[3].held.ratio == found[0].ratio
+    assert found[3].changed_from.ratio == found[0].ratio
     assert not clear_of(found[2].ratio, found[3].ratio)
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from gilscope.toolkit.concurrency_models import APPEARANCES
 from gilscope.toolkit.report.document import Banner, Column, Document, Duration, Entry, Heading, Lines, Table
-from gilscope.toolkit.site.page import PAUSE, TemplatePages, kept, policy
+from gilscope.toolkit.site.page import PAUSE, TemplatePages, policy, unbroken
 from gilscope.toolkit.site.page_values import document_values, page_values
 from gilscope.toolkit.site.pages.run import run_page
 from gilscope.toolkit.site.renderer_process import CannotRenderError, PageRenderer
@@ -100,11 +100,11 @@ def test_each_colour_is_seen_by_night(model):
 
 
 def test_no_line_ends_within_a_day_or_a_share():
-    assert str(kept("on 2026-11-22 10:31, <b>6.5 % off")) == (
-        'on <span class="kept">2026-11-22 10:31</span>, &lt;b&gt;<span class="kept">6.5 %</span> off')
-    assert ".kept{white-space:nowrap}" in LOOK.style
+    assert str(unbroken("on 2026-11-22 10:31, <b>6.5 % off")) == (
+        'on <span class="unbroken">2026-11-22 10:31</span>, &lt;b&gt;<span class="unbroken">6.5 %</span> off')
+    assert ".unbroken{white-space:nowrap}" in LOOK.style
     page = TemplatePages(LOOK.style, LOOK.script).render("document.html", values(document("2026-11-22")))
-    assert page.count('<span class="kept">2026-11-22</span>') == 5   # the banner, the list, two cells, the footnote
+    assert page.count('<span class="unbroken">2026-11-22</span>') == 5   # the banner, the list, two cells, the footnote
 
 
 def test_figures_drawn_on_white_are_dimmed_by_night():

@@ -27,6 +27,6 @@ def test_verdict_needs_an_interval_without_one_and_a_ratio_beyond_the_floor(resu
 
 
 def test_the_other_way_round_every_end_is_inverted():
-    seen = Comparison(ratio=0.5, lo=0.4, hi=0.8, confidence=0.95, floor=0.01, rounds=6, words=(0.25, 0.0))
+    seen = Comparison(ratio=0.5, lo=0.4, hi=0.8, confidence=0.95, floor=0.01, rounds=6, verdict_interval=(0.25, 0.0))
     turned = seen.inverted()
-    assert (turned.ratio, turned.lo, turned.hi, turned.words) == (2.0, 1.25, 2.5, (inf, 4.0))
+    assert (turned.ratio, turned.lo, turned.hi, turned.verdict_interval) == (2.0, 1.25, 2.5, (inf, 4.0))

@@ -88,7 +88,7 @@ def _legend(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: f
     yield f"Ratio: how many times faster {second} is than {first}, with its interval: 0.80x takes 1.25 times as long."
     yield (f"same: every difference above {margin * 100:g} % is excluded. "
            "cannot tell: it is not, and no difference above the noise floor is significant.")
-    if any(each.comparison and each.comparison.words for each in contrasts):
+    if any(each.comparison and each.comparison.verdict_interval for each in contrasts):
         yield ("Verdicts use wider intervals than the printed ones: those of all cells hold at once with 95 % "
                "confidence.")
     if wanted := {_needs(each.comparison, margin) for each in contrasts if each.comparison} - {""}:

@@ -17,7 +17,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup  # Jinja2 needs it, and brings it
 
-_KEPT = re.compile(r"(\d{4}-\d\d-\d\d(?: \d\d:\d\d)?|\d[\d.]* %)")
+_UNBROKEN = re.compile(r"(\d{4}-\d\d-\d\d(?: \d\d:\d\d)?|\d[\d.]* %)")
 # A script that does nothing.  Chromium parses a page that arrives at once for half a second before it first paints;
 # an inline script makes it paint within 10 ms.
 PAUSE = ";"
@@ -37,7 +37,7 @@ class TemplatePages:
         self._environment = jinja2.Environment(
             loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined,
             trim_blocks=True, lstrip_blocks=True, auto_reload=False)
-        self._environment.filters["kept"] = kept
+        self._environment.filters["unbroken"] = unbroken
         self._environment.globals |= {
             "linked": linked, "policy": policy(*([] if linked else [style, script])),
             "style": style, "script": script, "pause": PAUSE}
@@ -47,10 +47,10 @@ class TemplatePages:
         return self._environment.get_template(template).render(values)
 
 
-def kept(text: str) -> Markup:
+def unbroken(text: str) -> Markup:
     """Return a text in which no line ends within a day, a time of a day or a share: "2026-11-22", "6.5 %"."""
-    return Markup("").join(Markup('<span class="kept">{}</span>').format(part) if i % 2 else part
-                           for i, part in enumerate(_KEPT.split(text)))
+    return Markup("").join(Markup('<span class="unbroken">{}</span>').format(part) if i % 2 else part
+                           for i, part in enumerate(_UNBROKEN.split(text)))
 
 
 def policy(style: str | None = None, script: str | None = None) -> str:

@@ -174,7 +174,8 @@ def pool(comparisons: Sequence[Comparison], confidence: float = CONFIDENCE) -> P
     lo, hi = _ends(effects.center, effects.half())
     return PooledRatio(effects=effects, comparison=Comparison(
         ratio=ratio, lo=lo, hi=hi, confidence=CONFIDENCE, floor=floor, rounds=sum(each.rounds for each in known),
-        words=not_excluded(ratio, _ends(effects.center, effects.half(confidence)), floor), sure=lo > 0,
+        verdict_interval=not_excluded(ratio, _ends(effects.center, effects.half(confidence)), floor),
+        sure=lo > 0,
     ))
 
 

@@ -31,19 +31,20 @@ class Comparison:
     rounds: int
     sure: bool = True         # the requested confidence was reached
     # The simultaneous interval that decides the verdict in a table; None: `lo` and `hi`.
-    words: tuple[float, float] | None = None
+    verdict_interval: tuple[float, float] | None = None
     notes: tuple[Note, ...] = ()
 
     @property
     def between(self) -> tuple[float, float]:
         """Return the range of ratios that is not excluded: "cannot tell: between 0.9x and 2.2x"."""
-        return self.words or (self.lo, self.hi)
+        return self.verdict_interval or (self.lo, self.hi)
 
     def inverted(self) -> Comparison:
         """Return the inverse comparison: the time of the sample relative to the baseline."""
         lo, hi = self.between
         return replace(
-            self, ratio=1 / self.ratio, lo=_inverse(self.hi), hi=_inverse(self.lo), words=(_inverse(hi), _inverse(lo)))
+            self, ratio=1 / self.ratio, lo=_inverse(self.hi), hi=_inverse(self.lo),
+            verdict_interval=(_inverse(hi), _inverse(lo)))
 
     def verdict(self) -> Verdict:
         """Return the verdict; "same" means no significant difference, "unknown" that there is too little data."""

@@ -108,7 +108,7 @@ def test_what_one_host_alone_has_makes_nothing_less_sure():
     def words(*others):
         own = [contrast(1.5), *others]
         each, *_ = hosts_contrasts({"host-1": own, "host-2": [contrast(1.5)], "host-3": [contrast(1.52)]})
-        return each.over.pooled.comparison.words
+        return each.over.pooled.comparison.verdict_interval
 
     alone = [dataclasses.replace(contrast(1.2), sample=cell("asyncio", workers, "3.14")) for workers in range(2, 9)]
     assert words(*alone) == words()

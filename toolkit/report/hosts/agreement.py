@@ -173,28 +173,29 @@ def _over[Key: Hashable](
         key: HostsComparison(
             by=by, lacking={host: why[key].get(host, ABSENT) for host in hosts if host not in by},
             pooled=pool([*by.values()], confidence),
-            agreement=agreement(_words(by, margin)),
+            agreement=agreement(_verdicts(by, margin)),
         )
         for key, by in known.items()
     }
 
 
-def _words(by: Mapping[str, Comparison], margin: float) -> dict[str, Judgement]:
+def _verdicts(by: Mapping[str, Comparison], margin: float) -> dict[str, Judgement]:
     """Return the verdict of each host by its own report.
 
     A host with a significant difference that is certainly within the margin agrees with hosts that say "same".
     """
-    words = {host: judge(each, margin) for host, each in by.items()}
-    if "same" not in words.values():
-        return words
-    return {host: "same" if beyond(by[host].between) <= margin else word for host, word in words.items()}
+    verdicts = {host: judge(each, margin) for host, each in by.items()}
+    if "same" not in verdicts.values():
+        return verdicts
+    return {host: "same" if beyond(by[host].between) <= margin else verdict
+            for host, verdict in verdicts.items()}
 
 
-def agreement(words: Mapping[str, Judgement]) -> Agreement:
+def agreement(verdicts: Mapping[str, Judgement]) -> Agreement:
     """Return the most frequent clear verdict with its hosts, and the verdicts of the other hosts."""
     hosts: dict[Judgement, list[str]] = {}
-    for host, word in words.items():
-        hosts.setdefault(word, []).append(host)
+    for host, verdict in verdicts.items():
+        hosts.setdefault(verdict, []).append(host)
     counts = Counter({word: len(own) for word, own in hosts.items() if word != "cannot tell"})
     most: Judgement = counts.most_common(1)[0][0] if counts else "cannot tell"
     others = sorted(hosts.keys() - {most}, key=lambda word: (word == "cannot tell", -len(hosts[word]), word))

@@ -70,7 +70,7 @@ def compare_builds(
             raise UnknownNameError(f"{run.label!r} has no build {label!r}; it has {', '.join(index.builds)}")
     cells = index.cells()
     keys = {replace(cell, build=first) for cell in cells if cell.build in {first, second}}
-    ratios = _showing(index, noise, len(keys))
+    ratios = _ratios_for(index, noise, len(keys))
     return tuple(
         contrast
         for group in dict.fromkeys(map(group_of, cells))
@@ -87,8 +87,8 @@ def contrast_builds(
     return [_paired(ratios, cell, replace(cell, build=second), clock) for cell in keys]
 
 
-def _showing(index: Index, noise: Ratios | None, words: int) -> Ratios:
-    return noise.showing(words) if noise else Ratios(index, words)
+def _ratios_for(index: Index, noise: Ratios | None, comparisons: int) -> Ratios:
+    return noise.with_comparisons(comparisons) if noise else Ratios(index, comparisons)
 
 
 def compare_models(
@@ -119,7 +119,7 @@ def compare_models(
             counts = counted.get(replace(cell, runner=first, workers=0))
             workers = 1 if counts == {1} else cell.workers
             pairs.append((replace(cell, runner=first, workers=workers), cell))
-    ratios = _showing(index, noise, len(pairs))
+    ratios = _ratios_for(index, noise, len(pairs))
     return tuple(_paired(ratios, baseline, cell, clock) for baseline, cell in pairs)
 
 

@@ -68,7 +68,7 @@ class Index:
         self._failures: dict[Cell, list[Failure]] = {}
         for failure in run.failures:
             self._failures.setdefault(failure.cell, []).append(failure)
-        self._found: dict[Cell, CellSeries | Absence] = {}   # needed again for each pair that is compared
+        self._numbers: dict[Cell, CellSeries | Absence] = {}   # needed again for each pair that is compared
 
     def cells(self) -> list[Cell]:
         """Return every cell that is not an A/A arm, measured or not, in the order of the tables.
@@ -86,10 +86,10 @@ class Index:
         """Return pairs of a cell and its A/A arm."""
         return [(replace(cell, twin=False), cell) for cell in self._measurements if cell.twin]
 
-    def kept(self) -> dict[Cell, tuple[Observation, ...]]:
-        """Return the observations that count of each cell that has numbers, A/A arms among them, in order of name.
+    def valid_observations(self) -> dict[Cell, tuple[Observation, ...]]:
+        """Return the observations without starved ones of each cell with numbers, including A/A arms, by name.
 
-        What is drawn from them is drawn by their places, so these must not depend on which cell was measured first.
+        Random draws from them go by position, so the order must not depend on which cell was measured first.
         """
         return {
             cell: tuple(o for o in self._measurements[cell].observations if not o.starved)
@@ -102,9 +102,9 @@ class Index:
 
         Rounds in which it failed are left out, with a note; see `Run.failed` for when there is no number at all.
         """
-        if cell not in self._found:
-            self._found[cell] = self._numbers_of(cell)
-        return self._found[cell]
+        if cell not in self._numbers:
+            self._numbers[cell] = self._numbers_of(cell)
+        return self._numbers[cell]
 
     def _numbers_of(self, cell: Cell) -> CellSeries | Absence:
         failures = self._failures.get(cell, [])
@@ -158,25 +158,25 @@ def _failure_notes(failures: Sequence[Failure], valued: Sequence[Observation]) -
 
 
 def _series(measurement: Measurement, build: Build | None, failures: Sequence[Failure]) -> CellSeries | Absence:
-    kept = [o for o in measurement.observations if not o.starved]
-    starved = len(measurement.observations) - len(kept)
+    valid = [o for o in measurement.observations if not o.starved]
+    starved = len(measurement.observations) - len(valid)
     if 2 * starved > len(measurement.observations):
         reason = "did not get the cores it needed in more than half of its rounds"
         return Absence(word="starved", reason=reason, doubtful=_numbers(measurement.observations, ()))
     notes = [*measurement.notes, *_failure_notes(failures, measurement.observations)]
     if starved:
         notes.append(Note(text=f"{starved} of {len(measurement.observations)} rounds were starved and are left out"))
-    notes += _idle_notes(measurement.cell, kept[-1].tasks if kept else None)
+    notes += _idle_notes(measurement.cell, valid[-1].tasks if valid else None)
     if build is not None:
-        notes += _gil_notes(measurement.cell, build, kept)
-    return _numbers(kept, notes)
+        notes += _gil_notes(measurement.cell, build, valid)
+    return _numbers(valid, notes)
 
 
-def _numbers(kept: Sequence[Observation], notes: Sequence[Note]) -> CellSeries:
+def _numbers(valid: Sequence[Observation], notes: Sequence[Note]) -> CellSeries:
     return CellSeries(
-        wall={o.round: o.wall_value for o in kept}, metrics=_metrics(kept), notes=tuple(notes),
+        wall={o.round: o.wall_value for o in valid}, metrics=_metrics(valid), notes=tuple(notes),
         # A sleeping task may use less CPU time than the clock can tell from none: no ratio there.
-        cpu={o.round: o.cpu_value for o in kept if o.cpu_value},
+        cpu={o.round: o.cpu_value for o in valid if o.cpu_value},
     )
 
 

@@ -44,19 +44,19 @@ class Ratios:
 
     Args:
         index: The run.
-        words: The number of comparisons shown together: the chance of any false verdict among them is 5 %.  None: one
-            for every cell.
+        comparisons: The number of comparisons shown together: the chance of any false verdict among them is 5 %.  None:
+            one for every cell.
     """
 
-    def __init__(self, index: Index, words: int | None = None) -> None:
+    def __init__(self, index: Index, comparisons: int | None = None) -> None:
         self.index = index
-        self._words = words
+        self._comparisons = comparisons
         self._together = final_confidence(index.run.looks)
         self._errors: dict[tuple[Group, Clock, bool], float | None] = {}
 
-    def showing(self, words: int) -> Ratios:
+    def with_comparisons(self, comparisons: int) -> Ratios:
         """Return ratios for another number of comparisons shown together; the noise estimates are shared."""
-        other = Ratios(self.index, words)
+        other = Ratios(self.index, comparisons)
         other.wall, other.cpu, other._errors = self.wall, self.cpu, self._errors
         return other
 
@@ -73,7 +73,7 @@ class Ratios:
     @cached_property
     def confidence(self) -> float:
         """Return the confidence of the intervals that verdicts use."""
-        return simultaneous(self._words or len(self.index.cells()), self._together)
+        return simultaneous(self._comparisons or len(self.index.cells()), self._together)
 
     def compare(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Comparison | None:
         """Return the speed-up of `sample` over `baseline`, None if the two share no round."""
@@ -142,7 +142,7 @@ class Ratios:
 
     def _clocked(self, clock: Clock) -> ClockRatios:
         groups: dict[Group, dict[Cell, Sequence[Observation]]] = {}
-        for cell, observations in self.index.kept().items():
+        for cell, observations in self.index.valid_observations().items():
             groups.setdefault(group_of(cell), {})[cell] = observations
         logs = {group: _logs(cells, clock) for group, cells in groups.items()}
         twins: dict[Group, list[tuple[Cell, Cell]]] = {group: [] for group in logs}

@@ -44,7 +44,7 @@ class HistoryResult:
     build: Build
     ratio: Comparison
     time: Summary | None      # wall seconds of the sample
-    held: HistoryResult | None = None   # the result it differs from: the first one of the stretch before it
+    changed_from: HistoryResult | None = None   # the result it differs from: the first one of the stretch before it
 
     @property
     def day(self) -> str:
@@ -54,7 +54,7 @@ class HistoryResult:
     @property
     def changed(self) -> bool:
         """Return True if it is a significant change."""
-        return self.held is not None
+        return self.changed_from is not None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,12 +124,12 @@ def _results(loaded: LoadedRun, table: WorkloadTable) -> Iterable[tuple[tuple[st
 def marked(results: Sequence[HistoryResult]) -> tuple[HistoryResult, ...]:
     """Return results with those marked that are clear of the one that begins their stretch, which they end."""
     found: list[HistoryResult] = []
-    held: HistoryResult | None = None
+    stretch: HistoryResult | None = None   # its first result
     for each in results:
-        begins = judgeable(each.ratio) and (held is None or clear_of(held.ratio, each.ratio))
-        found.append(replace(each, held=held) if begins else each)
+        begins = judgeable(each.ratio) and (stretch is None or clear_of(stretch.ratio, each.ratio))
+        found.append(replace(each, changed_from=stretch) if begins else each)
         if begins:
-            held = each
+            stretch = each
     return tuple(found)
 
 
@@ -177,9 +177,9 @@ def _extent(group: Group, series: Sequence[HistorySeries]) -> dict[str, Any]:
 def change_text(series: HistorySeries, at: int) -> str:
     """Return the change at the result `at`, as a sentence without its full stop."""
     now = series.results[at]
-    if now.held is None:
+    if now.changed_from is None:
         raise AssertionError("what is no change has nothing that it is clear of")
-    before = now.held
+    before = now.changed_from
     return (f"{title_text(now.table)}: {series.name}: {interval_text(now.ratio)} since {now.day}, "
             f"{interval_text(before.ratio)} on {before.day}")
 
