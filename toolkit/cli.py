@@ -103,8 +103,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return code
     from gilscope.toolkit.commands import streams
 
-    streams.complain(f"{PREFIX}interrupted")
-    streams.let_go()   # of a terminal that has been closed
+    streams.print_stderr(f"{PREFIX}interrupted")
+    streams.discard_unwritable()   # of a terminal that has been closed
     return SIGNALLED + stopped
 
 
@@ -115,7 +115,7 @@ def _main(words: list[str]) -> int:
     try:
         args = _parse(words)
     except ToolkitError as error:   # of --help: standard output cannot be written
-        streams.complain(f"{PREFIX}{error}")
+        streams.print_stderr(f"{PREFIX}{error}")
         return error.exit_code
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:   # inherited, it would hide how a process ended
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
@@ -153,10 +153,10 @@ def _run(args: argparse.Namespace) -> int:
         code = int(args.run(args))
         streams.put("", end="")   # flushes here, where a missing reader is handled
     except ToolkitError as error:
-        streams.complain(f"{PREFIX}{error}")
+        streams.print_stderr(f"{PREFIX}{error}")
         return error.exit_code
     except BrokenPipeError:
-        streams.let_go()
+        streams.discard_unwritable()
         return 0
     return code
 
@@ -166,13 +166,13 @@ def _unforeseen(error: Exception) -> int:
     from gilscope.toolkit.commands import streams
 
     if isinstance(error, OSError) and error.errno in NO_ROOM:
-        streams.let_go()   # standard output may be what is full
+        streams.discard_unwritable()   # standard output may be what is full
     code, sentence = _known(error) or (UNFINISHED, "")
     if not sentence:
         from gilscope.toolkit.commands.last_resort import last_words
 
         sentence = last_words(error, sys.argv[1:])
-    streams.complain(f"{PREFIX}{sentence}")
+    streams.print_stderr(f"{PREFIX}{sentence}")
     return code
 
 

@@ -232,8 +232,8 @@ def test_a_tarball_needs_versions(home):
 def test_builds_of_two_sources_do_not_count_as_a_pair(home):
     for folder, version, wanted in (("a", "3.99.1", PAIR[0]), ("b", "3.99.2", PAIR[1])):
         build(SourceTarball.of(tarball(home / folder, version=version)), [wanted], jobs=1, report=lambda _: None)
-    assert installing._made_alike(PAIR[:1])
-    assert not installing._made_alike(PAIR)
+    assert installing._installed_alike(PAIR[:1])
+    assert not installing._installed_alike(PAIR)
 
 
 def test_missing_libraries_are_named_with_their_packages(home):
@@ -253,9 +253,9 @@ def test_uv_is_asked_first_and_its_reason_is_kept(home, monkeypatch):
     uv.write_text("#!/bin/sh\necho error: it broke >&2\necho '  cause: no network' >&2\nexit 1\n")
     uv.chmod(0o755)
     monkeypatch.setattr(installing, "uv_command", lambda: str(uv))
-    assert installing._try_uv(["3.14"], lambda _: None) == "no network"
+    assert installing._install_with_uv(["3.14"], lambda _: None) == "no network"
     uv.write_text("#!/bin/sh\nexit 0\n")
-    assert installing._try_uv(["3.14"], lambda _: None) == ""
+    assert installing._install_with_uv(["3.14"], lambda _: None) == ""
 
 
 DEB822 = """\

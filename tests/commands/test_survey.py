@@ -89,7 +89,7 @@ def test_lines_come_as_packages_are_answered(asked, tmp_path, monkeypatch):
 
     written = threading.Event()
     monkeypatch.setattr(survey, "ask", ask)
-    monkeypatch.setattr(survey, "say", lambda _: written.set())   # after the line of the first
+    monkeypatch.setattr(survey, "print_stderr", lambda _: written.set())   # after the line of the first
     assert main(["doctor", "--list", "packages.txt", "--lines", "now.jsonl"]) == 0
     assert seen[-1] >= 1
 
@@ -123,12 +123,12 @@ def test_ctrl_c_while_an_answer_is_told_keeps_it_and_ends_the_others(asked, monk
             raise KeyboardInterrupt
         say(text)
 
-    say = survey.say
+    say = survey.print_stderr
     monkeypatch.setattr(survey, "usable_cores", lambda: 2)
-    monkeypatch.setattr(survey, "say", interrupted)
+    monkeypatch.setattr(survey, "print_stderr", interrupted)
     assert main(["doctor", "--list", "packages.txt"]) == 130
     assert "run the same command again to continue" in capsys.readouterr().err
-    monkeypatch.setattr(survey, "say", say)
+    monkeypatch.setattr(survey, "print_stderr", say)
     assert main(["doctor", "--list", "packages.txt"]) == 0
     assert "from the last day; --clear-cache" in capsys.readouterr().err
 

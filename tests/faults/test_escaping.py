@@ -13,7 +13,7 @@ from markdown_it import MarkdownIt
 from gilscope.toolkit import cli, escaping
 from gilscope.toolkit.builds.find import FoundBuilds
 from gilscope.toolkit.commands import builds, list_, streams
-from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.measure.abilities import Abilities
 from gilscope.toolkit.measure.child.base import describe_error, shown
 from gilscope.toolkit.model import Cell
@@ -186,8 +186,8 @@ def test_a_path_of_sarif_leads_to_the_file():
 
 @ALL
 def test_messages(hostile, capsys):
-    streams.inform(f"what: {hostile}\n  {hostile}")
-    streams.complain(f"gilscope: {hostile}")
+    streams.print_stdout(f"what: {hostile}\n  {hostile}")
+    streams.print_stderr(f"gilscope: {hostile}")
     told = capsys.readouterr()
     assert not is_safe(told.out)
     assert not is_safe(told.err)
@@ -201,7 +201,7 @@ def test_progress(hostile, terminal, capsys, monkeypatch):
         monkeypatch.setenv("FORCE_COLOR", "1")
         monkeypatch.setenv("TERM", "xterm-256color")
     cell = Cell(build=hostile, workload=hostile, runner=hostile, workers=1, phase="steady")
-    with ProgressReporter(say) as reporter:
+    with ProgressReporter(print_stderr) as reporter:
         reporter.on_round_start(0, 1, 1)
         reporter.on_arm_start(cell)
         reporter.note(hostile)

@@ -1,4 +1,4 @@
-"""Builds that the user added by name, remembered in gilscope's data folder until they are removed."""
+"""Store the builds that the user added with `gilscope builds add`, in gilscope's data folder."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ def added_builds() -> dict[str, Path]:
     """Return the path of every build that was added, by its label, in the order of adding.
 
     Raises:
-        BadFileError: what is remembered is damaged.
+        BadFileError: the stored file is damaged.
     """
     try:
-        fields = parse_json(read_text(_file()))
+        fields = parse_json(read_text(_stored_file()))
         return {str(label): Path(path) for label, path in fields.items()}
     except FileNotFoundError:
         return {}
     except (OSError, ValueError, AttributeError, TypeError) as error:
-        raise BadFileError(f"{_file()} cannot be read ({error}); remove it, and add its builds again") from error
+        raise BadFileError(f"{_stored_file()} cannot be read ({error}); remove it, and add its builds again") from error
 
 
 def remember(label: str, path: Path) -> None:
-    """Remember a build; one that has the label already is forgotten."""
+    """Add a build, in place of any with the same label."""
     with locked(_lock()):
         _write({**added_builds(), label: path})
 
 
 def forget(label: str) -> bool:
-    """Forget a build; return whether there was one of this label."""
+    """Remove a build; return True if one had this label."""
     with locked(_lock()):
         known = added_builds()
         if label not in known:
@@ -45,17 +45,17 @@ def forget(label: str) -> bool:
 
 def _write(builds: dict[str, Path]) -> None:
     try:
-        with tempfile.NamedTemporaryFile("w", dir=_file().parent, delete=False, encoding="utf-8") as handle:
+        with tempfile.NamedTemporaryFile("w", dir=_stored_file().parent, delete=False, encoding="utf-8") as handle:
             json.dump({label: str(path) for label, path in builds.items()}, handle, indent=1)
-        Path(handle.name).replace(_file())
+        Path(handle.name).replace(_stored_file())
     except OSError as error:
-        raise BuildError(f"cannot write {_file()}: {error.strerror}; set GILSCOPE_DATA to a folder that can be written"
-                         ) from error
+        raise BuildError(f"cannot write {_stored_file()}: {error.strerror}; set GILSCOPE_DATA to a folder that can be "
+                         "written") from error
 
 
 def _lock() -> Path:
     return data_dir() / "added.lock"
 
 
-def _file() -> Path:
+def _stored_file() -> Path:
     return data_dir() / "added.json"

@@ -1,4 +1,4 @@
-"""Compile C sources into a shared library, under a lock, put into its place whole or not at all."""
+"""Compile C sources into a shared library; a lock and a rename keep others from seeing an incomplete one."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _TIMEOUT = 120.0
-_TOLD = 2000       # characters of a compiler's message that a reason quotes
+_QUOTED = 2000     # characters of a compiler's message
 
 
 class CompileError(Exception):
-    """A library that cannot be had here; the message says why."""
+    """A library that cannot be compiled here; the message says why."""
 
 
 def c_compiler() -> list[str]:
-    """Return the words of the C compiler: $CC, the one that this Python was built with, or cc.
+    """Return the command of the C compiler: $CC, the one that this Python was built with, or cc.
 
     Raises:
-        CompileError: there is none.
+        CompileError: no such command is on PATH.
     """
     compiler = os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc"
     command = shlex.split(compiler)
@@ -42,10 +42,10 @@ def c_compiler() -> list[str]:
 def compile_library(
     command: Sequence[str], sources: Sequence[str], target: Path, on_compile: Callable[[], object] | None = None
 ) -> None:
-    """Compile `sources` to `target` unless another process has just done it.
+    """Compile `sources` to `target` unless it exists.
 
     Args:
-        command: The compiler with all its options but the files.
+        command: The compiler and its options, without the files.
         sources: Paths of the C files.
         target: The library.
         on_compile: Called before a compilation, which takes some seconds.
@@ -59,8 +59,8 @@ def compile_library(
             return
         if on_compile is not None:
             on_compile()
-        # Under the lock it is nobody else's: what is there was left by one that was killed.  The compiler's own files
-        # lie in it, too.
+        # While we hold the lock, no other process uses this folder: its content was left by a killed one.  The compiler
+        # puts its temporary files here, too.
         folder = target.with_name("compiling")
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
@@ -69,7 +69,7 @@ def compile_library(
             done = run([*command, *sources, "-o", str(made)], timeout=_TIMEOUT,
                        env={**os.environ, "TMPDIR": str(folder)})
             if done.returncode:
-                raise CompileError(f"{command[0]} failed:\n{done.stderr.strip()[:_TOLD]}")
+                raise CompileError(f"{command[0]} failed:\n{done.stderr.strip()[:_QUOTED]}")
             made.replace(target)
         except subprocess.TimeoutExpired as error:
             raise CompileError(f"{command[0]} did not finish within {_TIMEOUT:.0f} s") from error

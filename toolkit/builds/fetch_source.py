@@ -1,8 +1,8 @@
-"""Get CPython's source from the distribution: `apt-get source` under a configuration of our own, thrown away after.
+"""Download CPython's source from the Linux distribution with `apt-get source` and a temporary configuration.
 
-The machine's mirrors, proxies and keys are used, with the source suites of newer releases added; its configuration,
-package lists and hooks are left alone, and signatures are always checked.  Only the tarball as CPython released it is
-taken: the distribution's patches move site-packages and switch ensurepip off.  Runs under Python 3.9.
+That uses the machine's mirrors, proxies and keys, and adds the source suites of newer releases; the machine's own
+configuration, package lists and hooks are left alone, and signatures are always checked.  Only CPython's original
+tarball is used: the distribution's patches move site-packages and disable ensurepip.  Runs under Python 3.9.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.builds.compile_python import Report
 
-# Aliases that every mirror of the distribution carries, so that no list of release names can grow old here.
+# Aliases that every mirror of the distribution has, so that no list of release names has to be kept up to date here.
 NEWER_SUITES = {"debian": ("stable", "testing", "unstable"), "ubuntu": ("devel",)}
 OPTIONS_KEPT = re.compile(r'Acquire::(http|https|ftp|Retries|Check-|ForceIPv|Languages|GzipIndexes)[\w:.-]* "[^"]*";')
 COMMAND_SECONDS = 300
@@ -51,7 +51,7 @@ class Mirror:
 
 
 class DistributionSource:
-    """The distribution's source packages, open for as long as the temporary configuration exists."""
+    """The distribution's source packages; usable as long as the temporary configuration exists."""
 
     def __init__(self, folder: Path, env: Mapping[str, str]) -> None:
         self._folder = folder
@@ -64,10 +64,10 @@ class DistributionSource:
         return sorted(found, key=_version_key, reverse=True)
 
     def download(self, minor: str, into: Path) -> SourceTarball:
-        """Download the newest release of `minor` that the mirrors really have.
+        """Download the newest release of `minor` that a mirror can deliver.
 
         Raises:
-            BuildError: None of the listed versions could be had; says what was tried.
+            BuildError: No listed version could be downloaded; the message has the reason for each.
         """
         tried = []
         for version in self.versions(minor):
@@ -77,14 +77,14 @@ class DistributionSource:
             tarball = next(into.glob(f"python{minor}_*.orig.tar.*[!c]"), None)
             if outcome.returncode == 0 and tarball:
                 return SourceTarball.of(tarball, f"python{minor} {version} (apt-get source)")
-            # A mirror's index can be ahead of its files, so the next older release is worth a try.
+            # A mirror may list a release before it has its files; then the next older one may work.
             tried.append(f"{version}: {_first_error(outcome.stderr)}")
         if not tried:
             raise BuildError(f"the distribution's mirrors have no source package python{minor}")
         raise BuildError(f"no source of python{minor} could be downloaded ({'; '.join(tried)})")
 
     def update(self) -> None:
-        """Fetch the lists of source packages; a suite that is missing or not signed is left out by apt itself."""
+        """Download the lists of source packages; apt leaves out suites that are missing or not signed."""
         outcome = self._run(["apt-get", "update", "-q"])
         if not any((self._folder / "lists").glob("*_Sources*")):
             raise BuildError(
@@ -99,17 +99,17 @@ class DistributionSource:
 
 @contextmanager
 def distribution_source(report: Report) -> Iterator[DistributionSource]:
-    """Open the distribution's source packages; every file made for it is removed at the end.
+    """Give access to the distribution's source packages; remove all temporary files at the end.
 
     Raises:
-        BuildError: The system does not use apt, or no list of source packages can be had.
+        BuildError: The system does not use apt, or no list of source packages can be downloaded.
     """
     if not (shutil.which("apt-get") and shutil.which("apt-cache") and shutil.which("apt-config")):
         raise BuildError("this system has no apt-get to get CPython's source with; give a tarball with --source")
     report(InstallStep("read the distribution's lists of source packages"))
     folder = Path(tempfile.mkdtemp(prefix=temporary.prefix("apt")))
     try:
-        # apt drops its rights for downloads and must still reach its folders.
+        # apt downloads as another user, who must be able to enter the folder.
         folder.chmod(0o711)
         source = DistributionSource(folder, {**os.environ, **_configure(folder, machine_mirrors(), _release())})
         source.update()
@@ -119,7 +119,7 @@ def distribution_source(report: Report) -> Iterator[DistributionSource]:
 
 
 def machine_mirrors(etc: Path = Path("/etc/apt")) -> list[Mirror]:
-    """Return the entries of sources.list and sources.list.d that are switched on, both file formats."""
+    """Return the enabled entries of sources.list and sources.list.d, in both file formats."""
     mirrors: list[Mirror] = []
     for path in [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*.list"))]:
         mirrors += _one_line_entries(_read(path))
@@ -129,7 +129,7 @@ def machine_mirrors(etc: Path = Path("/etc/apt")) -> list[Mirror]:
 
 
 def source_entries(mirrors: Sequence[Mirror], distribution: str, codename: str) -> str:
-    """Return the distribution's own mirrors as deb822 source entries, suites of newer releases included."""
+    """Return deb822 source entries for the distribution's own mirrors, with the suites of newer releases."""
     aliases = NEWER_SUITES[distribution]
     entries = []
     for mirror in mirrors:
@@ -158,7 +158,7 @@ def _configure(folder: Path, mirrors: Sequence[Mirror], release: Mapping[str, st
         (folder / name).mkdir(parents=True)
     (folder / "parts" / "gilscope.sources").write_text(entries)
     configuration = folder / "apt.conf"
-    # With no parts read, the machine's hooks do not run: Docker's would delete the machine's own caches.
+    # Dir::Etc::parts excludes the machine's hooks: Docker's would delete the machine's own caches.
     configuration.write_text(
         'Dir::Etc::main "/dev/null";\nDir::Etc::parts "/dev/null";\nDir::Etc::sourcelist "/dev/null";\n'
         f'Dir::Etc::sourceparts "{folder}/parts";\nDir::State::lists "{folder}/lists";\n'
@@ -187,7 +187,7 @@ def _one_line_entries(text: str) -> Iterator[Mirror]:
 
 def _deb822_entries(text: str) -> Iterator[Mirror]:
     for stanza in re.split(r"\n\s*\n", re.sub(r"^#.*\n?", "", text, flags=re.MULTILINE)):
-        # A field goes on in the lines that start with a blank: an inline key does.
+        # A field continues on lines that start with a blank, as an inline key does.
         fields = {key.lower(): value.strip() for key, value in
                   re.findall(r"^([\w-]+):((?:.*)(?:\n[ \t].*)*)", stanza, re.MULTILINE)}
         if "uris" in fields and fields.get("enabled", "yes").lower() not in {"no", "false", "0"}:
@@ -204,7 +204,7 @@ def _read(path: Path) -> str:
 
 def _first_error(output: str) -> str:
     errors = [line[3:].strip() for line in output.splitlines() if line.startswith("E: ")]
-    # "Failed to fetch <URL>  404  Not Found [IP: ...]": the file's name is what tells.
+    # "Failed to fetch <URL>  404  Not Found [IP: ...]": only the file's name is of interest.
     short = re.sub(r"\S+://\S+/", "", re.sub(r" \[IP: [^\]]*\]", "", errors[0])) if errors else "no reason given"
     return " ".join(short.split())
 

@@ -1,6 +1,6 @@
-"""Find every CPython 3.12 or newer at hand, name each, and choose among them.
+"""Find every available CPython from 3.12 on, label each, and select some by label.
 
-What an interpreter is comes from `inspection`, whether two are fair to compare from `pairing`.
+`inspection` asks what an interpreter is; `pairing` decides whether two can be compared fairly.
 """
 
 from __future__ import annotations
@@ -29,22 +29,22 @@ from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.model import Build, Note
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
 OLDEST = (3, 12)
-SOURCES = ("explicit", "added", "tox", "gilscope", "uv", "pyenv", "PATH")  # a build found twice is told by the first
-KEEPS_ENVIRONMENT = {"explicit", "added", "tox"}   # what was pointed at is used with the packages it has
+SOURCES = ("explicit", "added", "tox", "gilscope", "uv", "pyenv", "PATH")  # of a build found twice, the first counts
+KEEPS_ENVIRONMENT = {"explicit", "added", "tox"}   # used with the packages that they have
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
 PYTHON_NAME = re.compile(r"python3\.(\d+)t?d?")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundBuilds:
-    """The builds at hand, and what looked like one but is none."""
+    """The available builds, and the problems of those that cannot be used."""
 
     builds: tuple[Build, ...]     # newest first, of one version the GIL build first
     problems: tuple[Note, ...]
-    unusable: Mapping[str, Note] = field(default_factory=dict)   # of the problems, those of added builds, by label
+    unusable: dict[str, Note] = field(default_factory=dict)   # of the problems, those of added builds, by label
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +53,12 @@ class Candidate:
 
     path: Path
     source: str
-    label: str = ""       # the user's choice, "" when it is ours to make
-    revision: str = ""    # known from how it was installed
+    label: str = ""       # chosen by the user; "": one is made up
+    revision: str = ""    # from the record of its installation
 
 
 def find_builds(explicit: Sequence[str] = (), *, project_dir: Path | None = None) -> FoundBuilds:
-    """Return every build at hand.
+    """Return every available build.
 
     Args:
         explicit: `LABEL=PATH` as given with --build; PATH may be an environment's python.
@@ -85,7 +85,7 @@ def find_builds(explicit: Sequence[str] = (), *, project_dir: Path | None = None
             unusable[candidate.label] = _unusable(candidate.label, candidate.path, reason)
         elif isinstance(answer, str):
             others.append(Note(text=f"{candidate.path} ({candidate.source}) {reason}"))
-    return FoundBuilds(builds=_labelled(list(builds.values())), problems=(*unusable.values(), *others),
+    return FoundBuilds(builds=_with_labels(list(builds.values())), problems=(*unusable.values(), *others),
                        unusable=unusable)
 
 
@@ -93,7 +93,7 @@ def select_builds(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
     """Return the builds named in `wanted` ("3.14,3.14t") in that order; by default the newest fair pair.
 
     Raises:
-        UnknownNameError: A name is not the label of a build at hand.
+        UnknownNameError: A name is not the label of an available build.
         BuildError: No name was given and there is no build at all.
     """
     if wanted is None:
@@ -124,7 +124,7 @@ def default_pair(found: FoundBuilds) -> tuple[Build, ...]:
 
 
 def inspect_new(text: str) -> tuple[str, Path, Build]:
-    """Return label, path and build of `LABEL=PATH`, looked at as the builds that are found are.
+    """Return label, path and build of `LABEL=PATH`, inspected in the same way as builds that are found.
 
     Raises:
         UnknownNameError: It is not a CPython that can be used.
@@ -153,10 +153,10 @@ def _unusable(label: str, path: Path, reason: str) -> Note:
 
 
 def _identity(candidate: Candidate, facts: BuildFacts) -> tuple[int, int] | str:
-    """Return a key that is equal for two finds of one build; a named environment is not its interpreter."""
+    """Return a key that is equal if two candidates are one build; a named environment is a build of its own."""
     if candidate.source in {"explicit", "added"} and is_environment(candidate.path):
         return str(candidate.path)
-    return _file(facts.base_executable)
+    return _file_key(facts.base_executable)
 
 
 def _unknown_labels(labels: list[str], known: list[str]) -> str:
@@ -164,7 +164,7 @@ def _unknown_labels(labels: list[str], known: list[str]) -> str:
         return f"--builds takes names; add an interpreter to them with --build {paths[0]}, once for each"
     at_hand = f"at hand: {', '.join(known)}" if known else "none is at hand"
     lacking = f"no build {' and no build '.join(map(repr, labels))}"
-    if all(re.fullmatch(r"3\.\d+t?", label) for label in labels):   # well spelled, just not there: a neighbour is not
+    if all(re.fullmatch(r"3\.\d+t?", label) for label in labels):   # a version that is missing, not misspelled
         them = "it" if len(labels) == 1 else "them"
         return f"{lacking}; {at_hand}. `gilscope builds install {' '.join(labels)}` gets {them}"
     near = [close for label in labels for close in difflib.get_close_matches(label, known, 1)]
@@ -195,7 +195,7 @@ def _refuse_same_labels(chosen: Sequence[Candidate]) -> None:
 
 
 def _candidates(project_dir: Path) -> Iterator[Candidate]:
-    # `.pkg` is where tox builds packages; py313 stands for its interpreter before `lint`, which has the same one.
+    # `.pkg` is where tox builds packages.  py313 comes before `lint`, which may have the same interpreter.
     found = project_dir.glob(".tox/[!.]*/bin/python")
     for path in sorted(found, key=lambda path: (not path.parts[-3].startswith("py3"), path)):
         yield Candidate(path.absolute(), "tox")
@@ -207,7 +207,7 @@ def _candidates(project_dir: Path) -> Iterator[Candidate]:
     for path in _interpreters((pyenv / "versions").glob("*/bin")):
         yield Candidate(path, "pyenv")
     folders = [Path(entry) for entry in os.environ.get("PATH", "").split(os.pathsep) if entry]
-    # pyenv's shims start whatever the current folder asks for, or fail; what they can start was listed above.
+    # pyenv's shims start whatever the current folder asks for, or fail; the interpreters behind them are listed above.
     shims = (pyenv / "shims").resolve()
     for path in _interpreters(folder for folder in folders if folder.resolve() != shims):
         yield Candidate(path, "PATH")
@@ -233,11 +233,11 @@ def _interpreters(folders: Iterable[Path]) -> Iterator[Path]:
                 yield path
 
 
-def _file(path: str) -> tuple[int, int] | str:
-    """Return a key that is equal for all names of a file: `make install` gives python3.14t a second one, python3.14."""
+def _file_key(path: str) -> tuple[int, int] | str:
+    """Return a key that is equal for all names of a file: `make install` links python3.14 to python3.14t."""
     try:
         status = Path(path).stat()
-    except OSError:   # what an interpreter says of itself may be nowhere
+    except OSError:   # an interpreter may report a path that does not exist
         return path
     return status.st_dev, status.st_ino
 
@@ -252,7 +252,7 @@ def _unsuitable(facts: BuildFacts) -> str:
 
 def _build(candidate: Candidate, facts: BuildFacts) -> Build:
     keeps = candidate.source in KEEPS_ENVIRONMENT
-    # What a script started (a pyenv shim) is measured, not the script.
+    # A script, such as a pyenv shim, stands for the interpreter that it starts.
     with candidate.path.open("rb") as handle:
         own = facts.executable if handle.read(2) == b"#!" else str(candidate.path)
     return Build(
@@ -266,27 +266,27 @@ def _build(candidate: Candidate, facts: BuildFacts) -> Build:
     )
 
 
-def _labelled(found: list[tuple[Candidate, Build]]) -> tuple[Build, ...]:
-    """Give every build a label of its own and return them newest first."""
-    by_rank = sorted((build for _, build in found), key=_rank)
-    taken = {build.label for build in by_rank if build.label}
+def _with_labels(found: list[tuple[Candidate, Build]]) -> tuple[Build, ...]:
+    """Return the builds, newest first, each with a unique label."""
+    by_priority = sorted((build for _, build in found), key=_label_priority)
+    taken = {build.label for build in by_priority if build.label}
     named = []
-    for build in by_rank:
-        label = build.label or _free_label(build, taken)
+    for build in by_priority:
+        label = build.label or _unused_label(build, taken)
         taken.add(label)
         named.append(replace(build, label=label))
-    return tuple(sorted(named, key=lambda build: (_newest(build), build.free_threaded, _rank(build))))
+    return tuple(sorted(named, key=lambda build: (_newest_first(build), build.free_threaded, _label_priority(build))))
 
 
-def _rank(build: Build) -> tuple[object, ...]:
-    return (SOURCES.index(build.source), _newest(build), not build.pgo)
+def _label_priority(build: Build) -> tuple[object, ...]:
+    return (SOURCES.index(build.source), _newest_first(build), not build.pgo)
 
 
-def _newest(build: Build) -> tuple[int, ...]:
+def _newest_first(build: Build) -> tuple[int, ...]:
     return tuple(-int(part) for part in version_key(build.version))
 
 
-def _free_label(build: Build, taken: set[str]) -> str:
+def _unused_label(build: Build, taken: set[str]) -> str:
     suffix = ("t" if build.free_threaded else "") + ("d" if build.debug else "")
     plain = minor_of(build) + suffix
     exact = f"{build.version}{suffix}-{build.source}"

@@ -1,6 +1,6 @@
-"""Get interpreters: from uv where it can download them, else built as a pair from one source with the same flags.
+"""Install interpreters: with uv if it can download them, otherwise compiled from one source with the same flags.
 
-`fetch_source` downloads and `compile_python` compiles; this module decides what is needed and from where.
+`fetch_source` downloads and `compile_python` compiles; this module decides which versions are needed, and their source.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.builds.compile_python import InstalledPython, Report
     from gilscope.toolkit.builds.fetch_source import DistributionSource
 
-# What "the newest pair" tries when no version is named.  3.12 has no free-threaded build.
+# Tried in this order if the user names no version.  3.12 has no free-threaded build.
 NEWEST_FIRST = ("3.15", "3.14", "3.13")
 UV_SECONDS = 600.0
 
@@ -43,7 +43,7 @@ UV_SECONDS = 600.0
 class PythonInstallRequest:
     """The options of `gilscope builds install`."""
 
-    names: tuple[str, ...] = ()      # "3.14", "3.14t"; none: the newest pair that can be had
+    names: tuple[str, ...] = ()      # "3.14", "3.14t"; none: the newest available pair
     tarball: Path | None = None
     optimize: bool = False
     jobs: int = 1
@@ -59,20 +59,20 @@ class InstallOutcome:
 
 
 def install(request: PythonInstallRequest, report: Report) -> InstallOutcome:
-    """Make sure that the interpreters are there.
+    """Install the requested interpreters, unless they are installed already.
 
     Raises:
         UnknownNameError: A name is not a version that can be installed.
-        BuildError: They can be had neither from uv nor from a source; says why for each way.
+        BuildError: Neither uv nor a source provides them; the message has the reason for each.
     """
     pythons = [_request_of(name, optimize=request.optimize) for name in request.names]
     if request.tarball is not None:
         return _from_tarball(SourceTarball.of(request.tarball), pythons, request, report)
-    if lines := _there_already(pythons, optimize=request.optimize):
+    if lines := _already_installed(pythons, optimize=request.optimize):
         return InstallOutcome(lines=lines)
-    reason = _try_uv([each.label for each in pythons] or _pair(NEWEST_FIRST[0]), report)
+    reason = _install_with_uv([each.label for each in pythons] or _pair_labels(NEWEST_FIRST[0]), report)
     if not reason:
-        return InstallOutcome(lines=_there_already(pythons, optimize=request.optimize) or ("installed by uv",))
+        return InstallOutcome(lines=_already_installed(pythons, optimize=request.optimize) or ("installed by uv",))
     try:
         return _from_distribution(pythons, request, report)
     except BuildError as error:
@@ -88,26 +88,27 @@ def _request_of(name: str, *, optimize: bool) -> PythonRequest:
     return PythonRequest(match[1], bool(match[3]), optimize)
 
 
-def _pair(minor: str) -> list[str]:
+def _pair_labels(minor: str) -> list[str]:
     return [minor, f"{minor}t"]
 
 
-def _there_already(pythons: Sequence[PythonRequest], *, optimize: bool) -> tuple[str, ...]:
-    """Return a line for every wanted build when one source or one vendor made them all, else nothing."""
+def _already_installed(pythons: Sequence[PythonRequest], *, optimize: bool) -> tuple[str, ...]:
+    """Return a line for each requested build if all are installed and each pair was built alike, otherwise none."""
     minors = list(dict.fromkeys(each.minor for each in pythons))
     if not minors:
-        pairs = (_made_alike([_request_of(name, optimize=optimize) for name in _pair(minor)]) for minor in NEWEST_FIRST)
+        pairs = (_installed_alike([_request_of(name, optimize=optimize) for name in _pair_labels(minor)])
+                 for minor in NEWEST_FIRST)
         return next((lines for lines in pairs if lines), ())
     lines: tuple[str, ...] = ()
     for minor in minors:
-        alike = _made_alike([each for each in pythons if each.minor == minor])
+        alike = _installed_alike([each for each in pythons if each.minor == minor])
         if not alike:
             return ()
         lines += alike
     return lines
 
 
-def _made_alike(pythons: Sequence[PythonRequest]) -> tuple[str, ...]:
+def _installed_alike(pythons: Sequence[PythonRequest]) -> tuple[str, ...]:
     ours = compile_python.installed()
     for digest in dict.fromkeys(entry.sha256 for entry in ours):
         found = {entry.label: entry for entry in ours if entry.sha256 == digest}
@@ -123,13 +124,13 @@ def _made_alike(pythons: Sequence[PythonRequest]) -> tuple[str, ...]:
     return ()
 
 
-def _try_uv(labels: Sequence[str], report: Report) -> str:
-    """Ask uv for prebuilt interpreters; return why it could not give them, "" when it did."""
+def _install_with_uv(labels: Sequence[str], report: Report) -> str:
+    """Install prebuilt interpreters with uv; return the reason if that fails, otherwise ""."""
     uv = uv_command()
     if uv is None:
         return "not installed"
     report(InstallStep(f"ask uv for {' '.join(labels)}"))
-    # One retry: where nothing can be downloaded, the source is waiting.
+    # One retry is enough: compiling from source is the fallback.
     environment = {"UV_HTTP_RETRIES": "1", **os.environ}
     try:
         outcome = run([uv, "python", "install", *labels], timeout=UV_SECONDS, env=environment)
@@ -152,7 +153,7 @@ def _from_tarball(
     if labels <= known.keys():
         return InstallOutcome(lines=tuple(
             f"{label} is installed already: {known[label].executable}" for label in sorted(labels)))
-    return _built(compile_python.build(source, pythons, jobs=request.jobs, report=report))
+    return _outcome(compile_python.build(source, pythons, jobs=request.jobs, report=report))
 
 
 def _from_distribution(
@@ -162,44 +163,48 @@ def _from_distribution(
     folder = Path(tempfile.mkdtemp(prefix=temporary.prefix("source")))
     try:
         with distribution_source(report) as distribution:
-            sources = ([_source(distribution, minor, folder, report) for minor in minors]
-                       or [_newest_source(distribution, folder, report)])
+            sources = ([_download_source(distribution, minor, folder, report) for minor in minors]
+                       or [_download_newest_source(distribution, folder, report)])
         made: list[InstalledPython] = []
         for source, minor in sources:
             each = [one for one in pythons if one.minor == minor] or [
-                _request_of(name, optimize=request.optimize) for name in _pair(minor)]
+                _request_of(name, optimize=request.optimize) for name in _pair_labels(minor)]
             made += compile_python.build(source, each, jobs=request.jobs, report=report)
             if request.keep_source:
-                _keep(source)
-        return _built(made)
+                _keep_source(source)
+        return _outcome(made)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def _source(distribution: DistributionSource, minor: str, folder: Path, report: Report) -> tuple[SourceTarball, str]:
+def _download_source(
+    distribution: DistributionSource, minor: str, folder: Path, report: Report,
+) -> tuple[SourceTarball, str]:
     report(InstallStep(f"download the source of CPython {minor}"))
     source = distribution.download(minor, folder)
     report(InstallStep(f"{source.name}: SHA-256 {source.sha256}"))
     return source, minor
 
 
-def _newest_source(distribution: DistributionSource, folder: Path, report: Report) -> tuple[SourceTarball, str]:
+def _download_newest_source(
+    distribution: DistributionSource, folder: Path, report: Report,
+) -> tuple[SourceTarball, str]:
     reasons = []
     for minor in NEWEST_FIRST:
         try:
-            return _source(distribution, minor, folder, report)
+            return _download_source(distribution, minor, folder, report)
         except BuildError as error:
             reasons.append(str(error))
-    raise BuildError("no CPython source can be had:\n  " + "\n  ".join(reasons))
+    raise BuildError("no CPython source could be downloaded:\n  " + "\n  ".join(reasons))
 
 
-def _keep(source: SourceTarball) -> None:
+def _keep_source(source: SourceTarball) -> None:
     folder = data_dir() / "sources"
     folder.mkdir(parents=True, exist_ok=True)
     shutil.copy2(source.tarball, folder / f"{source.sha256[:12]}-{source.tarball.name}")
 
 
-def _built(entries: Sequence[InstalledPython]) -> InstallOutcome:
+def _outcome(entries: Sequence[InstalledPython]) -> InstallOutcome:
     lines = tuple(f"{entry.label} is CPython {entry.version} from {entry.source}, SHA-256 {entry.sha256[:16]}..., "
                   f"built in {entry.seconds:.0f} s: {entry.executable}"
                   for entry in sorted(entries, key=lambda entry: version_key(entry.version)))

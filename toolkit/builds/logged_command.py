@@ -1,4 +1,4 @@
-"""Run a long command with its output in a log file, and leave nothing of it behind when it is cut short.
+"""Run a long command with its output in a log file; if it is interrupted, end all its processes.
 
 Runs under Python 3.9 (see the package's docstring).
 """
@@ -26,20 +26,20 @@ STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class CommandFailedError(BuildError):
-    """A command that ended with an error; the message names it, its log file and its last lines."""
+    """A command that failed; the message has its name, its log file and the end of its output."""
 
 
 def run_logged(
     command: Sequence[str | Path], *, log: Path, cwd: Path | None = None, env: Mapping[str, str] | None = None,
     on_line: Callable[[bytes], None] | None = None,
 ) -> None:
-    """Run `command` to its end, append its output to `log` and hand every line of it to `on_line`.
+    """Run `command` to its end, append its output to `log` and call `on_line` with each line.
 
     Raises:
-        CommandFailedError: It could not be started or ended with another status than 0.
+        CommandFailedError: It could not be started, or ended with a status other than 0.
     """
     words = [str(word) for word in command]
-    with log.open("ab") as sink, _signals_held() as let_through:
+    with log.open("ab") as sink, _delayed_signals() as release:
         sink.write(f"$ {shlex.join(words)}\n".encode())
         sink.flush()
         try:
@@ -48,7 +48,7 @@ def run_logged(
             raise CommandFailedError(f"cannot start {words[0]}: {error.strerror}") from error
         with process:
             try:
-                let_through()
+                release()
                 assert process.stdout is not None
                 for line in process.stdout:
                     sink.write(line)
@@ -65,19 +65,19 @@ def run_logged(
 
 
 def log_end(log: Path, count: int = TAIL_LINES) -> str:
-    """Return the last `count` lines of a log file, each indented by two spaces; why there are none."""
+    """Return the last `count` lines of a log file, each indented by two spaces; or why it cannot be read."""
     try:
         lines = last_text(log, TAIL_BYTES).rstrip().splitlines()
-    except OSError as error:   # what clears old files away came between
+    except OSError as error:   # a cleaner of old files may have removed it
         lines = [f"(it cannot be read: {error.strerror})"]
     return "\n".join(f"  {line}" for line in lines[-count:])
 
 
 @contextmanager
-def _signals_held() -> Iterator[Callable[[], None]]:
-    """Hold what stops us back until the function handed out is called, at the latest until the end.
+def _delayed_signals() -> Iterator[Callable[[], None]]:
+    """Delay signals that would stop us until the yielded function is called, at the latest until the end.
 
-    A Ctrl-C while a process is being started would otherwise leave it running with nobody knowing about it.
+    Otherwise a Ctrl-C while a process is being started could leave it running, unknown to us.
     """
     held: list[int] = []
     handlers = {}
@@ -87,13 +87,13 @@ def _signals_held() -> Iterator[Callable[[], None]]:
     for number in handlers:
         signal.signal(number, lambda number, _frame: held.append(number))
 
-    def let_through() -> None:
+    def release() -> None:
         for number, handler in handlers.items():
             signal.signal(number, handler)
         while held:
             signal.raise_signal(held.pop())
 
     try:
-        yield let_through
+        yield release
     finally:
-        let_through()
+        release()

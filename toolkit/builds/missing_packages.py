@@ -1,4 +1,4 @@
-"""Packages that an environment of the user lacks: gilscope measures it as it is, and installs nothing into it."""
+"""Find the packages that an environment of the user lacks; gilscope installs nothing into it."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build
 
 
-def find_missing_packages(build: Build, wanted: Sequence[str]) -> dict[str, str]:
-    """Return the requirements in `wanted` that the environment of `build` lacks, each with the remedy."""
+def find_missing_packages(build: Build, requirements: Sequence[str]) -> dict[str, str]:
+    """Return each of the `requirements` that the environment of `build` lacks, with the reason and the remedy."""
     root = Path(build.executable).parent.parent
     present = {
         normalize_name(path.name.split("-")[0])
-        for place in (root, *_seen_through(build, root))
+        for place in (root, *_base_prefixes(build, root))
         for pattern in ("*.dist-info", "*.egg-info")
         for path in place.glob(f"lib/python3.*/site-packages/{pattern}")
     }
-    lacking = [text for text in wanted if distribution_of(text) not in present and _applies(text, build)]
+    lacking = [text for text in requirements if distribution_of(text) not in present and _applies(text, build)]
     if build.source == "tox":
         why = f"not in the tox environment {root.name}; add it to its deps in tox.ini"
         return dict.fromkeys(lacking, why)
@@ -42,22 +42,22 @@ def _applies(requirement: str, build: Build) -> bool:
     return marker is None or marker.evaluate(there)
 
 
-def _seen_through(build: Build, root: Path) -> list[Path]:
-    """Return the other folders where an environment finds packages: its interpreter's own, if it was made so."""
+def _base_prefixes(build: Build, root: Path) -> list[Path]:
+    """Return the prefix of the base interpreter if the environment has access to its packages."""
     try:
         config = (root / "pyvenv.cfg").read_text(encoding="utf-8")
     except OSError:
         return []
-    through = re.search(r"^include-system-site-packages\s*=\s*true", config, re.IGNORECASE | re.MULTILINE)
-    return [Path(build.base_executable).parent.parent] if through else []
+    shared = re.search(r"^include-system-site-packages\s*=\s*true", config, re.IGNORECASE | re.MULTILINE)
+    return [Path(build.base_executable).parent.parent] if shared else []
 
 
 def distribution_of(requirement: str) -> str:
-    """Return the normalized name of what a requirement like "Some.Package[extra]>=1" asks for."""
+    """Return the normalized name of the distribution in a requirement such as "Some.Package[extra]>=1"."""
     match = re.match(r"[A-Za-z0-9._-]+", requirement.strip())
     return normalize_name(match[0]) if match else requirement
 
 
 def normalize_name(name: str) -> str:
-    """Return the name of a distribution as indices compare it.  Source: PEP 503."""
+    """Return the name of a distribution as package indexes compare it.  Source: PEP 503."""
     return re.sub(r"[-_.]+", "-", name).lower()

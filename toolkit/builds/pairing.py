@@ -1,4 +1,4 @@
-"""Are two builds fair to compare, and which pair is the best at hand?
+"""Decide whether two builds can be compared fairly, and choose the best available pair.
 
 A ratio between builds is about the GIL only when nothing else differs: uv once shipped a debug free-threaded 3.13
 beside a release one, and tables all over the web compared them (astral-sh/uv#8194).
@@ -16,7 +16,7 @@ from gilscope.toolkit.model import Build, Note
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-# What ./configure can be told that changes how fast the interpreter is, beside the fields of a Build.
+# The options of ./configure that affect speed and that no field of a Build covers.
 SPEED_OPTIONS = {
     "--enable-shared": "the interpreter in a shared library",
     "--with-tail-call-interp": "the tail-calling interpreter loop",
@@ -34,7 +34,7 @@ SPEED_OPTIONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildPair:
-    """A build with the GIL and one without, and what else differs between them."""
+    """A build with the GIL and one without, and the other differences between them."""
 
     gil: Build
     free_threaded: Build
@@ -42,31 +42,31 @@ class BuildPair:
 
 
 def compare_builds(a: Build, b: Build) -> tuple[Note, ...]:
-    """Return the differences between two builds beside the GIL; none if they are fair to compare.
+    """Return the differences between two builds other than the GIL; none if they can be compared fairly.
 
-    What a build does not tell (its revision, mostly) is not held against it.
+    A revision that one of them does not report is no difference.
     """
     differences = [
         _difference(a, b, "version", a.version, b.version),
         _difference(a, b, "source", a.revision, b.revision) if not _same_revision(a, b) else None,
         _difference(a, b, "compiler", a.compiler, b.compiler),
         _difference(a, b, "optimization level", a.opt_level, b.opt_level),
-        _switch(a, b, "profile-guided optimization (PGO)", on_a=a.pgo, on_b=b.pgo),
-        _switch(a, b, "link-time optimization (LTO)", on_a=a.lto, on_b=b.lto),
-        _switch(a, b, "debug checks", on_a=a.debug, on_b=b.debug),
+        _feature_difference(a, b, "profile-guided optimization (PGO)", on_a=a.pgo, on_b=b.pgo),
+        _feature_difference(a, b, "link-time optimization (LTO)", on_a=a.lto, on_b=b.lto),
+        _feature_difference(a, b, "debug checks", on_a=a.debug, on_b=b.debug),
         _difference(a, b, "allocator", _allocator_family(a), _allocator_family(b)),
-        _switch(a, b, "the JIT", on_a=a.jit == "on", on_b=b.jit == "on"),
-        *(_switch(a, b, what, on_a=_configured(a, option), on_b=_configured(b, option))
+        _feature_difference(a, b, "the JIT", on_a=a.jit == "on", on_b=b.jit == "on"),
+        *(_feature_difference(a, b, what, on_a=_configured(a, option), on_b=_configured(b, option))
           for option, what in SPEED_OPTIONS.items()),
     ]
     return tuple(Note(text=text) for text in differences if text)
 
 
 def best_pair(builds: Sequence[Build]) -> BuildPair | None:
-    """Return the newest fair pair of one minor version; where there is none, the one with the fewest mismatches.
+    """Return the newest fair pair of one minor version, or the pair with the fewest mismatches if none is fair.
 
-    None when there is no build with the GIL or none without.  What lies in an environment that the user named is
-    measured when it is asked for: its packages are not those of the other build.
+    None if all builds have the GIL, or all lack it.  Environments of the user other than tox's are left out: their
+    packages differ from those of the other build.
     """
     builds = [build for build in builds if build.source == "tox" or not keeps_environment(build)]
     pairs = [
@@ -86,7 +86,7 @@ def _preference(pair: BuildPair) -> tuple[object, ...]:
     fair = same_minor and not pair.mismatches
     newest = (version_key(pair.gil.version), version_key(pair.free_threaded.version))
     usual = not (pair.gil.debug or pair.free_threaded.debug)
-    # Between fair pairs the version counts, between unfair ones how much differs.
+    # Fair pairs are ranked by version, unfair ones by the number of mismatches first.
     return (fair, usual, same_minor, 0 if fair else -len(pair.mismatches), newest, pair.gil.pgo)
 
 
@@ -94,7 +94,7 @@ def _difference(a: Build, b: Build, what: str, of_a: str, of_b: str) -> str | No
     return None if of_a == of_b else f"{what}: {a.label} has {of_a}, {b.label} has {of_b}"
 
 
-def _switch(a: Build, b: Build, what: str, *, on_a: bool, on_b: bool) -> str | None:
+def _feature_difference(a: Build, b: Build, what: str, *, on_a: bool, on_b: bool) -> str | None:
     if on_a == on_b:
         return None
     with_it, without = (a, b) if on_a else (b, a)
@@ -104,13 +104,13 @@ def _switch(a: Build, b: Build, what: str, *, on_a: bool, on_b: bool) -> str | N
 def _same_revision(a: Build, b: Build) -> bool:
     kinds = [build.revision.startswith("sha256:") for build in (a, b)]
     if not (a.revision and b.revision) or kinds[0] != kinds[1]:
-        return True  # one does not tell, or one tells a tarball and the other a commit
+        return True  # one is unknown, or one is of a tarball and the other a commit: not comparable
     # Commits are abbreviated to different lengths.
     return a.revision.startswith(b.revision) or b.revision.startswith(a.revision)
 
 
 def _allocator_family(build: Build) -> str:
-    # A free-threaded build has no other choice than mimalloc, so pymalloc on the other side is its fair counterpart.
+    # A free-threaded build can only use mimalloc, so pymalloc is its counterpart in a build with the GIL.
     return "malloc" if build.allocator == "malloc" else "pymalloc or mimalloc"
 
 

@@ -21,8 +21,8 @@ from gilscope.toolkit.builds.install import PythonInstallRequest, install
 from gilscope.toolkit.builds.missing_packages import find_missing_packages
 from gilscope.toolkit.builds.pairing import best_pair
 from gilscope.toolkit.commands.options.common import add_build, positive
-from gilscope.toolkit.commands.output.printing import printed, say
-from gilscope.toolkit.commands.streams import inform, put
+from gilscope.toolkit.commands.output.printing import printed
+from gilscope.toolkit.commands.streams import print_stderr, print_stdout, put
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.escaping import in_json, visible, visible_all
@@ -124,9 +124,9 @@ def run_install(args: argparse.Namespace) -> int:
     with InstallProgress() as steps:
         outcome = install(request, steps.show)
     for line in outcome.lines:
-        inform(line)
+        print_stdout(line)
     for note in outcome.notes:
-        say(f"note: {note.text}")
+        print_stderr(f"note: {note.text}")
     return 0
 
 
@@ -140,11 +140,11 @@ def run_add(args: argparse.Namespace) -> int:
         raise ToolkitError(f"there is a build {label!r} already, {there[label].executable}; choose another label")
     remember(label, path)
     gil = "without the GIL" if build.free_threaded else "with the GIL"
-    inform(f"{label} is CPython {build.version} {gil}, {path}")
+    print_stdout(f"{label} is CPython {build.version} {gil}, {path}")
     if keeps_environment(replace(build, source="added")):
-        inform("It is an environment: it is measured with the packages it has, and nothing is installed into it.")
+        print_stdout("It is an environment: it is measured with the packages it has, and nothing is installed into it.")
         for text, reason in find_missing_packages(build, needed_packages(build)).items():
-            inform(f"Measuring needs {text}: {reason}")
+            print_stdout(f"Measuring needs {text}: {reason}")
     return 0
 
 
@@ -153,7 +153,7 @@ def run_remove(args: argparse.Namespace) -> int:
     if not forget(args.label):
         known = ", ".join(added_builds()) or "none"
         raise UnknownNameError(f"no build was added as {args.label!r}; added: {known}")
-    inform(f"{args.label} is forgotten; the interpreter stays where it is")
+    print_stdout(f"{args.label} is forgotten; the interpreter stays where it is")
     return 0
 
 
@@ -201,7 +201,7 @@ class InstallProgress:
             return
         self._spoken = now
         share = f", {min(100, 100 * step.done // step.expected)} %" if step.expected and not is_new else ""
-        say(f"[{now - self._began:4.0f} s] {step.what}{share}")
+        print_stderr(f"[{now - self._began:4.0f} s] {step.what}{share}")
 
 
 def _table(found: FoundBuilds) -> Table:

@@ -12,9 +12,9 @@ from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.pairing import compare_builds as unfair
 from gilscope.toolkit.commands.fleet.reports import contrasted, fleet_hosts, shared_hosts
 from gilscope.toolkit.commands.options.common import duration, growth, positive
-from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.output.reports import ReportOutput, add_output
 from gilscope.toolkit.commands.run.compare_again import LEAST_ROUNDS, RemeasureRequest, measure_again
+from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.as_json import compare_values
@@ -118,7 +118,7 @@ def _judged(judged: Gate | None) -> int:
     if judged is None:
         return 0
     for line in gate_lines(judged):
-        say(f"gilscope: {line}")
+        print_stderr(f"gilscope: {line}")
     if judged.past:
         return SLOWER
     # A gate that judged nothing must not look like one that found nothing.

@@ -17,8 +17,8 @@ from gilscope.toolkit.commands.options.common import add_build, duration, positi
 from gilscope.toolkit.commands.options.files import PLAN, STDOUT, PlanFileOption, add_page
 from gilscope.toolkit.commands.output.figures import python_that_draws
 from gilscope.toolkit.commands.output.pages import HtmlFile
-from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.output.reports import ReportOutput, add_output, requested
+from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.errors import BuildError, ToolkitError, UnknownNameError, cannot_write
 from gilscope.toolkit.evaluate.cache import EvaluationCache
 from gilscope.toolkit.evaluate.facts import EXTENSIONS
@@ -145,18 +145,18 @@ def run(args: argparse.Namespace) -> int:
         path=args.path, lock=args.lock, tests=args.tests, workload=args.workload, budget=args.budget,
         offline=args.offline, sdists=args.build_sdists, wait_quiet=args.wait_quiet, threads=args.threads or 0,
         extras=tuple(args.extra), labels=args.builds, added=tuple(args.build))
-    page = HtmlFile(args.html, say) if args.html else None
+    page = HtmlFile(args.html, print_stderr) if args.html else None
     found = find_builds(args.build, project_dir=Path.cwd())
     if args.ci and (place := args.path / github_workflow.PLACE).exists():
         raise ToolkitError(f"{place} is there already: remove it to have it written anew, or leave --ci out")
     evaluator = Evaluator(
-        asked, _targets(found, args.builds), found.builds, say,
+        asked, _targets(found, args.builds), found.builds, print_stderr,
         open_cache=lambda project, builds: EvaluationCache(project.root, builds, fresh=args.fresh,
                                                            outputs=_outputs(args)))
     try:
         evaluation = evaluator.look(args.explain) if args.explain else evaluator.go()
     except KeyboardInterrupt:
-        say("the finished parts are saved: run the same command again to continue")
+        print_stderr("the finished parts are saved: run the same command again to continue")
         raise
     output = ReportOutput(args)
     document = explained(evaluation, args.explain) if args.explain else screen.document(evaluation)
@@ -168,7 +168,7 @@ def run(args: argparse.Namespace) -> int:
         place = args.path / github_workflow.PLACE
         _write(place, github_workflow.workflow(evaluation.project, [each.build for each in evaluation.builds],
                                                extensions=evaluation.extensions.any))
-        say(f"wrote {place}")
+        print_stderr(f"wrote {place}")
     if page:
         cards = [] if args.explain else conclusion_cards(plain(evaluation))
         page.write("verdict.html", verdict_values(document, cards), root=str(evaluation.project.root))
@@ -180,7 +180,7 @@ def _with_picture(evaluation: Evaluation, document: Document, args: argparse.Nam
     if args.figure is None or args.explain:
         return document
     if (shown := picture.figure(evaluation)) is None:
-        say("no figure: neither gain nor cost was measured")
+        print_stderr("no figure: neither gain nor cost was measured")
         return document
     python = python_that_draws("gilscope evaluate ... --figure")
     if python is None:
@@ -188,9 +188,9 @@ def _with_picture(evaluation: Evaluation, document: Document, args: argparse.Nam
     try:
         (drawn,) = draw_figures(python, [shown], args.figure)
     except CannotDrawError as error:
-        say(str(error))
+        print_stderr(str(error))
         return document
-    say(f"wrote {drawn}")
+    print_stderr(f"wrote {drawn}")
     beside = Path(args.markdown).parent if args.markdown not in {None, STDOUT} else Path()
     answer, rest = document.sections[:2], document.sections[2:]
     return Document((*answer, Picture(shown.title, os.path.relpath(drawn, beside)), *rest))

@@ -18,9 +18,8 @@ from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.commands.options.common import add_build, duration, positive
 from gilscope.toolkit.commands.output.dry_run import skip_lines
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
-from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.output.reports import ReportOutput, add_output, refuse_beside_dry_run
-from gilscope.toolkit.commands.streams import inform, put
+from gilscope.toolkit.commands.streams import print_stderr, print_stdout, put
 from gilscope.toolkit.errors import (
     BadFileError,
     BuildError,
@@ -219,7 +218,7 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     effort = args.effort or EffortLevel.FULL
     seed = random.SystemRandom().randrange(2**32) if args.seed is None else args.seed
     request = ExperimentBatch(builds=builds, asked=tuple(_asked(args, name, effort, seed) for name in names))
-    prepared = prepare([catalog.find(name) for name in names], builds, say)
+    prepared = prepare([catalog.find(name) for name in names], builds, print_stderr)
     if args.dry_run:
         return _show_plans(request, prepared)
     try:
@@ -228,7 +227,8 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     except OSError as error:
         raise cannot_write(
             f"results to {target.resolve()}", error, "; run gilscope in a folder you may write to") from error
-    say(f"{', '.join(names)} on {', '.join(build.label for build in builds)}, seed {seed}, results in {target}")
+    print_stderr(f"{', '.join(names)} on {', '.join(build.label for build in builds)}, seed {seed}, "
+                 f"results in {target}")
     return _go_through(request, prepared, target, folder, args)
 
 
@@ -265,10 +265,10 @@ def _show_plans(request: ExperimentBatch, prepared: PreparedBuilds) -> int:
         seconds = level.seconds * asked.rounds / level.rounds * len(request.builds) / 2  # a level's is for two
         counts = Counter(cell.build for cell in planned.cells)
         cells = ", ".join(f"{number} on {build}" for build, number in counts.items()) or "none"
-        inform(f"{asked.experiment}: cells: {cells}; {asked.rounds} rounds, one process each; "
-               f"about {format_minutes(min(seconds, asked.budget or seconds))}")
+        print_stdout(f"{asked.experiment}: cells: {cells}; {asked.rounds} rounds, one process each; "
+                     f"about {format_minutes(min(seconds, asked.budget or seconds))}")
         for line in filter(None, skip_lines(planned)):
-            inform(f"  {line}")
+            print_stdout(f"  {line}")
     return 0
 
 
@@ -285,7 +285,7 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
         for each in request.asked
     )
     request = dataclasses.replace(request, asked=asked)
-    prepared = prepare([catalog.find(each.experiment) for each in asked], request.builds, say)
+    prepared = prepare([catalog.find(each.experiment) for each in asked], request.builds, print_stderr)
     return _go_through(request, prepared, target, folder, args)
 
 
@@ -308,20 +308,20 @@ def _go_through(
     failed = False
     try:
         for number, asked in enumerate(request.asked, 1):
-            say(f"{asked.experiment} ({number} of {len(request.asked)})")
+            print_stderr(f"{asked.experiment} ({number} of {len(request.asked)})")
             try:
                 done = _finished(asked, prepared, target, folder, more_time=bool(args.resume and args.budget))
             except LabelTakenError:
                 raise
             except ToolkitError as error:
-                say(f"{asked.experiment}: {error}")
+                print_stderr(f"{asked.experiment}: {error}")
                 failed = True
                 continue
             failed = failed or bool(done.failed)
             _report(done, target / asked.experiment, output, python, keep=True)
             reported.append((done, target / asked.experiment))
     except KeyboardInterrupt:
-        say(f"the measured values are kept; to continue: gilscope experiment run --resume {target.name}")
+        print_stderr(f"the measured values are kept; to continue: gilscope experiment run --resume {target.name}")
         raise
     output.finish(lambda: experiments_values(reported))
     return FAILED if failed else 0
@@ -345,7 +345,7 @@ def _finished(
     else:
         store, run = begin(experiment, asked, prepared, target)
     try:
-        with ProgressReporter(say) as reporter:
+        with ProgressReporter(print_stderr) as reporter:
             return measure(experiment, asked, prepared, store, run, folder=folder, reporter=reporter)
     finally:
         store.close()

@@ -10,9 +10,8 @@ from gilscope.toolkit.commands.fleet.reports import HostRuns, fleet_hosts, publi
 from gilscope.toolkit.commands.options.files import STDOUT, add_page
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.commands.output.pages import HtmlFile
-from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.output.reports import ReportOutput, add_output, all_options, requested, save_as_text
-from gilscope.toolkit.commands.streams import inform
+from gilscope.toolkit.commands.streams import print_stderr, print_stdout
 from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
 from gilscope.toolkit.escaping import visible_all
 from gilscope.toolkit.experiments.report import beside, document, experiment_of, experiments_values, figures_of
@@ -73,7 +72,7 @@ def run(args: argparse.Namespace) -> int:
             raise ToolkitError("--html makes a page of one run; name the run, as in `gilscope report LABEL --html "
                                f"{args.html}`; `gilscope report` lists all runs")
         return _list_all(args)
-    page = HtmlFile(args.html, say) if args.html else None
+    page = HtmlFile(args.html, print_stderr) if args.html else None
     if (hosts := _hosts(args)) is not None:
         return _report_hosts(args, hosts, page)
     (label,) = args.labels
@@ -134,7 +133,7 @@ def _loaded(paths: Sequence[Path]) -> tuple[list[tuple[Run, Path]], int]:
         except BadFileError as error:
             if len(paths) == 1:
                 raise
-            say(f"gilscope: {error}")
+            print_stderr(f"gilscope: {error}")
             failed = error.exit_code
     if len(paths) > 1 and any("experiment" not in run_.options for run_, _ in runs):
         # Unrelated runs in one folder make no report.
@@ -149,7 +148,7 @@ def _list_all(args: argparse.Namespace) -> int:
     if found or any(requested(args)):
         output.show(runs_document(found))
     else:
-        inform(f"no runs under {RESULTS.resolve()} yet; `gilscope run --quick` makes one")
+        print_stdout(f"no runs under {RESULTS.resolve()} yet; `gilscope run --quick` makes one")
     output.finish(lambda: listed_values(found))
     return 0
 
@@ -180,7 +179,7 @@ def _publish(path: Path, target: Path) -> None:
         pictures = beside(draw_pictures(published, path, python, into=target))
     report = _document(published, target, pictures)
     save_as_text(report, target)
-    inform(f"published in {target}")
+    print_stdout(f"published in {target}")
 
 
 def _document(run: Run, path: Path, pictures: Sequence[Picture] = ()) -> Document:

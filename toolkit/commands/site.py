@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
-from gilscope.toolkit.commands.output.printing import say
-from gilscope.toolkit.commands.streams import inform
+from gilscope.toolkit.commands.streams import print_stderr, print_stdout
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.report import document, experiment_of, figures_of
@@ -70,28 +69,28 @@ def run(args: argparse.Namespace) -> int:
     sources, drawing = find_sources(args.results), None if args.check else _Drawing(args.out)
     request = SiteRequest(
         sources=sources, title=args.title, kinds={each.name: each.kind for each in catalog.WORKLOADS},
-        python=rendering_python(say), describe=_about, address=args.url or "", processes=usable_cores(),
-        say=lambda text: say(f"gilscope: {text}"),
+        python=rendering_python(print_stderr), describe=_about, address=args.url or "", processes=usable_cores(),
+        say=lambda text: print_stderr(f"gilscope: {text}"),
         draw=drawing.experiment if drawing else None, draw_figure=drawing.figure if drawing else None,
         private=of_this_machine(os.environ, hosts_of(sources)))
     if args.check:
         return _check(request)
     problems = make_site(request, args.out)
     for problem in problems:
-        say(f"gilscope: {problem}")
+        print_stderr(f"gilscope: {problem}")
     home = args.out / HOME
-    inform(f"made {home}")
+    print_stdout(f"made {home}")
     if args.open and not webbrowser.open(home.resolve().as_uri()):
-        say(f"gilscope: found no browser to open {home}")
+        print_stderr(f"gilscope: found no browser to open {home}")
     return DAMAGED if problems else 0
 
 
 def _check(request: SiteRequest) -> int:
     leaks, problems = check_site(request)
     for problem in problems:
-        say(f"gilscope: {problem}")
+        print_stderr(f"gilscope: {problem}")
     lines = leak_lines(leaks)
-    inform("\n".join(lines) or "nothing private would be "
+    print_stdout("\n".join(lines) or "nothing private would be "
                                f"published{' from the runs that could be read' if problems else ''}")
     return int(bool(lines)) or (DAMAGED if problems else 0)
 
@@ -127,7 +126,7 @@ class _Drawing:
         try:
             draw_figures(python, [figure], into)
         except CannotDrawError as error:
-            say(str(error))
+            print_stderr(str(error))
             return False
         return True
 

@@ -1,4 +1,6 @@
-"""Output to standard streams that may be closed, full, or without a reader.
+"""Write to standard streams that may be closed, full, or without a reader.
+
+`put` and `put_stderr` print a renderer's text as it is; `print_stdout` and `print_stderr` escape untrusted characters.
 
 A program that `gilscope race` runs waits for the imports of this module.
 """
@@ -44,20 +46,20 @@ def put(text: str, end: str = "\n") -> None:
     try:
         print(text, end=end, flush=True)
     except BrokenPipeError:
-        let_go()
+        discard_unwritable()
     except OSError as error:
         if error.errno != errno.EIO or not stat.S_ISCHR(os.fstat(sys.stdout.fileno()).st_mode):
             raise cannot_print(error) from error
-        let_go()   # the terminal was closed
+        discard_unwritable()   # the terminal was closed
 
 
 def cannot_print(error: OSError) -> OutputError:
     """Return the error that standard output cannot be written, after redirecting the streams to /dev/null."""
-    let_go()
+    discard_unwritable()
     return OutputError(f"cannot write to standard output: {error.strerror}")
 
 
-def inform(text: str) -> None:
+def print_stdout(text: str) -> None:
     """Print a message on standard output, with untrusted characters escaped.
 
     Raises:
@@ -68,22 +70,22 @@ def inform(text: str) -> None:
     put(message(text))
 
 
-def complain(text: str) -> None:
+def print_stderr(text: str) -> None:
     """Print a message on standard error, with untrusted characters escaped; ignore a missing reader."""
     from gilscope.toolkit.escaping import message
 
-    put_beside(message(text))
+    put_stderr(message(text))
 
 
-def put_beside(text: str) -> None:
+def put_stderr(text: str) -> None:
     """Print a renderer's text on standard error; ignore a missing reader."""
     try:
         print(text, file=sys.stderr, flush=True)
     except OSError:
-        let_go()
+        discard_unwritable()
 
 
-def let_go() -> None:
+def discard_unwritable() -> None:
     """Redirect streams that cannot be written to /dev/null, so that Python does not complain about them at exit."""
     nowhere = os.open(os.devnull, os.O_WRONLY)
     for stream in (sys.stdout, sys.stderr):

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 _ENTRY = (
-    "from gilscope.toolkit.processes.lifeline import settle; settle(); "
+    "from gilscope.toolkit.processes.lifeline import restore_defaults; restore_defaults(); "
     "from gilscope.workloads.servers import main; main()"
 )
 READY_SECONDS = 120.0  # long, for a loaded machine; a server that never reports its address must not hang the run

@@ -1,8 +1,8 @@
-"""Processes that end when we do, and how each kind is spoken to.
+"""Start processes that end when we do, and exchange requests and answers with each kind.
 
 | What is started | Module | How it answers |
 | --- | --- | --- |
-| a command that knows nothing of us | `supervised` | by its output and its exit code |
+| any command | `supervised` | by its output and its exit code |
 | a program that runs only our code | `helper_process` | a line of JSON to each line of JSON |
 | a process that runs other people's code | `sealed_answers` | lines of JSON behind a secret, in a file or a socket |
 

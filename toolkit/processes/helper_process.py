@@ -1,4 +1,4 @@
-"""Helper processes: programs of ours in a process of their own, which answer each JSON line with one JSON line.
+"""Start helper processes: programs of gilscope that answer each line of JSON with a line of JSON.
 
 For helpers that run only our code: the servers and clients of experiments, the loopback services, the processes that
 render pages and that calibrate the machine.  They end when we do, since their standard input closes.

@@ -1,9 +1,10 @@
-"""How each process of ours begins: it resets its signals, and arranges to end when we do.
+"""Set up a child process: default signal handling, and a lifeline that ends it when its parent ends.
 
-After a kill -9 nothing cleans up, and a process that hangs would stay for ever.  So its standard input is a pipe that
-nobody writes to; when the far end closes, the kernel signals the process group: no thread waits, nothing polls.
+A parent that is killed with kill -9 cannot clean up, and a child that hangs would stay for ever.  So the child's
+standard input is a pipe that is never written to.  When the parent's end closes, the kernel kills the child's process
+group, without a waiting thread and without polling.
 
-Run as a program, this file does that for a command that knows nothing of it: see `supervised`.
+Run as a program, this file does the same for any command: see `supervised`.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import NoReturn
 
-OPEN_FILES = 1024  # what systems allow by default; the workers of some cells need more than a hundred
-# The first two cannot be ignored; the others Python ignores everywhere.
-CANNOT_START = 126  # as shells say it
-# What asks a program to end or to tell where it stands is for the command, not for who waits for it.
+OPEN_FILES = 1024  # the usual default; the workers of some cells need more than a hundred
+CANNOT_START = 126  # the exit code that shells use
+# A supervisor leaves these to its command, which gets them too: they ask a program to end or to report its state.
 _HANDED_DOWN = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGABRT)
+# The first two cannot be ignored; Python itself ignores the others.
 _LEFT_ALONE = frozenset({signal.SIGKILL, signal.SIGSTOP, signal.SIGPIPE, signal.SIGXFSZ})
 
 
-def settle() -> None:
-    """Have the signals and the number of open files that a program started in a terminal has.
+def restore_defaults() -> None:
+    """Restore the signal handling and the limit of open files that programs started in a terminal have.
 
     Background jobs of a script, nohup, cron and CI runners start programs with signals ignored or blocked, and children
-    inherit that: to an ignored SIGINT no Ctrl-C would ever come.  Called by the main thread, before the measured code.
+    inherit that: with SIGINT ignored, Ctrl-C has no effect.  Call it on the main thread, before the measured code.
     """
     for number in signal.valid_signals():
         if number not in _LEFT_ALONE and signal.getsignal(number) == signal.SIG_IGN:
@@ -48,14 +49,14 @@ def open_files(most: int) -> int:
     return OPEN_FILES if most < 0 else min(most, OPEN_FILES)
 
 
-def hold() -> None:
-    """Settle; then be killed with this process's group when the far end of standard input closes.
+def end_with_parent() -> None:
+    """Restore the defaults, and have the kernel kill this process's group when the parent's end of stdin closes.
 
-    Standard input itself is empty afterwards.  The killing takes Linux's F_SETSIG; elsewhere there is none.
+    Standard input itself is empty afterwards.  Needs Linux's F_SETSIG; on other systems nothing is killed.
 
     Source: fcntl(2), F_SETOWN and F_SETSIG; pipe(7), O_ASYNC.
     """
-    settle()
+    restore_defaults()
     line = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -68,23 +69,23 @@ def hold() -> None:
     try:
         os.read(line, 1)
     except BlockingIOError:
-        return  # the scheduler lives
-    os.killpg(0, signal.SIGKILL)  # it ended while this process began: no signal will come any more
+        return  # the parent lives
+    os.killpg(0, signal.SIGKILL)  # the parent ended before F_SETSIG: no signal will come
 
 
-def volunteer() -> None:
-    """If memory runs out, have the kernel kill this process and its children before the one that holds the results."""
+def prefer_oom_kill() -> None:
+    """Have the kernel kill this process and its children first if memory runs out, not the one that has the results."""
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write("500")
 
 
 def supervise(command: list[str]) -> NoReturn:
-    """Run `command` in this process's group and end as it does; when the far end of standard input closes, both end.
+    """Run `command` in this process's group and end as it does; end both when the parent's end of stdin closes.
 
-    The command has an empty standard input.  The line is not its own: it can close all that it has and not get away.
+    The command's standard input is empty.  It does not have the lifeline, so it cannot close it.
     """
-    hold()
-    volunteer()
+    end_with_parent()
+    prefer_oom_kill()
     for number in _HANDED_DOWN:
         signal.signal(number, lambda *_: None)  # not ignored, which the command would inherit
     try:

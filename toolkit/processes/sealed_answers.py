@@ -1,10 +1,10 @@
-"""Answers of processes that run other people's code: lines of JSON, each behind a secret from the request.
+"""Exchange answers with processes that run other people's code: lines of JSON, each after a secret from the request.
 
 Such code may print to every descriptor or replace `json.dumps`.  A line without the secret is noise, and one with it
 that cannot be parsed is no answer; neither stops the reader.  This is no defence against code that looks for the
 secret: it shares the process with it.
 
-Runs in the builds that are measured: imports little.  All that it calls later is bound when it is imported.
+Runs in the builds that are measured: imports little.  Binds all functions at import, before other code replaces them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def _refuse(value: object) -> None:
 
 
 _made: Any = json.encoder.c_make_encoder  # type: ignore[attr-defined]  # not in the stubs
-# In C to the last step: none of what it does can be replaced from Python.
+# Runs entirely in C, so that Python code cannot replace any part of it.
 _encode_parts = _made and _made(None, _refuse, json.encoder.encode_basestring_ascii,
                                 None, ": ", ", ", False, False, True)  # noqa: FBT003  its own form
 _decode = json.JSONDecoder().decode
@@ -43,7 +43,7 @@ class Seal:
     """Marks and recognizes the lines that answer one request."""
 
     def __init__(self, secret: str) -> None:
-        """Use the secret of the request."""
+        """Mark lines with the secret of the request."""
         self._mark = secret.encode()
 
     def line(self, fields: dict[str, Any]) -> bytes:
@@ -53,7 +53,7 @@ class Seal:
     def opened(self, line: bytes) -> dict[str, Any] | None:
         """Return the fields of a line; None if it lacks the secret or cannot be read.
 
-        Noise without an end of line may stand before the secret.
+        Other output without a line end may precede the secret.
         """
         _, mark, text = line.rpartition(self._mark)
         if not mark:
@@ -69,7 +69,7 @@ def write_all(handle: int, line: bytes) -> None:
     """Write the whole line to a descriptor.
 
     Raises:
-        OSError: it cannot be written to.
+        OSError: writing fails.
     """
     rest = memoryview(line)
     while rest:

@@ -1,7 +1,7 @@
-"""Start commands that know nothing of us (installers, compilers, test suites) so that they end when we do.
+"""Start commands (installers, compilers, test suites) so that they end when we do.
 
-Each has a session of its own and is waited for by a small supervisor in it, which holds the lifeline: see `lifeline`.
-What a command starts belongs to its group, unless it leaves it on purpose.
+Each has its own session with a small supervisor that waits for it and has the lifeline: see `lifeline`.  Processes that
+a command starts are in its process group, unless they leave it on purpose.
 
 Runs under Python 3.9.
 """
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from types import TracebackType
 
 SUPERVISOR = (sys.executable, "-I", "-S", str(Path(__file__).with_name("lifeline.py")))
-TERMINATE_SECONDS = 2.0  # for a process group to end by itself before it is killed
+TERMINATE_SECONDS = 2.0  # between SIGTERM and SIGKILL
 
-_RUNNING: set[Supervised] = set()  # by any thread
+_RUNNING: set[Supervised] = set()  # those that any thread started
 
 
 class Supervised(subprocess.Popen[bytes]):
-    """A running command with all that it starts; leaving the `with` block ends what is left of them.
+    """A running command and its descendants; leaving the `with` block kills those that still run.
 
     `returncode` is the command's.  Its standard input is empty.
     """
@@ -40,14 +40,14 @@ class Supervised(subprocess.Popen[bytes]):
         self, command: Sequence[str | Path], *, cwd: Path | None = None, env: Mapping[str, str] | None = None,
         stdout: Any = subprocess.DEVNULL, stderr: Any = subprocess.DEVNULL, cleans_up: bool = False,
     ) -> None:
-        """Start `command`; one that `cleans_up` after a SIGTERM gets the time to when it is stopped.
+        """Start `command`; with `cleans_up`, `stop` sends SIGTERM and leaves it time to clean up.
 
         Raises:
-            OSError: it is not there, or no program.
+            OSError: there is no such program.
         """
         words = [str(word) for word in command]
         _refuse_missing(words[0], cwd, env)
-        self.stopped = False  # by `stop`
+        self.stopped = False  # `stop` was called
         self._may_live = TERMINATE_SECONDS if cleans_up else 0.0
         self._stopped_at = 0.0
         reader, self._line = os.pipe()
@@ -62,12 +62,12 @@ class Supervised(subprocess.Popen[bytes]):
         _RUNNING.add(self)
 
     def signal_group(self, number: int) -> None:
-        """Send a signal to the command and to all that it has started."""
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # nobody is left, or (macOS) only a zombie is
+        """Send a signal to the command and its descendants."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # none is left, or (macOS) only a zombie
             os.killpg(self.pid, number)
 
     def stop(self) -> None:
-        """End it while another thread waits for it, which sees `stopped`; a second call kills it."""
+        """End the command while another thread waits for it and sees `stopped`; a second call kills it."""
         if not self.stopped:
             self.stopped = True
             self._stopped_at = time.monotonic()
@@ -76,7 +76,7 @@ class Supervised(subprocess.Popen[bytes]):
             self.signal_group(signal.SIGKILL)
 
     def end(self) -> None:
-        """Kill what is left of it and wait for its end."""
+        """Kill the command and its descendants, and wait for its end."""
         if self._line < 0:
             return
         _RUNNING.discard(self)
@@ -86,7 +86,7 @@ class Supervised(subprocess.Popen[bytes]):
         self._line = -1
 
     def end_politely(self) -> None:
-        """Ask it to end; kill it after TERMINATE_SECONDS."""
+        """Send SIGTERM to the command; kill it after TERMINATE_SECONDS."""
         if self.poll() is None:
             self.signal_group(signal.SIGTERM)
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -96,7 +96,7 @@ class Supervised(subprocess.Popen[bytes]):
     def __exit__(
         self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """End what is left of it."""
+        """End the command."""
         self.end()
         super().__exit__(kind, value, traceback)
 
@@ -106,17 +106,16 @@ def run(
     env: Mapping[str, str] | None = None, started: Callable[[Supervised], object] | None = None,
     cleans_up: bool = False,
 ) -> subprocess.CompletedProcess[str]:
-    """Run `command` to its end and return what it printed; nothing of it is left.
+    """Run `command` to its end and return its output; then kill its remaining descendants.
 
-    `started` is called with the process once it runs, so that another thread can stop it; one that `cleans_up` after a
-    SIGTERM gets the time to.
+    `started` is called with the running process, so that another thread can stop it; `cleans_up`: as for `Supervised`.
 
     Raises:
         OSError: it cannot be started.
         subprocess.TimeoutExpired: it took longer than `timeout` seconds.
         KeyboardInterrupt: `end_all` or `stop` ended it.
     """
-    # Not pipes: somebody that the command leaves behind would hold them open.
+    # Not pipes: a descendant that outlives the command would keep them open.
     with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as complaint:
         with Supervised(command, cwd=cwd, env=env, stdout=output, stderr=complaint, cleans_up=cleans_up) as process:
             if started is not None:
@@ -124,15 +123,15 @@ def run(
             process.wait(timeout)
         if process.stopped:
             raise KeyboardInterrupt
-        said = []
+        texts = []
         for file in (output, complaint):
             file.seek(0)
-            said.append(file.read().decode(errors="replace"))
-    return subprocess.CompletedProcess(list(command), process.returncode, *said)
+            texts.append(file.read().decode(errors="replace"))
+    return subprocess.CompletedProcess(list(command), process.returncode, *texts)
 
 
 def end_all() -> None:
-    """End every command that a thread waits for: a Ctrl-C reaches the main thread alone."""
+    """End the commands of all threads: a Ctrl-C interrupts only the main thread."""
     for process in tuple(_RUNNING):
         process.stop()
 

@@ -12,9 +12,8 @@ from gilscope.toolkit.commands.options.common import add_build, duration
 from gilscope.toolkit.commands.options.files import add_page
 from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.commands.output.pages import HtmlFile
-from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.output.reports import ReportOutput, add_output
-from gilscope.toolkit.commands.streams import put
+from gilscope.toolkit.commands.streams import print_stderr, put
 from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError, UnknownNameError
 from gilscope.toolkit.evaluate.packages.distributions import current_requirements
 from gilscope.toolkit.evaluate.packages.doctor import DoctorOptions, diagnose, with_newest
@@ -103,7 +102,7 @@ def run(args: argparse.Namespace) -> int:
         refuse_beside_list(args)
     if args.list:
         return survey(args, lambda: _targets(find_builds(args.build, project_dir=Path.cwd()), args.builds))
-    page = HtmlFile(args.html, say) if args.html else None
+    page = HtmlFile(args.html, print_stderr) if args.html else None
     found = find_builds(args.build, project_dir=Path.cwd())
     builds = _targets(found, args.builds)
     locked = _locked(args)
@@ -111,11 +110,11 @@ def run(args: argparse.Namespace) -> int:
     request = EnvironmentRequest(requirements=requirements, sdists=args.build_sdists, offline=args.offline,
                                  asked=top_level_packages({each.name: each.needs for each in locked}))
     options = DoctorOptions(limit=args.timeout, interpreters=args.interpreters)
-    reports = diagnose(request, builds, found.builds, options, say)
+    reports = diagnose(request, builds, found.builds, options, print_stderr)
     if len(reports) < len(builds) and args.offline:
         return _metadata_only(args, builds, locked, page)
     if not args.offline and any("==" in text for text in request.requirements):
-        reports = with_newest(reports, found.builds, options, say)
+        reports = with_newest(reports, found.builds, options, print_stderr)
     blocked = any(report.blocked for report in reports)
     output = ReportOutput(args)
     document = _explained(args.explain, reports, locked, builds) if args.explain else documents.document(reports)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.commands.doctor.survey_question import AnswerSource, known_as, question_of
 from gilscope.toolkit.commands.fleet.cluster import cluster, from_any_folder, meet_ours
-from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.evaluate.survey import on_host
 from gilscope.toolkit.evaluate.survey.answer import PackageAnswer
@@ -40,12 +40,12 @@ def fleet_asked(args: argparse.Namespace) -> Iterator[AnswerSource]:
     with cluster(args.fleet, "answer for one package at a time each") as address, Connection(address) as connection:
         met = meet_ours(connection)
         if met.others:
-            say(f"{list_text([*met.others])} {_are(met.others)} left out: {another_version(met.others)}")
+            print_stderr(f"{list_text([*met.others])} {_are(met.others)} left out: {another_version(met.others)}")
         labels = _labels(met.facts, args)
         facts = _having(met.facts, labels, args)
         question = question_of(args, labels)
         question = replace(question, added=tuple(map(from_any_folder, question.added)))
-        say(f"{counted(len(facts), 'host')} for {', '.join(question.builds)}")
+        print_stderr(f"{counted(len(facts), 'host')} for {', '.join(question.builds)}")
         among = [*facts] if met.others or len(facts) < len(met.facts) else None
         yield AnswerSource(question=question, depends=(*_known_by(facts, question), known_as(question)),
                            ask=partial(_ask, connection, question, among))
@@ -87,7 +87,7 @@ def _having(facts: Facts, labels: Sequence[str], args: argparse.Namespace) -> Fa
         raise UnknownNameError(f"no host has {list_text(labels)}: `gilscope fleet ADDRESS` shows which hosts have what")
     for name, those in lacking.items():
         if those:
-            say(f"{name} is left out: it has no build {list_text(those)}")
+            print_stderr(f"{name} is left out: it has no build {list_text(those)}")
     return {name: each for name, each in facts.items() if not lacking[name]}
 
 

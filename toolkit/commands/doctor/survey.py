@@ -13,9 +13,8 @@ from gilscope.toolkit.builds.environment import identity
 from gilscope.toolkit.commands.doctor.on_fleet import fleet_asked
 from gilscope.toolkit.commands.doctor.survey_question import AnswerSource, known_as, question_of
 from gilscope.toolkit.commands.options.files import STDOUT
-from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.output.reports import ReportOutput, form_on_stdout
-from gilscope.toolkit.commands.streams import put
+from gilscope.toolkit.commands.streams import print_stderr, put
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, cannot_write
 from gilscope.toolkit.escaping import in_json
@@ -83,9 +82,9 @@ def survey(args: argparse.Namespace, targets: Callable[[], Sequence[Build]]) -> 
                     found[answer.package] = answer
                     write(json.dumps(to_line(answer)))
                     if not answer.kept:
-                        say(f"{len(found)} of {len(packages)}: {report.progress_line(answer)}")
+                        print_stderr(f"{len(found)} of {len(packages)}: {report.progress_line(answer)}")
         except KeyboardInterrupt:
-            say("the answers so far are saved: run the same command again to continue")
+            print_stderr("the answers so far are saved: run the same command again to continue")
             raise
     answers = [found[package] for package in packages]
     labels = asked.question.builds
@@ -116,7 +115,7 @@ def _answers(packages: Sequence[str], asked: AnswerSource, kept: AnswerCache) ->
     """Yield what was kept, then the others as they come; keep these."""
     earlier = {package: answer for package in packages if (answer := kept.get(package))}
     if earlier:
-        say(f"using {counted(len(earlier), 'answer')} from the last day; --clear-cache removes them")
+        print_stderr(f"using {counted(len(earlier), 'answer')} from the last day; --clear-cache removes them")
     yield from earlier.values()
     rest = [package for package in packages if package not in earlier]
     with contextlib.closing(asked.ask(rest)) as coming:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.fleet.dask_cluster import FleetLostError, another_version, is_open, other_versions
 from gilscope.toolkit.fleet.start_dask import local_fleet, worker_command
@@ -66,7 +66,7 @@ def meet_ours(connection: Connection, *, strict: bool = False) -> FleetRoster:
     """
     met = meet(connection)
     for note in met.notes:
-        say(note)
+        print_stderr(note)
     if met.others and (strict or not met.facts):
         raise ToolkitError(another_version(met.others))
     if not met.facts:
@@ -81,9 +81,9 @@ def warn_if_open(address: str) -> None:
         ToolkitError: `address` is no address.
     """
     if is_open(address):
-        say(f"warning: {address} is not encrypted and can be reached from other machines, and whoever reaches it can "
-            "run code on every host. Use it only in a private network, or give dask TLS certificates (tls://; see "
-            "docs/fleet.md)")
+        print_stderr(f"warning: {address} is not encrypted and can be reached from other machines, and whoever reaches "
+                     "it can run code on every host. Use it only in a private network, or give dask TLS certificates "
+                     "(tls://; see docs/fleet.md)")
 
 
 def from_any_folder(build: str) -> str:
@@ -106,6 +106,6 @@ def cluster(fleet: str, what_they_do: str) -> Iterator[str]:
     if (match := LOCAL.fullmatch(fleet)) is None:
         raise ToolkitError(f"--fleet {fleet}: name the address of a scheduler, or local:2 for 2 hosts on this machine")
     hosts = int(match[1])
-    say(f"starting {counted(hosts, 'host')} on this machine, which {what_they_do}")
+    print_stderr(f"starting {counted(hosts, 'host')} on this machine, which {what_they_do}")
     with local_fleet(hosts) as (address, _):
         yield address

@@ -13,7 +13,7 @@ import gilscope
 from gilscope.toolkit.commands.fleet.cluster import LOCAL, meet, warn_if_open
 from gilscope.toolkit.commands.options.common import positive
 from gilscope.toolkit.commands.output.printing import printed
-from gilscope.toolkit.commands.streams import inform, put
+from gilscope.toolkit.commands.streams import print_stdout, put
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.escaping import in_json, visible_all
 from gilscope.toolkit.fleet.dask_cluster import Connection, FleetLostError, another_version
@@ -151,15 +151,16 @@ def _start(args: argparse.Namespace) -> int:
 
 
 def _tell(address: str, commands: list[list[str]]) -> None:
-    inform(f"the scheduler is at {address}\n"
-           f"measure on it:    gilscope run --fleet {address}\n"
-           f"look at it:       gilscope fleet {address}")
+    print_stdout(f"the scheduler is at {address}\n"
+                 f"measure on it:    gilscope run --fleet {address}\n"
+                 f"look at it:       gilscope fleet {address}")
     if commands:
-        inform(f"It can be reached from this machine only ({LOOPBACK}). For several machines, start these yourself, in "
-               "a private network or with dask's TLS; the variables keep dask from using CPU time meanwhile:\n"
-               + "\n".join([f"  export {name}={value}" for name, value in quiet_variables().items()]
-                           + [f"  {' '.join(each)}" for each in commands]))
-    inform("Ctrl-C ends it")
+        print_stdout(f"It can be reached from this machine only ({LOOPBACK}). For several machines, start these "
+                     "yourself, in a private network or with dask's TLS; the variables keep dask from using CPU time "
+                     "meanwhile:\n"
+                     + "\n".join([f"  export {name}={value}" for name, value in quiet_variables().items()]
+                     + [f"  {' '.join(each)}" for each in commands]))
+    print_stdout("Ctrl-C ends it")
 
 
 def _wait(processes: Any) -> None:

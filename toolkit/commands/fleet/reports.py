@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.output.reports import save_as_text
-from gilscope.toolkit.commands.streams import inform
+from gilscope.toolkit.commands.streams import print_stderr, print_stdout
 from gilscope.toolkit.errors import BadFileError, ToolkitError, cannot_write
 from gilscope.toolkit.escaping import visible_all
 from gilscope.toolkit.model import Note
@@ -99,7 +98,7 @@ class HostRuns:
             try:
                 run = load_run(path)
             except BadFileError as error:
-                say(f"gilscope: {error}")
+                print_stderr(f"gilscope: {error}")
                 self.failed = error.exit_code
                 continue
             if "experiment" in run.options:
@@ -151,7 +150,7 @@ def publish_hosts(runs: HostRuns, target: Path) -> int:
         save_as_text(report, target)
     except OSError as error:
         raise cannot_write(str(target), error) from error
-    inform(f"published in {target}")
+    print_stdout(f"published in {target}")
     return runs.failed
 
 

@@ -21,13 +21,12 @@ from gilscope.toolkit.commands.options.programs import (
     interpreter_flags,
     output_file,
     saved,
-    say,
     warn_of_late_options,
 )
 from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.commands.output.reports import add_program_output, save_beside_program
 from gilscope.toolkit.commands.stopping import SIGNALLED
-from gilscope.toolkit.commands.streams import put_beside
+from gilscope.toolkit.commands.streams import print_stderr, put_stderr
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.escaping import in_json
 from gilscope.toolkit.gil import preload
@@ -102,14 +101,14 @@ def run(args: Namespace) -> int:
         del args.program[0]
     command = [build_python(args.build) if args.build else default_python(), *args.python_args,
                *_program(args.program)]
-    page = HtmlFile(args.html, say) if args.html else None
+    page = HtmlFile(args.html, print_stderr) if args.html else None
     preload.library()      # raises before the program is started, if the library cannot be built
-    turns = MachineLock(alone=False, waiting=lambda: say(f"gilscope: {WAITING}"), children_join=True)
+    turns = MachineLock(alone=False, waiting=lambda: print_stderr(f"gilscope: {WAITING}"), children_join=True)
     with turns.turn():
         first = record(lambda environ: run_words(command, environ), os.environ, all_holds=bool(args.trace))
     code = first.ended if first.ended >= 0 else SIGNALLED - first.ended
     if not first.processes:
-        say("gilscope: nothing was recorded: " + (
+        print_stderr("gilscope: nothing was recorded: " + (
             first.problem or "the program's Python did not load gilscope's library; a statically linked Python and "
             "versions before 3.12 cannot"))
         return code or UNMEASURED
@@ -124,7 +123,7 @@ def run(args: Namespace) -> int:
     replaced, code_of_files = save_beside_program(args, [report], lambda: values(found))
     unsaved = code_of_files or unsaved
     if not replaced:
-        put_beside(render(report, width=_width(), ascii_only=not _takes_unicode()))
+        put_stderr(render(report, width=_width(), ascii_only=not _takes_unicode()))
     if page:
         unsaved = page.saved("waits.html", wait_values(values(found), report)) or unsaved
     warn_of_late_options("gil", add_options, first.ended, args.program)
@@ -156,7 +155,7 @@ def _inflation(args: Namespace, command: list[str], first: Recording) -> float |
         return None
     if not first.free_threaded:
         return "this build has a GIL: its threads do not run at the same time"
-    say("gilscope: running it again with the GIL on")
+    print_stderr("gilscope: running it again with the GIL on")
     again = record(lambda environ: run_words(command, environ), {**os.environ, "PYTHON_GIL": "1"})
     return inflation(first, again)
 
@@ -169,8 +168,8 @@ def _elsewhere(found: Diagnosis, words: list[str], first: Recording) -> WithoutG
     build = free_build(find_builds(project_dir=Path.cwd()).builds, found.version)
     if build is None:
         return None
-    say(f"gilscope: running it again on {build.label}, a short one three times, without its output; --once leaves "
-        "that out")
+    print_stderr(f"gilscope: running it again on {build.label}, a short one three times, without its output; --once "
+                 "leaves that out")
     return run_there(build, words, os.environ, first)
 
 

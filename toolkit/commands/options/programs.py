@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.commands.options.common import CommandParser, positive
 from gilscope.toolkit.commands.options.files import OptionalValueOption
-from gilscope.toolkit.commands.streams import complain
+from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.errors import ToolkitError, cannot_write
 from gilscope.toolkit.race.program.target import begins_program
 
@@ -125,8 +125,8 @@ def warn_of_late_options(
         late = [word for word in late
                 if actions[word.partition("=")[0]].metavar == "FILE" and _is_missed(word, program)]
     if late:
-        say(f"gilscope {command}: {late[0]} was passed to the program, like everything after its name; put gilscope's "
-            "options before it")
+        print_stderr(f"gilscope {command}: {late[0]} was passed to the program, like everything after its name; put "
+                     "gilscope's options before it")
 
 
 def _is_missed(word: str, program: Sequence[str]) -> bool:
@@ -162,11 +162,6 @@ def build_python(label: str) -> str:
     return builds[0].executable
 
 
-def say(words: str) -> None:
-    """Print to standard error; a missing reader (`2>&1 | head`) does not change the exit code."""
-    complain(words.rstrip("\n"))
-
-
 def saved(name: str, words: str) -> int:
     """Write `words` to a file that `output_file` has accepted; append to an open stream.
 
@@ -184,7 +179,7 @@ def saved(name: str, words: str) -> int:
                 file.write(words)
     except OSError as error:
         reason = cannot_write(name, error)
-        say(f"gilscope: {reason}")
+        print_stderr(f"gilscope: {reason}")
         return reason.exit_code
     return 0
 
@@ -200,13 +195,13 @@ def interpreter_flags(text: str) -> tuple[str, ...]:
         if word in _WITH_VALUE:
             if next(rest, None) is None:
                 raise ArgumentTypeError(f"{word!r} needs a value")
-        elif not _leaves_the_program(word):
+        elif not _is_allowed_flag(word):
             raise ArgumentTypeError(f"with {word!r} the interpreter would not run the program; only flags like -O, "
                                     "-X dev or -W error go here")
     return tuple(words)
 
 
-def _leaves_the_program(word: str) -> bool:
+def _is_allowed_flag(word: str) -> bool:
     if word.startswith("--"):
         return word.partition("=")[0] in _WITH_VALUE
     return word.startswith("-") and len(word) > 1 and (word[:2] in _WITH_VALUE or _SWITCHES.issuperset(word[1:]))

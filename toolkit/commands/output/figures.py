@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.experiments.report import draw, experiment_of
 from gilscope.toolkit.report.figures.drawing import CannotDrawError, drawing_python
 
@@ -22,9 +22,9 @@ def python_that_draws(later: str) -> Path | None:
         later: The command that would draw them later.
     """
     try:
-        return drawing_python(say)
+        return drawing_python(print_stderr)
     except CannotDrawError as error:
-        say(f"{error}, `{later}` draws them")
+        print_stderr(f"{error}, `{later}` draws them")
         return None
 
 
@@ -35,5 +35,5 @@ def draw_pictures(run: Run, folder: Path, python: Path | None, into: Path | None
     try:
         return draw(experiment_of(run), run, folder, python, into)
     except CannotDrawError as error:
-        say(str(error))
+        print_stderr(str(error))
         return []

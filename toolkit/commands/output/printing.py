@@ -1,4 +1,4 @@
-"""Output of commands beside reports: tables, and lines of progress."""
+"""Print tables on standard output with rich."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rich.console import Console
 
-from gilscope.toolkit.commands.streams import cannot_print, complain, put
+from gilscope.toolkit.commands.streams import cannot_print, put
 from gilscope.toolkit.escaping import without_commands
 
 if TYPE_CHECKING:
@@ -31,8 +31,3 @@ def printed() -> Iterator[Console]:
     except OSError as error:   # a full device refuses even an empty write
         raise cannot_print(error) from error
     put(without_commands(shown), end="")
-
-
-def say(text: str) -> None:
-    """Print a line of progress on standard error at once."""
-    complain(text)

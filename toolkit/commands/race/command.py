@@ -213,10 +213,10 @@ def _page(args: RaceOptions) -> HtmlFile | None:
     """
     if not args.html:
         return None
-    from gilscope.toolkit.commands.options.programs import say
     from gilscope.toolkit.commands.output.pages import HtmlFile
+    from gilscope.toolkit.commands.streams import print_stderr
 
-    return HtmlFile(args.html, say)
+    return HtmlFile(args.html, print_stderr)
 
 
 def _report(

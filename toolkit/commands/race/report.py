@@ -7,8 +7,8 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.commands.options.programs import STDERR, saved, say
-from gilscope.toolkit.commands.streams import put_beside
+from gilscope.toolkit.commands.options.programs import STDERR, saved
+from gilscope.toolkit.commands.streams import print_stderr, put_stderr
 from gilscope.toolkit.errors import SaveError
 from gilscope.toolkit.race.confirm.confirm import confirm, limit_after
 from gilscope.toolkit.race.program.start import INTERRUPTED, core_of, wants_all_clear, was_begun
@@ -45,7 +45,7 @@ def report(
     if args.confirm and found.races:
         found = found.with_confirmations(_confirmations(args, found, first))
     if first.ended < 0 and first.ended != INTERRUPTED:
-        say(f"gilscope: the program was ended by {signal.Signals(-first.ended).name}")
+        print_stderr(f"gilscope: the program was ended by {signal.Signals(-first.ended).name}")
     unsaved = _write(args, found)
     if page is not None:
         from gilscope.toolkit.site.single.races import race_values
@@ -61,10 +61,10 @@ def _write(args: Namespace, report: RaceReport) -> int:
     requested = [(form, value) for form in FORMATS if (value := getattr(args, form.name))]
     in_place = [form for form, value in requested if form.kind == IN_PLACE and value == STDERR]
     for form in in_place:
-        put_beside(form.render(report, notes=args.notes))
+        put_stderr(form.render(report, notes=args.notes))
     if not in_place and _is_worth_saying(args, report):
         color = not args.no_color and text.wants_colour(sys.stderr)
-        put_beside(text.render(without_pytest(report), color=color, notes=args.notes))
+        put_stderr(text.render(without_pytest(report), color=color, notes=args.notes))
     unsaved = 0
     for form, value in requested:
         if form in in_place:
@@ -73,7 +73,7 @@ def _write(args: Namespace, report: RaceReport) -> int:
         if form.kind != FLAG:
             unsaved = saved(value, written) or unsaved
         elif written:
-            put_beside(written)
+            put_stderr(written)
     return unsaved
 
 
@@ -86,7 +86,7 @@ def _is_worth_saying(args: Namespace, report: RaceReport) -> bool:
 def _confirmations(args: Namespace, report: RaceReport, first: FirstRun) -> dict[str, ConfirmationOutcome]:
     def progress(attempt: int, unconfirmed: int) -> None:
         if sys.stderr.isatty():
-            say(f"gilscope: confirming, run {attempt} of at most {args.confirm}: {unconfirmed} to go")
+            print_stderr(f"gilscope: confirming, run {attempt} of at most {args.confirm}: {unconfirmed} to go")
 
     limit = args.confirm_timeout or limit_after(first.seconds)
     return confirm(report.races, first.spec, first.entry, tries=args.confirm, limit=limit, progress=progress)

@@ -14,7 +14,6 @@ from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.commands.fleet.reports import HostRuns, finished
 from gilscope.toolkit.commands.output.dry_run import earlier_processes, preview
-from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.output.reports import ReportOutput, refuse_beside_dry_run
 from gilscope.toolkit.commands.run import options as run_options
 from gilscope.toolkit.commands.run.earlier_run import builds_now, remaining
@@ -28,7 +27,7 @@ from gilscope.toolkit.commands.run.request import (
     refuse_beside_resume,
     user_packages,
 )
-from gilscope.toolkit.commands.streams import inform
+from gilscope.toolkit.commands.streams import print_stderr, print_stdout
 from gilscope.toolkit.cores import allowed_cpus, usable_cores
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.cells import expand
@@ -114,14 +113,14 @@ def _start(args: argparse.Namespace, folder: Path, status: StatusFile) -> int:
         raise BuildError("the builds were not built alike: " + "; ".join(note.text for note in mismatches))
     paths, packages = module_paths(args), user_packages(args)
     with turns(alone=args.take_turns).turn():
-        prepared = prepare(selection, builds, paths=paths, packages=packages, folder=folder, say=say)
+        prepared = prepare(selection, builds, paths=paths, packages=packages, folder=folder, say=print_stderr)
     plan = expand(selection, prepared.subjects, builds, RUNNERS, prepared.abilities)
     if args.dry_run:
-        inform("\n".join(preview(plan, builds, selection, settings, earlier_processes())))
+        print_stdout("\n".join(preview(plan, builds, selection, settings, earlier_processes())))
         return 0
     refuse_empty(plan)
     for warning in _warnings(settings, max(selection.workers)):
-        say(warning)
+        print_stderr(warning)
     job = RunJob(
         selection=selection, settings=settings, paths=paths, packages=packages, label=args.label,
         timeout_asked=args.timeout is not None, notes=mismatches, alone=args.take_turns,
@@ -158,12 +157,13 @@ def _resume(args: argparse.Namespace, folder: Path, status: StatusFile) -> int:
                 paths=[Path(each) for each in request.paths],
                 packages=request.packages,
                 folder=folder,
-                say=say,
+                say=print_stderr,
             )
     except BaseException:
         store.close()
         raise
-    say(f"continuing {args.resume} after {so_far.rounds_done} of {counted(rounds, 'round')}, seed {settings.seed}")
+    print_stderr(f"continuing {args.resume} after {so_far.rounds_done} of {counted(rounds, 'round')}, "
+                 f"seed {settings.seed}")
     so_far = dataclasses.replace(so_far, rounds_planned=rounds, options=request.to_options())
     done = measure(so_far, request, store, prepared, folder, tried={}, only=only, alone=args.take_turns, status=status)
     return _show(done, store.path, args)
@@ -198,7 +198,7 @@ def _show(done: Run, path: Path, args: argparse.Namespace) -> int:
     output.show(overview_document(done), run_document(done))
     output.finish(lambda: run_values(done))
     for line in failure_lines(done, path):
-        say(line)
+        print_stderr(line)
     return FAILED_CELLS if done.failed else 0
 
 

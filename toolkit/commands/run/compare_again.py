@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.pairing import compare_builds
-from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.run.earlier_run import builds_now
 from gilscope.toolkit.commands.run.measuring import RunJob, measure_plan, refuse_empty
+from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.cells import expand
 from gilscope.toolkit.measure.preparation import Preparation, prepare
@@ -175,7 +175,7 @@ def _prepared(sides: Sequence[RemeasuredSide], selection: Selection, folder: Pat
     for side in sides:
         try:
             preparations.append(prepare(
-                selection, side.builds, paths=side.paths, packages=side.packages, folder=folder, say=say))
+                selection, side.builds, paths=side.paths, packages=side.packages, folder=folder, say=print_stderr))
         except BuildError as error:
             raise BuildError(f"the side of {side.label} cannot be measured again: {error}") from error
         except ToolkitError as error:

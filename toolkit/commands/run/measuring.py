@@ -7,7 +7,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.commands.output.dry_run import rounds_text
-from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.measure.cells import baseline_of
@@ -66,10 +66,10 @@ def measure_plan(job: RunJob, prepared: Preparation, plan: Plan, folder: Path) -
     """
     selection = job.selection
     with turns(alone=job.alone).turn():
-        trials = try_builds(selection, prepared, folder, timeout=job.settings.timeout, say=say)
+        trials = try_builds(selection, prepared, folder, timeout=job.settings.timeout, say=print_stderr)
         units = sized_tasks(selection, prepared, folder)
-    settings = allow_time(job.settings, trials, by_user=job.timeout_asked, say=say)
-    warn_of_length(plan.cells, settings, trials, say)
+    settings = allow_time(job.settings, trials, by_user=job.timeout_asked, say=print_stderr)
+    warn_of_length(plan.cells, settings, trials, print_stderr)
     request = RunRequest(
         selection=selection,
         settings=settings,
@@ -98,7 +98,8 @@ def measure_plan(job: RunJob, prepared: Preparation, plan: Plan, folder: Path) -
     )
     store = Store.create(new.label)
     store.save(new)  # so that the run can be resumed, however soon it ends
-    say(f"{counted(len(plan.cells), 'cell')}, {rounds_text(settings)}, seed {settings.seed}, results in {store.path}")
+    print_stderr(f"{counted(len(plan.cells), 'cell')}, {rounds_text(settings)}, seed {settings.seed}, "
+                 f"results in {store.path}")
     demands = {label: trial.demand for label, trial in trials.items() if trial.demand is not None}
     return measure(new, request, store, prepared, folder, tried=demands, alone=job.alone,
                    status=job.status)
@@ -108,7 +109,7 @@ class _StatusReporter(ProgressReporter):
     """Shows the progress to the user, and writes it to the status file."""
 
     def __init__(self, status: StatusFile) -> None:
-        super().__init__(say)
+        super().__init__(print_stderr)
         self._status = status
 
     def on_round_start(self, index: int, rounds: int, arms: int) -> None:
@@ -122,7 +123,7 @@ class _StatusReporter(ProgressReporter):
 
 def turns(*, alone: bool) -> MachineLock:
     """Return the turns in which this run measures on this machine."""
-    return MachineLock(alone=alone, waiting=lambda: say(WAITING))
+    return MachineLock(alone=alone, waiting=lambda: print_stderr(WAITING))
 
 
 def measure(
@@ -154,7 +155,7 @@ def measure(
                              turn=turns(alone=alone).turn).go()
     except KeyboardInterrupt:
         goes_on = "" if AGAIN in new.options else f"; to continue: gilscope run --resume {new.label}"
-        say(f"the measured values are kept in {store.path}{goes_on}")
+        print_stderr(f"the measured values are kept in {store.path}{goes_on}")
         raise
     finally:
         store.close()

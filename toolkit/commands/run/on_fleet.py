@@ -7,7 +7,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.commands.fleet.cluster import cluster, from_any_folder, meet_ours
-from gilscope.toolkit.commands.output.printing import say
 from gilscope.toolkit.commands.run.earlier_run import has_enough
 from gilscope.toolkit.commands.run.request import (
     make_selection,
@@ -16,6 +15,7 @@ from gilscope.toolkit.commands.run.request import (
     refuse_beside_resume,
     user_packages,
 )
+from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.fleet.dask_cluster import Connection
 from gilscope.toolkit.fleet.host_differences import common_pair, differences, pair_differences
@@ -55,21 +55,21 @@ def run_on_fleet(args: argparse.Namespace) -> tuple[Path, bool]:
             store, before = FleetStore.reopen(label_path(request.label))
             request = dataclasses.replace(request, command=before.command)
         try:
-            running = FleetRun(connection, store, before, request, say)
+            running = FleetRun(connection, store, before, request, print_stderr)
         except BaseException:
             store.close()
             raise
-        say(f"results in {store.path}, a run for each host")
+        print_stderr(f"results in {store.path}, a run for each host")
         try:
             fleet = running.go()
         except KeyboardInterrupt:
-            say(f"the measured values are kept, {running.stored_rounds()}; "
-                f"to continue: gilscope run --resume {request.label} --fleet {args.fleet}")
+            print_stderr(f"the measured values are kept, {running.stored_rounds()}; "
+                         f"to continue: gilscope run --resume {request.label} --fleet {args.fleet}")
             raise
     unfinished = [host for host in fleet.hosts if host.state is not HostState.FINISHED]
     if unfinished:
-        say(f"to continue with {counted(len(unfinished), 'host')}: "
-            f"gilscope run --resume {request.label} --fleet {args.fleet}")
+        print_stderr(f"to continue with {counted(len(unfinished), 'host')}: "
+                     f"gilscope run --resume {request.label} --fleet {args.fleet}")
     return store.path, bool(fleet.hosts) and not unfinished and not running.failed
 
 
@@ -142,7 +142,7 @@ def _check_hosts(connection: Connection, args: argparse.Namespace, request: Flee
     if unlike and args.strict:
         raise BuildError("the hosts do not match: " + "; ".join(unlike))
     for line in unlike:
-        say(f"differs: {line}")
+        print_stderr(f"differs: {line}")
 
 
 def _measured(facts: Facts, request: FleetRequest) -> list[str]:

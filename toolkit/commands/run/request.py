@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from gilscope.runners.catalog import PACKAGES, RUNNERS
 from gilscope.toolkit.builds.find import FoundBuilds, default_pair, select_builds
 from gilscope.toolkit.commands.options.requirements import checked
-from gilscope.toolkit.commands.output.printing import say
+from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.evaluate.requirements.requirements_file import RequirementsFile, read_requirements_file
@@ -224,7 +224,7 @@ def user_packages(args: argparse.Namespace) -> tuple[str, ...]:
                 "environment variable or a configuration file of pip or uv"
             )
         if contents.options:
-            say(f"{file}: versions are kept, hashes are not checked")
+            print_stderr(f"{file}: versions are kept, hashes are not checked")
         packages += map(checked, contents.requirements)
     return tuple(dict.fromkeys(packages))
 

@@ -26,7 +26,7 @@ def begin() -> dict[str, Any]:
 
     from gilscope.toolkit.processes import lifeline
 
-    lifeline.settle()       # before any package can close the descriptor
+    lifeline.restore_defaults()       # before any package can close the descriptor
     faulthandler.enable()   # prints the Python stack on a crash, and on the signal that ends a hang
     bound_files()
     with open(sys.argv[1], encoding="utf-8") as source:

@@ -31,7 +31,7 @@ _FILE = re.compile(r"/([^/#?\s]+\.(?:whl|tar\.gz|zip))(?=[#?\s]|$)", re.MULTILIN
 
 def main() -> None:
     """Run pip with each command line of the job, several at once, and record how each ended."""
-    lifeline.settle()
+    lifeline.restore_defaults()
     job: dict[str, Any] = json.loads(Path(sys.argv[1]).read_text(encoding="utf-8"))
     sys.path.insert(0, job["pip"])
     tempfile.tempdir = str(Path.cwd())   # removed with this process, however it ends

@@ -39,7 +39,7 @@ def main() -> None:
     from gilscope.toolkit.processes import lifeline
     from gilscope.toolkit.processes.sealed_answers import Seal
 
-    lifeline.settle()
+    lifeline.restore_defaults()
     with open(sys.argv[1], encoding="utf-8") as source:
         job = json.load(source)
     sys.path.extend(job["path"])

@@ -11,13 +11,13 @@ import importlib
 import sys
 from typing import Any
 
-from gilscope.toolkit.processes.lifeline import settle
+from gilscope.toolkit.processes.lifeline import restore_defaults
 from gilscope.toolkit.processes.sealed_answers import Seal, write_all
 
 
 def main() -> None:
     """Answer the question in `sys.argv`."""
-    settle()
+    restore_defaults()
     question, name, secret = sys.argv[1:]
     seal = Seal(secret)
     answers = {"runners": runners, "import": import_here, "isolated": import_isolated, "versions": versions}

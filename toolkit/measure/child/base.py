@@ -42,9 +42,9 @@ def answered(spec: ProcessSpec, measure: Callable[[], dict[str, Any] | None]) ->
 
     `measure` returns None if it has delivered its answer itself.
     """
-    lifeline.hold()
+    lifeline.end_with_parent()
     set_alarm(spec)
-    lifeline.volunteer()
+    lifeline.prefer_oom_kill()
     try:
         answer = measure()
     except NoValueError as stopped:

@@ -326,7 +326,7 @@ def _answer(
 def describe() -> None:
     """Load the subject of `sys.argv[1]` without measuring it; answer with its properties, or why it is refused."""
     spec = CellSpec.from_json(sys.argv[1])
-    lifeline.hold()
+    lifeline.end_with_parent()
     set_alarm(spec)
     try:
         subject = load(spec)
@@ -353,7 +353,7 @@ def rate() -> None:
     from gilscope.workloads import catalog
 
     spec = CellSpec.from_json(sys.argv[1])
-    lifeline.hold()
+    lifeline.end_with_parent()
     workload = catalog.find(spec.workload)
     assert workload.units is not None, "only workloads with units are sized"
     units, best = 1, float("inf")
