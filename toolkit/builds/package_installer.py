@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import re
+import signal
 import subprocess
 import tempfile
 import textwrap
@@ -45,6 +46,7 @@ NO_SUCH_VERSION = InstallProblem("no package index in use has this version", not
 WITHOUT_WHEEL = InstallProblem("no wheel for this build")
 INDEX_UNREACHED = "the package index cannot be reached"
 SHOWN_VERSIONS = 5
+INTERRUPTED = 128 + signal.SIGINT   # the exit code of uv after Ctrl-C
 
 _NONE = re.compile(r"no matching distribution|no wheels|has no usable wheels|no pre-built wheels", re.IGNORECASE)
 _UV_UNKNOWN = re.compile(r"was not found in the (?:package registry|provided package locations)")
@@ -70,13 +72,22 @@ _UNMATCHED = re.compile(r"No matching distribution found for (.+)")
 
 def run_installer(command: Sequence[str | Path], extra: dict[str, str] | None = None) -> str:
     """Run an installer's command and return the last lines of its output if it fails, "" if it succeeds."""
-    outcome = run_to_end(command, extra or {})
+    return failure_in(run_to_end(command, extra or {}))
+
+
+def failure_in(outcome: subprocess.CompletedProcess[str] | str) -> str:
+    """Return the last lines of a failed command's output, "" if it succeeded; `outcome` is that of `run_to_end`."""
     if isinstance(outcome, str):
         return outcome
     if outcome.returncode == 0:
         return ""
     lines = (outcome.stderr.strip() or outcome.stdout.strip() or "no output").splitlines()
     return "\n".join(lines[-12:])
+
+
+def was_stopped(code: int) -> bool:
+    """Return True if the exit code of an installer says that it was stopped from outside, by a signal or Ctrl-C."""
+    return code < 0 or code == INTERRUPTED
 
 
 def full_output(command: Sequence[str | Path]) -> str:

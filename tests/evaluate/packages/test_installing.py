@@ -9,9 +9,16 @@ import pytest
 from gilscope.toolkit.builds.environment import python_of
 from gilscope.toolkit.builds.package_installer import NOT_FOUND, WITHOUT_WHEEL, InstallProblem, run_installer
 from gilscope.toolkit.errors import BuildError
-from gilscope.toolkit.evaluate.packages import installing
+from gilscope.toolkit.evaluate.children.asking import ChildAnswer, ProcessEnding
+from gilscope.toolkit.evaluate.packages import fetch_wheels, installing
 from gilscope.toolkit.evaluate.packages.distributions import installed, site_folders
-from gilscope.toolkit.evaluate.packages.fetch_wheels import WheelStore, make_environment, of_version, pip_of
+from gilscope.toolkit.evaluate.packages.fetch_wheels import (
+    BundledPip,
+    WheelStore,
+    make_environment,
+    of_version,
+    pip_of,
+)
 from gilscope.toolkit.evaluate.packages.installing import ChosenVersions, fill, versions_in
 from tests.evaluate.places import build_called, one_of_each
 from tests.evaluate.wheels import make_wheel
@@ -162,9 +169,24 @@ def test_files_of_a_version():
     assert of_version(files, "other==1.0") == of_version(files, "other") == []
 
 
-@pytest.mark.parametrize("said", ["no output", "ERROR: Operation cancelled by user", "pip ended with -15"])
-def test_installer_that_was_ended_from_outside_tells_nothing_of_packages(tmp_path, monkeypatch, said):
-    monkeypatch.setattr(installing, "run_installer", lambda _: said)
-    monkeypatch.setattr(installing, "installer", lambda _: ["pip"])
+@pytest.mark.parametrize("program", [
+    "kill -TERM $$", "echo ERROR: no such package; kill -KILL $$", "exit 130",
+    "echo ERROR: Operation cancelled by user; exit 1"])
+def test_installer_that_was_ended_from_outside_tells_nothing_of_packages(tmp_path, monkeypatch, program):
+    monkeypatch.setattr(installing, "installer", lambda _: ["sh", "-c", program])
     with pytest.raises(BuildError, match="ended from outside"):
         installing._installed(tmp_path, ["colorama"])
+
+
+@pytest.mark.parametrize(("code", "stopped"), [(-15, True), (130, True), (1, False)])
+def test_download_that_was_ended_from_outside_tells_nothing_of_packages(tmp_path, monkeypatch, code, stopped):
+    done = ProcessEnding(kind="done", reason="", output="")
+    records = ({"number": 0, "code": 0, "output": "", "files": []},
+               {"number": 1, "code": code, "output": "ERROR: no such package", "files": []})
+    monkeypatch.setattr(fetch_wheels, "ask", lambda *_, **__: ChildAnswer(records=records, ending=done))
+    pip = BundledPip(folder=tmp_path, environment=tmp_path)
+    if stopped:
+        with pytest.raises(BuildError, match="ended from outside"):
+            pip.fetch(["a==1", "b==1"], tmp_path)
+    else:
+        assert pip.fetch(["a==1", "b==1"], tmp_path)["b==1"].problem == "ERROR: no such package"

@@ -45,7 +45,7 @@ def installer(monkeypatch, tmp_path):
     monkeypatch.setattr(installing, "pip_of", lambda *_: None)
     monkeypatch.setattr(installing, "create", lambda folder, _: make_python(folder))
     monkeypatch.setattr(installing, "installer", lambda folder: [folder])
-    monkeypatch.setattr(installing, "run_installer", made.run)
+    monkeypatch.setattr(installing, "run_unless_stopped", made.run)
     return made
 
 
@@ -108,7 +108,7 @@ def test_what_has_no_wheel_anywhere_does_not_stop_the_rest(installer):
     "error: Request failed after 3 retries in 5.5s\n  cause: Failed to fetch: somewhere",
 ])
 def test_an_index_that_does_not_answer_is_no_missing_wheel(installer, monkeypatch, told):
-    monkeypatch.setattr(installing, "run_installer", lambda *_: told)
+    monkeypatch.setattr(installing, "run_unless_stopped", lambda *_: told)
     with pytest.raises(BuildError, match="does not answer"):
         prepare(EnvironmentRequest(requirements=("thing",)), builds("3.14"))
 

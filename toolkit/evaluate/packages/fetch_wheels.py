@@ -27,8 +27,15 @@ from packaging.utils import (
 from packaging.version import InvalidVersion, Version
 
 from gilscope.toolkit.builds.environment import python_of
-from gilscope.toolkit.builds.package_installer import INSTALL_SECONDS, run_installer
+from gilscope.toolkit.builds.package_installer import (
+    INSTALL_SECONDS,
+    failure_in,
+    run_installer,
+    run_to_end,
+    was_stopped,
+)
 from gilscope.toolkit.builds.pairing import minor_of
+from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate.children.asking import ask
 from gilscope.toolkit.evaluate.packages.eviction import WHEELS
 from gilscope.toolkit.user_dirs import cache_dir
@@ -39,6 +46,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build
 
 AT_ONCE = 4                    # downloads for one environment, which mostly wait for the index
+STOPPED = "the installer was ended from outside"
 KEPT_SECONDS = 24 * 3600.0     # wheels may be withdrawn from the index, and they take space
 QUIET = ("--quiet", "--disable-pip-version-check", "--no-input")
 WHEELS_ONLY = ("--only-binary", ":all:")
@@ -62,7 +70,7 @@ class BundledPip:
 
     def run(self, *words: str | Path) -> str:
         """Run pip; return "", or the last lines of its output if it fails."""
-        return run_installer([python_of(self.environment), "-I", self.folder / "pip", *words])
+        return run_unless_stopped([python_of(self.environment), "-I", self.folder / "pip", *words])
 
     def download(self, requirements: Sequence[str], into: Path) -> str:
         """Choose versions of requirements and of their dependencies, and fetch them; return "" or the error."""
@@ -98,7 +106,11 @@ class BundledPip:
         return found
 
     def _each(self, runs: Sequence[Sequence[str]]) -> list[tuple[str, list[str]]]:
-        """Return, for each run of pip, its output if it failed, and the names of files in that output."""
+        """Return, for each run of pip, its output if it failed, and the names of files in that output.
+
+        Raises:
+            BuildError: One was stopped from outside.
+        """
         if not runs:
             return []
         job = {"runs": runs, "pip": str(self.folder), "at_once": AT_ONCE}
@@ -107,8 +119,22 @@ class BundledPip:
         silent = {"code": 1, "output": answer.ending.reason or "no answer", "files": []}
         answers = {int(record["number"]): record for record in answer.records}
         ended = [answers.get(number, silent) for number in range(len(runs))]
+        if any(was_stopped(int(each["code"])) for each in ended):
+            raise BuildError(STOPPED)
         return [(str(each["output"]).strip() or f"pip ended with {each['code']}" if each["code"] else "", each["files"])
                 for each in ended]
+
+
+def run_unless_stopped(command: Sequence[str | Path]) -> str:
+    """Run an installer's command; return "", or the last lines of its output if it fails.
+
+    Raises:
+        BuildError: It was stopped from outside, so its output says nothing of any package.
+    """
+    outcome = run_to_end(command, {})
+    if not isinstance(outcome, str) and was_stopped(outcome.returncode):
+        raise BuildError(STOPPED)
+    return failure_in(outcome)
 
 
 def pip_of(build: Build, environment: Path) -> BundledPip | None:

@@ -26,12 +26,17 @@ from gilscope.toolkit.builds.package_installer import (
     InstallProblem,
     gave_up,
     problem_in,
-    run_installer,
 )
 from gilscope.toolkit.builds.uv import uv_command
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate.packages.distributions import own_name, site_folders
-from gilscope.toolkit.evaluate.packages.fetch_wheels import WheelStore, make_environment, pip_of
+from gilscope.toolkit.evaluate.packages.fetch_wheels import (
+    STOPPED,
+    WheelStore,
+    make_environment,
+    pip_of,
+    run_unless_stopped,
+)
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import why_no_wheel
 
 if TYPE_CHECKING:
@@ -43,8 +48,7 @@ if TYPE_CHECKING:
 # Messages of pip and uv about a requirement without a wheel.
 _MISSING = re.compile(r"(?:No matching distribution found for|Because(?: only)?) ([A-Za-z0-9][\w.-]*)")
 _NEEDS = re.compile(r"requires ([\w.-]+), which is not installed")   # from `pip check`
-# The installer was interrupted or killed: no statement about any package, so nothing to store.
-_ENDED = re.compile(r"Operation cancelled by user|pip ended with -\d+|^no output$")
+_CANCELLED = re.compile(r"Operation cancelled by user")   # all that tells Ctrl-C in pip from an error: its code is 1
 # The tool that made a package's wheels tells what building from source needs; setuptools does not name the compiler.
 _SETUPTOOLS = "a compiler of C, C++ or Rust"
 _TOOLCHAINS = (("maturin", "rustc"), ("meson", "a C compiler and meson"), ("scikit-build", "a C++ compiler and CMake"),
@@ -262,14 +266,14 @@ def _installed(folder: Path, arguments: Sequence[str]) -> str:
     """Install; return "" or the reason for the failure.
 
     Raises:
-        BuildError: The index does not answer, so nothing is known of any package.
+        BuildError: The installer was stopped, or the index does not answer, so nothing is known of any package.
     """
-    return _checked(run_installer([*installer(folder), *arguments]))
+    return _checked(run_unless_stopped([*installer(folder), *arguments]))
 
 
 def _checked(reason: str) -> str:
-    if _ENDED.search(reason):
-        raise BuildError("the installer was ended from outside")
+    if _CANCELLED.search(reason):
+        raise BuildError(STOPPED)
     if line := gave_up(reason):
         told = line.rpartition("broken by ")[2]
         raise BuildError(f"the package index does not answer ({textwrap.shorten(told, 200)}); --offline does without")
