@@ -168,10 +168,10 @@ def _result(result: CellResult, index: Index) -> dict[str, Any]:
 
 def measured(index: Index, cell: Cell) -> dict[str, Any]:
     """Return the status of a cell and its seconds by both clocks."""
-    found = index.look_up(cell)
-    if isinstance(found, Absence):
-        return {"status": found.word, "reason": found.reason, "time": None, "cpu_time": None}
-    wall, cpu = (summarize(list(each.values())) if each else None for each in (found.wall, found.cpu))
+    series = index.look_up(cell)
+    if isinstance(series, Absence):
+        return {"status": series.word, "reason": series.reason, "time": None, "cpu_time": None}
+    wall, cpu = (summarize(list(each.values())) if each else None for each in (series.wall, series.cpu))
     return {"status": "measured", "reason": None, "time": summary(wall), "cpu_time": summary(cpu)}
 
 
@@ -247,11 +247,11 @@ def floor_values(floors: Floors, group: Mapping[str, Any]) -> Iterable[dict[str,
 
 
 def _fit(fit: ScalingFit) -> dict[str, Any]:
-    found = fit.scaling
+    scaling = fit.scaling
     return {
-        "model": fit.runner, "build": fit.build, "worker_counts": list(found.counts),
-        "amdahl_serial": _estimate(found.serial), "usl_contention": _estimate(found.sigma),
-        "usl_coherence": _estimate(found.kappa), "notes": [note.text for note in found.notes],
+        "model": fit.runner, "build": fit.build, "worker_counts": list(scaling.counts),
+        "amdahl_serial": _estimate(scaling.serial), "usl_contention": _estimate(scaling.sigma),
+        "usl_coherence": _estimate(scaling.kappa), "notes": [note.text for note in scaling.notes],
     }
 
 

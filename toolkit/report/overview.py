@@ -141,8 +141,8 @@ def closing_lines(tables: Sequence[WorkloadTable], run: Run, *, intervals: bool 
         text = _cost_text(found, named=_several(tables), intervals=intervals)
         yield f"Cost of free-threading (CPU time of one thread, {build} against {gil_build}): {text}."
     yield from _twin_lines(steady, named=_several(tables), intervals=intervals)
-    seen = [*(each for found in costs.values() for each in found.values()), *(twin.comparison for twin in twins)]
-    yield from remedy_lines(tables, run, [each for each in seen if judge(each) == "cannot tell"])
+    comparisons = [*(each for found in costs.values() for each in found.values()), *(twin.comparison for twin in twins)]
+    yield from remedy_lines(tables, run, [each for each in comparisons if judge(each) == "cannot tell"])
 
 
 def _costs(tables: Iterable[WorkloadTable], free: Container[str]) -> dict[tuple[str, str], dict[str, Comparison]]:
@@ -192,14 +192,14 @@ def _twin_lines(tables: Iterable[WorkloadTable], *, named: bool, intervals: bool
     pairs: dict[tuple[str, str], dict[str, str]] = {}
     for table in tables:
         for twin in table.twins:
-            seen = twin.comparison
-            match judge(seen):
+            comparison = twin.comparison
+            match judge(comparison):
                 case "same":
                     text = f"no difference beyond {MARGIN * 100:g} %"
                 case "cannot tell":
-                    text = f"cannot tell ({between_text(seen)})"
+                    text = f"cannot tell ({between_text(comparison)})"
                 case _:
-                    text = interval_text(seen) if intervals else f"{ratio_number(seen.ratio)}x"
+                    text = interval_text(comparison) if intervals else f"{ratio_number(comparison.ratio)}x"
             pairs.setdefault((twin.free.cell.build, twin.gil.cell.build), {})[_title(table)] = text
     for (build, gil_build), found in pairs.items():
         several = ", ".join(f"{name} {text}" if named or len(found) > 1 else text for name, text in found.items())

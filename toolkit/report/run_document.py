@@ -223,13 +223,13 @@ def overhead_table(table: WorkloadTable) -> Table | None:
         return None
     pairs = list(dict.fromkeys((each.baseline.build, each.sample.build) for each in contrasts))
     runners = list(dict.fromkeys(each.sample.runner for each in contrasts))
-    found = {(each.sample.runner, each.baseline.build, each.sample.build): each.comparison for each in contrasts}
+    comparisons = {(each.sample.runner, each.baseline.build, each.sample.build): each.comparison for each in contrasts}
     return Table(
         title="Build against build: CPU time of one worker (+ takes more)",
         columns=(Column(title="model", key=True, align="left"), *(
             Column(title=f"{b} vs {a}", source=b) for a, b in pairs)),
         rows=tuple(
-            (Entry(runner), *(_cost(found.get((runner, a, b))) for a, b in pairs)) for runner in runners
+            (Entry(runner), *(_cost(comparisons.get((runner, a, b))) for a, b in pairs)) for runner in runners
         ),
     )
 

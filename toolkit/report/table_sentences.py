@@ -22,8 +22,8 @@ def noise_line(floors: Floors) -> str:
         return "Noise floor: unknown, since there are too few processes; no cell is called faster or slower."
     bounds = ", ".join(f"{name} {percent_text(floor.bound)}" for name, floor in known)
     errors = [f"{percent_text(floor.error)} ({name})" for name, floor in known if floor.error is not None]
-    seen = f"; cells measured twice (A/A) differed by {list_text(errors)}" if errors else ""
-    return f"Noise floor, from the spread over all processes: {bounds}{seen}."
+    aa_errors = f"; cells measured twice (A/A) differed by {list_text(errors)}" if errors else ""
+    return f"Noise floor, from the spread over all processes: {bounds}{aa_errors}."
 
 
 def fit_lines(fits: Sequence[ScalingFit]) -> tuple[str, ...]:

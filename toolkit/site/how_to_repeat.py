@@ -51,9 +51,9 @@ def has_budget(run: Run) -> bool:
 
 
 def _preset(settings: dict[str, Any]) -> list[str]:
-    found = [name for name, each in PRESETS.items() if name != "default" and all(
+    presets = [name for name, each in PRESETS.items() if name != "default" and all(
         settings.get(field) == getattr(each, field) for field in ("values", "warmups", "min_seconds"))]
-    return [f"--{name}" for name in found]
+    return [f"--{name}" for name in presets]
 
 
 def _effort(run: Run, settings: dict[str, Any]) -> list[str]:

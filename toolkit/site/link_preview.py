@@ -39,18 +39,18 @@ def site_figure(known: Sequence[LoadedRun], title: str) -> CategoryFigure | None
 
 def _of_machine(runs: Sequence[LoadedRun], title: str) -> CategoryFigure | None:
     latest = newest(places(runs))
-    found = {key: place for key, place in latest.items() if place.advice.shown}
-    builds = in_order(place.build for place in found.values())[-MOST_BUILDS:]
-    groups = list(dict.fromkeys(group for group, build in found if build in builds))[:MOST_WORKLOADS]
+    shown = {key: place for key, place in latest.items() if place.advice.shown}
+    builds = in_order(place.build for place in shown.values())[-MOST_BUILDS:]
+    groups = list(dict.fromkeys(group for group, build in shown if build in builds))[:MOST_WORKLOADS]
     if not groups:
         return None
     panels = tuple(CategoryPanel(
         title=build, categories=tuple(visible(group[0]) for group in groups),
-        series=_series([found.get((group, build)) for group in groups]), rules=(Rule(1.0, "serial", "y"),),
+        series=_series([shown.get((group, build)) for group in groups]), rules=(Rule(1.0, "serial", "y"),),
     ) for build in builds)
     return CategoryFigure(
         name=NAME, title=visible(title), y=Axis("times as fast as serial"), panels=panels,
-        whiskers="95 % interval", made=f"Measured {_newest_day(found.values())} by gilscope")
+        whiskers="95 % interval", made=f"Measured {_newest_day(shown.values())} by gilscope")
 
 
 def _newest_day(shown: Iterable[WorkloadOnBuild]) -> str:

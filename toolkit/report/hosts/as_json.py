@@ -41,15 +41,15 @@ def hosts_values(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Hos
 
 def over_values(over: HostsComparison, margin: float = MARGIN) -> dict[str, Any]:
     """Return one ratio on each host, what they say together, and on which it holds."""
-    found = over.agreement
+    agreement = over.agreement
     return {
         "hosts": {
             **{name: {"ratio": comparison(each, margin), "reason": None} for name, each in over.by.items()},
             **{name: {"ratio": None, "reason": absent.reason} for name, absent in over.lacking.items()},
         },
         "pooled": None if over.pooled is None else _pooled(over.pooled, margin),
-        "verdict": found.word, "holds_on": list(found.holds),
-        "others": {str(word): list(names) for word, names in found.others.items()},
+        "verdict": agreement.word, "holds_on": list(agreement.holds),
+        "others": {str(word): list(names) for word, names in agreement.others.items()},
     }
 
 
@@ -64,10 +64,10 @@ def hosts_compare_values(contrasts: Sequence[HostsContrast], *, margin: float, *
 
 
 def _pooled(pooled: PooledRatio, margin: float) -> dict[str, Any]:
-    seen = pooled.comparison
-    (lo, hi), (least, most), (first, last) = map(ends, ((seen.lo, seen.hi), seen.between, pooled.next_host))
+    ratio = pooled.comparison
+    (lo, hi), (least, most), (first, last) = map(ends, ((ratio.lo, ratio.hi), ratio.between, pooled.next_host))
     return {
-        "ratio": seen.ratio, "lo": lo, "hi": hi, "confidence": seen.confidence, "floor": seen.floor,
+        "ratio": ratio.ratio, "lo": lo, "hi": hi, "confidence": ratio.confidence, "floor": ratio.floor,
         "hosts": pooled.effects.hosts, "between_hosts": pooled.between,
         "next_host": {"lo": first, "hi": last}, "between": {"lo": least, "hi": most},
         "verdict": judge_pooled(pooled, margin),

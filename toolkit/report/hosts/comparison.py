@@ -75,16 +75,16 @@ def _missing(contrasts: Sequence[HostsContrast]) -> Iterator[Contrast]:
 
 def hosts_in_short(contrasts: Sequence[HostsContrast], margin: float = MARGIN) -> list[str]:
     """Return the number of cells with each verdict over all hosts, and how many verdicts hold on each."""
-    seen = [each for each in contrasts if each.over.by]
-    if not seen:
+    compared = [each for each in contrasts if each.over.by]
+    if not compared:
         return ["No cell could be compared on any host."]
-    words = Counter(judge_pooled(each.over.pooled, margin) for each in seen)
+    words = Counter(judge_pooled(each.over.pooled, margin) for each in compared)
     decided = ", ".join(f"{words[word]} {word}" for word in ("faster", "slower", "same") if words[word])
     undecided = f"{words['cannot tell']} cannot tell" if words["cannot tell"] else ""
-    same = [each.over.agreement for each in seen if each.over.agreement.word != "cannot tell"]
+    same = [each.over.agreement for each in compared if each.over.agreement.word != "cannot tell"]
     everywhere = sum(not each.others for each in same)
     changing = sum(each.changes for each in same)
     return [
-        f"{counted(len(seen), 'cell')} compared over all hosts: {'; '.join(filter(None, (decided, undecided)))}.",
+        f"{counted(len(compared), 'cell')} compared over all hosts: {'; '.join(filter(None, (decided, undecided)))}.",
         f"By the hosts' own words {everywhere} hold on every host, {changing} change between hosts.",
     ]

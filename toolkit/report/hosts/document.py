@@ -119,12 +119,12 @@ def _best_lines(hosts: Sequence[MeasuredHost], tables: Sequence[HostsTable]) -> 
 
 def _gain(table: HostsTable, runner: str) -> str:
     """Return the gain of a model over hosts, at the number of workers that gains most: " (1.88x [1.80, 1.96])"."""
-    found = [(row.cell.workers, row.over.pooled.comparison) for row in table.rows
+    gains = [(row.cell.workers, row.over.pooled.comparison) for row in table.rows
              if row.cell.runner == runner and row.over.pooled is not None]
-    if not found:
+    if not gains:
         return ""
-    workers, most = max(found, key=lambda each: each[1].ratio)
-    with_them = f" with {counts_text(runner, [workers])}" if len(found) > 1 else ""
+    workers, most = max(gains, key=lambda each: each[1].ratio)
+    with_them = f" with {counts_text(runner, [workers])}" if len(gains) > 1 else ""
     return f" ({interval_text(most)}{with_them})"
 
 
@@ -160,8 +160,8 @@ def _holding_lines(tables: Sequence[HostsTable]) -> Iterator[str]:
              f"{len(changing)} change between hosts", f"{undecided} have no verdict on any host" if undecided else ""]
     yield f"Of {counted(len(rows), 'ratio')} known on more than one host, {list_text(filter(None, parts))}."
     for table, row in changing[:CHANGES]:
-        found = row.over.agreement
-        words = {str(found.word): found.holds, **{str(word): names for word, names in found.others.items()}}
+        agreement = row.over.agreement
+        words = {str(agreement.word): agreement.holds, **{str(word): names for word, names in agreement.others.items()}}
         runner, workers = row.cell.runner, row.cell.workers
         yield f"Changes: {runner} with {counts_text(runner, [workers])} of {_title(table)}: {changing_text(words)}."
     if len(changing) > CHANGES:

@@ -50,10 +50,10 @@ def over_tables(title: str, keys: Sequence[Column], rows: Sequence[tuple[Sequenc
 def _together(pooled: PooledRatio | None, margin: float | None) -> tuple[Entry, ...]:
     if pooled is None:
         return Entry("-"), Entry(), Entry()
-    spread, seen = Entry(spread_text(pooled)), pooled.comparison
+    spread, comparison = Entry(spread_text(pooled)), pooled.comparison
     if margin is None:
-        return Entry(RatioValue(seen)), spread, Entry(next_text(pooled))
-    return Entry(Interval(seen)), Entry(VerdictWord(judge(seen, margin))), spread
+        return Entry(RatioValue(comparison)), spread, Entry(next_text(pooled))
+    return Entry(Interval(comparison)), Entry(VerdictWord(judge(comparison, margin))), spread
 
 
 def _on(over: HostsComparison, host: str) -> Entry:

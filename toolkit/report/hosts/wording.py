@@ -45,10 +45,10 @@ def holds_text(over: HostsComparison) -> str:
 
 def words_text(over: HostsComparison) -> str:
     """Return the words of the hosts that have a number: "faster on 3 of 5; same on host-3; 1 cannot tell"."""
-    found = over.agreement
+    agreement = over.agreement
     others = [f"{len(hosts)} cannot tell" if word == "cannot tell" else f"{word} on {names_text(hosts)}"
-              for word, hosts in found.others.items()]
-    return "; ".join([f"{found.word} on {len(found.holds)} of {found.hosts}", *others])
+              for word, hosts in agreement.others.items()]
+    return "; ".join([f"{agreement.word} on {len(agreement.holds)} of {agreement.hosts}", *others])
 
 
 def spread_text(pooled: PooledRatio) -> str:

@@ -53,9 +53,9 @@ class WorkloadTable:
     @property
     def metric_columns(self) -> list[str]:
         """Return the headings of the metrics that some cell has, in the order of their declaration; memory always."""
-        found = {column for row in self.rows for result in row.results for column in result.metrics}
+        columns = {column for row in self.rows for result in row.results for column in result.metrics}
         return list(dict.fromkeys(
-            each.column for each in metrics.CELL_METRICS if each.column in {metrics.MEMORY, *found}))
+            each.column for each in metrics.CELL_METRICS if each.column in {metrics.MEMORY, *columns}))
 
     def compares(self, result: CellResult) -> bool:
         """Return True if a cell should have a ratio: neither the baseline nor a skipped cell has one."""
@@ -121,11 +121,11 @@ def _row_keys(cells: Sequence[Cell], baseline: str) -> list[tuple[str, int]]:
 
 
 def _result(ratios: Ratios, cell: Cell) -> CellResult:
-    index, found = ratios.index, ratios.index.look_up(cell)
-    if isinstance(found, Absence):
-        return _doubtful(index, cell, found)
-    time = summarize(list(found.wall.values()))
-    result = CellResult(cell=cell, time=time, metrics=found.metrics, notes=found.notes)
+    index, series = ratios.index, ratios.index.look_up(cell)
+    if isinstance(series, Absence):
+        return _doubtful(index, cell, series)
+    time = summarize(list(series.wall.values()))
+    result = CellResult(cell=cell, time=time, metrics=series.metrics, notes=series.notes)
     base_cell = replace(cell, runner=index.run.baseline, workers=1)
     if cell == base_cell:
         return result

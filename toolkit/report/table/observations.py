@@ -125,13 +125,13 @@ class Index:
     def demand(self, cell: Cell) -> float | None:
         """Return the cores that the tasks of a baseline keep busy while nobody is in the way; None: not known."""
         measurement = self._measurements.get(cell)
-        found = [o.demand for o in (measurement.observations if measurement else ()) if o.demand is not None]
-        return median(found) if found else None
+        demands = [o.demand for o in (measurement.observations if measurement else ()) if o.demand is not None]
+        return median(demands) if demands else None
 
     def by(self, cell: Cell, clock: Clock) -> Mapping[int, float]:
         """Return the cell's seconds by round, empty when it has none."""
-        found = self.look_up(cell)
-        return {} if isinstance(found, Absence) else found.by(clock)
+        series = self.look_up(cell)
+        return {} if isinstance(series, Absence) else series.by(clock)
 
 
 def group_of(cell: Cell) -> Group:

@@ -110,14 +110,14 @@ def _one_of_each(ratios: Ratios, compared: Sequence[Option]) -> list[Option]:
 
     Of a model that is not faster it is the widest: that is where a gain would show.
     """
-    found = []
+    representatives = []
     for runner in dict.fromkeys(each.cell.runner for each in compared):
         family = sorted((each for each in compared if each.cell.runner == runner), key=lambda each: each.cell.workers)
         faster = [each for each in family if each.speedup.verdict() == "faster"]
         best = max(faster, key=lambda each: each.speedup.ratio, default=family[-1])
-        found.append(next(each for each in faster or [best] if each is best or (
+        representatives.append(next(each for each in faster or [best] if each is best or (
             each.speedup.ratio >= NEARLY * best.speedup.ratio and not _slower(ratios, each, best))))
-    return found
+    return representatives
 
 
 def _slower(ratios: Ratios, option: Option, best: Option) -> bool:

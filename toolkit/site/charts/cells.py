@@ -63,9 +63,9 @@ def _named(cell: Cell) -> dict[str, Any]:
 
 
 def _dot(result: CellResult, scale: ChartScale) -> dict[str, Any]:
-    cell, seen = result.cell, result.speedup
+    cell, speedup = result.cell, result.speedup
     of = f"{cell.runner}, N = {cell.workers}"
-    if seen is None or result.absence is not None:
+    if speedup is None or result.absence is not None:
         _, reason = _absent(result)
         short = visible(reason, most=None)
         short = short if len(short) <= LINE * LINES else f"{short[:LINE * LINES - 1]}…"
@@ -73,8 +73,9 @@ def _dot(result: CellResult, scale: ChartScale) -> dict[str, Any]:
         lines = len(wrap(short, LINE))
         return {"at": None, "word": short, "height": max(ROW, LEADING * lines + 4),
                 "says": visible(f"{of}: {reason}")}
-    return {"at": scale.place(seen.ratio), "interval": _span(scale, seen.lo, seen.hi), "words": _between(scale, seen),
-            "clear": judge(seen) in {"faster", "slower"}, "says": f"{of}: {ratio_text(seen)}, {judge(seen)}"}
+    return {"at": scale.place(speedup.ratio), "interval": _span(scale, speedup.lo, speedup.hi),
+            "words": _between(scale, speedup), "clear": judge(speedup) in {"faster", "slower"},
+            "says": f"{of}: {ratio_text(speedup)}, {judge(speedup)}"}
 
 
 def _absent(result: CellResult) -> tuple[str, str]:

@@ -106,16 +106,16 @@ def _short(section: dict[str, Any]) -> dict[str, Any]:
 def _cell(cell: Cell, ratios: Ratios) -> dict[str, Any]:
     """Return a run's side of one cell, by the clock that `compare` chooses for it."""
     index, clock, group = ratios.index, pick_clock("auto", cell.workers), group_of(cell)
-    found = index.look_up(cell)
+    series = index.look_up(cell)
     values: dict[str, Any] = {
         "key": f"{cell.name}/{cell.build}", "title": title_text(cell), "name": workload_text(cell),
         "model": cell.runner, "workers": cell.workers, "build": cell.build,
         "clock": clock, "tasks": index.tasks(cell) if cell.phase is Phase.STEADY else None,
         "units": _units(cell, ratios),
     }
-    if isinstance(found, Absence):
-        return values | {"absent": f"{found.word}: {found.reason}"}
-    seconds = list(found.by(clock).values())
+    if isinstance(series, Absence):
+        return values | {"absent": f"{series.word}: {series.reason}"}
+    seconds = list(series.by(clock).values())
     if not seconds:
         return values | {"absent": None}
     logs, noise, check = (ratios.by(clock).logs[group], ratios.by(clock).noises[group], ratios.by(clock).check)

@@ -263,10 +263,10 @@ def _over_versions(group: Group, runs: Sequence[LoadedRun]) -> dict[str, Any] | 
     models: dict[str, list[ChartPoint]] = {}
     for i, build in enumerate(order):
         for option in found[build].advice.shown:
-            seen = option.speedup
+            speedup = option.speedup
             models.setdefault(option.cell.runner, []).append(ChartPoint(
-                x=float(i), y=seen.ratio, lo=seen.lo, hi=seen.hi,
-                says=f"{build}, N = {option.cell.workers}: {ratio_text(seen)}"))
+                x=float(i), y=speedup.ratio, lo=speedup.lo, hi=speedup.hi,
+                says=f"{build}, N = {option.cell.workers}: {ratio_text(speedup)}"))
     if len(order) < 2 or not models:  # noqa: PLR2004 - one is no history
         return None
     drawn = [ChartLine(model=model, name=model, points=tuple(points)) for model, points in models.items()]

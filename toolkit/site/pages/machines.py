@@ -42,7 +42,7 @@ def machines_values(known: Sequence[LoadedRun], kinds: Mapping[str, str]) -> dic
     rows = [_row(key, by, kinds, len(hosts)) for key, by in found.items()]
     # What changes first, then what several machines say alike.
     rows.sort(key=lambda row: (
-        not row["changes"], -row["told"], -row["hosts"], KINDS.index(row["kind"]), row["workload"]))
+        not row["changes"], -row["decided"], -row["hosts"], KINDS.index(row["kind"]), row["workload"]))
     models = [row["model"] for row in rows]
     return shown({
         "machines": [_machine(host, runs) for host, runs in hosts.items()], "rows": rows, "names": list(hosts),
@@ -69,7 +69,7 @@ def _row(
         words[word] += 1
         places_[host] = {"text": ratio_text(result.speedup), "sort": result.speedup.ratio, "link": place.link}
     table = next(iter(by.values()))[0].table
-    told = words.keys() - {"cannot tell"}
+    verdicts = words.keys() - {"cannot tell"}
     if len(by) < hosts:
         lacking["not measured"] = hosts - len(by)
     said = [f"{word} on {count} of {words.total()}" if hosts > 1 else str(word) for word, count in words.most_common()]
@@ -77,9 +77,9 @@ def _row(
     return {
         "kind": kind_of(table, kinds), "workload": title_text(table), "build": build, "model": model,
         "workers": workers, **mark_of(model), "places": places_, "hosts": words.total(),
-        "told": sum(words[word] for word in told),
+        "decided": sum(words[word] for word in verdicts),
         "said": "; ".join(each for each in (", ".join(said), ", ".join(without)) if each),
-        "changes": len(told) > 1,
+        "changes": len(verdicts) > 1,
     }
 
 
@@ -87,7 +87,7 @@ def _sentence(rows: Sequence[Mapping[str, Any]], hosts: int) -> str:
     if hosts < 2:  # noqa: PLR2004 - one says nothing about others
         return ("All results are from one machine, so nothing shows whether they hold on another. `gilscope site "
                 "laptop=FOLDER server=FOLDER` shows results of several machines side by side.")
-    shared = [row for row in rows if row["told"] > 1]
+    shared = [row for row in rows if row["decided"] > 1]
     changing = sum(row["changes"] for row in shared)
     if not shared:
         return (f"No cell has a verdict on more than one of {hosts} machines, so nothing shows whether any holds "

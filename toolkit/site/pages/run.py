@@ -162,8 +162,8 @@ def _row(
         return row | {"verdict": result.absence.word, "marks": list(notes.marks([reason]))}
     reasons = [note.text for note in result.notes]
     row |= {name: _time(numbers[field]) for name, field in (("time", "time"), ("cpu", "cpu_time"))}
-    found = [result.metrics.get(column) for column in metrics]
-    row["metrics"] = [each and {"text": value_text(metric_value(each)), "sort": each.number} for each in found]
+    values = [result.metrics.get(column) for column in metrics]
+    row["metrics"] = [each and {"text": value_text(metric_value(each)), "sort": each.number} for each in values]
     if result.speedup is not None:
         row["ratio"] = {"text": ratio_text(result.speedup), "sort": result.speedup.ratio}
         row["verdict"] = judge(result.speedup)
@@ -213,8 +213,8 @@ def _scaling(table: WorkloadTable, build: str, results: Sequence[CellResult]) ->
 
 
 def _point(result: CellResult) -> ChartPoint:
-    seen = result.speedup
-    if seen is None:
+    speedup = result.speedup
+    if speedup is None:
         raise AssertionError("what is drawn has a ratio")
-    return ChartPoint(x=result.cell.workers, y=max(seen.ratio, PLOTTED), lo=seen.lo, hi=seen.hi,
-                      says=f"N = {result.cell.workers}: {ratio_text(seen)}")
+    return ChartPoint(x=result.cell.workers, y=max(speedup.ratio, PLOTTED), lo=speedup.lo, hi=speedup.hi,
+                      says=f"N = {result.cell.workers}: {ratio_text(speedup)}")
