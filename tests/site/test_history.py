@@ -162,8 +162,8 @@ def test_verdict_is_counted_over_machines(runs):
     rows = {(row["workload"], row["build"], row["model"], row["workers"]): row for row in values["rows"]}
     assert rows["primes, steady", "3.14t", "free-threaded", 8]["said"] == "faster on 2 of 2"
     assert set(rows["primes, steady", "3.14t", "free-threaded", 8]["places"]) == {"here", "there"}
-    decided = [row for row in rows.values() if row["decided"]]
-    assert values["sentence"] == (f"{len(decided)} cells are decided on more than one of 2 machines: {len(decided)} agree on "
+    count = sum(row["decided"] > 0 for row in rows.values())
+    assert values["sentence"] == (f"{count} cells are decided on more than one of 2 machines: {count} agree on "
                                   "all of them, 0 change between them.")
 
 
