@@ -9,6 +9,7 @@ if TYPE_CHECKING:
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}  # as they are written -> seconds
 _BYTES = ((1024**3, "GiB"), (1024**2, "MiB"), (1024, "KiB"))
+MOST_NAMED = 4   # names, places or reasons in one line of a terminal; their number stands for the others
 
 
 def format_seconds(seconds: float) -> str:

@@ -80,7 +80,7 @@ def filled(kind, text, closed=None):
     return variants(kind, text, closed or {})[0]
 
 
-def variants(kind, text, closed):
+def variants(kind, text, closed):  # noqa: PLR0911 - one for each kind of annotation
     """Return one value for each type that `kind` allows."""
     origin, parts = get_origin(kind), get_args(kind)
     if dataclasses.is_dataclass(kind):
@@ -94,6 +94,9 @@ def variants(kind, text, closed):
         parts_of = variants(parts[0], text, closed) if parts[-1] is Ellipsis else (
             variants(part, text, closed)[0] for part in parts)
         return [tuple(parts_of)]
+    if origin is dict:
+        key, value = (variants(part, text, closed)[0] for part in parts)
+        return [{key: value}]
     if isinstance(kind, type) and issubclass(kind, Enum):
         return [next(iter(kind))]
     return [{str: text, int: 1, float: 1.0, bool: True}[kind]]   # another type of field: say here what it holds

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.sections import Gain, MachineFacts, Measure, Races
     from gilscope.toolkit.stats.verdict import Comparison
 
-WORTH = 1.2            # a gain below that is not worth a migration
+WORTHWHILE_GAIN = 1.2  # a smaller gain is not worth a migration
 LOST_RED = 1.2         # a workload that slows by more has lost more C code than it shows
 WIDER = 2.0            # factor on the interval of CPU time on a busy machine, by its logarithm
 TIME_FOR_COST = 120.0  # seconds beside all else, in which a short workload is measured on two pairs of builds
@@ -150,7 +150,7 @@ def forced_speed(forced: Forced | Missing | None) -> str:
     measured = known(seen.measured) if seen else None
     # That no difference was shown matters where none that is worth it can be left to be shown.
     telling = {threads: each for threads, each in (measured or {}).items()
-            if each.verdict() in {"faster", "slower"} or (each.verdict() == "same" and each.hi < WORTH)}
+            if each.verdict() in {"faster", "slower"} or (each.verdict() == "same" and each.hi < WORTHWHILE_GAIN)}
     if seen is None or not telling or not is_quiet(seen.machine):
         return ""
     threads, best = max(telling.items(), key=lambda item: item[1].ratio)

@@ -18,7 +18,7 @@ from gilscope.toolkit.report.progress import format_left
 from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState
 from gilscope.toolkit.store.transfer_rounds import RoundReceiver, SavePace, cut_block
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.units import MOST_NAMED, counted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -30,7 +30,6 @@ TRIES = 3                # attempts without a new round after which a host is gi
 PATIENCE = 60.0          # seconds to wait for disconnected hosts once no other host measures
 REPORT_SECONDS = 15.0    # between two lines of progress
 STILL_SECONDS = 120.0    # between two equal lines of progress
-MOST_NAMED = 4           # hosts named in one line
 _UNFINISHED = frozenset({"running", "interrupted", "killed"})   # values of Run.stopped of a run that can be continued
 _FAILED = 3              # exit code of a run with failed cells
 _KNOWN_CODES = frozenset({0, 1, 2, 3})   # gilscope's own exit codes; with any other, the run was ended from outside

@@ -16,7 +16,7 @@ from gilscope.toolkit.measure.machine import this_machine
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.stats.interim_looks import FIRST
 from gilscope.toolkit.store import find_label, labels, read_json
-from gilscope.toolkit.units import counted, few, format_minutes, format_seconds
+from gilscope.toolkit.units import MOST_NAMED, counted, few, format_minutes, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +31,6 @@ SHORT_SECONDS = 120.0   # a shorter run needs no advice
 WIDTH = 80
 RECENT = 5           # earlier runs to estimate from; older ones say little about the machine today
 SHOWN_REASONS = 6
-MOST_NAMED = 4   # models, or builds, named per reason
 PAUSE_SECONDS = 30.0  # a longer pause between two processes means that the run was interrupted
 
 

@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build
 
 MOST_INSTALLERS = 2                     # each keeps one core, the disk and the network busy
-MOST_NAMED = 6                   # requirements to list in a message
+MOST_REQUIREMENTS = 6                   # requirements to list in a message
 FRESH_SECONDS = 24 * 3600.0     # a new wheel may be out tomorrow
 QUERY_SECONDS = 30.0   # for one query to the index
 MOST_QUERIES = 4
@@ -171,7 +171,7 @@ def _scratch(request: EnvironmentRequest, build: Build, chosen: ChosenVersions |
     with locked(_lock(folder), lambda: say(f"{build.label}: waiting for its environment")):
         if ready := _ready(folder, build, request, chosen):
             return ready
-        say(f"{build.label}: install {few(_for_it(request.requirements, build), MOST_NAMED)}")
+        say(f"{build.label}: install {few(_for_it(request.requirements, build), MOST_REQUIREMENTS)}")
         shutil.rmtree(folder, ignore_errors=True)
         missing = fill(folder, build, request.requirements, chosen, sdists=request.sdists)
         made = _loaded(folder, build, missing, {})

@@ -8,6 +8,7 @@ from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, Gap
 from gilscope.toolkit.evaluate.readings import is_own_file, is_quiet
 from gilscope.toolkit.evaluate.sections import Cause, Missing, known
 from gilscope.toolkit.gil.summary import A_LOCK, INNER_LOCK, SPINNING, THE_GIL, THE_WORLD
+from gilscope.toolkit.units import MOST_NAMED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,7 +23,6 @@ SLOW_SHARE = 1.5       # CPU inflation above which threads are in each other's w
 PARKED_MUCH = 0.1      # share of thread time above which they are
 LEAST_WAITED = 0.02    # seconds of all threads: less costs nobody anything
 MOST_LINES = 3
-MOST_NAMED = 4         # places in one line
 # Variables that limit a library's own threads.
 LIMITS = {"OpenBLAS": "OPENBLAS_NUM_THREADS", "MKL": "MKL_NUM_THREADS", "BLIS": "BLIS_NUM_THREADS",
           "OpenMP": "OMP_NUM_THREADS"}

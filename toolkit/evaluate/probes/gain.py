@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import Effect, Fact, Gap, PlanStep, Remedy, gap
 from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
-from gilscope.toolkit.evaluate.readings import WORTH, is_quiet
+from gilscope.toolkit.evaluate.readings import WORTHWHILE_GAIN, is_quiet
 from gilscope.toolkit.evaluate.sections import Missing, known, reason_of
 from gilscope.toolkit.report.wording import ratio_number, ratio_text
 from gilscope.toolkit.units import format_seconds
@@ -77,13 +77,13 @@ def _not_worth(gain: Gain, *, sure: bool) -> str:
     if told:
         best = max(told, key=lambda each: each.ratio)
         return (f"the workload is {best.ratio:.2f}x [{best.lo:.2f}, {best.hi:.2f}] as fast as on {gain.against}"
-                if best.hi < WORTH else "")
+                if best.hi < WORTHWHILE_GAIN else "")
     relied = sure and (gain.queued or 0.0) <= MOST_QUEUED
     if gain.wait_share is not None and gain.wait_share < (WAITS_LITTLE if relied else WAITS_NEVER):
         alone = "; all the work is one thread's" if gain.busiest and gain.busiest > ALONE else ""
         return f"threads wait for the GIL {gain.wait_share * 100:.1f} % of their time on {gain.against}: no gain{alone}"
     predicted = known(gain.predicted) if sure else None
-    if predicted and predicted.hi < WORTH:
+    if predicted and predicted.hi < WORTHWHILE_GAIN:
         return f"predicted {predicted.value:.2f}x [{predicted.lo:.2f}, {predicted.hi:.2f}]"
     return ""
 

@@ -10,7 +10,13 @@ from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus
 from gilscope.toolkit.evaluate.packages.judge import REFUSED
 from gilscope.toolkit.evaluate.packages.wording import name_and_version
 from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
-from gilscope.toolkit.evaluate.readings import WORTH, is_quiet, unbuilt_texts, unreached_texts, unwatched_texts
+from gilscope.toolkit.evaluate.readings import (
+    WORTHWHILE_GAIN,
+    is_quiet,
+    unbuilt_texts,
+    unreached_texts,
+    unwatched_texts,
+)
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
     Broken,
@@ -113,9 +119,9 @@ def _running(found: Evaluation, inside: InterpretersEvaluation, *, stopped: bool
     target, measured = subinterpreters_on(label), inside.measured
     gain = _compared(measured, found.machine)
     shared = _shared(found.races, "interpreter") or (
-        _not_looked(found.races, "interpreter") if gain and gain.hi >= WORTH else "")
+        _not_looked(found.races, "interpreter") if gain and gain.hi >= WORTHWHILE_GAIN else "")
     yield from _gain(target, gain, label)
-    slow = gain is not None and gain.hi < WORTH
+    slow = gain is not None and gain.hi < WORTHWHILE_GAIN
     if shared:
         yield Fact(code="interpreters.shared-state", target=target, effect=Effect.SHARES_STATE, subject="workload",
                    text=shared)
@@ -139,7 +145,7 @@ def _processes(found: Evaluation, processes: ProcessesEvaluation) -> Iterator[Fa
     target = processes_on(label)
     gain = _compared(processes.measured, found.machine)
     yield from _gain(target, gain, label)
-    slow = gain is not None and gain.hi < WORTH
+    slow = gain is not None and gain.hi < WORTHWHILE_GAIN
     shared = _shared(found.races, "process") or (
         _not_looked(found.races, "process") if gain and not slow else "")
     if shared:
@@ -162,7 +168,7 @@ def _compared(measured: Comparison | Missing, machine: MachineFacts | Missing) -
 
 def _gain(target: str, gain: Comparison | None, label: str) -> Iterator[Fact]:
     if gain is not None:
-        slow = gain.hi < WORTH
+        slow = gain.hi < WORTHWHILE_GAIN
         yield Fact(code="model.no-gain" if slow else "model.gain", target=target, value=gain, subject="workload",
                    effect=Effect.NO_GAIN if slow else Effect.GAINS,
                    text=f"the workload is {gain.ratio:.2f}x [{gain.lo:.2f}, {gain.hi:.2f}] as fast as in threads of "

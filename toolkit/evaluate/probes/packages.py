@@ -12,7 +12,7 @@ from gilscope.toolkit.evaluate.packages.judge import gil_users
 from gilscope.toolkit.evaluate.packages.wording import ADVICE, chain_clause, clause, name_and_version
 from gilscope.toolkit.evaluate.readings import lost_too_much, turns_gil_on
 from gilscope.toolkit.evaluate.sections import Missing, known
-from gilscope.toolkit.units import counted, few, inflect
+from gilscope.toolkit.units import MOST_NAMED, counted, few, inflect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 CULPRITS = "What turns the GIL on"
 IN_THE_LOCK = "In the lock (metadata only, not a verdict)"
 DEVELOPMENT = "No part of the verdict"
-MOST_NAMED = 4     # in one line; --explain and --json have all
 CODES = {
     Status.GIL: "package.turns-gil-on", Status.LOST: "package.loses-c-code", Status.NO_WHEEL: "package.no-wheel",
     Status.NOT_FOUND: "package.not-found", Status.CRASH: "package.crashes", Status.HANG: "package.hangs",

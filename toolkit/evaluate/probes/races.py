@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.sections import RaceFact, RaceLook, Races
 
-MOST_NAMED = 4     # of anything in one line
 WORKLOADS = {"workload", "script"}
 NOT_TOGETHER = ("no code of the project's own was seen running in two of them; name a --workload, or --threads 4 for "
                 "its tests")

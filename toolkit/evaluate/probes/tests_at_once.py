@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, RACES, Effect, Fact, PlanStep
 from gilscope.toolkit.evaluate.sections import known
-from gilscope.toolkit.units import counted, few, inflect
+from gilscope.toolkit.units import MOST_NAMED, counted, few, inflect
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.sections import RaceLook
 
 AT_ONCE = "tests at once"
-MOST_NAMED = 4     # tests in one line
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.survey.answer import BlockingPackage, BuildAnswer, PackageAnswer
     from gilscope.toolkit.report.document import Section
 
-MOST_NAMED = 3   # reasons, or packages, in one sentence
+MOST_REASONS = 3   # reasons, or packages, in one sentence
 
 
 def document(answers: Sequence[PackageAnswer], builds: Sequence[str]) -> Document:
@@ -67,8 +67,8 @@ def _cell(here: BuildAnswer | None) -> str:
     if here is None:
         return ""
     if here.blocked and not Status(here.status).blocks:
-        named = [each.name for each in here.in_the_way[:MOST_NAMED]]
-        return f"needs {', '.join(named)}{'...' * (len(here.in_the_way) > MOST_NAMED)}"
+        named = [each.name for each in here.in_the_way[:MOST_REASONS]]
+        return f"needs {', '.join(named)}{'...' * (len(here.in_the_way) > MOST_REASONS)}"
     if here.status == Status.READY.value and here.files:
         return f"{here.status} ({counted(here.files, 'file')})"
     return here.status
@@ -85,7 +85,7 @@ def _blockers(answers: Sequence[PackageAnswer]) -> Iterable[str]:
         others = [name for name in names if name_of(name) != each.name]
         whose = f"; {few(others)} {inflect(len(others), 'needs', 'need')} it" if others else ""
         newest = f"; version {' is '.join(each.newest)}" if each.newest and each.newest[0] != each.version else ""
-        what = judged(Status(each.status), "; ".join(each.reasons[:MOST_NAMED]))
+        what = judged(Status(each.status), "; ".join(each.reasons[:MOST_REASONS]))
         yield f"{f'{each.name} {each.version}'.strip()} on {label}{what}{newest}{whose}"
 
 

@@ -9,7 +9,7 @@ from gilscope.toolkit.evaluate.facts import OURS
 from gilscope.toolkit.evaluate.readings import TAKES
 from gilscope.toolkit.evaluate.sections import Memory, Missing
 from gilscope.toolkit.report.wording import ratio_number
-from gilscope.toolkit.units import counted, few, format_bytes
+from gilscope.toolkit.units import MOST_NAMED, counted, few, format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.decision import Answer, Blocker, Effort, Gained, Step
 
 TITLE = "Should we move?"
-MOST_NAMED = 4     # of anything in one line; the sections below and --json have all
 FORCED = ", with the GIL forced off, which is not safe"
 BOXES = {"done": "[x]", "open": "[ ]", "not known": "[?]", "not needed": "[-]"}
 

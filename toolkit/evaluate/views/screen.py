@@ -18,7 +18,7 @@ from gilscope.toolkit.evaluate.probes import (
 from gilscope.toolkit.evaluate.views import answer
 from gilscope.toolkit.evaluate.views.table import table
 from gilscope.toolkit.report.document import Document, Heading, Lines
-from gilscope.toolkit.units import counted, format_minutes
+from gilscope.toolkit.units import MOST_NAMED, counted, format_minutes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.facts import Fact
     from gilscope.toolkit.report.document import Section
 
-MOST_NAMED = 4     # of anything in one line; --explain and --json have all
 # In this order; a probe may have another heading, which comes after them.
 HEADINGS = (packages.CULPRITS, own_extensions.TITLE, packages.IN_THE_LOCK, gain.HEADING, forced.TITLE,
             contention.HEADING, interpreters.HEADING, tests.LEFT_OUT, RACES, packages.DEVELOPMENT,

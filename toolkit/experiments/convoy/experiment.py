@@ -37,7 +37,7 @@ from gilscope.toolkit.report.figures.figure import (
 )
 from gilscope.toolkit.report.wording import number_text
 from gilscope.toolkit.stats.latency import APART, BUCKETS, LogHistogram, Mode, edge, modes
-from gilscope.toolkit.units import few, format_seconds
+from gilscope.toolkit.units import MOST_NAMED, few, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -66,7 +66,6 @@ PLACES = {"threads": "threads, GIL", "free-threaded": "threads, no GIL", "proces
           "subinterpreters": "subinterpreters"}
 LATE = ("saturated: the load generator itself was late, at its 99th percentile by more than 10 % of p50; latencies "
         "include that")
-MOST_NAMED = 4   # cells in a figure's note
 NUMBERS = {2: "two", 3: "three"}
 FEW = 100   # requests: with fewer, the 99th percentile is the longest
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Doubt = Literal["starved", "failed", "not measured", "rounds", "floor", "noise"]
 
-WORTH = 0.25   # a gain below it seldom pays for a change of model, so an interval up to it settles the question
+SETTLING_GAIN = 0.25   # a gain below it seldom pays for a change of model, so an interval up to it settles the question
 NEARLY = 0.95  # of the best number of workers: fewer workers that reach it are the better choice
 CLOSE = 0.9    # of the fastest: what may be preferred to it for its memory or its simplicity
 ALIKE = 1.25   # times the least memory: no reason to prefer one
@@ -177,6 +177,6 @@ def _doubt(index: Index, result: CellResult) -> Doubt | None:
         case "unknown":
             return "floor" if result.speedup.floor is None else "rounds"
         case "same":
-            return "noise" if max(result.speedup.between[1] - 1, result.speedup.floor or 0.0) > WORTH else None
+            return "noise" if max(result.speedup.between[1] - 1, result.speedup.floor or 0.0) > SETTLING_GAIN else None
         case _:
             return None
