@@ -118,7 +118,7 @@ def evaluated_as_if_fast(
     workload = str(copy / truth.script) if truth.script else "load:work"
     asked = EvaluationRequest(path=copy, workload=workload, budget=budget)
     with patch.object(pipeline, "CostAndGainMeasurer", _Fast):
-        done = Evaluator(asked, select_builds(at_hand, free), at_hand.builds, say).go()
+        done = Evaluator(asked, select_builds(at_hand, free), at_hand.builds, say).run()
     return told_by(plain(done), render(document(done)))
 
 

@@ -80,7 +80,7 @@ def test_decision(changes, decision):
 
 def test_work_that_is_another_there_gains_nothing():
     other = "the workload gives 1 in threads, and 2 on 3.14"
-    seen = told(found(otherwise=other))
+    seen = told(found(differs=other))
     assert seen.decision is Decision.UNKNOWN
     assert seen.because == f"3.14t: {other}: it is not the same work, so what it gains says nothing"
     assert seen.gain == Missing(reason="it is not the same work, so what it gains says nothing")

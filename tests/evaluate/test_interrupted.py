@@ -9,7 +9,7 @@ def test_what_was_done_is_said_to_be_kept(monkeypatch, tmp_path, capsys):
     def stop(_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(evaluate.Evaluator, "go", stop)
+    monkeypatch.setattr(evaluate.Evaluator, "run", stop)
     monkeypatch.setattr(evaluate, "_targets", lambda *_: (make_build("3.14t"),))
     monkeypatch.setattr(evaluate, "EvaluationCache", lambda *_, **__: None)
     (tmp_path / "requirements.txt").write_text("thing\n")

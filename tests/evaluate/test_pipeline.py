@@ -11,7 +11,7 @@ from gilscope.toolkit.builds.package_installer import WITHOUT_WHEEL
 from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError
 from gilscope.toolkit.evaluate import pipeline, run_sites
 from gilscope.toolkit.evaluate.cache import EvaluationCache
-from gilscope.toolkit.evaluate.evaluation import Word
+from gilscope.toolkit.evaluate.evaluation import Verdict
 from gilscope.toolkit.evaluate.packages import scratch
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport
 from gilscope.toolkit.evaluate.packages.evidence import Status
@@ -137,7 +137,7 @@ def evaluate(steps, folder, builds=(FREE,), at_hand=(FREE, TWIN), **asked):
     said = []
     evaluator = Evaluator(EvaluationRequest(path=folder, **asked), builds, at_hand, said.append,
                           clock=lambda: steps.now)
-    return evaluator.go(), said
+    return evaluator.run(), said
 
 
 def test_all_steps_in_their_order(steps, folder):
@@ -145,7 +145,7 @@ def test_all_steps_in_their_order(steps, folder):
     assert steps.asked == ["readiness", "newest", "readiness", "run_sites", "workers", "tests", "tests", "races",
                            "speed"]
     assert [(each.target, each.word) for each in found.conclusions] == [
-        ("3.14t", Word.READY), ("subinterpreters on 3.14", Word.INCONCLUSIVE)]
+        ("3.14t", Verdict.READY), ("subinterpreters on 3.14", Verdict.INCONCLUSIVE)]
 
 
 @pytest.mark.parametrize(("step", "missing"), [
@@ -161,14 +161,14 @@ def test_budget_that_runs_out_leaves_out_what_follows(steps, folder, step, missi
     assert isinstance(build.readiness, BuildReport)
     assert found.seconds >= 700.0
     if "tests" in missing:
-        assert (found.conclusions[0].word, found.conclusions[0].confidence) == (Word.INCONCLUSIVE, "low")
+        assert (found.conclusions[0].word, found.conclusions[0].confidence) == (Verdict.INCONCLUSIVE, "low")
 
 
 def test_budget_of_nothing_is_inconclusive(steps, folder):
     steps.now = 0.0
     found, _ = evaluate(steps, folder, budget=0.0)
     assert steps.asked == []
-    assert {each.word for each in found.conclusions} == {Word.INCONCLUSIVE}
+    assert {each.word for each in found.conclusions} == {Verdict.INCONCLUSIVE}
 
 
 @pytest.mark.parametrize("step", ["workers", "speed"])
@@ -188,7 +188,7 @@ def test_who_measures_on_this_machine_is_waited_for(steps, folder, tmp_path_fact
             other.close()
 
     steps.meanwhile = {before: measure_elsewhere}
-    Evaluator(EvaluationRequest(path=folder), (FREE,), (FREE, TWIN), say, clock=lambda: steps.now).go()
+    Evaluator(EvaluationRequest(path=folder), (FREE,), (FREE, TWIN), say, clock=lambda: steps.now).run()
     assert said.count(WAITING) == 1
     assert steps.asked[-1] == "speed"
 
@@ -238,7 +238,7 @@ def test_project_is_not_built_again_where_the_budget_ended_with_the_build(steps,
         built.clear()
         Evaluator(EvaluationRequest(path=folder, budget=500.0), (free,), (free, twin), lambda _: None,
                   clock=lambda: steps.now,
-                  open_cache=lambda project, builds: EvaluationCache(project.root, builds, **asked)).go()
+                  open_cache=lambda project, builds: EvaluationCache(project.root, builds, **asked)).run()
         return sorted(built), "tests" in steps.asked
 
     assert call() == (["3.14", "3.14t"], False)
@@ -263,7 +263,7 @@ def test_installer_that_fails_is_a_reason(steps, folder):
 def test_newer_versions_that_cannot_be_had_are_said_and_change_nothing(steps, folder):
     steps.fails = {"newest": BuildError("no network")}
     found, said = evaluate(steps, folder)
-    assert found.conclusions[0].word is Word.READY
+    assert found.conclusions[0].word is Verdict.READY
     assert "newer versions could not be looked at: no network" in said
 
 
@@ -271,7 +271,7 @@ def test_nothing_installed_before_is_inconclusive_offline(steps, folder, monkeyp
     steps.found = {}
     monkeypatch.setattr(scratch, "prepare", lambda *_: {})
     found, _ = evaluate(steps, folder, offline=True)
-    assert found.conclusions[0].word is Word.INCONCLUSIVE
+    assert found.conclusions[0].word is Verdict.INCONCLUSIVE
     assert "call it once without --offline" in found.builds[0].readiness.reason
     assert "call it once without --offline" in found.builds[0].tests.reason
 
@@ -360,13 +360,13 @@ def test_project_without_requirements_has_nothing_in_the_way(steps, folder):
     found, _ = evaluate(steps, folder)
     assert "readiness" not in steps.asked
     assert found.builds[0].readiness.findings == ()
-    assert found.conclusions[0].word is Word.READY
+    assert found.conclusions[0].word is Verdict.READY
 
 
 def test_project_without_tests_is_inconclusive(steps, folder):
     (folder / "tests").rmdir()
     found, _ = evaluate(steps, folder)
-    assert found.conclusions[0].word is Word.INCONCLUSIVE
+    assert found.conclusions[0].word is Verdict.INCONCLUSIVE
     assert "run_sites" not in steps.asked
 
 
@@ -382,7 +382,7 @@ def test_builds_of_one_minor_version_share_a_twin(steps, folder):
     steps.found[other.label] = replace(report(finding(Status.CRASH)), build=other)
     found, _ = evaluate(steps, folder, builds=(FREE, other), at_hand=(FREE, other, TWIN))
     assert [each.target for each in found.conclusions] == ["3.14t", "3.14t-debug", "subinterpreters on 3.14"]
-    assert [each.word for each in found.conclusions] == [Word.READY, Word.BLOCKED, Word.INCONCLUSIVE]
+    assert [each.word for each in found.conclusions] == [Verdict.READY, Verdict.BLOCKED, Verdict.INCONCLUSIVE]
 
 
 @pytest.mark.parametrize(("asked", "error", "words"), [
@@ -414,7 +414,7 @@ def again(steps, folder, tmp_path_factory, monkeypatch):
         evaluator = Evaluator(EvaluationRequest(path=folder, **asked), builds[:1], builds, said.append,
                               clock=lambda: steps.now, probes=probes,
                               open_cache=lambda project, builds: EvaluationCache(project.root, builds, fresh=fresh))
-        return evaluator.look(look) if look else evaluator.go(), list(steps.asked), said
+        return evaluator.explain(look) if look else evaluator.run(), list(steps.asked), said
 
     return go
 
@@ -556,7 +556,7 @@ def pickling(tmp_path_factory, monkeypatch):
 def test_probe_of_another_package_is_in_verdict_screen_table_plan_and_json(steps, folder, pickling):
     said = []
     found = Evaluator(EvaluationRequest(path=folder), (FREE,), (FREE, TWIN), said.append, clock=lambda: steps.now,
-                      probes=(*PROBES, pickling)).go()
+                      probes=(*PROBES, pickling)).run()
     assert said[-1] == "7/7 pickled objects"
     first = found.conclusions[0]
     assert (first.word, first.reasons) == ("INCONCLUSIVE", ("1 module cannot be pickled",))
@@ -580,6 +580,6 @@ def test_section_of_a_probe_is_not_measured_twice(again, pickling):
 
 def test_probe_without_its_section_says_so(steps, folder, pickling):
     found = Evaluator(EvaluationRequest(path=folder), (FREE,), (FREE, TWIN), lambda _: None,
-                      clock=lambda: steps.now, probes=(*PROBES, pickling)).look("thing")
+                      clock=lambda: steps.now, probes=(*PROBES, pickling)).explain("thing")
     (fact,) = (each for each in found.facts if each.code.startswith("pickling"))
     assert (fact.code, fact.text) == ("pickling.not-looked-at", "not asked for")

@@ -154,7 +154,7 @@ def run(args: argparse.Namespace) -> int:
         open_cache=lambda project, builds: EvaluationCache(project.root, builds, fresh=args.fresh,
                                                            outputs=_outputs(args)))
     try:
-        evaluation = evaluator.look(args.explain) if args.explain else evaluator.go()
+        evaluation = evaluator.explain(args.explain) if args.explain else evaluator.run()
     except KeyboardInterrupt:
         print_stderr("the finished parts are saved: run the same command again to continue")
         raise

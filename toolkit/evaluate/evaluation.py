@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.request import EvaluationRequest
     from gilscope.toolkit.evaluate.requirements.wheel_for_build import WheelChoice
     from gilscope.toolkit.evaluate.sections import (
-        Broken,
         Contention,
         Cost,
         Development,
         Forced,
         Gain,
+        InterpretersCrashed,
         MachineFacts,
         Missing,
         Races,
@@ -53,7 +53,7 @@ class BuildEvaluation:
     failure: WorkloadFailure | None = None
     forced: Forced | Missing | None = None   # None: nothing turned the GIL on in what was to be measured
     own: OwnBuild | None = None              # None: it has no extension modules of its own
-    otherwise: str = ""                      # how the workload's threads give something else than on its twin
+    differs: str = ""                        # how the workload's threads give something else than on its twin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,7 +64,7 @@ class InterpretersEvaluation:
     readiness: BuildReport | Missing
     measured: Comparison | Missing       # the workload in interpreters against as many threads of this build
     failure: str = ""                    # why it fails in interpreters although it does not in threads
-    workers: Workers | Broken | Missing = UNASKED
+    workers: Workers | InterpretersCrashed | Missing = UNASKED
     own: OwnBuild | None = None
 
 
@@ -76,7 +76,7 @@ class ProcessesEvaluation:
     measured: Comparison | Missing       # in processes against as many threads of this build
 
 
-class Word(StrEnum):
+class Verdict(StrEnum):
     """The word of a verdict."""
 
     READY = "READY"
@@ -91,7 +91,7 @@ class Conclusion:
     """One verdict and all that it rests on."""
 
     target: str                       # "3.14t", "subinterpreters on 3.14", "processes on 3.14"
-    word: Word
+    word: Verdict
     reasons: tuple[str, ...]          # at least one
     confidence: Confidence
     unexercised: tuple[str, ...]      # what was not looked at, so not part of it

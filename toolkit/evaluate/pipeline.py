@@ -49,8 +49,8 @@ from gilscope.toolkit.evaluate.run_sites import NO_TESTS, NOTHING_INSTALLED, Pre
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
     UNASKED,
-    Broken,
     Cause,
+    InterpretersCrashed,
     Missing,
     Races,
     Sections,
@@ -101,7 +101,7 @@ class Measurements:
     lacking: Mapping[str, tuple[str, ...]]   # by build, the packages that could not be installed for running
     compared: CostsAndGains
     races: Races | Missing = NOT_RUN
-    workers: Mapping[str, Workers | Broken | Missing] = field(default_factory=dict)
+    workers: Mapping[str, Workers | InterpretersCrashed | Missing] = field(default_factory=dict)
     sections: Mapping[str, object] = field(default_factory=dict)   # of probes, by code
 
 
@@ -148,7 +148,7 @@ class Evaluator:
         self._steps = StepRunner(self._steps_to_make(), depends=self._options(), cache=evaluation_cache, say=say)
         self._turns = MachineLock(alone=False, waiting=lambda: say(WAITING), children_join=True)
 
-    def go(self) -> Evaluation:
+    def run(self) -> Evaluation:
         """Make every step and return the evaluation.
 
         Raises:
@@ -179,7 +179,7 @@ class Evaluator:
             project=project, reports=reports, inside=inside, own=own, tests=tests, lacking=lacking, compared=compared,
             races=races, workers=workers, sections=sections))
 
-    def look(self, name: str) -> Evaluation:
+    def explain(self, name: str) -> Evaluation:
         """Return an evaluation for --explain `name` without running the project: packages, and what the cache has.
 
         Its own extension modules are built only if `name` is not a package, and were not built before.
@@ -284,7 +284,7 @@ class Evaluator:
 
     def _workers(
         self, twin: Build, readiness: BuildReport | Missing, run_site: RunSite | Missing,
-    ) -> Workers | Broken | Missing:
+    ) -> Workers | InterpretersCrashed | Missing:
         """Return the price of one more interpreter that imports everything of the project that loads there."""
         if self._left() <= 0:
             return NO_TIME
@@ -366,7 +366,7 @@ class Evaluator:
             build=build, offered=self._requirements.offered(build), readiness=measured.reports[build.label],
             tests=measured.tests[build.label], reference_tests=measured.tests[twin.label] if twin else no_twin,
             cost=speed.cost, gain=speed.gain, contention=speed.contention, failure=speed.failure, forced=speed.forced,
-            own=measured.own.get(build.label), otherwise=speed.otherwise,
+            own=measured.own.get(build.label), differs=speed.differs,
         )
 
 

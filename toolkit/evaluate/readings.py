@@ -106,7 +106,7 @@ def _named_modules(names: Sequence[str]) -> list[str]:
 def best_known_gain(build: BuildEvaluation, machine: MachineFacts | Missing) -> Gained | Missing:
     """Return the best that is known of a build's gain: with the GIL forced off, measured, predicted, or a bound."""
     gain = build.gain
-    if build.otherwise:
+    if build.differs:
         return Missing(reason=NOT_THE_SAME)
     match build.forced:
         case Forced(machine=where, measured=measured, against=against) if is_quiet(where) and (best := _best(measured)):

@@ -293,7 +293,7 @@ class Sections:
     contention: Contention | Missing
     failure: WorkloadFailure | None = None
     forced: Forced | Missing | None = None   # None: nothing turned the GIL on
-    otherwise: str = ""   # how threads give something else than on the other build: a sentence
+    differs: str = ""     # how threads give something else than on the other build: a sentence
 
     @classmethod
     def missing(cls, reason: Missing) -> Sections:
@@ -351,7 +351,7 @@ class RaceLook:
     workers: int = 0             # threads that called the workload, or ran each test; 0: its own
     calls: int = 0               # of the workload, by all of them
     # What it gives in threads, and what in the main thread; empty: the same, or what cannot be compared.
-    otherwise: tuple[str, ...] = ()
+    differs: tuple[str, ...] = ()
     failing: tuple[str, ...] = ()   # tests that fail in several threads
     alone: tuple[str, ...] = ()     # tests that cannot be run in several threads, and ran in one
     uncompiled: bool = False        # the Python ran that extension modules of the project's own are made of
@@ -442,7 +442,7 @@ class Workers:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Broken:
+class InterpretersCrashed:
     """A process that broke when its interpreters imported all that loads, but not with the standard library alone."""
 
     reason: str

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.decision import Answer, Blocker, Decision, Effort, Step
-from gilscope.toolkit.evaluate.evaluation import Conclusion, Word
+from gilscope.toolkit.evaluate.evaluation import Conclusion, Verdict
 from gilscope.toolkit.evaluate.facts import (
     OURS,
     Effect,
@@ -38,17 +38,17 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.probes.probe import Probe
 
 # The word that an effect makes, unless a heavier one is there, and the effects whose texts are the reasons.
-WORDS: dict[Effect, tuple[Word, tuple[Effect, ...]]] = {
-    Effect.BLOCKS: (Word.BLOCKED, (Effect.BLOCKS,)),
-    Effect.UNKNOWN: (Word.INCONCLUSIVE, (Effect.UNKNOWN,)),
-    Effect.NO_GAIN: (Word.NOT_WORTH_IT, (Effect.NO_GAIN,)),
-    Effect.SHARES_STATE: (Word.INCONCLUSIVE, (Effect.SHARES_STATE, Effect.GAIN_UNKNOWN, Effect.GAINS)),
-    Effect.UNPRICED: (Word.INCONCLUSIVE, (Effect.UNPRICED, Effect.COSTS, Effect.GAINS)),
-    Effect.GAIN_UNKNOWN: (Word.INCONCLUSIVE, (Effect.GAIN_UNKNOWN, Effect.COSTS, Effect.SUPPORTS, Effect.CAUTION)),
-    Effect.COSTS: (Word.WITH_COST, (Effect.COSTS, Effect.MAY_COST, Effect.GAINS, Effect.CAUTION)),
-    Effect.MAY_COST: (Word.INCONCLUSIVE, (Effect.MAY_COST, Effect.GAINS)),
+WORDS: dict[Effect, tuple[Verdict, tuple[Effect, ...]]] = {
+    Effect.BLOCKS: (Verdict.BLOCKED, (Effect.BLOCKS,)),
+    Effect.UNKNOWN: (Verdict.INCONCLUSIVE, (Effect.UNKNOWN,)),
+    Effect.NO_GAIN: (Verdict.NOT_WORTH_IT, (Effect.NO_GAIN,)),
+    Effect.SHARES_STATE: (Verdict.INCONCLUSIVE, (Effect.SHARES_STATE, Effect.GAIN_UNKNOWN, Effect.GAINS)),
+    Effect.UNPRICED: (Verdict.INCONCLUSIVE, (Effect.UNPRICED, Effect.COSTS, Effect.GAINS)),
+    Effect.GAIN_UNKNOWN: (Verdict.INCONCLUSIVE, (Effect.GAIN_UNKNOWN, Effect.COSTS, Effect.SUPPORTS, Effect.CAUTION)),
+    Effect.COSTS: (Verdict.WITH_COST, (Effect.COSTS, Effect.MAY_COST, Effect.GAINS, Effect.CAUTION)),
+    Effect.MAY_COST: (Verdict.INCONCLUSIVE, (Effect.MAY_COST, Effect.GAINS)),
 }
-READY = (Word.READY, (Effect.SUPPORTS, Effect.GAINS, Effect.CAUTION))
+READY = (Verdict.READY, (Effect.SUPPORTS, Effect.GAINS, Effect.CAUTION))
 # The state of a step of the plan that an effect makes, where the fact says no other.
 STATES: dict[Effect, State] = {
     Effect.BLOCKS: "open", Effect.COSTS: "open", Effect.UNKNOWN: "not known", Effect.UNPRICED: "not known",
@@ -93,7 +93,7 @@ def exit_code(found: Evaluation) -> int:
     if labels and labels <= not_installed:
         return COULD_NOT
     words = [each.word for each in found.conclusions if each.target in labels]
-    return int(bool(words) and all(word is Word.BLOCKED for word in words))
+    return int(bool(words) and all(word is Verdict.BLOCKED for word in words))
 
 
 def _confidence(fact: Fact) -> Confidence:
@@ -110,7 +110,7 @@ def next_steps(found: Evaluation) -> Iterator[str]:
             where.setdefault(fact.action, []).extend([fact.target] * (fact.target in labels and not fact.for_all))
     for action, targets in where.items():
         yield f"{', '.join(dict.fromkeys(targets))}: {action}" if targets else action
-    ready = [each.target for each in found.conclusions if each.word in {Word.READY, Word.WITH_COST}]
+    ready = [each.target for each in found.conclusions if each.word in {Verdict.READY, Verdict.WITH_COST}]
     if ready:
         yield f"try {ready[0]} with your program's own load; gilscope gil shows where its threads wait"
 
@@ -140,7 +140,7 @@ def answer(found: Evaluation) -> Answer | None:
     target = min(reversed([each.build.label for each in found.builds]),
                  key=lambda label: (ORDER.index(decide(found, label)), _in_the_way(found, label)))
     decision, facts = decide(found, target), about(found.facts, target)
-    blockers = tuple(_blockers(facts)) if _word(found, target) is Word.BLOCKED else ()
+    blockers = tuple(_blockers(facts)) if _word(found, target) is Verdict.BLOCKED else ()
     build = next(each for each in found.builds if each.build.label == target)
     gain, cost = best_known_gain(build, found.machine), best_known_cost(build, found.machine)
     return Answer(
@@ -150,7 +150,7 @@ def answer(found: Evaluation) -> Answer | None:
         failing=next((fact.text for fact in facts if fact.code == "tests.failing"), ""))
 
 
-def _word(found: Evaluation, target: str) -> Word:
+def _word(found: Evaluation, target: str) -> Verdict:
     return next(each.word for each in found.conclusions if each.target == target)
 
 
@@ -160,9 +160,9 @@ def decide(found: Evaluation, target: str) -> Decision:
     match _word(found, target):
         case _ if Effect.NO_GAIN in effects:   # whatever stands in the way, or is not known: nothing is to be had there
             return Decision.NO
-        case Word.BLOCKED:
+        case Verdict.BLOCKED:
             return Decision.WAIT
-        case Word.READY | Word.WITH_COST:
+        case Verdict.READY | Verdict.WITH_COST:
             return Decision.MOVE if Effect.GAINS in effects else Decision.CAN
         case _:
             return Decision.UNKNOWN
@@ -228,7 +228,7 @@ def _because(
         first = next(fact for fact in facts if fact.effect is effect)
         # Why the cost is not known has a line of its own.
         return f"{target}: {first.text if effect is Effect.UNPRICED else first.full}"
-    dear = ", at a price" if word is Word.WITH_COST else ""
+    dear = ", at a price" if word is Verdict.WITH_COST else ""
     if decision is Decision.CAN:
         shown = "no gain was shown" if known(gain) else "whether it gains is not known"
         return f"nothing is in the way on {target}{dear}; {shown}"
@@ -256,7 +256,7 @@ def _instead(found: Evaluation, decision: Decision) -> Iterator[str]:
     """Yield the models with the GIL that make the workload faster today, where moving does not."""
     if decision is Decision.MOVE:
         return
-    ready = {each.target for each in found.conclusions if each.word in {Word.READY, Word.WITH_COST}}
+    ready = {each.target for each in found.conclusions if each.word in {Verdict.READY, Verdict.WITH_COST}}
     models = (*(processes_on(each.build.label) for each in found.processes),
               *(subinterpreters_on(each.build.label) for each in found.interpreters))
     for target in models:

@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import Word
+from gilscope.toolkit.evaluate.evaluation import Verdict
 from gilscope.toolkit.evaluate.pipeline import Evaluator
 from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
 from gilscope.toolkit.evaluate.project.racing import races as looking
@@ -42,7 +42,7 @@ def evaluate(pair, without_registry, tmp_path, monkeypatch):
     def go(name, **asked):
         shutil.copytree(CORPUS / name, tmp_path / name, dirs_exist_ok=True)
         request = EvaluationRequest(path=tmp_path / name, tests=TESTS, **{"budget": 1800.0, **asked})
-        return Evaluator(request, pair[:1], pair, lambda _: None).go()
+        return Evaluator(request, pair[:1], pair, lambda _: None).run()
 
     return go
 
@@ -53,12 +53,12 @@ def conclusion(found):
 
 def test_pure_python_lacks_its_cost_alone(evaluate):
     found = evaluate("pure")
-    assert conclusion(found).word is Word.INCONCLUSIVE, conclusion(found)
+    assert conclusion(found).word is Verdict.INCONCLUSIVE, conclusion(found)
     (reason,) = conclusion(found).reasons   # no workload, and tests that are mostly start
     assert reason.startswith("what it costs one thread was not measured")
     assert found.builds[0].tests.gil_end is False
     assert found.races.found == ()
-    assert [each.word for each in found.conclusions[1:]] == [Word.INCONCLUSIVE]   # in interpreters nothing ran
+    assert [each.word for each in found.conclusions[1:]] == [Verdict.INCONCLUSIVE]   # in interpreters nothing ran
     assert exit_code(found) == 0
     assert "--workload" in " ".join(found.next_steps)
 
@@ -72,7 +72,7 @@ def test_package_that_turns_the_gil_on_late_blocks(evaluate, pair, libraries, tm
                 "lateflip/multi_best.so": compiled(build, libraries)}
         make_wheel(tmp_path / "wheels", "lateflip", "2.0", build, fine)
     found = evaluate("late_flip")
-    assert conclusion(found).word is Word.BLOCKED
+    assert conclusion(found).word is Verdict.BLOCKED
     shown = " ".join(render(document(found)).split())
     # The package, the extension file, the user's first line on the way to it, and the version that mends it.
     assert "lateflip 1.0: lateflip.single_plain (lateflip/single_plain.so), seen by hook and import" in shown
@@ -92,7 +92,7 @@ def test_confirmed_race_blocks(evaluate, monkeypatch):
             break
     else:
         skip_when_busy("the two threads never met")
-    assert conclusion(found).word is Word.BLOCKED
+    assert conclusion(found).word is Verdict.BLOCKED
     (race,) = found.races.found
     assert (race.variable, race.file, race.line, race.confirmed) == ("Stock.count", "stock.py", 14, True)
     assert any("stock.py:14: guard Stock.count with a lock" in step for step in found.next_steps)
@@ -101,14 +101,14 @@ def test_confirmed_race_blocks(evaluate, monkeypatch):
 def test_race_in_the_work_itself_is_never_ready(evaluate, monkeypatch):
     monkeypatch.setattr(workload, "MOST_ROUNDS", 1)   # speed decides nothing here
     found = evaluate("hidden_race", workload="shop:request")
-    assert conclusion(found).word in {Word.BLOCKED, Word.INCONCLUSIVE}   # whether or not a second run confirmed them
+    assert conclusion(found).word in {Verdict.BLOCKED, Verdict.INCONCLUSIVE}   # as a second run confirmed them or not
     reasons = " ".join(conclusion(found).reasons)
     assert "data race on Stock.left (lost update, shop.py:12)" in reasons
     assert "data race on global served in shop.py (lost update, shop.py:23)" in reasons
     assert {look.of: look.together for look in found.races.looks} == {"workload": True, "tests": False}
     # Nor may anything that has copies of the two counters be.
     assert {each.variable for each in found.races.shared} == {"Stock.left", "global served in shop.py"}
-    assert Word.READY not in {each.word for each in found.conclusions}
+    assert Verdict.READY not in {each.word for each in found.conclusions}
 
 
 @pytest.mark.skipif(platform.machine() != "x86_64" or platform.system() != "Linux", reason="wheels of linux_x86_64")
@@ -123,7 +123,7 @@ def test_what_cannot_be_installed_without_the_gil_is_raced_with_it(evaluate, pai
     assert {(look.of, look.build) for look in found.races.looks} == {
         ("workload", pair[1].label), ("tests", pair[0].label)}   # the tests do without it
     assert {race.variable for race in found.races.found} == {"Stock.left", "global served in shop.py"}
-    assert conclusion(found).word is Word.BLOCKED
+    assert conclusion(found).word is Verdict.BLOCKED
     assert any("withgil" in reason for reason in conclusion(found).reasons)
     assert any("data race on Stock.left" in reason for reason in conclusion(found).reasons) or not any(
         race.confirmed for race in found.races.found)
@@ -136,18 +136,18 @@ def test_threads_that_wait_for_something_else_gain_nothing(evaluate, monkeypatch
         (build,) = found.builds
         if isinstance(build.gain, Missing) or build.gain.wait_share is None:
             pytest.skip(f"waits for the GIL cannot be seen here: {build.gain}")
-        if conclusion(found).word is Word.NOT_WORTH_IT:
+        if conclusion(found).word is Verdict.NOT_WORTH_IT:
             break
     busy = not is_quiet(found.machine) or (build.gain.queued or 0) > MOST_QUEUED
-    if conclusion(found).word is not Word.NOT_WORTH_IT and (busy or build.gain.wait_share < ASLEEP):
+    if conclusion(found).word is not Verdict.NOT_WORTH_IT and (busy or build.gain.wait_share < ASLEEP):
         # A thread that has the GIL and no core makes the others wait for it: that is so, and the machine's doing.
         pytest.skip(f"the machine is too busy: {found.machine}, {build.gain}")
-    assert conclusion(found).word is Word.NOT_WORTH_IT, conclusion(found)
+    assert conclusion(found).word is Verdict.NOT_WORTH_IT, conclusion(found)
     assert 0 <= build.gain.wait_share < 1
 
 
 def test_tests_that_fail_only_without_the_gil_block(evaluate, pair):
     found = evaluate("gil_only")
-    assert conclusion(found).word is Word.BLOCKED
+    assert conclusion(found).word is Verdict.BLOCKED
     (reason,) = conclusion(found).reasons
     assert reason == f"1 test fails that passes on {pair[1].label}"

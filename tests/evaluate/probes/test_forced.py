@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import Word
+from gilscope.toolkit.evaluate.evaluation import Verdict
 from gilscope.toolkit.evaluate.probes.forced import RULE, described
 from gilscope.toolkit.evaluate.project.cost_and_gain import CostAndGainMeasurer
 from gilscope.toolkit.evaluate.project.discovery import find_project
@@ -167,7 +167,7 @@ def blocked(value):
 def test_gain_with_the_gil_forced_off_is_a_reason_and_a_step_and_changes_no_word():
     build = blocked(forced())
     verdict = conclude(build, QUIET, CLEAN)
-    assert (verdict.word, verdict.confidence) == (Word.BLOCKED, "medium")
+    assert (verdict.word, verdict.confidence) == (Verdict.BLOCKED, "medium")
     faster = "with the GIL forced off, which is not safe, the workload is 1.80x [1.76, 1.84] as fast as on 3.14 with 2"
     assert any("lxml.etree turned it on; " + faster.replace("the GIL", "it", 1) in each for each in verdict.reasons)
     assert any(faster in step for step in next_steps(build))

@@ -7,7 +7,7 @@ import pytest
 from gilscope.toolkit.commands.evaluate import explained
 from gilscope.toolkit.errors import UnknownNameError
 from gilscope.toolkit.evaluate.decision import Decision
-from gilscope.toolkit.evaluate.evaluation import ProcessesEvaluation, Word
+from gilscope.toolkit.evaluate.evaluation import ProcessesEvaluation, Verdict
 from gilscope.toolkit.evaluate.facts import PlanStep
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, PackageVerdict, Status
 from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
@@ -73,14 +73,15 @@ def built(status, *reasons):
 
 
 @pytest.mark.parametrize(("own", "word", "reason"), [
-    (TURNS_ON, Word.BLOCKED, "its own extension module lxml.etree turns the GIL on when imported: not declared"),
-    (built(Status.CRASH, "crashed with SIGSEGV"), Word.BLOCKED, "its own code, as it is built, crashes: crashed with"),
-    (built(Status.UNKNOWN, "x: no hook"), Word.INCONCLUSIVE, "its own extension modules: unknown: x: no hook"),
-    (built(Status.LOST, "x: not there"), Word.WITH_COST, "it loses C code of its own: x: not there"),
-    (replace(FAILED, elsewhere="3.14"), Word.BLOCKED, "cannot be built here, and can on 3.14: pkg/_c.c:1: error"),
-    (FAILED, Word.INCONCLUSIVE, "were not built, so what they do without the GIL is not known: pkg/_c.c:1: error"),
-    (LACKS, Word.INCONCLUSIVE, "module lxml.etree was not built, so what it does without the GIL is not known"),
-    (replace(LACKS, unbuilt=(UnbuiltModule(name="a", why="", elsewhere="3.14"),)), Word.WITH_COST,
+    (TURNS_ON, Verdict.BLOCKED, "its own extension module lxml.etree turns the GIL on when imported: not declared"),
+    (built(Status.CRASH, "crashed with SIGSEGV"), Verdict.BLOCKED,
+     "its own code, as it is built, crashes: crashed with"),
+    (built(Status.UNKNOWN, "x: no hook"), Verdict.INCONCLUSIVE, "its own extension modules: unknown: x: no hook"),
+    (built(Status.LOST, "x: not there"), Verdict.WITH_COST, "it loses C code of its own: x: not there"),
+    (replace(FAILED, elsewhere="3.14"), Verdict.BLOCKED, "cannot be built here, and can on 3.14: pkg/_c.c:1: error"),
+    (FAILED, Verdict.INCONCLUSIVE, "were not built, so what they do without the GIL is not known: pkg/_c.c:1: error"),
+    (LACKS, Verdict.INCONCLUSIVE, "module lxml.etree was not built, so what it does without the GIL is not known"),
+    (replace(LACKS, unbuilt=(UnbuiltModule(name="a", why="", elsewhere="3.14"),)), Verdict.WITH_COST,
      "a is not built here"),
 ])
 def test_verdict(own, word, reason):
@@ -97,15 +98,15 @@ UNBUILT = replace(LACKS,
 
 @pytest.mark.parametrize("own", [UNBUILT, built(Status.LOST, "x: not there")])
 @pytest.mark.parametrize(("machine", "times", "word"), [
-    (QUIET, 10.0, Word.BLOCKED), (BUSY, 10.0, Word.BLOCKED), (QUIET, 1.1, Word.WITH_COST),
-    (BUSY, 1.21, Word.WITH_COST)])
+    (QUIET, 10.0, Verdict.BLOCKED), (BUSY, 10.0, Verdict.BLOCKED), (QUIET, 1.1, Verdict.WITH_COST),
+    (BUSY, 1.21, Verdict.WITH_COST)])
 def test_lost_c_code_of_its_own_blocks_what_needs_it(own, machine, times, word):
     cost = replace(found().cost, cpu=ratio(1 / times, width=0.01))
     build = found(own=own, cost=cost)
     said = conclude(build, machine, CLEAN)
     assert said.word is word
     slower = f"and one thread takes {times:.2f} times the CPU time of 3.14"
-    assert (slower in said.reasons[0]) is (word is Word.BLOCKED)
+    assert (slower in said.reasons[0]) is (word is Verdict.BLOCKED)
 
 
 def places(own, extensions):
@@ -159,7 +160,7 @@ def test_files_of_its_own_count_as_ready_ones():
     fine = replace(lxml(), verdict=PackageVerdict(status=Status.READY), interpreters=InterpreterStatus.OK, seen=seen)
     said = conclude(found(own=OwnBuild(build="3.14t", report=report(fine))), QUIET, CLEAN)
     assert (said.word, said.reasons[0]) == (
-        Word.READY, "1 extension file does without the GIL, as slots and imports say")
+        Verdict.READY, "1 extension file does without the GIL, as slots and imports say")
 
 
 def test_variables_that_its_c_code_shares_keep_confidence_from_being_high():
@@ -168,7 +169,7 @@ def test_variables_that_its_c_code_shares_keep_confidence_from_being_high():
     fine = replace(lxml(), verdict=PackageVerdict(status=Status.READY), interpreters=InterpreterStatus.OK, seen=seen)
     build = found(own=OwnBuild(build="3.14t", report=report(fine)))
     said = conclude(build, QUIET, CLEAN, OWN)
-    assert (said.word, said.confidence) == (Word.READY, "medium")
+    assert (said.word, said.confidence) == (Verdict.READY, "medium")
     assert said.unexercised == (
         "races: C code is not watched, and that of src/etree.c:7 has variables that all threads share",)
     without = replace(OWN, sources=(replace(SOURCE, remarks=SOURCE.remarks[1:]),))
@@ -195,14 +196,14 @@ def test_column_of_lost_c_code_names_the_project_itself():
 
 def test_interpreters_refuse_its_own_as_they_do_packages():
     said = conclude_interpreters(replace(inside(finding()), own=TURNS_ON), QUIET)
-    assert said.word is Word.BLOCKED
+    assert said.word is Verdict.BLOCKED
     assert "lxml 6.1 cannot be imported" in said.reasons[0]
 
 
 @pytest.mark.parametrize("own", [FAILED, LACKS])
 def test_nobody_knows_what_it_does_in_interpreters_when_it_was_not_built(own):
     said = conclude_interpreters(replace(inside(finding()), own=own), QUIET)
-    assert said.word is Word.INCONCLUSIVE
+    assert said.word is Verdict.INCONCLUSIVE
     assert "in interpreters is not known" in said.reasons[0]
 
 
@@ -333,7 +334,7 @@ def test_unlocked_writes_are_in_doubt_whatever_was_seen_running():
     ran = replace(found(own=built(Status.READY)), gain=gain({2: ratio(1.8)}))
     made = changed(evaluation(), builds=(ran,), extensions=KEEPS, races=CLEAN)
     said = conclude(ran, QUIET, CLEAN, KEEPS)
-    assert said.word is Word.INCONCLUSIVE
+    assert said.word is Verdict.INCONCLUSIVE
     assert made.answer.decision is Decision.UNKNOWN
     assert made.answer.effort.places == ("src/etree.c:9", "src/etree.c:12")
     assert made.answer.more.endswith("--explain extensions")
@@ -349,7 +350,7 @@ def test_unlocked_writes_are_in_doubt_whatever_was_seen_running():
 def test_c_code_that_writes_to_no_object_stays_ready():
     extensions = find_extensions(ROOT / "tests" / "corpus" / "planted" / "cleanext")
     assert extensions.sources
-    assert conclude(found(own=built(Status.READY)), QUIET, CLEAN, extensions).word is Word.READY
+    assert conclude(found(own=built(Status.READY)), QUIET, CLEAN, extensions).word is Verdict.READY
 
 
 def test_module_without_a_name_is_the_subject_of_a_sentence_all_the_same():
@@ -364,7 +365,7 @@ def test_unlocked_writes_of_cython_are_in_doubt_too():
     (source,) = KEEPS.sources
     mixed = replace(KEEPS, sources=(source, replace(source, file="p.pyx", language="Cython")))
     said = conclude(found(own=built(Status.READY)), QUIET, CLEAN, mixed)
-    assert said.word is Word.INCONCLUSIVE
+    assert said.word is Verdict.INCONCLUSIVE
     assert said.reasons[0].startswith("its own compiled code writes to fields without a lock at 4 pl")
 
 

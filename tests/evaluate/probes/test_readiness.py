@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import InterpretersEvaluation, ProcessesEvaluation, Word
+from gilscope.toolkit.evaluate.evaluation import InterpretersEvaluation, ProcessesEvaluation, Verdict
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
@@ -52,7 +52,7 @@ def cost(factor=1.0, **changes):
 
 def test_all_evidence_together_is_ready_with_high_confidence():
     verdict = conclude(found(), QUIET, CLEAN)
-    assert (verdict.word, verdict.confidence, verdict.unexercised) == (Word.READY, "high", ())
+    assert (verdict.word, verdict.confidence, verdict.unexercised) == (Verdict.READY, "high", ())
     assert any("412 tests pass" in reason for reason in verdict.reasons)
     assert any("1.80x [1.76, 1.84] as fast as 3.14 with 2 threads" in reason for reason in verdict.reasons)
     script = conclude(found(gain=gain({0: ratio(1.8)}), tests=suite(passed=1), readiness=report(
@@ -89,13 +89,13 @@ def test_all_evidence_together_is_ready_with_high_confidence():
 ])
 def test_what_blocks(changes, races, reason):
     verdict = conclude(found(**changes), QUIET, races)
-    assert verdict.word is Word.BLOCKED
+    assert verdict.word is Verdict.BLOCKED
     assert any(reason in each for each in verdict.reasons), verdict.reasons
 
 
 def test_workload_that_fails_only_without_the_gil_blocks():
     verdict = conclude(found(failure=WorkloadFailure(kind="fails", detail="KeyError")), QUIET, CLEAN)
-    assert (verdict.word, verdict.reasons) == (Word.BLOCKED, (
+    assert (verdict.word, verdict.reasons) == (Verdict.BLOCKED, (
         "the workload fails, and does not with the GIL: KeyError",))
 
 
@@ -107,7 +107,7 @@ def test_everything_that_blocks_is_named_at_once():
 
 def test_failures_that_the_other_build_has_too_do_not_block():
     both = {"tests": suite(failed=2, ending="1"), "reference_tests": suite(build="3.14", failed=2, ending="1")}
-    assert conclude(found(**both), QUIET, CLEAN).word is Word.READY
+    assert conclude(found(**both), QUIET, CLEAN).word is Verdict.READY
 
 
 @pytest.mark.parametrize("tests", [
@@ -116,7 +116,7 @@ def test_failures_that_the_other_build_has_too_do_not_block():
 def test_tests_that_pass_as_they_do_with_the_gil_are_evidence(tests):
     with_gil = replace(tests, build="3.14", gil_end=True, seconds=9.0)
     verdict = conclude(found(tests=tests, reference_tests=with_gil), QUIET, CLEAN)
-    assert verdict.word is Word.READY
+    assert verdict.word is Verdict.READY
     passing = "412 tests pass" if tests.passed else "the tests pass"
     assert verdict.reasons[:2] == ("no extension file is in the way", f"{passing}, and the GIL is off at their end")
 
@@ -124,7 +124,7 @@ def test_tests_that_pass_as_they_do_with_the_gil_are_evidence(tests):
 def test_unconfirmed_race_is_to_be_judged_before_anything_is_ready():
     race = RaceFact(kind="lost update", variable="total", file="a.py", line=3, confirmed=False)
     verdict = conclude(found(), QUIET, replace(CLEAN, found=(race,)))
-    assert verdict.word is Word.INCONCLUSIVE
+    assert verdict.word is Verdict.INCONCLUSIVE
     assert verdict.reasons == (
         "data race on total (lost update, a.py:3), not confirmed by a second run: guard it, or say why it may be",)
 
@@ -136,7 +136,7 @@ def test_atomicity_violation_is_there_with_the_gil_and_blocks_nothing(confirmed)
     races = replace(CLEAN, found=(both,))
     verdict = conclude(found(), QUIET, races)
     sure = ", confirmed" if confirmed else ""
-    assert (verdict.word, verdict.reasons[-1]) == (Word.READY, (
+    assert (verdict.word, verdict.reasons[-1]) == (Verdict.READY, (
         f"atomicity violation on _cache (check-then-act, a.py:3, a.py:9){sure}, also there with the GIL: mend it on "
         "any build"))
     answer = concluded(found(), races=races).answer
@@ -145,31 +145,31 @@ def test_atomicity_violation_is_there_with_the_gil_and_blocks_nothing(confirmed)
         "a.py:3, a.py:9: hold _lock around the check and the act together (_cache: check-then-act)")
 
 
-@pytest.mark.parametrize(("failed", "word"), [(0, Word.INCONCLUSIVE), (1, Word.READY)])
+@pytest.mark.parametrize(("failed", "word"), [(0, Verdict.INCONCLUSIVE), (1, Verdict.READY)])
 def test_tests_that_fail_in_threads_and_pass_alone_are_not_ready(failed, word):
     look = replace(LOOK, of="tests at once", workers=4, failing=("test_a.py::test_b",))
     both = {"tests": suite(failed=failed), "reference_tests": suite(build="3.14", gil_end=True, failed=failed)}
     verdict = conclude(found(**both), QUIET, replace(CLEAN, looks=(look,)))
     assert verdict.word is word
-    if word is Word.INCONCLUSIVE:
+    if word is Verdict.INCONCLUSIVE:
         assert verdict.reasons == ("1 test fails in 4 threads at once that passes alone: test_a.py::test_b",)
 
 
 @pytest.mark.parametrize("looks", [(), (replace(LOOK, together=False),), (replace(LOOK, together=None),)])
 def test_confidence_is_not_high_when_nothing_of_the_project_ran_in_two_threads(looks):
     verdict = conclude(found(), QUIET, replace(CLEAN, looks=looks))
-    assert (verdict.word, verdict.confidence) == (Word.READY, "medium")
+    assert (verdict.word, verdict.confidence) == (Verdict.READY, "medium")
     assert any(each.startswith("threads: no code of the project's own was seen running in two") for each
                in verdict.unexercised)
 
 
 @pytest.mark.parametrize(("of", "word"), [
-    ("workload", Word.INCONCLUSIVE), ("script", Word.INCONCLUSIVE), ("tests", Word.READY)])
+    ("workload", Verdict.INCONCLUSIVE), ("script", Verdict.INCONCLUSIVE), ("tests", Verdict.READY)])
 def test_workload_that_could_not_be_raced_is_not_ready(of, word):
     verdict = conclude(found(), QUIET, replace(CLEAN, lacking=((of, Missing(reason="it hangs")),)))
     assert (verdict.word, verdict.confidence) == (word, "medium")
     assert verdict.unexercised == (f"races in the {of}: it hangs",)
-    if word is Word.INCONCLUSIVE:
+    if word is Verdict.INCONCLUSIVE:
         assert verdict.reasons == (f"whether the {of} has data races is not known: it hangs",)
 
 
@@ -210,7 +210,7 @@ def test_workload_that_does_not_run_has_its_own_words():
 ])
 def test_what_is_not_known_is_never_ready(changes, reason):
     verdict = conclude(found(**changes), QUIET, CLEAN)
-    assert verdict.word is Word.INCONCLUSIVE
+    assert verdict.word is Verdict.INCONCLUSIVE
     assert any(reason in each for each in verdict.reasons)
 
 
@@ -225,13 +225,13 @@ def test_what_is_not_known_is_never_ready(changes, reason):
 ])
 def test_what_costs(changes, reason):
     verdict = conclude(found(**changes), QUIET, CLEAN)
-    assert verdict.word is Word.WITH_COST
+    assert verdict.word is Verdict.WITH_COST
     assert any(each.startswith(reason) or f" {reason}" in each for each in verdict.reasons), verdict.reasons
 
 
 @pytest.mark.parametrize(("factor", "by", "word"), [
-    (1.25, "workload", Word.BLOCKED), (1.25, "script", Word.BLOCKED), (1.25, "tests", Word.WITH_COST),
-    (1.18, "workload", Word.WITH_COST)])
+    (1.25, "workload", Verdict.BLOCKED), (1.25, "script", Verdict.BLOCKED), (1.25, "tests", Verdict.WITH_COST),
+    (1.18, "workload", Verdict.WITH_COST)])
 def test_lost_c_code_blocks_where_the_workload_is_much_slower(factor, by, word):
     cost = Cost(against="3.14", cpu=ratio(1 / factor), rss=None, import_seconds=None, by=by)
     lost = report(finding(Status.LOST, InterpreterStatus.OK, "upb: not in the wheel"))
@@ -239,21 +239,21 @@ def test_lost_c_code_blocks_where_the_workload_is_much_slower(factor, by, word):
     assert verdict.word is word
     assert "lxml 6.1 loses its C code" in verdict.reasons[0]
     wide = replace(cost, cpu=ratio(1 / factor, width=0.1))   # twice that on a busy machine: it may be less than 1.2
-    assert conclude(found(readiness=lost, cost=wide), replace(QUIET, doubts=("busy",)), CLEAN).word is Word.WITH_COST
+    assert conclude(found(readiness=lost, cost=wide), replace(QUIET, doubts=("busy",)), CLEAN).word is Verdict.WITH_COST
 
 
 def test_lost_c_code_does_not_block_where_the_difference_may_be_noise():
     lost = report(finding(Status.LOST, InterpreterStatus.OK, "upb: not in the wheel"))
     noise = cost(cpu=ratio(0.8, floor=0.5))
-    assert conclude(found(readiness=lost, cost=noise), QUIET, CLEAN).word is Word.WITH_COST
+    assert conclude(found(readiness=lost, cost=noise), QUIET, CLEAN).word is Verdict.WITH_COST
 
 
 def test_cost_by_the_tests_says_so():
     cost = Cost(against="3.14", cpu=ratio(0.8), rss=None, import_seconds=None, by="tests")
     verdict = conclude(found(cost=cost), QUIET, CLEAN)
-    assert (verdict.word, verdict.reasons[0]) == (Word.WITH_COST, "the tests take 1.25 times the CPU time of 3.14")
+    assert (verdict.word, verdict.reasons[0]) == (Verdict.WITH_COST, "the tests take 1.25 times the CPU time of 3.14")
     verdict = conclude(found(cost=replace(cost, cpu=ratio(0.9))), QUIET, CLEAN)
-    assert verdict.word is Word.READY
+    assert verdict.word is Verdict.READY
     assert "the tests take 1.11 times the CPU time of 3.14" in verdict.reasons
 
 
@@ -262,7 +262,7 @@ def test_cost_by_the_tests_says_so():
 def test_nothing_is_ready_whose_cost_was_not_measured(changes):
     short = Missing(reason="the tests are too short")
     verdict = conclude(found(cost=short, **changes), QUIET, CLEAN)
-    assert verdict.word is Word.INCONCLUSIVE
+    assert verdict.word is Verdict.INCONCLUSIVE
     assert verdict.reasons[0] == "what it costs one thread was not measured: the tests are too short"
     assert not any("GIL is off at their end" in reason for reason in verdict.reasons)   # it is no reason for doubt
 
@@ -273,25 +273,25 @@ def test_one_thing_that_is_lacking_is_one_reason():
 
 
 def test_what_blocks_or_brings_nothing_needs_no_cost():
-    assert conclude(found(cost=NOT_DONE, tests=suite(failed=1)), QUIET, CLEAN).word is Word.BLOCKED
-    assert conclude(found(cost=NOT_DONE, gain=gain(wait=0.001)), QUIET, CLEAN).word is Word.NOT_WORTH_IT
+    assert conclude(found(cost=NOT_DONE, tests=suite(failed=1)), QUIET, CLEAN).word is Verdict.BLOCKED
+    assert conclude(found(cost=NOT_DONE, gain=gain(wait=0.001)), QUIET, CLEAN).word is Verdict.NOT_WORTH_IT
 
 
 BUSY = replace(QUIET, doubts=("busy",))
 
 
-@pytest.mark.parametrize(("factor", "word"), [(1.05, Word.READY), (1.12, Word.INCONCLUSIVE), (1.19, Word.INCONCLUSIVE),
-                                              (1.3, Word.WITH_COST)])
+@pytest.mark.parametrize(("factor", "word"), [(1.05, Verdict.READY), (1.12, Verdict.INCONCLUSIVE),
+                                              (1.19, Verdict.INCONCLUSIVE), (1.3, Verdict.WITH_COST)])
 def test_cpu_time_of_a_busy_machine_is_told_in_a_wide_interval(factor, word):
     verdict = conclude(found(cost=cost(factor)), BUSY, CLEAN)   # within 2 %, so within 4 % here
     assert (verdict.word, verdict.confidence) == (word, "medium")
     (said,) = [reason for reason in verdict.reasons if "times the CPU time" in reason]
     assert said.startswith(f"one thread takes {factor:.2f} [{factor / 1.02 ** 2:.2f}, {factor / 0.98 ** 2:.2f}] times")
-    assert ("it may cost more than 15 %" in said) is (word is Word.INCONCLUSIVE)
+    assert ("it may cost more than 15 %" in said) is (word is Verdict.INCONCLUSIVE)
 
 
 def test_noise_of_a_busy_machine_is_doubt():
-    assert conclude(found(cost=cost(1.05, cpu=ratio(1 / 1.05, floor=0.1))), BUSY, CLEAN).word is Word.INCONCLUSIVE
+    assert conclude(found(cost=cost(1.05, cpu=ratio(1 / 1.05, floor=0.1))), BUSY, CLEAN).word is Verdict.INCONCLUSIVE
 
 
 def test_memory_is_of_a_named_process():
@@ -300,7 +300,7 @@ def test_memory_is_of_a_named_process():
     assert reason == ("25 % more memory than on 3.14: 85.0 MiB instead of 68.0 MiB, the process of the workload with 2 "
                       "threads")
     small = replace(of, here=25 * 2**20, there=18 * 2**20)
-    assert conclude(found(cost=cost(memory=small)), QUIET, CLEAN).word is Word.READY
+    assert conclude(found(cost=cost(memory=small)), QUIET, CLEAN).word is Verdict.READY
 
 
 OUT = LeftOut(file="tests/test_x.py", why="ImportError: no")
@@ -308,33 +308,33 @@ OUT = LeftOut(file="tests/test_x.py", why="ImportError: no")
 
 def test_file_that_cannot_be_collected_here_alone_blocks():
     verdict = conclude(found(tests=suite(left_out=(OUT,))), QUIET, CLEAN)
-    assert verdict.word is Word.BLOCKED
+    assert verdict.word is Verdict.BLOCKED
     assert verdict.reasons == ("tests/test_x.py cannot be collected, and can on 3.14: ImportError: no",)
     lacking = suite(left_out=(OUT,), lacking=("psutil",))
-    assert conclude(found(tests=lacking), QUIET, CLEAN).word is Word.INCONCLUSIVE
+    assert conclude(found(tests=lacking), QUIET, CLEAN).word is Verdict.INCONCLUSIVE
 
 
 def test_file_that_cannot_be_collected_anywhere_lowers_the_confidence():
     both = {"tests": suite(left_out=(OUT,)), "reference_tests": suite(build="3.14", left_out=(OUT,))}
     verdict = conclude(found(**both), QUIET, CLEAN)
-    assert (verdict.word, verdict.confidence) == (Word.READY, "medium")
+    assert (verdict.word, verdict.confidence) == (Verdict.READY, "medium")
     assert verdict.unexercised == ("tests/test_x.py: it cannot be collected, with the GIL as well: ImportError: no",)
 
 
 @pytest.mark.parametrize(("changes", "word"), [   # on both sides of each bound
-    ({"cost": cost(1.14)}, Word.READY), ({"cost": cost(1.16)}, Word.WITH_COST),
-    ({"cost": cost(rss=1.25, more_bytes=2**24 - 1)}, Word.READY),   # as of an empty interpreter
-    ({"cost": cost(rss=1.25, more_bytes=2**24)}, Word.WITH_COST),
-    ({"cost": cost(rss=1.19)}, Word.READY), ({"cost": cost(rss=1.21)}, Word.WITH_COST),
-    ({"gain": gain(wait=0.04)}, Word.NOT_WORTH_IT), ({"gain": gain(wait=0.06)}, Word.READY),
-    ({"gain": gain({2: ratio(1.17)})}, Word.NOT_WORTH_IT), ({"gain": gain({2: ratio(1.19)})}, Word.READY),
-    ({"gain": gain({2: ratio(1.0, rounds=2)})}, Word.READY),   # too few to tell
-    ({"gain": gain(predicted=ValueRange(value=1.15, lo=1.0, hi=1.21))}, Word.READY),
-    ({"contention": NOT_DONE}, Word.READY),
-    ({"contention": Contention(inflation=1.0, parked=None, places=())}, Word.READY),
-    ({"contention": Contention(inflation=1.4, parked=0.09, places=())}, Word.READY),
-    ({"contention": Contention(inflation=1.6, parked=0.0, places=())}, Word.WITH_COST),
-    ({"contention": Contention(inflation=1.0, parked=0.11, places=())}, Word.WITH_COST),
+    ({"cost": cost(1.14)}, Verdict.READY), ({"cost": cost(1.16)}, Verdict.WITH_COST),
+    ({"cost": cost(rss=1.25, more_bytes=2**24 - 1)}, Verdict.READY),   # as of an empty interpreter
+    ({"cost": cost(rss=1.25, more_bytes=2**24)}, Verdict.WITH_COST),
+    ({"cost": cost(rss=1.19)}, Verdict.READY), ({"cost": cost(rss=1.21)}, Verdict.WITH_COST),
+    ({"gain": gain(wait=0.04)}, Verdict.NOT_WORTH_IT), ({"gain": gain(wait=0.06)}, Verdict.READY),
+    ({"gain": gain({2: ratio(1.17)})}, Verdict.NOT_WORTH_IT), ({"gain": gain({2: ratio(1.19)})}, Verdict.READY),
+    ({"gain": gain({2: ratio(1.0, rounds=2)})}, Verdict.READY),   # too few to tell
+    ({"gain": gain(predicted=ValueRange(value=1.15, lo=1.0, hi=1.21))}, Verdict.READY),
+    ({"contention": NOT_DONE}, Verdict.READY),
+    ({"contention": Contention(inflation=1.0, parked=None, places=())}, Verdict.READY),
+    ({"contention": Contention(inflation=1.4, parked=0.09, places=())}, Verdict.READY),
+    ({"contention": Contention(inflation=1.6, parked=0.0, places=())}, Verdict.WITH_COST),
+    ({"contention": Contention(inflation=1.0, parked=0.11, places=())}, Verdict.WITH_COST),
 ])
 def test_bounds_of_the_rules(changes, word):
     assert conclude(found(**changes), QUIET, CLEAN).word is word
@@ -342,7 +342,7 @@ def test_bounds_of_the_rules(changes, word):
 
 def test_slower_within_the_noise_is_no_cost():
     cost = Cost(against="3.14", cpu=ratio(0.8, floor=0.5), rss=None, import_seconds=None)
-    assert conclude(found(cost=cost), QUIET, CLEAN).word is Word.READY
+    assert conclude(found(cost=cost), QUIET, CLEAN).word is Verdict.READY
 
 
 @pytest.mark.parametrize(("given", "reason"), [
@@ -352,14 +352,14 @@ def test_slower_within_the_noise_is_no_cost():
 ])
 def test_no_gain_is_not_worth_it(given, reason):
     verdict = conclude(found(gain=given), QUIET, CLEAN)
-    assert verdict.word is Word.NOT_WORTH_IT
+    assert verdict.word is Verdict.NOT_WORTH_IT
     assert reason in verdict.reasons[0]
 
 
 def test_few_waits_on_a_machine_that_was_busy_just_then_prove_nothing():
     busy = replace(gain(wait=0.03), queued=0.4)
-    assert conclude(found(gain=busy), QUIET, CLEAN).word is Word.READY
-    assert conclude(found(gain=replace(busy, queued=0.1)), QUIET, CLEAN).word is Word.NOT_WORTH_IT
+    assert conclude(found(gain=busy), QUIET, CLEAN).word is Verdict.READY
+    assert conclude(found(gain=replace(busy, queued=0.1)), QUIET, CLEAN).word is Verdict.NOT_WORTH_IT
 
 
 def test_program_of_one_thread_is_told_from_threads_that_never_wait():
@@ -372,11 +372,11 @@ def test_program_of_one_thread_is_told_from_threads_that_never_wait():
 
 def test_measured_gain_beats_a_low_prediction():
     given = gain({2: ratio(1.8)}, predicted=ValueRange(value=1.05, lo=0.9, hi=1.15), wait=0.01)
-    assert conclude(found(gain=given), QUIET, CLEAN).word is Word.READY
+    assert conclude(found(gain=given), QUIET, CLEAN).word is Verdict.READY
 
 
 def test_refused_prediction_decides_nothing():
-    assert conclude(found(gain=gain(wait=None)), QUIET, CLEAN).word is Word.READY
+    assert conclude(found(gain=gain(wait=None)), QUIET, CLEAN).word is Verdict.READY
 
 
 def test_what_was_not_looked_at_lowers_the_confidence_and_is_said():
@@ -400,9 +400,9 @@ def test_only_what_is_faster_is_told_as_a_gain():
 
 
 @pytest.mark.parametrize(("statuses", "word"), [
-    ([InterpreterStatus.OK], Word.READY), ([InterpreterStatus.OK, InterpreterStatus.LOST], Word.WITH_COST),
-    ([InterpreterStatus.LOST, InterpreterStatus.FAILS], Word.BLOCKED), ([InterpreterStatus.CRASH], Word.BLOCKED),
-    ([InterpreterStatus.UNKNOWN, InterpreterStatus.LOST], Word.INCONCLUSIVE),
+    ([InterpreterStatus.OK], Verdict.READY), ([InterpreterStatus.OK, InterpreterStatus.LOST], Verdict.WITH_COST),
+    ([InterpreterStatus.LOST, InterpreterStatus.FAILS], Verdict.BLOCKED), ([InterpreterStatus.CRASH], Verdict.BLOCKED),
+    ([InterpreterStatus.UNKNOWN, InterpreterStatus.LOST], Verdict.INCONCLUSIVE),
 ])
 def test_subinterpreters(statuses, word):
     findings = (finding(Status.READY, status) for status in statuses)
@@ -418,7 +418,7 @@ def test_no_model_is_ready_whose_gain_was_not_measured(status, measured, machine
     processes = ProcessesEvaluation(build=make_build("3.14"), measured=measured)
     for verdict in (conclude_interpreters(inside(finding(Status.READY, status), measured=measured), machine),
                     conclude_processes(processes, machine)):
-        assert (verdict.word, verdict.confidence, verdict.reasons[0]) == (Word.INCONCLUSIVE, "low", reason)
+        assert (verdict.word, verdict.confidence, verdict.reasons[0]) == (Verdict.INCONCLUSIVE, "low", reason)
 
 
 def test_subinterpreters_without_a_workload_show_that_everything_loads_and_no_more():
@@ -433,7 +433,7 @@ def test_subinterpreters_without_a_workload_show_that_everything_loads_and_no_mo
 def test_subinterpreters_in_which_nothing_of_the_project_was_tried_are_not_ready():
     verdict = conclude_interpreters(inside(finding(), workers=NO_TIME), QUIET)
     assert (verdict.word, verdict.reasons[0]) == (
-        Word.INCONCLUSIVE, "nothing of the project itself was tried in them: no time was left in the budget")
+        Verdict.INCONCLUSIVE, "nothing of the project itself was tried in them: no time was left in the budget")
 
 
 def test_what_fails_in_subinterpreters_has_its_reason():
@@ -458,7 +458,7 @@ def test_module_that_refuses_is_told_once_with_all_that_import_it():
 
 def test_subinterpreters_not_looked_at():
     given = InterpretersEvaluation(build=make_build("3.14"), readiness=NOT_DONE, measured=NOT_DONE)
-    assert conclude_interpreters(given, QUIET).word is Word.INCONCLUSIVE
+    assert conclude_interpreters(given, QUIET).word is Verdict.INCONCLUSIVE
 
 
 def test_package_that_loses_its_c_code_is_charged_with_its_own_modules_alone():
@@ -470,7 +470,7 @@ def test_package_that_loses_its_c_code_is_charged_with_its_own_modules_alone():
 
 def test_subinterpreters_by_a_measured_workload_are_sure():
     verdict = conclude_interpreters(inside(finding(), measured=ratio(1.8)), QUIET, CLEAN)
-    assert (verdict.word, verdict.confidence, verdict.unexercised) == (Word.READY, "high", ())
+    assert (verdict.word, verdict.confidence, verdict.unexercised) == (Verdict.READY, "high", ())
 
 
 @pytest.mark.parametrize(("looks", "words"), [
@@ -513,7 +513,7 @@ ASKED = {"subinterpreters": lambda races: conclude_interpreters(inside(finding()
 @pytest.mark.parametrize("model", ASKED)
 def test_state_that_the_workload_shares_is_named_where_each_worker_would_have_a_copy(model):
     verdict = ASKED[model](replace(CLEAN, shared=(SHARED,) * 5))
-    assert verdict.word is Word.INCONCLUSIVE
+    assert verdict.word is Verdict.INCONCLUSIVE
     assert "and 2 more: each " in verdict.reasons[0]
     assert "share CACHE (written at a.py:3, used at a.py:4), " in verdict.reasons[0]
     assert "1.80x" in verdict.reasons[1]
@@ -522,7 +522,7 @@ def test_state_that_the_workload_shares_is_named_where_each_worker_would_have_a_
 def test_shared_state_is_named_whether_or_not_processes_are_faster():
     unknown = ProcessesEvaluation(build=make_build("3.14"), measured=NOT_DONE)
     verdict = conclude_processes(unknown, QUIET, replace(CLEAN, shared=(SHARED,)))
-    assert (verdict.word, len(verdict.reasons)) == (Word.INCONCLUSIVE, 2)
+    assert (verdict.word, len(verdict.reasons)) == (Verdict.INCONCLUSIVE, 2)
     assert "share CACHE" in verdict.reasons[0]
 
 
@@ -534,27 +534,28 @@ def test_shared_state_is_named_whether_or_not_processes_are_faster():
      "nothing watched what exec runs (app.py:3)")])
 def test_copies_are_not_ready_where_nobody_looked_what_is_shared(model, races, why):
     verdict = ASKED[model](races)
-    assert verdict.word is Word.INCONCLUSIVE
+    assert verdict.word is Verdict.INCONCLUSIVE
     assert verdict.reasons[0].endswith(f"a copy of what the workload's threads share is not known: {why}")
     assert "the workload is 1.80x [1.76, 1.84] as fast as in threads of 3.14" in verdict.reasons
 
 
 def test_subinterpreters_that_gain_nothing_are_not_worth_it():
-    assert conclude_interpreters(inside(finding(), measured=ratio(1.02)), QUIET).word is Word.NOT_WORTH_IT
+    assert conclude_interpreters(inside(finding(), measured=ratio(1.02)), QUIET).word is Verdict.NOT_WORTH_IT
 
 
 def test_workload_that_fails_in_subinterpreters_only_blocks():
     verdict = conclude_interpreters(inside(finding(), failure="ImportError: nope"), QUIET)
     assert (verdict.confidence, verdict.unexercised) == ("high", ())   # it was tried
-    assert (verdict.word, verdict.reasons) == (Word.BLOCKED, ("the workload fails in them: ImportError: nope",))
+    assert (verdict.word, verdict.reasons) == (Verdict.BLOCKED, ("the workload fails in them: ImportError: nope",))
 
 
 @pytest.mark.parametrize(("measured", "machine", "word", "reason"), [
-    (ratio(1.8), QUIET, Word.READY, "1.80x [1.76, 1.84] as fast as in threads of 3.14"),
-    (ratio(1.05), QUIET, Word.NOT_WORTH_IT, "1.05x"), (NOT_DONE, QUIET, Word.INCONCLUSIVE, "known: not asked for"),
-    (ratio(1.8), replace(QUIET, doubts=("busy", "small")), Word.INCONCLUSIVE, "not known: busy; small"),
-    (ratio(1.8), NOT_DONE, Word.INCONCLUSIVE, "not known: not asked for"),
-    (ratio(1.8, rounds=2), QUIET, Word.INCONCLUSIVE, "not known: too few rounds"),
+    (ratio(1.8), QUIET, Verdict.READY, "1.80x [1.76, 1.84] as fast as in threads of 3.14"),
+    (ratio(1.05), QUIET, Verdict.NOT_WORTH_IT, "1.05x"),
+    (NOT_DONE, QUIET, Verdict.INCONCLUSIVE, "known: not asked for"),
+    (ratio(1.8), replace(QUIET, doubts=("busy", "small")), Verdict.INCONCLUSIVE, "not known: busy; small"),
+    (ratio(1.8), NOT_DONE, Verdict.INCONCLUSIVE, "not known: not asked for"),
+    (ratio(1.8, rounds=2), QUIET, Verdict.INCONCLUSIVE, "not known: too few rounds"),
 ])
 def test_processes(measured, machine, word, reason):
     verdict = conclude_processes(ProcessesEvaluation(build=make_build("3.14"), measured=measured), machine, CLEAN)
@@ -568,14 +569,14 @@ def test_processes(measured, machine, word, reason):
     {"gain": gain(predicted=ValueRange(value=1.05, lo=0.9, hi=1.15))},
 ])
 def test_busy_machine_has_no_word_on_speed(changes):
-    assert conclude(found(**changes), QUIET, CLEAN).word is not Word.READY
+    assert conclude(found(**changes), QUIET, CLEAN).word is not Verdict.READY
     verdict = conclude(found(**changes), replace(QUIET, doubts=("busy",)), CLEAN)
-    assert verdict.word is Word.READY
+    assert verdict.word is Verdict.READY
     assert "speed: busy" in verdict.unexercised
     assert not any("as fast as" in reason for reason in verdict.reasons)
 
 
-@pytest.mark.parametrize(("wait", "word"), [(0.009, Word.NOT_WORTH_IT), (0.011, Word.READY)])
+@pytest.mark.parametrize(("wait", "word"), [(0.009, Verdict.NOT_WORTH_IT), (0.011, Verdict.READY)])
 def test_threads_that_never_wait_gain_nothing_on_a_busy_machine_either(wait, word):
     verdict = conclude(found(gain=gain(wait=wait)), replace(QUIET, doubts=("busy",)), CLEAN)
     assert verdict.word is word

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import ProcessesEvaluation, Word
+from gilscope.toolkit.evaluate.evaluation import ProcessesEvaluation, Verdict
 from gilscope.toolkit.evaluate.project.discovery import find_project
 from gilscope.toolkit.evaluate.project.racing import workload_in_threads
 from gilscope.toolkit.evaluate.project.racing.races import check_workload
@@ -277,7 +277,7 @@ def test_race_in_the_work_is_never_ready(tmp_path, files, workload, variable, fi
     assert isinstance(races, Races), races
     assert (variable, file) in {(race.variable, race.file) for race in races.found}
     verdict = conclude(found(), QUIET, races)
-    assert verdict.word in {Word.BLOCKED, Word.INCONCLUSIVE}
+    assert verdict.word in {Verdict.BLOCKED, Verdict.INCONCLUSIVE}
     assert any(f"data race on {variable} (" in reason and f"{file}:" in reason for reason in verdict.reasons)
     assert races.together
 
@@ -289,9 +289,9 @@ def test_work_that_is_another_in_threads_is_never_ready(tmp_path):
         def work(): return 30 if here() else 26730
         """}, "app:work")
     assert isinstance(races, Races), races
-    assert races.looks[0].otherwise == ("26730", "30")
+    assert races.looks[0].differs == ("26730", "30")
     verdict = conclude(found(), QUIET, races)
-    assert verdict.word is Word.INCONCLUSIVE
+    assert verdict.word is Verdict.INCONCLUSIVE
     assert verdict.reasons[0].startswith("the workload gives 26730 in threads and 30 in the main thread")
 
 
@@ -312,7 +312,7 @@ def test_results_that_can_be_compared_and_differ_are_told(result, otherwise):
         thread = threading.Thread(target=each.run)
         thread.start()
         thread.join()
-    assert workload_in_threads.otherwise(work, callers, 60.0, shown) == otherwise
+    assert workload_in_threads.differing(work, callers, 60.0, shown) == otherwise
 
 
 @pytest.mark.slow
@@ -332,12 +332,12 @@ def test_what_threads_share_is_not_ready_for_copies(tmp_path, source, variable):
     processes = ProcessesEvaluation(build=make_build("3.14"), measured=measured)
     for verdict in (conclude_processes(processes, QUIET, races),
                     conclude_interpreters(inside(finding(), measured=measured), QUIET, races)):
-        assert (verdict.word, verdict.confidence) == (Word.INCONCLUSIVE if variable else Word.READY, "high")
+        assert (verdict.word, verdict.confidence) == (Verdict.INCONCLUSIVE if variable else Verdict.READY, "high")
         if variable:
             (shared,) = races.shared
             assert f"share {variable} (written at app.py:{shared.line}, used at app.py:" in verdict.reasons[0]
             assert "a copy of its own, which changes what the program means" in verdict.reasons[0]
-    assert conclude(found(), QUIET, races).word is Word.READY
+    assert conclude(found(), QUIET, races).word is Verdict.READY
 
 
 @pytest.mark.slow

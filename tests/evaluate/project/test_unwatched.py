@@ -6,7 +6,7 @@ from textwrap import dedent
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import ProcessesEvaluation, Word
+from gilscope.toolkit.evaluate.evaluation import ProcessesEvaluation, Verdict
 from gilscope.toolkit.evaluate.project.discovery import find_project
 from gilscope.toolkit.evaluate.project.racing.threaded_functions import ThreadedFunction
 from gilscope.toolkit.evaluate.project.racing.unwatched import (
@@ -315,11 +315,11 @@ def test_what_one_object_of_each_thread_does_is_nobodys_concern(tmp_path):
 def test_confidence_is_not_high_where_threads_left_a_way_out():
     races = replace(CLEAN, unreached=(Unwatched(file="auth.py", line=23, what="self.renew()"),))
     verdict = conclude(found(), QUIET, races)
-    assert (verdict.word, verdict.confidence) == (Word.READY, "medium")
+    assert (verdict.word, verdict.confidence) == (Verdict.READY, "medium")
     assert verdict.unexercised == ("races: no thread came to auth.py:23 (self.renew()), which changes what they share",)
     assert conclude(found(), QUIET, CLEAN).confidence == "high"
     for verdict in copies(races):   # each copy would take that way by itself
-        assert (verdict.word, verdict.confidence) == (Word.READY, "medium")
+        assert (verdict.word, verdict.confidence) == (Verdict.READY, "medium")
         assert any("no thread came to auth.py:23 (self.renew())" in each for each in verdict.unexercised)
     assert {verdict.confidence for verdict in copies(CLEAN)} == {"high"}
 
@@ -333,7 +333,7 @@ def copies(races):
 def test_it_is_not_ready():
     races = replace(CLEAN, unwatched=(Unwatched(file="app.py", line=3, what="what exec runs"),))
     verdict = conclude(found(), QUIET, races)
-    assert verdict.word is Word.INCONCLUSIVE
+    assert verdict.word is Verdict.INCONCLUSIVE
     assert verdict.reasons[0].startswith(
         "several threads run what the race checker does not watch: what exec runs (app.py:3)")
 

@@ -12,7 +12,7 @@ from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Statu
 from gilscope.toolkit.evaluate.packages.judge import refusal_in
 from gilscope.toolkit.evaluate.project import worker_costs as measuring
 from gilscope.toolkit.evaluate.project.worker_costs import measure_workers, modules_inside
-from gilscope.toolkit.evaluate.sections import Broken, Missing, Spread, WorkerPrice
+from gilscope.toolkit.evaluate.sections import InterpretersCrashed, Missing, Spread, WorkerPrice
 from gilscope.toolkit.evaluate.views.table import table
 from tests.evaluate.made_up import (
     PROJECT,
@@ -84,7 +84,7 @@ NEWEST = max((label for label in one_of_each(free_threaded=(False,))), key=lambd
 def test_crash_is_blamed_on_what_was_imported_when_the_standard_library_alone_does_not(place, monkeypatch):
     python = place(NEWEST)
     found = measure_workers(python, ["deadly"], limit=LIMIT)
-    assert found == Broken(reason="crashed with SIGSEGV")
+    assert found == InterpretersCrashed(reason="crashed with SIGSEGV")
     monkeypatch.setattr(measuring, "control_modules", lambda _: ("deadly",))   # as if that did it, too
     found = measure_workers(python, ["deadly"], limit=LIMIT)
     assert found == Missing(reason="crashed with SIGSEGV; with the standard library alone, too")
@@ -155,7 +155,7 @@ def test_why_nothing_was_measured(answers, tmp_path, answer, reason):
 def test_crash_that_the_standard_library_alone_survives_is_the_projects(answers, tmp_path):
     whole, crash = told(IMPORTED, TRIED, END), told(IMPORTED, kind="crash", reason="crashed")
     asked = answers(whole, crash, whole)
-    assert measure_workers(tmp_path, ["good"]) == Broken(reason="crashed")
+    assert measure_workers(tmp_path, ["good"]) == InterpretersCrashed(reason="crashed")
     assert "json" in asked[2]
 
 
@@ -238,7 +238,8 @@ def test_times_are_told_on_a_quiet_machine_only_and_memory_always():
 def test_what_is_not_known_of_a_worker_is_left_out():
     empty = WorkerPrice(start=spread(0.01), memory=None)
     unknown = workers(run_queue=None, kept=None, modules=(), interpreter=empty, process=empty, thread=empty, bare=empty)
-    assert list(lines([inside(workers=unknown), inside(workers=Broken(reason="crashed with SIGSEGV"))])) == [
+    crashed = InterpretersCrashed(reason="crashed with SIGSEGV")
+    assert list(lines([inside(workers=unknown), inside(workers=crashed)])) == [
         "3.14: importing nothing: no word on times: the system does not tell who waited for a core",
         "3.14: not known: crashed with SIGSEGV"]
     assert list(takes(unknown)) == []
@@ -255,7 +256,8 @@ def test_the_projects_own_module_that_interpreters_refuse_blocks_them():
     said = conclude_interpreters(inside(workers=refused), Missing(reason=""))
     assert (said.word, said.reasons) == (
         "BLOCKED", ("myapp cannot be imported in them: ImportError: module myapp.fast does not support it",))
-    broken = conclude_interpreters(inside(workers=Broken(reason="crashed with SIGSEGV")), Missing(reason=""))
+    crashed = InterpretersCrashed(reason="crashed with SIGSEGV")
+    broken = conclude_interpreters(inside(workers=crashed), Missing(reason=""))
     assert (broken.word, broken.reasons) == (
         "BLOCKED", ("a process whose interpreters import all of it: crashed with SIGSEGV",))
     assert conclude_interpreters(inside(workers=workers()), Missing(reason="")).reasons[-1] == (

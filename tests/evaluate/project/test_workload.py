@@ -528,7 +528,7 @@ def test_work_that_is_another_on_the_other_build_is_told(here, there, said):
     made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
     made.found[WorkloadCell("3.14t", 2)].given, made.found[WorkloadCell("3.14", 2)].given = here, there
     seen = Speed(made, QUIET).sections("3.14t", "3.14")
-    assert seen.otherwise == said
+    assert seen.differs == said
     assert isinstance(seen.gain.measured, Missing) is bool(said)
     assert not isinstance(seen.cost, Missing)   # of one thread, which is the first
 
@@ -553,7 +553,7 @@ def test_work_that_is_another_in_threads_of_the_other_build(measurer, pair, proj
         "def work():\n    return 't' in sys.abiflags or threading.current_thread() is threading.main_thread()\n")
     build, twin = pair
     made = measurer("where:work", rounds=3, left=lambda: 60.0)
-    assert Speed(made, QUIET).sections(build.label, twin.label).otherwise.startswith(
+    assert Speed(made, QUIET).sections(build.label, twin.label).differs.startswith(
         f"the workload gives True in threads, and False on {twin.label} (in the main thread True, too")
 
 

@@ -13,8 +13,8 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import WheelChoice
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
-    Broken,
     Forced,
+    InterpretersCrashed,
     LeftOut,
     Missing,
     SharedFact,
@@ -64,10 +64,11 @@ def valid(document, name):
     evaluation(), evaluation(machine=NOT_DONE), concluded(found(), races=RACES),
     concluded(found(own=FAILED, tests=NO_TIME, cost=NO_TIME, gain=NO_TIME, contention=NO_TIME, forced=FORCED)),
     concluded(found(tests=suite(failed=2, ending="crash: SIGSEGV", left_out=(LeftOut(file="t.py", why="no"),)),
-                    failure=WorkloadFailure(kind="fails", detail="no"), otherwise="other", gain=gain(),
+                    failure=WorkloadFailure(kind="fails", detail="no"), differs="other", gain=gain(),
                     own=OwnBuild(build="3.14t", report=report(lxml())))),
     concluded(found(readiness=Missing(reason="no index")), races=NOT_DONE,
-              interpreters=(inside(finding(), workers=Broken(reason="it crashed")), inside(lxml(), workers=workers()))),
+              interpreters=(inside(finding(), workers=InterpretersCrashed(reason="it crashed")),
+                            inside(lxml(), workers=workers()))),
     concluded(),
 ], ids=range(7))
 def test_evaluation_fits_its_schema(given):

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import Word
+from gilscope.toolkit.evaluate.evaluation import Verdict
 from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnExtensions
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import WheelChoice
@@ -85,8 +85,8 @@ def test_nothing_found_at_all_is_rendered():
 def test_exit_code_is_1_when_every_build_is_blocked():
     given = evaluation()
     first, second, *others = given.conclusions
-    assert (first.word, second.word, exit_code(given)) == (Word.BLOCKED, Word.BLOCKED, 1)
-    assert exit_code(replace(given, conclusions=(first, replace(second, word=Word.INCONCLUSIVE), *others))) == 0
+    assert (first.word, second.word, exit_code(given)) == (Verdict.BLOCKED, Verdict.BLOCKED, 1)
+    assert exit_code(replace(given, conclusions=(first, replace(second, word=Verdict.INCONCLUSIVE), *others))) == 0
 
 
 def test_way_to_a_culprit_names_each_package_once():

@@ -54,9 +54,9 @@ def _failing(found: Evaluation, build: BuildEvaluation) -> Iterator[Fact]:
                    effect=Effect.BLOCKS, subject="workload", consequence=not fails and turns_gil_on(build),
                    text=f"{failure}{BLOCKED_COULD.format(faster) if faster else ''}",
                    action=f"find out why the workload fails there ({failure.detail}){look}" if fails else "")
-    if build.otherwise:
+    if build.differs:
         yield Fact(code="workload.other-work", target=label, effect=Effect.UNKNOWN, subject="workload",
-                   text=f"{build.otherwise}: {NOT_THE_SAME}")
+                   text=f"{build.differs}: {NOT_THE_SAME}")
 
 
 def _not_measured(found: Evaluation, build: BuildEvaluation, missing: Missing) -> Iterator[Fact]:

@@ -19,8 +19,8 @@ from gilscope.toolkit.evaluate.readings import (
 )
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
-    Broken,
     Cause,
+    InterpretersCrashed,
     Missing,
     Races,
     Workers,
@@ -105,7 +105,7 @@ def _loading(inside: InterpretersEvaluation, report: BuildReport) -> Iterator[Fa
 def _stops(inside: InterpretersEvaluation) -> Iterator[str]:
     """Yield what fails in interpreters although each package loads in one: all of it together, or the project's own."""
     match inside.workers:
-        case Broken(reason=reason):
+        case InterpretersCrashed(reason=reason):
             yield f"a process whose interpreters import all of it: {reason}"
         case Workers(refused=refused):
             yield from (f"{name} cannot be imported in them: {error}" for name, error in refused)
@@ -274,7 +274,7 @@ def _workers(inside: InterpretersEvaluation) -> Iterator[Fact]:
     match inside.workers:
         case Missing(reason=reason):
             text, missing = f"not known: {reason}", inside.workers
-        case Broken(reason=reason):
+        case InterpretersCrashed(reason=reason):
             text = f"not known: {reason}"
         case workers:
             importing = few(workers.modules) if workers.modules else "nothing"

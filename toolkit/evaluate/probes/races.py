@@ -30,7 +30,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
             yield from _lacking(found, races)
             yield from _looked(found, races)
             yield from _together(races)
-            yield from map(_other_work, filter(lambda look: look.otherwise, races.looks))
+            yield from map(_other_work, filter(lambda look: look.differs, races.looks))
 
 
 def _race(race: RaceFact) -> Fact:
@@ -122,7 +122,7 @@ def _tried(look: RaceLook) -> str:
 
 
 def _other_work(look: RaceLook) -> Fact:
-    there, here = look.otherwise
+    there, here = look.differs
     return Fact(code="workload.other-work-in-threads", target=FREE_THREADING, effect=Effect.UNKNOWN, subject="workload",
                 text=f"the workload gives {there} in threads and {here} in the main thread: it does other work there, "
                      "so what it gains says nothing")

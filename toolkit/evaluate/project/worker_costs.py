@@ -18,7 +18,7 @@ from gilscope.toolkit.evaluate.packages.doctor import control_modules
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus
 from gilscope.toolkit.evaluate.packages.installing import name_of
 from gilscope.toolkit.evaluate.project.where_to_run import compiled_into
-from gilscope.toolkit.evaluate.sections import Broken, Missing, Spread, WorkerPrice, Workers
+from gilscope.toolkit.evaluate.sections import InterpretersCrashed, Missing, Spread, WorkerPrice, Workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -48,7 +48,7 @@ def modules_inside(project: Project, report: BuildReport | Missing) -> tuple[str
 
 def measure_workers(
     python: Path, modules: Sequence[str], *, path: Sequence[str] = (), limit: float = LIMIT, foreign: bool = False,
-) -> Workers | Broken | Missing:
+) -> Workers | InterpretersCrashed | Missing:
     """Start workers of each kind several times and return their cost.
 
     Args:
@@ -78,7 +78,7 @@ def _whole(answer: ChildAnswer) -> bool:
     return any(record["event"] == "end" for record in answer.records)
 
 
-def _why_not(python: Path, answer: ChildAnswer, limit: float) -> Broken | Missing:
+def _why_not(python: Path, answer: ChildAnswer, limit: float) -> InterpretersCrashed | Missing:
     """Return why nothing was measured; a crash counts only if the standard library alone does not crash."""
     reason = _reason(answer)
     imported = _first(answer, "imported")
@@ -89,7 +89,7 @@ def _why_not(python: Path, answer: ChildAnswer, limit: float) -> Broken | Missin
     control = _ask(python, control_modules(imported["stdlib"]), (), limit)
     if control.ending.kind == answer.ending.kind:
         return Missing(reason=f"{reason}; with the standard library alone, too")
-    return Broken(reason=reason)
+    return InterpretersCrashed(reason=reason)
 
 
 def _reason(answer: ChildAnswer) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import Word
+from gilscope.toolkit.evaluate.evaluation import Verdict
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.project.extensions import building
 from gilscope.toolkit.evaluate.project.extensions.building import InstalledProject, own_builds
@@ -51,7 +51,7 @@ def test_optional_module_that_declares_nothing_turns_the_gil_on(pair, tmp_path):
     (extension,) = here.finding.seen.extensions
     assert (extension.name, extension.gil, extension.init) == ("pkg._c", "used", "multi-phase")
     said = verdict(here)
-    assert said.word is Word.BLOCKED
+    assert said.word is Verdict.BLOCKED
     assert said.reasons[0].startswith("its own extension module pkg._c turns the GIL on when imported")
     assert sorted(path.name for path in made.root.iterdir()) == [
         "backend.py", "pkg", "pyproject.toml", "setup.py", "tests"]   # nothing was left there
@@ -63,15 +63,15 @@ def test_module_that_declares_it_is_ready(pair, tmp_path):
     _, builds = built(made, pair, tmp_path)
     here, there = (builds[build.label] for build in pair)
     assert here.finding.verdict.status is Status.READY
-    assert verdict(here).word is Word.READY
+    assert verdict(here).word is Verdict.READY
     assert "1 extension file does without the GIL" in verdict(here).reasons[0]
     assert there.finding.interpreters is InterpreterStatus.LOST   # no Py_mod_multiple_interpreters
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("optional", "where", "word"), [
-    (True, "everywhere", Word.INCONCLUSIVE), (False, "everywhere", Word.INCONCLUSIVE),
-    (True, "without the GIL", Word.WITH_COST), (False, "without the GIL", Word.BLOCKED)])
+    (True, "everywhere", Verdict.INCONCLUSIVE), (False, "everywhere", Verdict.INCONCLUSIVE),
+    (True, "without the GIL", Verdict.WITH_COST), (False, "without the GIL", Verdict.BLOCKED)])
 def test_not_built_is_not_ready(pair, tmp_path, optional, where, word):
     broken = "#include <Python.h>\n#if defined(Py_GIL_DISABLED) || ALWAYS\n#error no threads here\n#endif\n"
     source = broken.replace("ALWAYS", str(int(where == "everywhere"))) + SOURCE.replace("SLOT", SLOT)
@@ -91,7 +91,7 @@ def test_module_that_its_script_did_not_ask_for_is_missed_with_the_question(pair
     _, builds = built(made, pair[:1], tmp_path)
     assert [(each.name, each.why) for each in builds[pair[0].label].unbuilt] == [
         ("pkg._fast", "it is made only if os.getenv('FAST') (setup.py:4)")]
-    assert verdict(builds[pair[0].label]).word is Word.INCONCLUSIVE
+    assert verdict(builds[pair[0].label]).word is Verdict.INCONCLUSIVE
 
 
 def test_project_without_extension_modules_has_none(tmp_path, pair):

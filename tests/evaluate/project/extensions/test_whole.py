@@ -2,7 +2,7 @@
 
 import pytest
 
-from gilscope.toolkit.evaluate.evaluation import Word
+from gilscope.toolkit.evaluate.evaluation import Verdict
 from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.pipeline import Evaluator
 from gilscope.toolkit.evaluate.project.workload import rounds
@@ -32,7 +32,7 @@ def evaluate(pair, without_registry, monkeypatch):
     def go(made, **asked):
         request = EvaluationRequest(path=made.root, **{
             "budget": 1800.0, "tests": "python -m unittest discover -s tests -t .", **asked})
-        return Evaluator(request, pair[:1], pair, lambda _: None).go()
+        return Evaluator(request, pair[:1], pair, lambda _: None).run()
 
     return go
 
@@ -44,7 +44,7 @@ def test_optional_module_that_declares_nothing_blocks(evaluate, tmp_path, layout
     found = evaluate(made, workload="pkg:work")
     (build,) = found.builds
     said = found.conclusions[0]
-    assert said.word is Word.BLOCKED
+    assert said.word is Verdict.BLOCKED
     assert said.reasons[0].startswith("its own extension module pkg._c turns the GIL on when imported")
     assert "no extension file is in the way" not in " ".join(said.reasons)
     assert (str(build.tests.ending), build.tests.culprits) == ("0", ("pkg._c",)), build.tests.output
@@ -60,7 +60,7 @@ def test_module_that_declares_it_is_in_nobodys_way(evaluate, tmp_path):
     (made.root / "tests" / "__init__.py").write_text("")
     found = evaluate(made)
     (build,) = found.builds
-    assert found.conclusions[0].word in {Word.READY, Word.INCONCLUSIVE}   # its cost was not measured
+    assert found.conclusions[0].word in {Verdict.READY, Verdict.INCONCLUSIVE}   # its cost was not measured
     assert not any("its own extension" in reason for reason in found.conclusions[0].reasons)
     assert build.own.finding.verdict.status is Status.READY
     assert build.tests.gil_end is False
@@ -73,14 +73,14 @@ def test_module_that_cannot_be_compiled_is_not_ready_although_the_tests_pass(eva
     (made.root / "tests" / "__init__.py").write_text("")
     found = evaluate(made)
     said = found.conclusions[0]
-    assert said.word is Word.INCONCLUSIVE
+    assert said.word is Verdict.INCONCLUSIVE
     assert "not on this machine" in said.reasons[0]
     assert found.builds[0].tests.ending.succeeded
 
 
 def test_project_without_tests_is_built_all_the_same(evaluate, tmp_path):
     found = evaluate(project(tmp_path / "project", optional=True, tests=None), tests=None)
-    assert found.conclusions[0].word is Word.BLOCKED
+    assert found.conclusions[0].word is Verdict.BLOCKED
     assert isinstance(found.builds[0].tests, Missing)
 
 
@@ -88,6 +88,6 @@ def test_offline_nothing_is_built_and_nothing_is_ready(evaluate, tmp_path):
     made = project(tmp_path / "project", declared=True, tests=None)
     evaluate(made, tests=None)   # its environments are there now
     said = evaluate(made, tests=None, offline=True).conclusions[0]
-    assert said.word is Word.INCONCLUSIVE
+    assert said.word is Verdict.INCONCLUSIVE
     assert "its own extension modules were not built" in said.reasons[0]
     assert "--offline" in said.reasons[0]

@@ -177,7 +177,7 @@ def check_workload(
     if isinstance(seen, Missing):
         return seen
     look = RaceLook(of="script" if script else "workload", build=run_site.build, workers=workers,
-                    calls=_calls(seen.left), otherwise=_otherwise(seen.left), uncompiled=run_site.uncompiled,
+                    calls=_calls(seen.left), differs=_differs(seen.left), uncompiled=run_site.uncompiled,
                     threads=seen.threads if script else True,
                     together=not script if seen.together is None else seen.together)
     return Races(build=run_site.build, found=seen.found, command=(workload.name, *workload.words), looks=(look,),
@@ -202,8 +202,8 @@ def _told(place: Path) -> Mapping[str, Any]:
     return told if isinstance(told, dict) else {}   # the workload may have overwritten it
 
 
-def _otherwise(told: Mapping[str, Any]) -> tuple[str, ...]:
-    match told.get("otherwise"):
+def _differs(told: Mapping[str, Any]) -> tuple[str, ...]:
+    match told.get("differs"):
         case [str(there), str(here)]:
             return there, here
         case _:

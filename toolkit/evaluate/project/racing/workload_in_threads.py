@@ -70,7 +70,7 @@ class CallingThread(threading.Thread):
             self.made += 1
 
 
-def otherwise(function: Any, callers: list[CallingThread], left: float, shown: Any) -> list[str]:
+def differing(function: Any, callers: list[CallingThread], left: float, shown: Any) -> list[str]:
     """Return the function's results in threads and in the main thread if each is constant and they differ.
 
     Results that vary between calls cannot be compared.  `shown` returns a text for a result.
@@ -103,9 +103,9 @@ def main(name: str, count: int, told: str, limit: float) -> None:
         each.join(max(0.0, end - time.monotonic()))
     done = not any(each.failure is not None or each.is_alive() for each in callers)
     # Last, because whatever the first calls create, the threads must create.
-    other = otherwise(function, callers, end - time.monotonic(), calls.shown) if done else []
+    other = differing(function, callers, end - time.monotonic(), calls.shown) if done else []
     with open(told, "w", encoding="ascii") as file:
-        json.dump({"calls": sum(each.made for each in callers), "otherwise": other}, file)
+        json.dump({"calls": sum(each.made for each in callers), "differs": other}, file)
     for each in callers:
         if each.failure is not None:
             raise each.failure

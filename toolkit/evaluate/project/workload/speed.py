@@ -84,12 +84,12 @@ class Speed:
                            failure=WorkloadFailure(kind="turns-gil-on", detail=flipped))
         failure = self._failure(label)
         lacking = workload_failed(failure, f"on {label}")
-        otherwise = self._otherwise(label, against)
-        other = Missing(reason=NOT_THE_SAME) if otherwise else None
+        differs = self._difference(label, against)
+        other = Missing(reason=NOT_THE_SAME) if differs else None
         return Sections(
             cost=lacking if here.failure else self._cost(label, against),
             failure=WorkloadFailure(kind="fails", detail=failure) if failure else None,
-            otherwise=otherwise,
+            differs=differs,
             gain=self._gain(label, against, lacking if failure else other),
             contention=lacking if here.failure else self._contention(label))
 
@@ -143,7 +143,7 @@ class Speed:
     def _by(self) -> Measure:
         return "workload" if min(self._counts) else "script"
 
-    def _otherwise(self, label: str, against: str) -> str:
+    def _difference(self, label: str, against: str) -> str:
         """Return how results in threads differ from the other build's; "" if they do not or that is unknown."""
         (main, here), (main_there, there) = self._given(label), self._given(against)
         if len(here) != 1 or len(there) != 1 or here == there:
