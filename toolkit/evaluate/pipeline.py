@@ -83,7 +83,7 @@ STEPS = {
     "packages": Step("what the packages do without the GIL", Reports),
     "interpreters": Step("what they do in subinterpreters", Reports),
     "extensions": Step("the project's own extension modules", dict[str, OwnBuild]),   # left out where it has none
-    "workers": Step("what one more worker takes", dict[str, Workers | Broken | Missing]),
+    "workers": Step("what one more worker takes", dict[str, Workers | InterpretersCrashed | Missing]),
     "tests": Step("the project's tests", tuple[Tests, dict[str, tuple[str, ...]]]),
     "races": Step("data races", Races | Missing),
     "speed": Step("cost and gain", CostsAndGains)}
