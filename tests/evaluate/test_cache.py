@@ -15,9 +15,9 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild
 from gilscope.toolkit.evaluate.project.fingerprint import digest, made_by_the_run, sums
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
-    Broken,
     Cause,
     Forced,
+    InterpretersCrashed,
     Missing,
     Sections,
     WorkloadFailure,
@@ -73,7 +73,7 @@ def steps_of(found):
     return {
         "packages": reports, "interpreters": reports,
         "extensions": {"3.14t": OwnBuild(build="3.14t", report=reports["3.14t"])},
-        "workers": {each.build.label: each.workers for each in found.interpreters} | {"a": Broken(reason="crash")},
+        "workers": {each.build.label: each.workers for each in found.interpreters} | {"a": InterpretersCrashed(reason="crash")},
         "tests": ({each.build.label: each.tests for each in found.builds}, {"3.14t": ("numpy",)}),
         "races": found.races,
         "speed": CostsAndGains(machine=QUIET, sections=sections, others=models, several=True)}
