@@ -148,7 +148,7 @@ class OneAtATime:
     """The method that runs one process from start to end before the next: for processes with a single value each."""
 
     def __init__(self, measure: Callable[..., ProcessAnswer] = run_child) -> None:
-        """`measure` runs a process and returns its answer."""
+        """Prepare to call `measure`, which runs a process and returns its answer."""
         self._measure = measure
 
     def groups(self, cells: Sequence[Cell], around: Round) -> list[list[Cell]]:

@@ -212,9 +212,7 @@ class Scheduler:
         cells = self._to_measure()
         around = self._around(index)
         self._reporter.on_round_start(index, self._settings.rounds, len(cells))
-        before = {failure.reason for failure in self._failures}
-        failed = {failure.cell for failure in self._failures}
-        known = len(self._failures)
+        earlier_failures = len(self._failures)
         starved: list[tuple[Cell, Observation]] = []
         groups = self._method.groups(cells, around)
         for position, group in enumerate(groups):
@@ -241,13 +239,23 @@ class Scheduler:
                 self._save(self._done, "running")
         retakes_began = self._clock()
         self._retake(starved, index, retakes_began - began)
-        new = [failure.reason for failure in self._failures[known:]
-               if failure.cell not in failed and not failure.cell.twin]
-        if again := len(new) - len(set(new) - before):
-            self._reporter.note(f"{counted(again, 'more cell')} failed in the same way")
+        self._note_repeated_failures(earlier_failures)
         self._whole += 1
         self._retakes_took.append((self._clock() - retakes_began) / len(cells))
         return True
+
+    def _note_repeated_failures(self, earlier: int) -> None:
+        """Report how many cells failed for the first time in this round for a reason that `_fail` reported already.
+
+        Args:
+            earlier: The number of failures before the round.
+        """
+        known = {failure.reason for failure in self._failures[:earlier]}
+        failed = {failure.cell for failure in self._failures[:earlier]}
+        reasons = [failure.reason for failure in self._failures[earlier:]
+                   if failure.cell not in failed and not failure.cell.twin]
+        if repeated := len(reasons) - len(set(reasons) - known):
+            self._reporter.note(f"{counted(repeated, 'more cell')} failed in the same way")
 
     def _around(self, index: int) -> Round:
         return Round(

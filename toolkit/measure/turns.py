@@ -60,7 +60,12 @@ class RoundRobin:
     def __init__(
         self, begin: Callable[..., MeasuredProcess] = MeasuredProcess, room: Callable[[], int | None] | None = None,
     ) -> None:
-        """`begin` starts a process; `room` returns the bytes that further ones may take, by default `memory_left`."""
+        """Prepare to measure.
+
+        Args:
+            begin: Starts a process.
+            room: Returns the bytes that further processes may take; None: `memory_left`.
+        """
         self._begin = begin
         self._room = room or memory_left
         self._peaks: dict[Cell, int] = {}

@@ -43,7 +43,7 @@ class ProcessSpec:
 
     @property
     def progress_path(self) -> Path:
-        """Grows by one byte per finished pass over the payloads."""
+        """A file that grows by one byte per finished pass over the payloads."""
         return Path(self.folder, "progress")
 
     @property

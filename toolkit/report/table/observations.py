@@ -123,7 +123,7 @@ class Index:
         return measurement.observations[-1].tasks if measurement and measurement.observations else None
 
     def demand(self, cell: Cell) -> float | None:
-        """Return the cores that the tasks of a baseline keep busy while nobody is in the way; None: not known."""
+        """Return the cores that the tasks of a baseline keep busy on an idle machine; None: not known."""
         measurement = self._measurements.get(cell)
         demands = [o.demand for o in (measurement.observations if measurement else ()) if o.demand is not None]
         return median(demands) if demands else None
@@ -175,7 +175,7 @@ def _series(measurement: Measurement, build: Build | None, failures: Sequence[Fa
 def _numbers(valid: Sequence[Observation], notes: Sequence[Note]) -> CellSeries:
     return CellSeries(
         wall={o.round: o.wall_value for o in valid}, metrics=_metrics(valid), notes=tuple(notes),
-        # A sleeping task may use less CPU time than the clock can tell from none: no ratio there.
+        # The CPU time of a sleeping task may be below the clock's resolution: 0 s gives no ratio.
         cpu={o.round: o.cpu_value for o in valid if o.cpu_value},
     )
 

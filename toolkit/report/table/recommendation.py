@@ -21,8 +21,8 @@ Doubt = Literal["starved", "failed", "not measured", "rounds", "floor", "noise"]
 
 SETTLING_GAIN = 0.25   # a gain below it seldom pays for a change of model, so an interval up to it settles the question
 NEARLY = 0.95  # of the best number of workers: fewer workers that reach it are the better choice
-CLOSE = 0.9    # of the fastest: what may be preferred to it for its memory or its simplicity
-ALIKE = 1.25   # times the least memory: no reason to prefer one
+CLOSE = 0.9    # of the fastest: an option from there on may be preferred for its memory or its simplicity
+ALIKE = 1.25   # times the least memory: up to there memory is no reason to prefer an option
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -81,7 +81,8 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
     best = ratios.best([base.cell, *(each.cell for each in shown)])
     faster = [each for each in shown if each.speedup.verdict() == "faster"]
     unbeaten = [each for each in faster if each.cell in (best or ())]
-    fastest = sorted(faster, key=lambda each: -each.speedup.ratio)[:1]   # beaten by what is not itself shown to gain
+    # Used if all of them are slower than a cell whose own gain is not significant.
+    fastest = sorted(faster, key=lambda each: -each.speedup.ratio)[:1]
     return Advice(
         build=build,
         memory=base.memory,
@@ -106,9 +107,10 @@ def compare_twins(ratios: Ratios, gil: Advice, free: Advice) -> TwinAdvice | Non
 
 
 def _one_of_each(ratios: Ratios, compared: Sequence[Option]) -> list[Option]:
-    """Return the cell that stands for each model: the fewest workers that are as good as the best number of them.
+    """Return one cell for each model: the one with the fewest workers that is as fast as the model's fastest cell.
 
-    Of a model that is not faster it is the widest: that is where a gain would show.
+    A model that is not faster than the baseline is represented by its cell with the most workers, as a gain would show
+    there first.
     """
     representatives = []
     for runner in dict.fromkeys(each.cell.runner for each in compared):
@@ -126,7 +128,7 @@ def _slower(ratios: Ratios, option: Option, best: Option) -> bool:
 
 
 def _preferred(index: Index, options: Sequence[Option]) -> tuple[Option, ...]:
-    """Return the options, the one to prefer first: the simplest of those that are close and take little memory."""
+    """Return the options with the preferred one first: the simplest that is close to the fastest in little memory."""
     if not options:
         return ()
     fastest = max(each.speedup.ratio for each in options)
@@ -139,7 +141,7 @@ def _preferred(index: Index, options: Sequence[Option]) -> tuple[Option, ...]:
 
 def _effort(index: Index, cell: Cell) -> tuple[bool, int]:
     model, build = find_model(cell.runner), index.builds.get(cell.build)
-    # A control, which needs PYTHON_GIL=1 on a free-threaded build, is nobody's first choice there.
+    # The control, which needs PYTHON_GIL=1 on a free-threaded build, comes last.
     return bool(model.gil and build and build.free_threaded), model.effort
 
 
@@ -150,9 +152,12 @@ def _too_few_tasks(index: Index, baseline: Cell, results: Sequence[CellResult]) 
 
 
 def _open(index: Index, results: Sequence[CellResult], best: float | None) -> Iterable[OpenCell]:
-    """Return the cells of which is not known whether they gain; where one does, those that may gain as much.
+    """Yield the cells whose gain is unknown; once a gain is known, only those that may gain as much.
 
-    `best` is the largest speed-up that is shown.
+    Args:
+        index: The run.
+        results: The cells of one build.
+        best: The largest significant speed-up; None: there is none.
     """
     for each in results:
         doubt = _doubt(index, each)
@@ -165,7 +170,7 @@ def _open(index: Index, results: Sequence[CellResult], best: float | None) -> It
 
 
 def _doubt(index: Index, result: CellResult) -> Doubt | None:
-    """Return why it is not known whether the cell gains, None where it is, or where it cannot be measured at all."""
+    """Return why the gain of the cell is unknown; None if it is known, or if the cell cannot be measured at all."""
     if result.absence is not None:
         if result.absence.word in {"starved", "failed"}:
             return result.absence.word
