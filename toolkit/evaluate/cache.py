@@ -116,6 +116,7 @@ class EvaluationCache:
         return entry.provisional if entry else ""
 
     def _valid_entry(self, name: str, depends: tuple[str, ...]) -> _Entry | None:
+        """Return the entry of a part if it is younger than a day and nothing that it depends on has changed."""
         entry = self._parts.get(_key(name, depends))
         old = entry is None or entry.made < time.time() - FRESH_SECONDS or entry.stamp != self._stamp(depends)
         return None if self.fresh or old else entry
