@@ -144,7 +144,7 @@ def bench(tmp_path, laboratory):
         stores.append(store)
         return Scheduler(
             run, store, make_arms(tmp_path), wanted, make.reporter, way or OneAtATime(laboratory.measure),
-            laboratory.clock, needed=needed, only=only, turn=turn)
+            clock=laboratory.clock, needed=needed, only=only, turn=turn)
 
     make.reporter = Silent()
     make.path = tmp_path / "results" / "label"
@@ -184,7 +184,7 @@ def test_rounds_have_different_orders_that_the_seed_gives_again(tmp_path):
                   rounds_done=0, stopped="running", baseline="serial", measurements=(), cells=CELLS)
         arms = make_arms(tmp_path)
         settings = Settings(rounds=3, values=1, warmups=0, min_seconds=0.0, timeout=1.0, seed=seed)
-        Scheduler(run, store, arms, settings, Silent(), OneAtATime(laboratory.measure), laboratory.clock).go()
+        Scheduler(run, store, arms, settings, Silent(), OneAtATime(laboratory.measure), clock=laboratory.clock).go()
         store.close()
         return laboratory.rounds()
 
@@ -564,7 +564,7 @@ def test_run_goes_on_as_it_would_have(bench, laboratory, tmp_path):
     run = dataclasses.replace(load_run(bench.path), rounds_done=0, measurements=())
     arms = make_arms(tmp_path)
     settings = Settings(rounds=3, values=1, warmups=0, min_seconds=0.0, timeout=1.0, seed=7)
-    Scheduler(run, whole, arms, settings, Silent(), OneAtATime(undisturbed.measure), undisturbed.clock).go()
+    Scheduler(run, whole, arms, settings, Silent(), OneAtATime(undisturbed.measure), clock=undisturbed.clock).go()
     whole.close()
     assert [[each for each, _ in after][:8], [each for each, _ in after][8:]] == undisturbed.rounds()[1:]
 

@@ -116,7 +116,7 @@ class Bench:
                       measurements=(), cells=tuple(self.cells))
             store.save(run)
         method = method or RoundRobin()
-        return store, Scheduler(run, store, self.arms, self.settings, reporter or Listener(), method, clock)
+        return store, Scheduler(run, store, self.arms, self.settings, reporter or Listener(), method, clock=clock)
 
     def go(self, **options):
         store, scheduler = self.scheduler(**options)

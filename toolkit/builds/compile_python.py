@@ -164,6 +164,16 @@ def prefix_name(source: SourceTarball, python: PythonRequest, version: str) -> s
     return f"{version}{'t' if python.free_threaded else ''}-{digest[:10]}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class _UnpackedSource:
+    """A source in a staging folder, where its interpreters are compiled."""
+
+    tarball: SourceTarball
+    version: str      # "3.14.2"
+    tree: Path        # the folder that holds ./configure
+    staging: Path
+
+
 def _build_all(
     source: SourceTarball, pythons: Sequence[PythonRequest], staging: Path, jobs: int, report: Report,
 ) -> list[InstalledPython]:
@@ -173,24 +183,25 @@ def _build_all(
     for each in pythons:
         if version.split(".")[:2] != each.minor.split("."):
             raise BuildError(f"{source.name} is CPython {version}: {each.label} cannot be built from it")
+    unpacked = _UnpackedSource(tarball=source, version=version, tree=tree, staging=staging)
     results = []
     for each in pythons:
         prefix = pythons_dir() / prefix_name(source, each, version)
         known = next((entry for entry in installed() if Path(entry.executable).is_relative_to(prefix)), None)
-        results.append(known or _build_one(source, each, version, tree, prefix, staging, jobs, report))
+        results.append(known or _build_one(unpacked, each, prefix, jobs, report))
     return results
 
 
 def _build_one(
-    source: SourceTarball, python: PythonRequest, version: str, tree: Path, prefix: Path, staging: Path, jobs: int,
-    report: Report,
+    unpacked: _UnpackedSource, python: PythonRequest, prefix: Path, jobs: int, report: Report,
 ) -> InstalledPython:
+    source, version, staging = unpacked.tarball, unpacked.version, unpacked.staging
     started = time.monotonic()
     log = _fresh_log(f"{prefix.name}.log")
     objects = staging / f"objects-{python.label}"
     objects.mkdir()
     report(InstallStep(f"{python.label}: configure"))
-    run_logged([tree / "configure", "-q", f"--prefix={prefix}", *python.flags], cwd=objects, log=log)
+    run_logged([unpacked.tree / "configure", "-q", f"--prefix={prefix}", *python.flags], cwd=objects, log=log)
     _make(python, objects, log, jobs, report)
     missing = _missing_modules(objects)
     report(InstallStep(f"{python.label}: install"))

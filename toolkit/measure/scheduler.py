@@ -57,7 +57,7 @@ class RunProgress(Protocol):
 class Scheduler:
     """One run in progress."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - the optional ones are seams
         self,
         run: Run,
         store: Store,
@@ -65,6 +65,7 @@ class Scheduler:
         settings: Settings,
         reporter: RunProgress,
         method: RoundMethod | None = None,
+        *,
         clock: Callable[[], float] = time.monotonic,
         needed: Needed | None = None,
         only: Container[Cell] | None = None,

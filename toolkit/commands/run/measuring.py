@@ -126,7 +126,7 @@ def turns(*, alone: bool) -> MachineLock:
     return MachineLock(alone=alone, waiting=lambda: print_stderr(WAITING))
 
 
-def measure(
+def measure(  # noqa: PLR0913 - a new, a resumed and a repeated run share nothing to group these by
     new: Run, request: RunRequest, store: Store, prepared: Preparation, folder: Path, *, tried: dict[str, float],
     only: Container[Cell] | None = None, alone: bool = False, status: StatusFile,
 ) -> Run:

@@ -60,7 +60,7 @@ class ChildAnswer:
     ending: ProcessEnding
 
 
-def ask(
+def ask(  # noqa: PLR0913 - what differs between children, most of it seldom
     python: Path, module: str, function: str, job: dict[str, Any], *, limit: float, options: Sequence[str] = (),
     variables: Mapping[str, str] | None = None, memo: Path | None = None, whose: Whose = "own",
 ) -> ChildAnswer:
@@ -84,14 +84,14 @@ def ask(
     stored: ChildAnswer | None = answers.get(ChildAnswer, *key) if answers else None
     if stored:
         return stored
-    answer = _ask(python, module, function, job, limit, options, variables or {}, whose)
+    answer = _ask(python, module, function, job, limit=limit, options=options, variables=variables or {}, whose=whose)
     if answers and answer.ending.lasting:
         answers.put(answer, *key)
     return answer
 
 
-def _ask(
-    python: Path, module: str, function: str, job: dict[str, Any], limit: float, options: Sequence[str],
+def _ask(  # noqa: PLR0913 - those of `ask`
+    python: Path, module: str, function: str, job: dict[str, Any], *, limit: float, options: Sequence[str],
     variables: Mapping[str, str], whose: Whose,
 ) -> ChildAnswer:
     with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:

@@ -60,7 +60,7 @@ def opened(channel: str, address: Any) -> Any:
     return interpreters_module().Queue(address) if channel == "interpreters.Queue" else address
 
 
-def work(
+def work(  # noqa: PLR0913 - a process's words, by name
     *, role: str, channel: str, inbound: Any, outbound: Any, orders: int, reports: int, place: int, size: int,
     form: str,
 ) -> None:

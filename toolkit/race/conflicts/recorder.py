@@ -89,8 +89,8 @@ class Recorder:
         severity = Severity.SUPPRESSED if suppressed else classification.severity
         written = self._written.get(entry)
         if written is None or severity.rank < written.rank:
-            record = self._record(entry, name, classification, severity, sort, part, (first, second),
-                                  (raw_first, raw_second), suppressed)
+            record = self._record(entry, name, classification, severity, sort=sort, part=part, sides=(first, second),
+                                  accesses=(raw_first, raw_second), suppressed=suppressed)
             self._written[entry] = severity      # threads that get here together each write it; the report merges them
             self._spool.write(record)
         self._pairs.setdefault((first.number, second.number), entry)
@@ -217,8 +217,8 @@ class Recorder:
             self._used[site.path, site.line] = None
         return found
 
-    def _record(self, entry: RaceKey, name: VariableName, classification: Classification, severity: Severity,
-                sort: str, part: str, sides: tuple[ConflictSide, ConflictSide],
+    def _record(self, entry: RaceKey, name: VariableName, classification: Classification, severity: Severity,  # noqa: PLR0913 - the parts of one record
+                *, sort: str, part: str, sides: tuple[ConflictSide, ConflictSide],
                 accesses: tuple[RawAccess, RawAccess], suppressed: list[SiteInfo]) -> dict[str, Plain]:
         first, second = (self._access(side, access) for side, access in zip(sides, accesses, strict=True))
         return {

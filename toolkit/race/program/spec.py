@@ -38,7 +38,7 @@ class CheckedRunSpec:
 
     __slots__ = ("args", "core", "include", "kind", "lifeline", "name", "options", "pauses", "python")
 
-    def __init__(self, *, kind: str, name: str, args: Sequence[str], python: Sequence[str],
+    def __init__(self, *, kind: str, name: str, args: Sequence[str], python: Sequence[str],  # noqa: PLR0913 - the fields of a class that needs no dataclasses
                  include: Sequence[str] = (), core: str = "", options: Mapping[str, Any] | None = None,
                  pauses: Sequence[Any] = (), lifeline: int = -1) -> None:
         self.kind = kind

@@ -100,7 +100,7 @@ def variable_ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
     return {**_attributes(monitor), **_variables(monitor), "token": CellToken}
 
 
-def note_attribute(monitor: Monitor, frame: FrameType, site: PureSite, obj: Any, name: str, verb: Verb,
+def note_attribute(monitor: Monitor, frame: FrameType, site: PureSite, obj: Any, name: str, verb: Verb,  # noqa: PLR0917 - the parts of one access, a hot path
                    value: Any = NO_VALUE) -> None:
     """Note a load or store of `obj.name`."""
     stores = verb is detection.write

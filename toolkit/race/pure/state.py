@@ -94,7 +94,7 @@ class AccessRecord:
 
     __slots__ = ("context", "kind", "locks", "presence", "serial", "site", "slot", "span_site", "time", "uid")
 
-    def __init__(self, uid: int, slot: int, time: int, serial: int, site: int, kind: int, context: int,
+    def __init__(self, uid: int, slot: int, time: int, serial: int, site: int, kind: int, context: int,  # noqa: PLR0913, PLR0917 - created at each access: fields, by position
                  locks: tuple[int, ...], span_site: int = -1) -> None:
         self.uid = uid
         self.slot = slot

@@ -53,7 +53,7 @@ def run_page(
     document = run_document(run, found)
     head, *_ = (section.text for section in document.sections if isinstance(section, Heading))
     models = [row.runner for table in found for row in table.rows]
-    workloads = [_workload(table, i, index, observations, kinds, command(run, table.workload), data)
+    workloads = [_workload(table, i, index, observations, kinds=kinds, again=command(run, table.workload), data=data)
                  for i, table in enumerate(found)]
     return page_values(head, _description(run, document), **(around or {})) | shown({
         "beginning": document_values(_beginning(document), data), "workloads": workloads,
@@ -93,7 +93,7 @@ def kind_of(table: WorkloadTable, kinds: Mapping[str, str]) -> str:
 
 def _workload(
     table: WorkloadTable, number: int, index: Index, observations: Mapping[Cell, Sequence[Observation]],
-    kinds: Mapping[str, str], again: str, data: Mapping[str, str] | None,
+    *, kinds: Mapping[str, str], again: str, data: Mapping[str, str] | None,
 ) -> dict[str, Any]:
     by_build = {build: [row.results[i] for row in table.rows] for i, build in enumerate(table.builds)}
     ratios = [each for results in by_build.values() for result in results if (seen := result.speedup) is not None

@@ -70,7 +70,7 @@ def _tables(value: Any) -> list[dict[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
-def _module(files: ProjectFiles, file: str, line: int, name: str, sources: list[str], *, optional: bool = False,
+def _module(files: ProjectFiles, file: str, line: int, name: str, sources: list[str], *, optional: bool = False,  # noqa: PLR0913 - the fields of one module
             binding: Binding | None = None, condition: str = "") -> ExtensionModule:
     there = tuple(found for text in sources if (found := files.there(text, file)))
     if binding is None:

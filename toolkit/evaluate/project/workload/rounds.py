@@ -83,7 +83,7 @@ class UserWorkload:
 class WorkloadMeasurer:
     """Measures one workload on several builds."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - most have a default
         self, project: Project, workload: UserWorkload, run_sites: Mapping[str, RunSite],
         builds: Mapping[str, Build], *, left: Callable[[], float], say: Callable[[str], None],
         forced: bool = False, turn: Turn = nullcontext,

@@ -41,15 +41,15 @@ def compose(figure: TimelineFigure) -> Sheet:
     markers = {what: POINTS[i % len(POINTS)] for i, what in enumerate(kinds)}
     for index, panel in enumerate(figure.panels):
         sheet.set_height(index, LANE * (len(panel.lanes) + 1) + 8)
-        _panel(sheet, index, figure, panel, known, markers, x)
+        _panel(sheet, index, figure, panel, known=known, markers=markers, x=x)
     sheet.legend([(each.name, _handle(each, known, markers, list(known))) for each in entries(figure)])
     sheet.arrange()
     return sheet
 
 
 def _panel(
-    sheet: Sheet, index: int, figure: TimelineFigure, panel: TimelinePanel, known: Mapping[str, SeriesStyle],
-    markers: Mapping[str, str], x: PlotScale,
+    sheet: Sheet, index: int, figure: TimelineFigure, panel: TimelinePanel, *,
+    known: Mapping[str, SeriesStyle], markers: Mapping[str, str], x: PlotScale,
 ) -> None:
     axes = sheet.axes[index]
     x.apply(axes, "x", labelled=sheet.is_bottom(index))
