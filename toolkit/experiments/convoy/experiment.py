@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, override
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.experiments.base import SKVORTSOV, EffortLevel, EffortSettings, Experiment, threads_model
 from gilscope.toolkit.experiments.helpers.timers import DEFAULT_SECONDS
-from gilscope.toolkit.experiments.load.open_loop import LATE_BEGINS
+from gilscope.toolkit.experiments.load.open_loop import is_late
 from gilscope.toolkit.experiments.results import BuildArm, as_duration, middle
 from gilscope.toolkit.experiments.tables_and_figures import (
     TableBuilder,
@@ -180,7 +180,12 @@ def latency_doubts(results: Results, cell: Cell | None) -> list[str]:
     if lost:
         found.append(f"{number_text(lost)} requests had no answer when the loop ended; they count with the time they "
                      "had waited")
-    return found + [LATE if text.startswith(LATE_BEGINS) else text for text in results.texts(cell, "saturated")]
+    lags, medians = results.metrics(cell, "lag_p99"), results.metrics(cell, "p50")
+    for each in results.observations(cell):
+        if (text := dict(each.metrics).get("saturated")) and isinstance(text, str):
+            late = is_late(lags.get(each.round, 0.0), medians.get(each.round, 0.0))
+            found.append(LATE if late else text)   # its numbers differ from round to round
+    return found
 
 
 def merged_histogram(results: Results, cell: Cell | None, name: str = "histogram") -> LogHistogram:

@@ -19,7 +19,15 @@ if TYPE_CHECKING:
 LAG_SHARE = 0.1     # of the median latency, by which the generator may be late at its 99th percentile
 SENT_SHARE = 0.98   # of the scheduled requests, which must have been sent
 
-LATE_BEGINS = "the load generator itself was"   # the beginning of one reason for saturation
+
+def is_late(lag: float, median_latency: float) -> bool:
+    """Return True if the generator was so late that latencies are its own as much as the server's.
+
+    Args:
+        lag: Seconds between a request's time and its sending, the 99th percentile.
+        median_latency: Seconds.
+    """
+    return lag > LAG_SHARE * median_latency
 
 
 def schedule(rate: float, start: float) -> Iterator[float]:
@@ -84,7 +92,7 @@ class OpenLoopTally:
         due = len(self._lags) + self._unsent
         if len(self._lags) < SENT_SHARE * due:
             return f"the load generator sent {len(self._lags)} of {due} requests: too many were unanswered"
-        if late > LAG_SHARE * median_latency:
-            return (f"{LATE_BEGINS} up to {format_seconds(late)} late (99th percentile), "
+        if is_late(late, median_latency):
+            return (f"the load generator itself was up to {format_seconds(late)} late (99th percentile), "
                     f"beside a median latency of {format_seconds(median_latency)}")
         return ""

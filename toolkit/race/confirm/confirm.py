@@ -136,12 +136,7 @@ def make_plan(race: Race) -> Plan:
             _add(places, side.pause, WRITES)
     spans = any(roles & READS for roles in places.values())
     question = CHANGED if iterates else SPANS.get(race.kind, MET) if spans else MET
-    return race.ident, question, _key(race.variable), list(places.items())
-
-
-def _key(variable: str) -> str:
-    """Return "['the']" of "counts['the']", or "" if the variable is no item."""
-    return variable[variable.index("["):] if variable.endswith("]") else ""
+    return race.ident, question, race.item_key, list(places.items())
 
 
 def _add_span(places: dict[Place, int], side: Access, kind: RaceKind) -> None:

@@ -86,6 +86,11 @@ class Race:
     section: str | None = None
     reason: str | None = None      # why it is suppressed; None: it is not
 
+    @property
+    def item_key(self) -> str:
+        """The key of a race on one item of a container as it is written, "['the']"; "" of any other race."""
+        return self.variable.removeprefix(self.base) if self.variable.startswith(f"{self.base}[") else ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SharedVariable:
