@@ -5,7 +5,13 @@ import math
 import pytest
 
 from gilscope.toolkit.experiments.base import EffortLevel
-from gilscope.toolkit.experiments.convoy.experiment import ConvoyExperiment, merged_histogram, rate_doubt
+from gilscope.toolkit.experiments.convoy.experiment import (
+    LATE,
+    ConvoyExperiment,
+    latency_doubts,
+    merged_histogram,
+    rate_doubt,
+)
 from gilscope.toolkit.experiments.convoy_interval import GRID, THEN, ConvoyIntervalExperiment
 from gilscope.toolkit.experiments.helpers.timers import DEFAULT_SECONDS
 from gilscope.toolkit.experiments.results import Results
@@ -23,6 +29,15 @@ def histogram(*groups):
     for seconds, count in groups:
         counted.add(seconds, count)
     return counted.encode()
+
+
+def test_latencies_of_a_late_generator_are_in_doubt_in_one_line():
+    late = {"saturated": "the load generator itself was up to 30 ms late", "p50": 0.1, "lag_p99": 0.03, "sent": 200}
+    busy = {"saturated": "the load generator used 97 % of a core", "p50": 0.1, "lag_p99": 0.001, "sent": 200}
+    for metrics, doubts in ((late, [LATE] * 2), (busy, [busy["saturated"]] * 2), (busy | {"saturated": ""}, [])):
+        maker, cell = RunMaker(rounds=2), Cell(build="3.14", workload="echo", runner="threads", workers=1)
+        maker.measure(cell, 0.1, **metrics)
+        assert latency_doubts(Results(maker.run(("3.14",))), cell) == doubts
 
 
 # --- for real, in the smallest size

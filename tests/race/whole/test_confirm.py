@@ -6,6 +6,7 @@ import subprocess
 import sys
 import textwrap
 import threading
+from dataclasses import replace
 
 import pytest
 
@@ -287,10 +288,13 @@ def test_places_get_their_roles(found, question, roles):
     assert (asked, {place[1]: role for place, role in places}) == (question, roles)
 
 
-@pytest.mark.parametrize(("variable", "key"), [
-    ("counts['the']", "['the']"), ("frame[4]", "[4]"), ("Account.balance of <Account 'bob'>", ""), ("total", "")])
-def test_key_is_taken_from_the_variable(variable, key):
-    assert make_plan(race("lost update", access("write", 1), access("write", 2), variable))[2] == key
+@pytest.mark.parametrize(("variable", "base", "key"), [
+    ("counts['the']", "counts", "['the']"), ("frame[4]", "frame", "[4]"), ("rows[0]['a[']", "rows[0]", "['a[']"),
+    ("Account.balance of <Account 'bob'>", "Account.balance", ""), ("Account.rows of pairs[0]", "Account.rows", ""),
+    ("total", "total", "")])
+def test_key_is_that_of_the_raced_item(variable, base, key):
+    found = replace(race("lost update", access("write", 1), access("write", 2)), variable=variable, base=base)
+    assert make_plan(found)[2] == key
 
 
 @pytest.mark.parametrize(("question", "times", "words"), [
