@@ -57,7 +57,7 @@ from gilscope.toolkit.evaluate.sections import (
     TestRun,
     Workers,
 )
-from gilscope.toolkit.evaluate.steps import Step, StepRunner
+from gilscope.toolkit.evaluate.steps import EvaluationStep, StepRunner
 from gilscope.toolkit.evaluate.verdict import judged
 from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
 
@@ -80,13 +80,13 @@ SHARE_FOR_RUNNING = 0.5  # of the budget, for what runs the project; newer versi
 NOT_RUN = Missing(reason="not run for --explain", cause=Cause.NOT_RUN)
 # The steps of an evaluation, in their order.
 STEPS = {
-    "packages": Step("what the packages do without the GIL", Reports),
-    "interpreters": Step("what they do in subinterpreters", Reports),
-    "extensions": Step("the project's own extension modules", dict[str, OwnBuild]),   # left out where it has none
-    "workers": Step("what one more worker takes", dict[str, Workers | InterpretersCrashed | Missing]),
-    "tests": Step("the project's tests", tuple[Tests, dict[str, tuple[str, ...]]]),
-    "races": Step("data races", Races | Missing),
-    "speed": Step("cost and gain", CostsAndGains)}
+    "packages": EvaluationStep("what the packages do without the GIL", Reports),
+    "interpreters": EvaluationStep("what they do in subinterpreters", Reports),
+    "extensions": EvaluationStep("the project's own extension modules", dict[str, OwnBuild]),   # left out where it has none
+    "workers": EvaluationStep("what one more worker takes", dict[str, Workers | InterpretersCrashed | Missing]),
+    "tests": EvaluationStep("the project's tests", tuple[Tests, dict[str, tuple[str, ...]]]),
+    "races": EvaluationStep("data races", Races | Missing),
+    "speed": EvaluationStep("cost and gain", CostsAndGains)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,10 +204,11 @@ class Evaluator:
             compared=compared or CostsAndGains(machine=NOT_RUN, others=NOT_RUN, several=False,
                                                sections=dict.fromkeys(labels, Sections.missing(NOT_RUN)))))
 
-    def _steps_to_make(self) -> dict[str, Step]:
+    def _steps_to_make(self) -> dict[str, EvaluationStep]:
         """Return the steps by their names, in their order."""
         steps = {key: step for key, step in STEPS.items() if key != "extensions" or self._extensions.any}
-        return steps | {probe.code: Step(probe.name, probe.section | Missing) for probe in self._probes if probe.run}
+        own = {probe.code: EvaluationStep(probe.name, probe.section | Missing) for probe in self._probes if probe.run}
+        return steps | own
 
     def _options(self) -> tuple[str, ...]:
         """Return the options and builds that every step depends on, besides files."""

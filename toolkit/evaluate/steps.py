@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class EvaluationStep:
     """One step of an evaluation."""
 
     title: str    # for people
@@ -23,7 +23,7 @@ class StepRunner:
     """Runs steps by their names, with their results in a cache."""
 
     def __init__(
-        self, steps: Mapping[str, Step], *, depends: tuple[str, ...], cache: EvaluationCache | None,
+        self, steps: Mapping[str, EvaluationStep], *, depends: tuple[str, ...], cache: EvaluationCache | None,
         say: Callable[[str], None],
     ) -> None:
         """Run the steps named in `steps`.
