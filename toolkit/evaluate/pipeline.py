@@ -82,7 +82,7 @@ NOT_RUN = Missing(reason="not run for --explain", cause=Cause.NOT_RUN)
 STEPS = {
     "packages": EvaluationStep("what the packages do without the GIL", Reports),
     "interpreters": EvaluationStep("what they do in subinterpreters", Reports),
-    "extensions": EvaluationStep("the project's own extension modules", dict[str, OwnBuild]),   # left out where it has none
+    "extensions": EvaluationStep("the project's own extension modules", dict[str, OwnBuild]),   # if there are any
     "workers": EvaluationStep("what one more worker takes", dict[str, Workers | InterpretersCrashed | Missing]),
     "tests": EvaluationStep("the project's tests", tuple[Tests, dict[str, tuple[str, ...]]]),
     "races": EvaluationStep("data races", Races | Missing),
