@@ -22,10 +22,10 @@ def asked(monkeypatch, tmp_path):
         def __init__(self, request, builds, at_hand, say, *, open_cache):
             got.append((request, [build.label for build in builds]))
 
-        def go(self):
+        def run(self):
             return evaluation()
 
-        def look(self, _name):
+        def explain(self, _name):
             return evaluation()
 
     labels = ("3.13t", "3.14", "3.14t", "3.15t")
@@ -93,7 +93,7 @@ def test_explain_shows_all_of_a_package_by_any_of_its_names(asked, capsys, name)
 
 
 def test_explain_runs_nothing_but_packages(asked, monkeypatch, capsys):
-    monkeypatch.delattr(command.Evaluator, "go")
+    monkeypatch.delattr(command.Evaluator, "run")
     main(["evaluate", ".", "--explain", "lxml"])
     assert "lxml 6.1 on 3.14t" in capsys.readouterr().out
 
