@@ -164,7 +164,7 @@ def prefix_name(source: SourceTarball, python: PythonRequest, version: str) -> s
     return f"{version}{'t' if python.free_threaded else ''}-{digest[:10]}"
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)   # set-up runs this on 3.9, whose dataclasses have neither kw_only nor slots
 class _UnpackedSource:
     """A source in a staging folder, where its interpreters are compiled."""
 
