@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
 from gilscope.toolkit.escaping import visible, visible_all, without_commands
+from gilscope.toolkit.race.report.sentences import lost_records
 from gilscope.toolkit.race.report.settings import relative
 from gilscope.toolkit.race.site import Severity
 from gilscope.toolkit.units import counted
@@ -141,6 +142,7 @@ def _shared(report: RaceReport) -> Iterator[str]:
 def _remarks(report: RaceReport) -> Iterator[str]:
     for path, reason in report.unrewritten:
         yield f"not watched: {relative(path, report.root)}: {reason}"
+    yield from map(lost_records, report.lost)
     yield from report.unexplained_suppressions
     yield from report.unused_suppressions
 
