@@ -166,7 +166,7 @@ def _rows(results: Results, arm: BuildArm) -> list[dict[str, str]]:
 
 
 def _seconds_table(results: Results, arm: BuildArm) -> Table:
-    """Return the wall times beside those of 2021; the serial time depends on no interval, so it stands once."""
+    """Return the wall times beside those of 2021; the serial time depends on no interval, so it is shown once."""
     counts = arm.worker_counts(results)
     then = sorted({1, *counts})
     table = TableBuilder(

@@ -139,7 +139,7 @@ def _nothing(summary: RecordingSummary, of_gil: float, of_locks: float, *, free_
     else:
         sentence = f"Nothing limits it: {_little(of_gil, of_locks, begin='its threads')}."
         if free_threaded:
-            sentence += " What sharing objects costs without a wait, --inflation tells."
+            sentence += " --inflation shows what sharing costs without waits."
     return Limit(what=Limiter.NOTHING, share=max(of_gil, of_locks), thread=None, place=None, sentence=sentence)
 
 

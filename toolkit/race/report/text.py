@@ -132,7 +132,7 @@ def _callers(side: Access) -> tuple[Frame, ...]:
 
 def _shared(report: RaceReport) -> Iterator[str]:
     if report.shared:
-        yield "SHARED by threads, in order or not; each process and subinterpreter would have its own"
+        yield "Shared by threads (ordered or not). Each process and subinterpreter would have its own copy"
     for each in report.shared:
         yield (f"  {each.base}: {each.verb} at {at(each.write, report.root)}, "
                f"{each.other_verb} at {at(each.other, report.root)}"
