@@ -47,6 +47,7 @@ def call(*argv):
     (["run", "countdown", "--build", "host"], ["host", "LABEL=PATH"]),
     (["run", "countdown", "--build", "host=/nowhere/python"], ["/nowhere/python"]),
     (["run", "countdown", "--build", f"run={sys.executable}"], ["cannot be called 'run'"]),
+    (["run", "countdown", "--build", f"fleet={sys.executable}"], ["cannot be called 'fleet'"]),
     (["run", "countdown", "--build", HOST, "--label", "../up"], ["'../up' cannot be a label"]),
     (["run", "countdown", "--build", HOST, "--label", ""], ["argument --label: it is empty"]),
     (["run", "countdown", "--budget", "5 parsecs"],
