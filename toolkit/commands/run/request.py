@@ -111,7 +111,7 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
         )
     if bool(args.payloads) == (args.payload is not None):
         raise ToolkitError(
-            "--payloads and --payload exclude each other: one payload per task, or the same one each time"
+            "use --payloads, one for each task, or --payload, the same for all tasks, not both"
             if args.payloads else
             f"{named[0]} needs payloads: --payloads MODULE:NAME for one payload per task, or --payload "
             "LITERAL for the same one each time"
