@@ -118,8 +118,8 @@ def test_suppressions_of_the_project(program):
 def test_what_two_processes_make_of_a_variable_is_alike_where_both_do(program, told, alike):
     place = [str(program.path), 9, "Ledger.merge"]
     for number, each in enumerate(told):
-        record = {"t": "shared", "base": "Ledger.counts", "write": [*place, ""], "verb": "write", "other": [*place, ""],
-                  "other_verb": "read", "alike": each}
+        record = {"t": "shared", "base": "Ledger.counts", "name": "Ledger", "write": [*place, ""], "verb": "write",
+                  "other": [*place, ""], "other_verb": "read", "alike": each}
         (program.spool / f"{number}-1.jsonl").write_text(json.dumps(record) + "\n")
     (found,) = program.report().shared
     assert found.alike is alike

@@ -147,10 +147,11 @@ SNAPSHOTS = frozenset({"enumerate", "list", "sorted", "tuple", "set", "reversed"
 
 
 class VariableName(NamedTuple):
-    """Text of a variable's name, and the base by which reports are merged."""
+    """Text of a variable's name, the base by which reports are merged, and the identifier that its code begins with."""
 
     text: str
     base: str
+    name: str = ""   # "counts" of a global, "shop" of `shop.counts`; "" if there is none
 
 
 class VariableNamer:
@@ -177,13 +178,15 @@ class VariableNamer:
             return _closure_variable(str(key), sides[0], self._sites)
         if part == "item" and is_module_dict(owner):
             text = f"global {key} in {module_file(owner, sides[0].path)}"
-            return VariableName(text, text)
+            return VariableName(text, text, str(key))
         base = self.container(owner, sides, module)
+        first = base.partition(".")[0]
+        name = first if first.isidentifier() else ""
         if part != "item":
-            return VariableName(base, base)   # the kind of race says that it is about what the container holds
+            return VariableName(base, base, name)   # the kind of race says that it is about what the container holds
         if issubclass(type(owner), set | frozenset):
-            return VariableName(f"{safe_inspection.show(key)} in {base}", base)
-        return VariableName(f"{base}[{item_key(key)}]", base)
+            return VariableName(f"{safe_inspection.show(key)} in {base}", base, name)
+        return VariableName(f"{base}[{item_key(key)}]", base, name)
 
     def _attribute(self, owner: Any, key: str, sides: Sequence[SiteInfo]) -> VariableName:
         if safe_inspection.is_class(owner):

@@ -113,7 +113,7 @@ class Recorder:
         if known in self._shared and (before is False or alike in {before, None}):   # once False, always False
             return
         self._shared[known] = alike
-        self._spool.write({"t": "shared", "base": name.base, "write": places[0], "verb": verb(write),
+        self._spool.write({"t": "shared", "base": name.base, "name": name.name, "write": places[0], "verb": verb(write),
                            "other": places[1], "other_verb": verb(other), "alike": alike})
 
     def failed(self, section: str | None) -> int:

@@ -104,6 +104,7 @@ class SharedVariable:
     verb: str
     other: Frame                   # where another thread uses it
     other_verb: str
+    name: str = ""                 # the identifier that its code begins with, "shop" of `shop.counts`; "": none
     alike: bool = False
 
 

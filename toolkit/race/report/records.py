@@ -88,6 +88,7 @@ class SharedRecord:
     """A variable that several threads use."""
 
     base: str
+    name: str
     write: FrameRecord
     verb: str
     other: FrameRecord
