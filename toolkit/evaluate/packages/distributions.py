@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
 from gilscope.toolkit.bounded_reading import opened
-from gilscope.toolkit.builds.missing_packages import normalize_name
+from gilscope.toolkit.builds.missing_packages import distribution_of, normalize_name
 from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.evaluate.packages.evidence import Distribution
+from gilscope.toolkit.evaluate.requirements.extras import is_of_an_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -66,8 +67,8 @@ def _distribution(found: Metadata, name: str, build: Build) -> Distribution:
         inner=tuple(_inner(files)),
         extensions=extensions, tags=tuple(re.findall(r"^Tag: *(\S+)", wheel, re.MULTILINE)),
         pure=not any(file.endswith((".so", ".dylib")) for file in files),
-        requires=tuple(dict.fromkeys(normalize_name(match[0]) for text in found.requires or ()
-                                     if "extra ==" not in text and (match := re.match(r"[\w.-]+", text)))))
+        requires=tuple(dict.fromkeys(distribution_of(text) for text in found.requires or ()
+                                     if not is_of_an_extra(text))))
 
 
 def _extensions(files: Iterable[str], root: Path, build: Build) -> Iterable[tuple[str, str]]:
