@@ -22,7 +22,7 @@ from gilscope.toolkit.evaluate.project.cost_and_gain import NO_WORKLOAD, CostsAn
 from gilscope.toolkit.evaluate.project.installing import Installation
 from gilscope.toolkit.evaluate.project.racing import races as looking
 from gilscope.toolkit.evaluate.request import WAIT_QUIET, EvaluationRequest
-from gilscope.toolkit.evaluate.sections import Cause, Development, LeftOut, Missing, Sections
+from gilscope.toolkit.evaluate.sections import Cause, Development, LeftOut, Missing, Place, Sections
 from gilscope.toolkit.evaluate.verdict import exit_code
 from gilscope.toolkit.evaluate.views.json_document import plain
 from gilscope.toolkit.evaluate.views.screen import document
@@ -527,6 +527,7 @@ def test_races_are_looked_for_before_python_is_compiled(steps, folder, monkeypat
 PROBE = """
 from gilscope.toolkit.evaluate.facts import TableCell, Effect, Fact
 from gilscope.toolkit.evaluate.probes.probe import Probe
+from gilscope.toolkit.evaluate.sections import Place
 
 
 def run(context):
@@ -536,7 +537,8 @@ def run(context):
 def facts(found):
     for label, modules in found.sections["pickling"].items():
         yield Fact(code="pickling.fails", target=label, effect=Effect.UNKNOWN, subject="app", heading="Pickling",
-                   text=f"{modules} module cannot be pickled", action="make app picklable", places=("app.py:1",),
+                   text=f"{modules} module cannot be pickled", action="make app picklable",
+                   places=(Place(file="app.py", line=1),),
                    cell=TableCell(column="pickled", value="0/1"))
 
 
@@ -561,7 +563,7 @@ def test_probe_of_another_package_is_in_verdict_screen_table_plan_and_json(steps
     first = found.conclusions[0]
     assert (first.word, first.reasons) == ("INCONCLUSIVE", ("1 module cannot be pickled",))
     assert "3.14t: make app picklable" in found.next_steps
-    assert found.answer.effort.places == ("app.py:1",)
+    assert found.answer.effort.places == (Place(file="app.py", line=1),)
     shown = terminal.render(document(found), width=100)
     assert "Pickling\n  3.14t: 1 module cannot be pickled" in shown
     table = shown[shown.index("target"):shown.index("Why")]

@@ -210,6 +210,9 @@ def _planned(evaluation: Evaluation, place: Path) -> list[Section]:
         before = plan_file.read(read_text(place))
     except (OSError, UnicodeDecodeError):
         before = plan_file.Earlier()
+    except ValueError as error:
+        print_stderr(f"{place}: what moved is not known: {error}")
+        before = plan_file.Earlier()
     _write(place, plan_file.markdown(evaluation, before, time.strftime("%Y-%m-%d")))
     lines = (*answer.steps(evaluation.plan), *plan_file.since(evaluation, before))
     return [Lines(f"Plan (in {place})", lines)]

@@ -14,7 +14,7 @@ from gilscope.toolkit.evaluate.sections import Cause
 
 if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.decision import State
-    from gilscope.toolkit.evaluate.sections import Missing
+    from gilscope.toolkit.evaluate.sections import Missing, Place
     from gilscope.toolkit.report.document import Inflation
     from gilscope.toolkit.stats.verdict import Comparison
 
@@ -43,7 +43,7 @@ class Effect(StrEnum):
 
 
 class PlanStep(StrEnum):
-    """A step of the migration; the names stay the same from one evaluation to the next."""
+    """A step of the migration: its name for people; the key stays the same when the name is reworded."""
 
     DEPENDENCIES = "dependencies are ready"
     EXTENSIONS = "own extension modules are declared"
@@ -53,6 +53,11 @@ class PlanStep(StrEnum):
     COST_AND_GAIN = "cost and gain are known"
     CI = "CI runs the tests on the free-threaded build"
     CLASSIFIER = "the metadata says so"
+
+    @property
+    def key(self) -> str:
+        """Return the key in plan files and JSON: "cost-and-gain"."""
+        return self.name.lower().replace("_", "-")
 
 
 class Remedy(StrEnum):
@@ -104,7 +109,7 @@ class Fact:
     subject: str = ""               # "lxml 6.1.3", "gain"
     text: str                       # written once, read by people alone
     evidence: str = ""              # how it is known, for where there is room
-    places: tuple[str, ...] = ()    # "file:line" of the project, to be looked at
+    places: tuple[Place, ...] = ()  # of the project, to be looked at
     step: PlanStep | None = None    # of the migration plan
     state: State | None = None      # of that step; None: it follows from the effect
     action: str = ""                # what to do next

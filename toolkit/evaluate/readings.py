@@ -168,15 +168,10 @@ def turns_gil_on(build: BuildEvaluation) -> bool:
     return by_package or bool(own.failure and own.elsewhere) or (itself.blocks and itself is not Status.LOST)
 
 
-def is_own_file(file: str) -> bool:
-    """Return True if a file is the project's own, as `Shown` names files."""
-    return not file.startswith(("/", "<", "lib/", "site-packages/"))
-
-
 def unreached_texts(races: Races) -> Iterator[str]:
     """Yield the statements that no thread came to and that change what threads share."""
     if races.unreached:
-        places = few([f"{each.file}:{each.line} ({each.what})" for each in races.unreached])
+        places = few([f"{each.place} ({each.what})" for each in races.unreached])
         yield f"no thread came to {places}, which changes what they share"
 
 

@@ -136,13 +136,18 @@ class MachineFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A line of the project's."""
+    """A line of a file."""
 
     file: str                    # relative to the project's root where it is below it
     line: int
-    what: str                    # what happens there: "list.append", an extension module; "" when it is not known
+    what: str = ""               # what happens there: "list.append", an extension module; "" when it is not known
     seconds: float = 0.0         # that threads waited there, all of them together
     way: tuple[str, ...] = ()    # "file:line" of what is imported from there on until it happens, the outermost first
+    own: bool = True             # the file is the project's
+
+    def __str__(self) -> str:
+        """Return "file:line"."""
+        return f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -305,13 +310,10 @@ MOST_PLACES = 4   # of a race that are named
 Raced = Literal["workload", "script", "tests", "tests at once"]   # the last: each test in several threads
 
 
-def in_order(places: Iterable[str]) -> tuple[str, ...]:
-    """Return places, "file:line", each once, by file and line: 9 before 10."""
-    def by_line(place: str) -> tuple[str, int]:
-        file, _, line = place.rpartition(":")
-        return file, int(line)
-
-    return tuple(sorted(set(places), key=by_line))
+def in_order(places: Iterable[Place]) -> tuple[Place, ...]:
+    """Return each place once, by file and line."""
+    lines = {(place.file, place.line): place for place in places}
+    return tuple(lines[line] for line in sorted(lines))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,14 +326,19 @@ class RaceFact:
     line: int
     confirmed: bool              # a re-run that paused at both places lost an update
     violation: bool = False      # each access is locked, and the whole is not: it goes wrong with the GIL, too
-    places: tuple[str, ...] = ()   # "file:line" of all sides; empty: that of file and line
+    places: tuple[Place, ...] = ()   # of all sides; empty: that of file and line
     repair: str = ""             # in the race checker's words
+    own: bool = True             # `file` is the project's
+
+    @property
+    def place(self) -> Place:
+        """Return the place of its first side."""
+        return Place(file=self.file, line=self.line, own=self.own)
 
     @property
     def where(self) -> str:
         """Its places in words."""
-        places = self.places or (f"{self.file}:{self.line}",)
-        return few(places, MOST_PLACES)
+        return few([*map(str, self.places or (self.place,))], MOST_PLACES)
 
     @property
     def what(self) -> str:
@@ -375,6 +382,11 @@ class Unwatched:
     file: str
     line: int
     what: str                    # "what exec runs"; the statement
+
+    @property
+    def place(self) -> Place:
+        """Return its place."""
+        return Place(file=self.file, line=self.line)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -125,7 +125,8 @@ def _step(name: PlanStep, facts: Sequence[Fact]) -> Step:
     states: list[State] = [fact.state or STATES.get(fact.effect, "done") for fact in facts]
     state: State = min(states, key=WORST.index, default="not known")
     texts = list(dict.fromkeys(_step_text(fact) for fact, each in zip(facts, states, strict=True) if each == state))
-    return Step(name=name.value, state=state, says=few(texts, MOST_SAID, between="; ") or "no probe looked at it")
+    says = few(texts, MOST_SAID, between="; ") or "no probe looked at it"
+    return Step(key=name.key, name=name.value, state=state, says=says)
 
 
 def _step_text(fact: Fact) -> str:
@@ -185,11 +186,11 @@ def _blockers(facts: Sequence[Fact]) -> Iterator[Blocker]:
 
 def _effort(found: Evaluation, facts: Sequence[Fact]) -> Effort:
     places = in_order(place for fact in facts for place in fact.places)
-    beside = tuple(place for place in places if _is_beside(place.rpartition(":")[0], found.project.measuring))
+    beside = tuple(place for place in places if _is_beside(place.file, found.project.measuring))
     inside = tuple(place for place in places if place not in beside)
     blocking = [fact for fact in facts if fact.effect is Effect.BLOCKS]
     return Effort(
-        files=tuple(dict.fromkeys(place.rpartition(":")[0] for place in inside)), places=inside, beside=beside,
+        files=tuple(dict.fromkeys(place.file for place in inside)), places=inside, beside=beside,
         packages=tuple(dict.fromkeys(fact.package for fact in blocking if fact.package)),
         unknown=_not_looked_for(found) or next(
             (fact.text for fact in facts if fact.code == "races.not-reached"), ""))

@@ -628,6 +628,7 @@ def test_places_that_cost_little_are_left_out():
     made.watched = lambda _: Seen((Thread("a", 3.0, 0.0, idle=1.0, parked=1.0),), places)
     found = Speed(made, QUIET).sections("3.14t", "3.14").contention
     assert [place.file for place in found.places] == ["many.py"] * 8 + ["app.py", "site-packages/lib.py"]
+    assert [place.own for place in found.places] == [True] * 9 + [False]
     assert (found.inflation, found.parked, found.threads, found.cores) == (None, 0.5, 2, workload.usable_cores())
     places += [replace(waiting("/src/app.py"), line=2, seconds=0.4)]
     assert len(Speed(made, QUIET).sections("3.14t", "3.14").contention.places) == 10

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, Gap
-from gilscope.toolkit.evaluate.readings import is_own_file, is_quiet
+from gilscope.toolkit.evaluate.readings import is_quiet
 from gilscope.toolkit.evaluate.sections import Cause, Missing, known
 from gilscope.toolkit.gil.summary import A_LOCK, INNER_LOCK, SPINNING, THE_GIL, THE_WORLD
 from gilscope.toolkit.units import MOST_NAMED
@@ -61,7 +61,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
 
 def _contention(label: str, found: Contention, *, sure: bool) -> Iterator[Fact]:
     where = found.places[0] if found.places else None
-    at = f", most at {where.file}:{where.line}" if where else ""
+    at = f", most at {where}" if where else ""
     if sure and found.inflation is not None and found.inflation > SLOW_SHARE:
         yield Fact(code="contention.cpu-time", target=label, effect=Effect.COSTS, subject="contention",
                    text="threads get in each other's way: "
@@ -86,7 +86,7 @@ def _parts(found: Contention, *, sure: bool) -> Iterator[str]:
         yield f"{found.inflation:.2f} times the CPU time per operation"
     if found.parked is not None:
         yield f"parked {found.parked * 100:.0f} % of their time"
-    places = ", ".join(f"{place.file}:{place.line}{f' ({place.what})' if place.what else ''}"
+    places = ", ".join(f"{place}{f' ({place.what})' if place.what else ''}"
                        for place in found.places[:MOST_NAMED])
     if places:
         waited = ", while they waited for a core as well" if found.parked is None else ""
@@ -112,18 +112,17 @@ def own_places(found: Contention) -> Iterator[Place]:
     """
     for place in found.places if found.parked is not None else ():
         # Where they wait for the GIL, a package has turned it on.
-        if is_own_file(place.file) and place.seconds >= LEAST_WAITED and place.what != THE_GIL:
+        if place.own and place.seconds >= LEAST_WAITED and place.what != THE_GIL:
             yield place
 
 
 def _line(place: Place, measuring: str) -> Fact:
     """Return the fact about one line; no action where the file was written to measure the project."""
-    where = f"{place.file}:{place.line}"
     advice = WAITS.get(place.what, SHARED)
     # A change there does not help where all threads are stopped for a collection.
-    places = () if place.what == THE_WORLD else (where,)
-    return Fact(code="contention.line", target=FREE_THREADING, effect=Effect.NOTE, subject=where, text=advice,
-                places=places, action="" if place.file == measuring else f"{where}: {advice}")
+    places = () if place.what == THE_WORLD else (place,)
+    return Fact(code="contention.line", target=FREE_THREADING, effect=Effect.NOTE, subject=str(place), text=advice,
+                places=places, action="" if place.file == measuring else f"{place}: {advice}")
 
 
 def _machine(found: Evaluation) -> Iterator[Fact]:

@@ -84,7 +84,7 @@ def _package(found: Evaluation, build: BuildEvaluation, report: BuildReport, fin
     why = next(iter(finding.verdict.reasons), "")
     fact = Fact(code=CODES[status], target=label, effect=Effect.BLOCKS, subject=name_and_version(finding),
                 text=f"{name_and_version(finding)} {clause(status)}", step=PlanStep.DEPENDENCIES,
-                evidence=f"{why}{chain_clause(finding)}" if why else chain_clause(finding).removeprefix("; "))
+                evidence="; ".join(filter(None, (why, chain_clause(finding)))))
     if status is Status.NO_WHEEL:
         fact = replace(fact, text=f"{fact.text} for {label}")
     if status in UNJUDGED:

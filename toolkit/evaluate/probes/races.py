@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, RACES, Effect, Fact, PlanStep, gap
-from gilscope.toolkit.evaluate.readings import is_own_file, unreached_texts
+from gilscope.toolkit.evaluate.readings import unreached_texts
 from gilscope.toolkit.evaluate.sections import Cause, Missing, cause_of
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
 
 
 def _race(race: RaceFact) -> Fact:
-    places = tuple(place for place in (f"{race.file}:{race.line}", *race.places * (not race.violation))
-                   if is_own_file(place))
+    places = tuple(place for place in (race.place, *race.places * (not race.violation)) if place.own)
     effect, code = Effect.UNKNOWN, "race.unconfirmed"
     also = ", not confirmed by a second run: guard it, or say why it may be"
     heading, action = RACES, f"{race.where}: guard {race.variable} with a lock ({race.kind})"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.evaluate.decision import Answer, Blocker, Effort, Gained, Step
+    from gilscope.toolkit.evaluate.sections import Place
 
 TITLE = "Should we move?"
 FORCED = ", with the GIL forced off, which is not safe"
@@ -87,11 +88,15 @@ def _effort(effort: Effort, blockers: Sequence[Blocker]) -> str:
               else "no place of ours is known to need a change")
     if effort.places:
         places = (f"{counted(len(effort.places), 'place')} in {counted(len(effort.files), 'file')} of ours "
-                  f"to be looked at ({few(effort.places, MOST_NAMED)})")
+                  f"to be looked at ({_few_places(effort.places)})")
     beside = (f"; {counted(len(effort.beside), 'place')} in what tests or measures it "
-              f"({few(effort.beside, MOST_NAMED)})" if effort.beside else "")
+              f"({_few_places(effort.beside)})" if effort.beside else "")
     packages = f"; {counted(len(effort.packages), 'package')} to change" if effort.packages else ""
     return f"{places}{beside}{packages}{f'; {effort.unknown}' if effort.unknown else ''}"
+
+
+def _few_places(places: Sequence[Place]) -> str:
+    return few([*map(str, places)], MOST_NAMED)
 
 
 def steps(plan: Sequence[Step]) -> Iterator[str]:

@@ -158,8 +158,9 @@ def _blockers(report: BuildReport) -> Iterable[str]:
     for finding in report.findings:
         status = finding.verdict.status
         if status.blocks:
-            whose = f"{chain_clause(finding)}{_newer(report, finding)}"
-            yield f"{name_and_version(finding)} on {report.build.label}{judged(status, _why(report, finding))}{whose}"
+            chain = chain_clause(finding)
+            yield (f"{name_and_version(finding)} on {report.build.label}{judged(status, _why(report, finding))}"
+                   f"{f'; {chain}' if chain else ''}{_newer(report, finding)}")
     if report.unowned:
         yield (f"{', '.join(report.unowned)} on {report.build.label} turns the GIL on and belongs to no package: "
                "it came with the interpreter or was put there by hand")

@@ -24,7 +24,7 @@ from gilscope.toolkit.evaluate.project.racing.unwatched import (
 )
 from gilscope.toolkit.evaluate.project.suite.running import environment, run_bounded
 from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, RunSite
-from gilscope.toolkit.evaluate.sections import Cause, Missing, RaceFact, SharedFact, Unwatched, in_order
+from gilscope.toolkit.evaluate.sections import Cause, Missing, Place, RaceFact, SharedFact, Unwatched, in_order
 from gilscope.toolkit.race.site import Severity
 
 if TYPE_CHECKING:
@@ -165,9 +165,9 @@ def once(races: Iterable[RaceFact]) -> tuple[RaceFact, ...]:
     merged = []
     for same in kinds.values():
         first = next((race for race in same if race.confirmed), same[0])
-        places = {place for race in same for place in race.places or (f"{race.file}:{race.line}",)}
+        places = in_order(place for race in same for place in race.places or (race.place,))
         merged.append(replace(first, kind=" and ".join(dict.fromkeys(race.kind for race in (first, *same))),
-                              places=in_order(places) if len(places) > 1 else ()))
+                              places=places if len(places) > 1 else ()))
     return tuple(sorted(merged, key=lambda race: (race.violation, not race.confirmed)))
 
 
@@ -177,16 +177,18 @@ def facts(
     """Return the races in a JSON report, confirmed ones first, without those that `besides` excludes."""
     found = []
     for each in report["races"]:
-        place = each["first"]["place"]
-        files = [shown.path(side["place"]["path"]) or side["place"]["path"] for side in (each["first"], each["second"])]
-        if besides(*files):
+        first, second = (_place(each[side]["place"], shown) for side in ("first", "second"))
+        if besides(first.file, second.file):
             continue
-        found.append(RaceFact(kind=each["kind"], variable=each["base"], file=files[0], line=int(place["line"]),
-                              confirmed=each.get("confirmed") is True,
-                              violation=each["severity"] == Severity.VIOLATION, repair=each["repair"],
-                              places=tuple(f"{file}:{each[side]['place']['line']}"
-                                           for file, side in zip(files, ("first", "second"), strict=True))))
+        found.append(RaceFact(kind=each["kind"], variable=each["base"], file=first.file, line=first.line, own=first.own,
+                              confirmed=each.get("confirmed") is True, repair=each["repair"],
+                              violation=each["severity"] == Severity.VIOLATION, places=(first, second)))
     return sorted(found, key=lambda race: (not race.confirmed, race.file, race.line))
+
+
+def _place(frame: Mapping[str, Any], shown: ProjectPaths) -> Place:
+    name = shown.path(frame["path"])
+    return Place(file=name or frame["path"], line=int(frame["line"]), own=name is not None)
 
 
 def shared_facts(report: dict[str, Any], shown: ProjectPaths) -> Iterator[SharedFact]:
@@ -198,7 +200,7 @@ def shared_facts(report: dict[str, Any], shown: ProjectPaths) -> Iterator[Shared
     known = set()
     for each in report.get("shared", ()):
         write, other = each["write"], each["other"]
-        if each.get("alike") or _imported(each["base"], write, report.get("target", "")):
+        if each.get("alike") or _imported(each["name"], write, report.get("target", "")):
             continue
         file, other_file = shown.path(write["path"]), shown.path(other["path"])
         if file is None or each["base"] in known or (other_file is not None and is_test(file) and is_test(other_file)):
@@ -208,14 +210,13 @@ def shared_facts(report: dict[str, Any], shown: ProjectPaths) -> Iterator[Shared
                          other_file=other_file or other["path"], other_line=int(other["line"]))
 
 
-def _imported(base: str, place: Mapping[str, Any], target: str) -> bool:
-    """Return True if a module creates this variable when it is imported, and is not the program itself.
+def _imported(name: str, place: Mapping[str, Any], target: str) -> bool:
+    """Return True if a module creates the variable `name` when it is imported, and is not the program itself.
 
     Additions to another module's variable, such as a registry, depend on who has imported what.
     """
     if place["function"] != "<module>" or f"{target} ".startswith(f"{place['path']} "):
         return False
-    name = base.removeprefix("global ").partition(" ")[0].partition(".")[0]
     return name in made_at_import(Path(place["path"]))
 
 

@@ -291,8 +291,13 @@ class Speed:
     def _places(self, watched: RecordingSummary, label: str) -> tuple[Place, ...]:
         shown = ProjectPaths(self._measurer.project, self._measurer.run_sites[label])
         least = LEAST_SHARE * sum(each.seconds - each.idle for each in working(watched))
-        return tuple(replace(each, file=shown.path(each.file) or short(each.file))
+        return tuple(_named_as(each, shown.path(each.file))
                      for each in by_line(contended(watched.places))[:MOST_PLACES] if each.seconds >= least)
+
+
+def _named_as(place: Place, name: str | None) -> Place:
+    """Return a place with the project's name of its file, or as a library's if that is None."""
+    return replace(place, file=name or short(place.file), own=name is not None)
 
 
 def _only(several: set[str]) -> str:
