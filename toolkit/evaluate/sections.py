@@ -106,7 +106,7 @@ SUCCESS = CommandEnding(kind="exit")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadFailure:
-    """A failure of the workload on a build without a GIL that does not occur on its twin with one."""
+    """A failure of the workload on a build without a GIL that does not occur on its counterpart with one."""
 
     kind: Literal["turns-gil-on", "fails"]
     detail: str

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 LINES = ".jsonl"
 UNANSWERED = 3   # as of a cell that failed
-CORES_EACH = 2   # a package takes two installers, or imports and their twins
+CORES_EACH = 2   # a package takes two installers, or imports and their counterparts
 
 # Attributes of the command line that are about one answer: how a user writes them.
 _OF_ONE = {"packages": "PACKAGE", "lock": "--lock", "explain": "--explain", "offline": "--offline", "html": "--html"}

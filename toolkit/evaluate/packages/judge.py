@@ -70,7 +70,7 @@ def _broken(seen: PackageEvidence, run: ImportRun) -> PackageVerdict:
 
 
 def _failed(seen: PackageEvidence) -> tuple[str, ...]:
-    """Return the roots that fail here and not with the GIL; without a twin build, all roots if all of them fail."""
+    """Return the roots that fail here and not with the GIL; without a counterpart, all roots if all of them fail."""
     failed = _failed_roots(seen)
     if seen.reference:
         elsewhere = {name for name, _ in seen.reference.failed}

@@ -53,17 +53,17 @@ class CostAndGainMeasurer:
     """Measures one project in rounds on several builds."""
 
     def __init__(
-        self, project: Project, workload: str | None, builds: Sequence[Build], twins: Mapping[str, str], *,
+        self, project: Project, workload: str | None, builds: Sequence[Build], counterparts: Mapping[str, str], *,
         left: Callable[[], float], say: Callable[[str], None], turn: Turn = nullcontext,
     ) -> None:
-        """Set up; `twins` maps each free-threaded build to its build with a GIL, and `left` returns seconds.
+        """Set up; `counterparts` maps each free-threaded build to its build with a GIL, and `left` returns seconds.
 
         `turn` is held during a measurement, because others may measure on this machine at the same time.
         """
         self._project = project
         self._workload = workload
         self._builds = {build.label: build for build in builds}
-        self._twins = twins
+        self._counterparts = counterparts
         self._left = left
         self._say = say
         self._turn = turn
@@ -91,7 +91,7 @@ class CostAndGainMeasurer:
         measurer.measure()
         machine = measurer.calibration.facts()
         speed = Speed(measurer, machine)
-        sections = {label: speed.sections(label, self._twins.get(label, "")) for label in free}
+        sections = {label: speed.sections(label, self._counterparts.get(label, "")) for label in free}
         forced = self._workload_forced(measurer, speed)   # measured last, because it is not part of the verdict
         others = {(model, label): OtherModel(measured=speed.other_model(label, model),
                                              failure=speed.failure(label, model))
@@ -101,7 +101,8 @@ class CostAndGainMeasurer:
 
     def _workload_forced(self, before: WorkloadMeasurer, seen: Speed) -> dict[str, Forced | Missing]:
         """Return the workload's results with the GIL forced off, by label of each build on which it was on."""
-        pairs = {label: twin for label, twin in self._twins.items() if twin in before.run_sites and seen.flipped(label)}
+        pairs = {label: counterpart for label, counterpart in self._counterparts.items()
+                 if counterpart in before.run_sites and seen.flipped(label)}
         if self._left() < LEAST_ROUNDS * before.round_seconds:
             return dict.fromkeys(pairs, NO_TIME)
         if not pairs:
@@ -111,7 +112,7 @@ class CostAndGainMeasurer:
                                     say=self._say, forced=True, turn=self._turn)
         measurer.measure()
         speed = Speed(measurer, measurer.calibration.facts())
-        return {label: speed.forced(label, twin) for label, twin in pairs.items()}
+        return {label: speed.forced(label, counterpart) for label, counterpart in pairs.items()}
 
     def _by_tests(
         self, free: Sequence[str], places: Mapping[str, RunSite], tests: Mapping[str, TestRun | Missing],
@@ -126,22 +127,22 @@ class CostAndGainMeasurer:
                 label: replace(missing, cost=NO_TIME, forced=forced.get(label)) for label in free})
         costs = SuiteCosts(self._project, places, tests, say=self._say,
                            limit=min(MOST_FOR_COST, self._left() * SHARE_FOR_COST), turn=self._turn)
-        costs.measure(self._twins)
+        costs.measure(self._counterparts)
         machine = costs.calibration.facts() if costs.found else unknown
         forced = self._tests_forced(places, tests)
         return CostsAndGains(machine=machine, others=lacking, several=False, sections={
-            label: replace(missing, cost=costs.cost(label, self._twins.get(label, "a build with a GIL")),
+            label: replace(missing, cost=costs.cost(label, self._counterparts.get(label, "a build with a GIL")),
                            forced=forced.get(label)) for label in free})
 
     def _tests_forced(
         self, places: Mapping[str, RunSite], tests: Mapping[str, TestRun | Missing],
     ) -> dict[str, Forced | Missing]:
         """Return the tests' results with the GIL forced off, by label of each build on which they turned it on."""
-        pairs = {label: twin for label, twin in self._twins.items()
+        pairs = {label: counterpart for label, counterpart in self._counterparts.items()
                  if isinstance(run := tests.get(label), TestRun) and run.gil_end}
         if self._left() <= 0:
             return dict.fromkeys(pairs, NO_TIME)
         costs = SuiteCosts(self._project, places, tests, say=self._say, limit=min(MOST_FOR_COST, self._left()),
                            forced=True, turn=self._turn)
         costs.measure(pairs)
-        return {label: costs.forced(label, twin) for label, twin in pairs.items()}
+        return {label: costs.forced(label, counterpart) for label, counterpart in pairs.items()}

@@ -82,7 +82,8 @@ def plain(reports: Sequence[BuildReport]) -> dict[str, Any]:
         "versions_chosen_by": report.chosen_by or None,
         "others": [{"name": each.name, "version": each.version, "wheel_tags": list(each.tags),
                     "way": list(report.ways.get(each.name, ()))} for each in report.rest],
-        "pure_python_dependencies": report.others, "pure_python_here_compiled_elsewhere": list(report.twins),
+        "pure_python_dependencies": report.others,
+        "pure_python_here_compiled_elsewhere": list(report.compiled_elsewhere),
         "unowned_modules_that_need_the_gil": list(report.unowned),
         "packages": [_plain_finding(report, finding) for finding in report.findings]} for report in reports]}
 
@@ -226,7 +227,7 @@ def _doubts(report: BuildReport) -> Iterable[str]:
         yield (f"{report.build.label} itself {last.reason} while importing {last.during} in interpreter "
                f"{len(spared[0].seen.interpreters)}, with the standard library alone, too: not held against "
                f"{few([finding.name for finding in spared])}")
-    for name in report.twins:
+    for name in report.compiled_elsewhere:
         yield (f"{name} on {report.build.label}: the installer took a pure Python wheel; other builds have compiled "
                "code of the same version")
 

@@ -49,14 +49,14 @@ class InstalledProject:
 
 
 def own_builds(
-    own: OwnExtensions, places: Mapping[str, InstalledProject], twins: Mapping[str, str],
+    own: OwnExtensions, places: Mapping[str, InstalledProject], counterparts: Mapping[str, str],
 ) -> dict[str, OwnBuild]:
     """Return the result for the project's own extension modules on each build, by label; empty if it has none.
 
     Args:
         own: The extension modules that the project's files describe.
         places: The installed project, by label of the build; also where installing it failed.
-        twins: The label of the build with a GIL, by the label of each free-threaded build.
+        counterparts: The label of the build with a GIL, by the label of each free-threaded build.
     """
     made = {label: _distribution(place) for label, place in places.items()}
     if not own.any and not any(each and each.extensions for each in made.values()):
@@ -64,8 +64,8 @@ def own_builds(
     inspections = {label: _Inspection(place, made[label]) for label, place in places.items()}
     found: dict[str, OwnBuild] = {}
     # Builds with a GIL first: the others are compared with them.
-    for label, here in sorted(inspections.items(), key=lambda each: each[0] in twins):
-        there = inspections.get(twins.get(label, ""))
+    for label, here in sorted(inspections.items(), key=lambda each: each[0] in counterparts):
+        there = inspections.get(counterparts.get(label, ""))
         found[label] = _own_build(own, here, there)
     return found
 

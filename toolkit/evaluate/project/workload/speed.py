@@ -69,7 +69,7 @@ class Speed:
         self._machine = machine
         self._found = measurer.found
         self._counts = measurer.thread_counts()
-        # For a build with a GIL, which may be the twin of several others.
+        # For a build with a GIL, which may be the counterpart of several others.
         self._waiting: dict[WorkloadCell, RecordingSummary | Missing] = {}
 
     def sections(self, label: str, against: str) -> Sections:
