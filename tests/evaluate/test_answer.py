@@ -274,7 +274,7 @@ def test_gain_and_cost_with_the_gil_forced_off_stand_in():
     assert "of the workload with 2 threads, with the GIL forced off, which is not safe)" in said(told(kept))
     busy = replace(blocked, forced=replace(forced, machine=BUSY))
     assert isinstance(best_known_gain(busy, QUIET), Missing)
-    assert best_known_cost(busy, QUIET) == NOT_DONE   # the section below says no word on speed either
+    assert best_known_cost(busy, QUIET) == NOT_DONE   # the section below judges no speed either
 
 
 def test_memory_is_of_a_named_process_in_mib():

@@ -37,7 +37,7 @@ class Effect(StrEnum):
     MAY_COST = "may-cost"              # the cost may be more than little; decides only if nothing else costs
     GAINS = "gains"
     SUPPORTS = "supports"              # evidence that the project runs there
-    CAUTION = "caution"                # to know before running there, and no reason against it
+    CAUTION = "caution"                # a warning that does not block
     NOT_LOOKED_AT = "not-looked-at"    # no part of the verdict, which lowers its confidence
     NOTE = "note"
 
@@ -69,7 +69,7 @@ class Remedy(StrEnum):
     WORKLOAD = "workload"    # a --workload
 
 
-# The call that would have a section, by the cause for which it is missing.
+# How to get a missing section, by cause.
 REMEDIES = {Cause.TIME: Remedy.TIME, Cause.BUSY: Remedy.QUIET, Cause.OFFLINE: Remedy.REPAIR,
             Cause.FAILED: Remedy.REPAIR, Cause.NOT_RUN: Remedy.REPAIR, Cause.WORKLOAD_FAILED: Remedy.REPAIR}
 Confidence = Literal["high", "medium", "low"]
@@ -118,7 +118,7 @@ class Fact:
     explain: str = ""               # the name under which --explain shows more
     gap: Gap | None = None          # what could not be found out about the subject
     for_all: bool = False           # the action is for all builds at once
-    consequence: bool = False       # it follows from another fact, and is mended with it
+    consequence: bool = False       # caused by another fact; fixing that one fixes it
     confidence: Confidence | None = None   # the most that a verdict with this fact may have; None: by the effect
     heading: str = ""               # of the screen, under which the text is shown
     cell: TableCell | None = None   # in a column of the probe's own; sections that gilscope measures have theirs

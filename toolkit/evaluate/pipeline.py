@@ -257,7 +257,7 @@ class Evaluator:
     def _newest(self, reports: Reports) -> Reports:
         """Return the reports with what the newest versions of blocking packages do, if there is time to install them.
 
-        They say nothing about the project as it is, so at least a share of the budget is left for running it.
+        Newer versions do not describe the current project, so keep a share of the budget for running it.
         """
         if self._request.offline or self._left() <= self._request.budget * SHARE_FOR_RUNNING:
             return reports

@@ -47,7 +47,7 @@ class PreparedSites:
 
     @classmethod
     def missing(cls, builds: Iterable[Build], reason: Missing) -> PreparedSites:
-        """Return that no build has a place."""
+        """Return the same reason for every build."""
         return cls(run_sites=dict.fromkeys((build.label for build in builds), reason), installed={})
 
 

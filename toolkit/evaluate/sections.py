@@ -1,6 +1,6 @@
 """The nouns of an evaluation's sections: the machine, tests, cost, gain, contention, races, workers.
 
-A section that could not be had is a `Missing` in its place, with the reason.  Seconds unless the name says otherwise.
+A missing section is a `Missing` with the reason.  Seconds unless the name says otherwise.
 """
 
 from __future__ import annotations
@@ -125,7 +125,7 @@ class MachineFacts:
     run_queue: float | None      # share of a spinning process's life that it waited for a core, 0..1
     governor: str | None
     libc: str                    # "glibc 2.36"
-    doubts: tuple[str, ...]      # why no word on speed can be said; empty: it can
+    doubts: tuple[str, ...]      # why speed cannot be judged; empty: it can
     inherited: str | None = None   # what is unusual in how gilscope was started, and the measured processes with it
 
     @property
@@ -208,7 +208,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """CPU time and memory of one thread on a build against another, in interleaved rounds, or of what stands in."""
+    """CPU time and memory of one thread on a build against another, in interleaved rounds, or of the tests instead."""
 
     against: str                 # build
     cpu: Comparison              # ratio < 1: takes more CPU time here
@@ -216,7 +216,7 @@ class Cost:
     more_bytes: float | None = None   # resident here than there
     import_seconds: float | None  # of the workload's module, here
     import_there: float | None = None   # likewise on the other
-    by: Measure = "workload"     # the start of the tests counts with them, all threads of a script with it
+    by: Measure = "workload"     # "tests" includes start-up; "script" includes all threads
     sample: str = ""             # which of the tests were run for it: "7 of 40 files"; "": all of them
     memory: Memory | None = None   # with as many threads as were measured; None: not known
     compiled: tuple[str, ...] | None = None   # extension modules of the project's own that were loaded; None: not known
@@ -247,7 +247,7 @@ class Gain:
 
     @property
     def lacking(self) -> Missing | None:
-        """Return what is in the way of both the prediction and the measurement, whatever the machine does, or None."""
+        """Return the reason that prevents both the prediction and the measurement on any machine, or None."""
         same = cause_of(self.predicted) is cause_of(self.measured)
         return self.measured if same and isinstance(self.measured, Missing) else None
 
@@ -256,8 +256,7 @@ class Gain:
 class Forced:
     """Cost and gain with the GIL forced off, where something had turned it on.
 
-    It tells what mending that could be worth, and is no way to run: what did not say that it can do without the GIL may
-    crash or give wrong results.
+    Shows what a fix could gain.  Not safe to run: an undeclared module may crash or give wrong results.
     """
 
     against: str                                  # the build with the GIL
@@ -302,7 +301,7 @@ class Sections:
 
     @classmethod
     def missing(cls, reason: Missing) -> Sections:
-        """Return sections that could not be had."""
+        """Return missing sections."""
         return cls(cost=reason, gain=reason, contention=reason)
 
 
@@ -397,7 +396,7 @@ class Races:
     found: tuple[RaceFact, ...]
     command: tuple[str, ...]
     looks: tuple[RaceLook, ...] = ()
-    lacking: tuple[tuple[Raced, Missing], ...] = ()   # what was to be looked at and could not be
+    lacking: tuple[tuple[Raced, Missing], ...] = ()   # not checked, and why
     shared: tuple[SharedFact, ...] | None = None  # by the calls of the workload; None: not looked at
     unwatched: tuple[Unwatched, ...] = ()
     unreached: tuple[Unwatched, ...] = ()         # statements that would change what threads share, and no thread ran
@@ -410,7 +409,7 @@ class Races:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Development:
-    """Packages for development, which are no part of the verdict as users need none of them."""
+    """Packages for development, not part of the verdict: users do not install them."""
 
     packages: tuple[str, ...]    # that a lock has beside what is needed to run, and that the tests need
     extras: tuple[str, ...]      # of the project, for its users; each is judged on its own, when it is asked for

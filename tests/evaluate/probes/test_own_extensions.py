@@ -79,8 +79,8 @@ def built(status, *reasons):
     (built(Status.UNKNOWN, "x: no hook"), Verdict.INCONCLUSIVE, "its own extension modules: unknown: x: no hook"),
     (built(Status.LOST, "x: not there"), Verdict.WITH_COST, "it loses C code of its own: x: not there"),
     (replace(FAILED, elsewhere="3.14"), Verdict.BLOCKED, "cannot be built here, and can on 3.14: pkg/_c.c:1: error"),
-    (FAILED, Verdict.INCONCLUSIVE, "were not built, so what they do without the GIL is not known: pkg/_c.c:1: error"),
-    (LACKS, Verdict.INCONCLUSIVE, "module lxml.etree was not built, so what it does without the GIL is not known"),
+    (FAILED, Verdict.INCONCLUSIVE, "were not built, so their behaviour without the GIL is unknown: pkg/_c.c:1: error"),
+    (LACKS, Verdict.INCONCLUSIVE, "module lxml.etree was not built, so its behaviour without the GIL is unknown"),
     (replace(LACKS, unbuilt=(UnbuiltModule(name="a", why="", elsewhere="3.14"),)), Verdict.WITH_COST,
      "a is not built here"),
 ])
@@ -357,7 +357,7 @@ def test_module_without_a_name_is_the_subject_of_a_sentence_all_the_same():
     own = replace(LACKS, unbuilt=(
         UnbuiltModule(name="the module made by setup.py:27", why="it is made only if FAST", nameless=True),))
     assert conclude(found(own=own), QUIET, CLEAN).reasons[0] == (
-        "the module made by setup.py:27 was not built, so what it does without the GIL is not known: it is made only "
+        "the module made by setup.py:27 was not built, so its behaviour without the GIL is unknown: it is made only "
         "if FAST")
 
 

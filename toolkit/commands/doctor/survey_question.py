@@ -19,9 +19,9 @@ class AnswerSource:
     """The hosts or processes that answer a survey, and how they are asked."""
 
     question: SurveyQuestion
-    depends: tuple[str, ...]   # what answers go by: the builds, and how they are asked
+    depends: tuple[str, ...]   # cache key: the builds, and how they are asked
     ask: Callable[[Sequence[str]],
-                  Generator[PackageAnswer]]   # answers as they come; closed, it ends what is being asked
+                  Generator[PackageAnswer]]   # yields answers; closing it ends running requests
 
 
 def question_of(args: argparse.Namespace, labels: Sequence[str]) -> SurveyQuestion:

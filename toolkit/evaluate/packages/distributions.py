@@ -16,9 +16,10 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from packaging.utils import canonicalize_name
+
 from gilscope.toolkit.bounded_reading import opened
-from gilscope.toolkit.builds.missing_packages import distribution_of, normalize_name
-from gilscope.toolkit.builds.pairing import minor_of
+from gilscope.toolkit.builds.missing_packages import distribution_of
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.evaluate.packages.evidence import Distribution
 from gilscope.toolkit.evaluate.requirements.extras import is_of_an_extra
@@ -52,7 +53,7 @@ def installed(folders: Sequence[Path], build: Build) -> tuple[Distribution, ...]
 def own_name(found: Metadata) -> str:
     """Return a distribution's normalised name; "" for a folder without metadata, as an interrupted pip leaves it."""
     try:
-        return normalize_name(found.metadata.get("Name") or "")
+        return canonicalize_name(found.metadata.get("Name") or "")
     except FileNotFoundError:   # raised since 3.15
         return ""
 
@@ -73,7 +74,7 @@ def _distribution(found: Metadata, name: str, build: Build) -> Distribution:
 
 def _extensions(files: Iterable[str], root: Path, build: Build) -> Iterable[tuple[str, str]]:
     """Yield name and file of every extension module that `build` can load."""
-    tag = minor_of(build).replace(".", "") + ("t" if build.free_threaded else "")
+    tag = build.minor.replace(".", "") + ("t" if build.free_threaded else "")
     for file in files:
         *folders, last = file.split("/")
         match = _EXTENSION.fullmatch(last)

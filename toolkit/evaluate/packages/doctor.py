@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path  # noqa: TC003 - the cache reads the hints
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.missing_packages import normalize_name
+from packaging.utils import canonicalize_name
+
+from gilscope.toolkit.builds.missing_packages import distribution_of
 from gilscope.toolkit.builds.package_installer import InstallProblem
-from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.evaluate.packages.evidence import (
     Distribution,
     InterpreterReason,
@@ -31,7 +32,6 @@ from gilscope.toolkit.evaluate.packages.imports import (
     interpreter_runs,
     read_extensions,
 )
-from gilscope.toolkit.evaluate.packages.installing import name_of
 from gilscope.toolkit.evaluate.packages.judge import judge, judge_interpreters, owns
 from gilscope.toolkit.evaluate.packages.scratch import (
     EnvironmentRequest,
@@ -84,7 +84,7 @@ class Finding:
         names = {self.name}
         for extension in self.seen.extensions:
             names |= {extension.name, extension.file, extension.file.rpartition("/")[2]}
-        return name in names or normalize_name(name) == self.name
+        return name in names or canonicalize_name(name) == self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -119,7 +119,7 @@ class BuildReport:
     def knows(self, name: str) -> bool:
         """Return True if any distribution here goes by `name`."""
         return (any(finding.is_called(name) for finding in self.findings)
-                or any(each.name == normalize_name(name) for each in self.rest))
+                or any(each.name == canonicalize_name(name) for each in self.rest))
 
 
 def diagnose(
@@ -143,7 +143,7 @@ def diagnose(
     involved = {build.label: build for build in [*builds, *filter(None, counterparts.values())]}
     scratches = prepare(request, list(involved.values()), say, at_hand)
     chosen_by = chooser(request, list(involved.values()), at_hand)
-    requested = set(request.asked) or {name_of(text) for text in request.requirements}
+    requested = set(request.asked) or {distribution_of(text) for text in request.requirements}
     compiled = {(each.name, each.version) for scratch in scratches.values() for each in scratch.distributions
                 if each.extensions}
     versions = {each.name: each.version for scratch in scratches.values() for each in scratch.distributions}
@@ -211,7 +211,7 @@ def _newest(report: BuildReport | None) -> dict[str, tuple[str, Status]]:
 
 def reference_of(build: Build, at_hand: Iterable[Build]) -> Build | None:
     """Return the build with a GIL and the same minor version, preferably the same version."""
-    same = [each for each in at_hand if not each.free_threaded and minor_of(each) == minor_of(build)]
+    same = [each for each in at_hand if not each.free_threaded and each.minor == build.minor]
     return min(same, key=lambda each: (each.version != build.version, each.debug), default=None)
 
 

@@ -7,6 +7,7 @@ import sys
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterReason, InterpreterStatus, PackageVerdict, Status
+from gilscope.toolkit.measure.child.refusal import REFUSAL
 from gilscope.toolkit.units import inflect
 
 if TYPE_CHECKING:
@@ -142,16 +143,12 @@ def _never_imported(seen: PackageEvidence) -> tuple[str, ...]:
     return tuple(f"{name}: {error}" for name, error in _failed_roots(seen).items())
 
 
-# CPython's message about an extension module that an interpreter with its own GIL cannot load.
-REFUSED = re.compile(r"module (\S+) does not support loading in subinterpreters")
-
-
 def refusal_in(output: str) -> str:
     """Return a clause with the extension modules that interpreters refused, from a process's output; "" if none.
 
     A package that needs the module often raises an error of its own: "Unable to import required dependency numpy".
     """
-    names = list(dict.fromkeys(REFUSED.findall(output)))
+    names = list(dict.fromkeys(REFUSAL.findall(output)))
     does = inflect(len(names), "does", "do")
     return f"{', '.join(names)} {does} not support loading in subinterpreters" if names else ""
 
@@ -179,7 +176,7 @@ def judge_interpreters(seen: PackageEvidence) -> tuple[InterpreterStatus, tuple[
 
 def _library_refuses(run: ImportRun) -> list[str]:
     """Return the modules of the standard library that an interpreter refused, if it refused no others, as on 3.12."""
-    refused = {load.name for load in run.loads if load.error and "support loading in subinterpreters" in load.error}
+    refused = {load.name for load in run.loads if REFUSAL.search(load.error or "")}
     return sorted(refused) if all(name.partition(".")[0] in sys.stdlib_module_names for name in refused) else []
 
 
@@ -211,7 +208,7 @@ def _failing_modules(seen: PackageEvidence, first: ImportRun) -> tuple[Interpret
 
 
 def _reason(name: str, error: str) -> InterpreterReason:
-    refused = REFUSED.search(error)
+    refused = REFUSAL.search(error)
     return InterpreterReason(f"{name}: {error}", refused=refused[1] if refused else "")
 
 

@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 HEADING = "Where threads wait for each other"
 MACHINE = "Machine"
-HAVE_LINES = {"machine.busy", "machine.not-looked-at"}   # codes of facts that the heading already tells
+HAVE_LINES = {"machine.busy", "machine.not-looked-at"}   # codes of facts that this heading already shows
 SLOW_SHARE = 1.5       # CPU inflation above which threads are in each other's way
 PARKED_MUCH = 0.1      # share of thread time above which they are
-LEAST_WAITED = 0.02    # seconds of all threads: less costs nobody anything
+LEAST_WAITED = 0.02    # seconds of all threads: less does not matter
 MOST_LINES = 3
 # Variables that limit a library's own threads.
 LIMITS = {"OpenBLAS": "OPENBLAS_NUM_THREADS", "MKL": "MKL_NUM_THREADS", "BLIS": "BLIS_NUM_THREADS",
@@ -77,8 +77,8 @@ def _contention(label: str, found: Contention, *, sure: bool) -> Iterator[Fact]:
 def _pools(found: Contention) -> Iterator[Fact]:
     for pool in _crowding(found):
         yield Fact(code="contention.native-pool", target=FREE_THREADING, effect=Effect.NOTE, subject=pool.library,
-                   text=_crowd(found, pool), action=f"set {LIMITS[pool.library]}=1 where threads of yours do the work: "
-                                                    f"each has {pool.library} start more")
+                   text=_crowd(found, pool),
+                   action=f"set {LIMITS[pool.library]}=1: otherwise each of your threads starts {pool.library}'s own")
 
 
 def _parts(found: Contention, *, sure: bool) -> Iterator[str]:
@@ -108,7 +108,7 @@ def _crowding(found: Contention) -> list[NativePool]:
 def own_places(found: Contention) -> Iterator[Place]:
     """Yield the project's own lines where threads waited for each other long enough to matter.
 
-    None if they waited for cores: then it is the machine that kept the thread that all others waited for.
+    None if they waited for cores: then the machine delayed the thread that the others waited for.
     """
     for place in found.places if found.parked is not None else ():
         # Where they wait for the GIL, a package has turned it on.
@@ -142,7 +142,7 @@ def _machine(found: Evaluation) -> Iterator[Fact]:
 
 
 def _cores(machine: MachineFacts) -> str:
-    able = f", which do {machine.effective:.2f} cores' work at once" if machine.effective is not None else ""
-    waits = f", {machine.run_queue * 100:.0f} % of the time waited for one" if machine.run_queue is not None else ""
-    no_word = "; so no word on speed" if machine.doubts else ""
-    return f"{machine.cores} cores{able}{waits}; {machine.libc}{no_word}"
+    able = f", worth {machine.effective:.2f} in parallel" if machine.effective is not None else ""
+    waits = f"; waits for a core: {machine.run_queue * 100:.0f} % of the time" if machine.run_queue is not None else ""
+    not_judged = "; speed was not judged" if machine.doubts else ""
+    return f"{machine.cores} cores{able}{waits}; {machine.libc}{not_judged}"

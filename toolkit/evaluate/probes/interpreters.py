@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import Effect, Fact, gap, processes_on, subinterpreters_on
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus
-from gilscope.toolkit.evaluate.packages.judge import REFUSED
 from gilscope.toolkit.evaluate.packages.wording import name_and_version
 from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
 from gilscope.toolkit.evaluate.readings import (
     WORTHWHILE_GAIN,
+    as_fast_as,
     is_quiet,
     unbuilt_texts,
     unreached_texts,
@@ -28,6 +28,7 @@ from gilscope.toolkit.evaluate.sections import (
     known,
     reason_of,
 )
+from gilscope.toolkit.measure.child.refusal import REFUSAL
 from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.units import counted, few, format_bytes, format_seconds, inflect
 
@@ -171,8 +172,7 @@ def _gain(target: str, gain: Comparison | None, label: str) -> Iterator[Fact]:
         slow = gain.hi < WORTHWHILE_GAIN
         yield Fact(code="model.no-gain" if slow else "model.gain", target=target, value=gain, subject="workload",
                    effect=Effect.NO_GAIN if slow else Effect.GAINS,
-                   text=f"the workload is {gain.ratio:.2f}x [{gain.lo:.2f}, {gain.hi:.2f}] as fast as in threads of "
-                        f"{label}")
+                   text=f"the workload is {as_fast_as(gain, f'in threads of {label}')}")
 
 
 def _gain_not_known(target: str, measured: Comparison | Missing, machine: MachineFacts | Missing) -> Fact:
@@ -189,7 +189,7 @@ def _gain_not_known(target: str, measured: Comparison | Missing, machine: Machin
 
 
 def _beside(found: Evaluation, target: str) -> Iterator[Fact]:
-    """Yield what may be shared beside what was seen: where no thread came to, and in C."""
+    """Yield state that was not checked: unreached statements and C code."""
     races = known(found.races)
     for text in chain(unreached_texts(races) if races else (), unwatched_texts(found.extensions)):
         yield Fact(code="model.shared-not-looked-at", target=target, effect=Effect.NOT_LOOKED_AT, subject="races",
@@ -241,13 +241,13 @@ def _failing(failing: Sequence[Finding]) -> Iterator[str]:
 def _refusing(finding: Finding) -> list[str]:
     """Return the modules that refused, whatever the package says of it."""
     return list(dict.fromkeys(load.name for run in finding.seen.interpreters for load in run.loads
-                              if REFUSED.search(load.error or "")))
+                              if REFUSAL.search(load.error or "")))
 
 
 def _in_interpreters(finding: Finding) -> str:
     owned = {name for name, _ in finding.seen.distribution.extensions} if finding.seen.distribution else set()
     refusing = _refusing(finding)
-    # Those of what it needs have a line of their own, unless it has none itself.
+    # Show its own refusing modules; its dependencies' only if it has none.
     if refusing := [module for module in refusing if module in owned] or refusing:
         more = f" and {len(refusing) - 1} more" if len(refusing) > 1 else ""
         refuse = inflect(len(refusing), "refuses", "refuse")
@@ -296,9 +296,9 @@ def _parts(workers: Workers) -> Iterator[str]:
     if destroying:
         yield f"destroying an interpreter {' and '.join(destroying)}"
     if workers.run_queue is None:
-        yield "no word on times: the system does not tell who waited for a core"
+        yield "times were not judged: the system does not tell who waited for a core"
     elif not _sure_of_times(workers):
-        yield f"no word on times: they waited {workers.run_queue * 100:.0f} % of their time for a core"
+        yield f"times were not judged: they waited {workers.run_queue * 100:.0f} % of their time for a core"
 
 
 def _sure_of_times(workers: Workers) -> bool:

@@ -6,8 +6,8 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.builds.missing_packages import distribution_of
 from gilscope.toolkit.evaluate.packages.evidence import Status
-from gilscope.toolkit.evaluate.packages.installing import name_of
 from gilscope.toolkit.records import from_plain, to_plain
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def from_doctor(package: str, told: Mapping[str, Any], seconds: float) -> Packag
         KeyError, TypeError, ValueError: The JSON has another form.
     """
     return PackageAnswer(package=package, seconds=round(seconds, 1),
-                         builds=tuple(_on_build(name_of(package), each) for each in told["builds"]))
+                         builds=tuple(_on_build(distribution_of(package), each) for each in told["builds"]))
 
 
 def _on_build(name: str, told: Mapping[str, Any]) -> BuildAnswer:

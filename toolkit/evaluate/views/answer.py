@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.decision import Paid
 from gilscope.toolkit.evaluate.facts import OURS
-from gilscope.toolkit.evaluate.readings import TAKES
-from gilscope.toolkit.evaluate.sections import Memory, Missing
+from gilscope.toolkit.evaluate.readings import times_cpu_time
+from gilscope.toolkit.evaluate.sections import Memory, Missing, ValueRange
 from gilscope.toolkit.report.wording import ratio_number
 from gilscope.toolkit.units import MOST_NAMED, counted, few, format_bytes
 
@@ -67,10 +67,9 @@ def _cost(cost: Paid | Missing) -> str:
     if isinstance(cost, Missing):
         return f"not known: {cost.reason}"
     wide = "; the interval is twice as wide, as the machine was busy or small" if cost.busy else ""
-    between = f"[{ratio_number(cost.lo)}, {ratio_number(cost.hi)}]"
-    times = f"{ratio_number(cost.times)} {between} times the CPU time of {cost.against}"
+    times = times_cpu_time(cost.by, ValueRange(value=cost.times, lo=cost.lo, hi=cost.hi), cost.against)
     of = f", {cost.of}" if cost.of else ""
-    return f"{TAKES[cost.by]} {times}{of}{wide}{FORCED * cost.forced}"
+    return f"{times}{of}{wide}{FORCED * cost.forced}"
 
 
 def _in_the_way(blockers: Sequence[Blocker]) -> Iterator[str]:

@@ -183,7 +183,7 @@ class SuiteCosts:
         try:
             cpu, resident = map(float, read_text(told).split())
         except (OSError, ValueError):
-            measured.failure = self._tried[label] = f"what the tests took on {label} was written over by one of them"
+            measured.failure = self._tried[label] = f"a test overwrote the file with the CPU time on {label}"
             return
         self._tried[label] = ""
         measured.cpu[number] = cpu
