@@ -138,7 +138,7 @@ class _Fast:
         sections = Sections(cost=fine.cost, gain=fine.gain, contention=fine.contention)
         others = {(model, build.label): OtherModel(measured=made_up.ratio(1.8), failure="") for build in self._builds
                   for model in OTHER_MODELS}
-        return CostsAndGains(machine=made_up.QUIET, others=others, several=True,
+        return CostsAndGains(machine=made_up.QUIET, others=others, models_compared=True,
                              sections=dict.fromkeys(self._counterparts, sections))
 
 

@@ -102,7 +102,7 @@ class Steps:
             with self.turn():
                 self.step("speed")
         sections = Sections(cost=found().cost, gain=NO_WORKLOAD, contention=NO_WORKLOAD)
-        return CostsAndGains(machine=self.machine, others=NO_WORKLOAD, several=False,
+        return CostsAndGains(machine=self.machine, others=NO_WORKLOAD, models_compared=False,
                              sections=dict.fromkeys(run_sites, sections))
 
     def check_races(self, project, run_site, *, limit, threads=0):

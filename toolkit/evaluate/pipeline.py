@@ -202,7 +202,7 @@ class Evaluator:
             own = {} if known else self._built()
         return self._evaluation(Measurements(
             project=project, reports=reports, inside=inside, own=own, tests=tests, lacking=lacking,
-            compared=compared or CostsAndGains(machine=NOT_RUN, others=NOT_RUN, several=False,
+            compared=compared or CostsAndGains(machine=NOT_RUN, others=NOT_RUN, models_compared=False,
                                                sections=dict.fromkeys(labels, Sections.missing(NOT_RUN)))))
 
     def _steps_to_make(self) -> dict[str, EvaluationStep]:
@@ -390,7 +390,7 @@ def _interpreters(counterpart: Build, measured: Measurements) -> InterpretersEva
 
 def _processes(counterparts: Sequence[Build], compared: CostsAndGains) -> Iterator[ProcessesEvaluation]:
     """Yield what processes do on each build with a GIL; nothing where no function was measured."""
-    if isinstance(compared.others, Missing) or not compared.several:
+    if isinstance(compared.others, Missing) or not compared.models_compared:
         return
     for counterpart in counterparts:
         yield ProcessesEvaluation(build=counterpart, measured=compared.others["processes", counterpart.label].measured)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from gilscope.toolkit.evaluate.decision import How
-    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation
+    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, InterpretersEvaluation
+    from gilscope.toolkit.evaluate.packages.doctor import Finding
     from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild, OwnExtensions, UnbuiltModule
     from gilscope.toolkit.evaluate.sections import Gain, MachineFacts, Measure, Races
     from gilscope.toolkit.stats.verdict import Comparison
@@ -66,7 +67,7 @@ def lost_too_much(build: BuildEvaluation, machine: MachineFacts | Missing) -> st
     return f"{TAKES[cost.by]} {factor.value:.2f} times the CPU time of {cost.against}"
 
 
-def enough(seconds: float) -> str:
+def budget_for_cost(seconds: float) -> str:
     """Return a budget in which an evaluation that took `seconds` can measure the cost, in the form of --budget."""
     return f"{-int(-(seconds + TIME_FOR_COST) // 60)}m"
 
@@ -176,6 +177,11 @@ def range_text(number: ValueRange, unit: str = "") -> str:
 def with_threads(threads: int) -> str:
     """Return " with 4 threads"; "" for 0, those that the program starts."""
     return f" with {threads} threads" if threads else ""
+
+
+def own_finding(seen: BuildEvaluation | InterpretersEvaluation) -> tuple[Finding, ...]:
+    """Return the project itself as one more package, where it was built."""
+    return (seen.own.finding,) if seen.own and seen.own.finding else ()
 
 
 def turns_gil_on(build: BuildEvaluation) -> bool:

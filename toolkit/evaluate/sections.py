@@ -39,7 +39,11 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """A section that is not there, and the reason."""
+    """A section that is missing, and why: whatever would have measured it could not.
+
+    A `Gap` is a fact's view of it, with the remedy.  A `Skip` is a cell that `run` leaves out, an `Absence` a cell of a
+    table without a number, an `InstallProblem` a package that was not installed.
+    """
 
     reason: str                  # for people
     cause: Cause = Cause.OTHER   # for decisions
@@ -99,9 +103,6 @@ class CommandEnding:
     def reached(self) -> str:
         """Return the detail, with how far the tests came."""
         return self.detail + (f", at {self.percent} %" if self.percent is not None else "")
-
-
-SUCCESS = CommandEnding(kind="exit")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

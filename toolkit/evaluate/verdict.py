@@ -24,7 +24,7 @@ from gilscope.toolkit.evaluate.facts import (
 )
 from gilscope.toolkit.evaluate.probes import PROBES
 from gilscope.toolkit.evaluate.project.own_modules import is_test
-from gilscope.toolkit.evaluate.readings import as_fast_as, best_known_cost, best_known_gain, enough
+from gilscope.toolkit.evaluate.readings import as_fast_as, best_known_cost, best_known_gain, budget_for_cost
 from gilscope.toolkit.evaluate.request import BUDGET, WAIT_QUIET
 from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, in_order, known
 from gilscope.toolkit.units import counted, few
@@ -273,7 +273,7 @@ def _more(found: Evaluation, decision: Decision, facts: Sequence[Fact], blockers
         return request.command("--explain", name)
     remedies = {fact.remedy for fact in facts}
     if Remedy.TIME in remedies:
-        return replace(request, budget=BUDGET).command("--budget", enough(found.seconds))
+        return replace(request, budget=BUDGET).command("--budget", budget_for_cost(found.seconds))
     if decision is Decision.UNKNOWN and Remedy.REPAIR in remedies:
         return replace(request, offline=False).command()   # what is repaired may have to be downloaded
     if Remedy.QUIET in remedies and decision is not Decision.WAIT:

@@ -147,7 +147,7 @@ def test_function_is_measured_in_threads_interpreters_and_processes_in_turn(meas
     sections = speed.sections(build.label, counterpart.label)
     assert sections.cost.against == counterpart.label
     assert sections.cost.import_seconds > 0
-    assert speed.several
+    assert speed.models_compared
     assert speed.failure(counterpart.label, "subinterpreters") == ""
 
 
@@ -159,7 +159,7 @@ def test_script_is_measured_as_it_is(measurer, pair):
     sections = speed.sections(build.label, counterpart.label)
     assert "a script chooses its threads itself" in sections.gain.predicted.reason
     assert sections.cost.by == "script"
-    assert not speed.several
+    assert not speed.models_compared
 
 
 @pytest.mark.parametrize(("name", "reason"), [
@@ -728,7 +728,7 @@ def test_other_models_are_compared_with_threads():
     assert speed.other_model("3.14", "subinterpreters").reason == "the workload failed: ImportError: no"
     assert speed.failure("3.14", "subinterpreters") == "ImportError: no"
     assert speed.failure("3.14", "processes") == ""
-    assert speed.several
+    assert speed.models_compared
     starved = made.found[WorkloadCell("3.14", 2, "processes")]
     starved.wall = {10: 1.0}
     assert "had the cores that they needed" in speed.other_model("3.14", "processes").reason

@@ -28,8 +28,3 @@ def question_of(args: argparse.Namespace, labels: Sequence[str]) -> SurveyQuesti
     """Return the question of the command line about each package, on builds of these labels."""
     return SurveyQuestion(builds=tuple(labels), added=tuple(args.build), limit=args.timeout,
                           interpreters=args.interpreters, sdists=args.build_sdists)
-
-
-def known_as(question: SurveyQuestion) -> str:
-    """Return the options that distinguish these answers from others about the same builds."""
-    return f"{question.limit} {question.interpreters} {question.sdists}"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, Gap, PlanStep, Remedy, gap
 from gilscope.toolkit.evaluate.readings import (
     TAKES,
+    budget_for_cost,
     cpu_time_factor,
-    enough,
     forced_speed,
     is_quiet,
     times_cpu_time,
@@ -81,8 +81,8 @@ def _to_measure(found: Evaluation, build: BuildEvaluation, missing: Missing) -> 
         case Cause.WORKLOAD_FAILED:
             return f"have the workload run ({missing.reason})"
         case Cause.TIME if not out_of_time(build):   # tests that ran out of time ask for more of it already
-            return (f"raise --budget to about {enough(found.seconds)}, to measure what one thread costs: what was "
-                    "measured is kept")
+            return (f"raise --budget to about {budget_for_cost(found.seconds)}, to measure what one thread costs: what "
+                    "was measured is kept")
         case Cause.TESTS_TOO_SHORT | Cause.TESTS_TOO_LONG:
             return ("name what the program does for one request or job, to measure what it costs: --workload SCRIPT, "
                     "or --workload MODULE:FUNCTION")

@@ -13,6 +13,7 @@ from gilscope.toolkit.evaluate.readings import (
     WORTHWHILE_GAIN,
     as_fast_as,
     is_quiet,
+    own_finding,
     unbuilt_texts,
     unreached_texts,
     unwatched_texts,
@@ -69,15 +70,10 @@ def _inside(found: Evaluation, inside: InterpretersEvaluation) -> Iterator[Fact]
                                 blocked=any(each.effect is Effect.BLOCKS for each in judged))
 
 
-def _itself(inside: InterpretersEvaluation) -> tuple[Finding, ...]:
-    """Return the project itself as one more package, where it was built."""
-    return (inside.own.finding,) if inside.own and inside.own.finding else ()
-
-
 def _loading(inside: InterpretersEvaluation, report: BuildReport) -> Iterator[Fact]:
     """Yield what packages and the project's own extension modules do in interpreters."""
     target = subinterpreters_on(inside.build.label)
-    own = [each for each in _itself(inside) if each.seen.extensions]
+    own = [each for each in own_finding(inside) if each.seen.extensions]
     findings = (*report.findings, *own)
     failing = [each for each in findings if each.interpreters in STOPS]
     for text in _failing(failing):

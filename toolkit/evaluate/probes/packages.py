@@ -10,7 +10,7 @@ from gilscope.toolkit.evaluate.facts import FREE_THREADING, OURS, Effect, Fact, 
 from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users
 from gilscope.toolkit.evaluate.packages.wording import ADVICE, chain_clause, clause, name_and_version
-from gilscope.toolkit.evaluate.readings import lost_too_much, turns_gil_on
+from gilscope.toolkit.evaluate.readings import lost_too_much, own_finding, turns_gil_on
 from gilscope.toolkit.evaluate.sections import Missing, known
 from gilscope.toolkit.units import MOST_NAMED, counted, few, inflect
 
@@ -135,11 +135,6 @@ def _extension_files(build: BuildEvaluation, report: BuildReport) -> Fact:
     return Fact(code="extension-files.need-no-gil", target=build.build.label, effect=Effect.SUPPORTS,
                 text=f"{who} without the GIL, as slots and imports say" if files
                 else "no extension file is in the way")
-
-
-def own_finding(build: BuildEvaluation) -> tuple[Finding, ...]:
-    """Return the project itself as one more package, where it was built."""
-    return (build.own.finding,) if build.own and build.own.finding else ()
 
 
 def _culprits(build: BuildEvaluation, report: BuildReport) -> Iterator[Fact]:

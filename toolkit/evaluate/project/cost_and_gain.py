@@ -46,7 +46,7 @@ class CostsAndGains:
     machine: MachineFacts | Missing
     sections: Mapping[str, Sections]      # by label of each free-threaded build
     others: Mapping[tuple[str, str], OtherModel] | Missing   # by model and label of each build with a GIL
-    several: bool                         # a function was measured in several workers of each model
+    models_compared: bool                 # a function was measured in several workers of each model
 
 
 class CostAndGainMeasurer:
@@ -96,7 +96,7 @@ class CostAndGainMeasurer:
         others = {(model, label): OtherModel(measured=speed.other_model(label, model),
                                              failure=speed.failure(label, model))
                   for label, build in self._builds.items() if not build.free_threaded for model in OTHER_MODELS}
-        return CostsAndGains(machine=machine, others=others, several=speed.several, sections={
+        return CostsAndGains(machine=machine, others=others, models_compared=speed.models_compared, sections={
             label: replace(each, forced=forced.get(label)) for label, each in sections.items()})
 
     def _workload_forced(self, before: WorkloadMeasurer, seen: Speed) -> dict[str, Forced | Missing]:
@@ -123,14 +123,14 @@ class CostAndGainMeasurer:
         missing = Sections.missing(lacking)
         if self._left() <= 0:
             forced = self._tests_forced(places, tests)
-            return CostsAndGains(machine=unknown, others=lacking, several=False, sections={
+            return CostsAndGains(machine=unknown, others=lacking, models_compared=False, sections={
                 label: replace(missing, cost=NO_TIME, forced=forced.get(label)) for label in free})
         costs = SuiteCosts(self._project, places, tests, say=self._say,
                            limit=min(MOST_FOR_COST, self._left() * SHARE_FOR_COST), turn=self._turn)
         costs.measure(self._counterparts)
         machine = costs.calibration.facts() if costs.found else unknown
         forced = self._tests_forced(places, tests)
-        return CostsAndGains(machine=machine, others=lacking, several=False, sections={
+        return CostsAndGains(machine=machine, others=lacking, models_compared=False, sections={
             label: replace(missing, cost=costs.cost(label, self._counterparts.get(label, "a build with a GIL")),
                            forced=forced.get(label)) for label in free})
 

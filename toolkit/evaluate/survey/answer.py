@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.missing_packages import distribution_of
 from gilscope.toolkit.evaluate.packages.evidence import Status
-from gilscope.toolkit.records import from_plain, to_plain
+from gilscope.toolkit.records import to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,15 +88,6 @@ def to_line(answer: PackageAnswer) -> dict[str, Any]:
     line = to_plain(answer)
     del line["kept"]
     return line | {"blocked": answer.blocked}
-
-
-def from_line(line: Mapping[str, Any]) -> PackageAnswer:
-    """Return the answer that `to_line` was given.
-
-    Raises:
-        DamagedError: It is not a result of `to_line`.
-    """
-    return from_plain(PackageAnswer, {name: value for name, value in line.items() if name != "blocked"})
 
 
 def counts(answers: Sequence[PackageAnswer], build: str) -> dict[str, int]:

@@ -54,8 +54,8 @@ class RaceCheckResult:
     unreached: tuple[Unwatched, ...] = ()
 
 
-def nobodys(_first: str, _second: str) -> bool:
-    """Return False: a race between two files always matters, wherever they are."""
+def never_ignored(_first: str, _second: str) -> bool:
+    """Return False: a race between two files always counts."""
     return False
 
 
@@ -70,7 +70,7 @@ class CheckedProgram:
     variables: Mapping[str, str] = field(default_factory=dict)   # in addition to those of the project's processes
     root_too: bool = False       # modules are also searched in the project's root
     # Returns True if a race between two files is to be ignored; the names are relative to the project, others absolute.
-    besides: Callable[[str, str], bool] = nobodys
+    is_ignored: Callable[[str, str], bool] = never_ignored
 
 
 def check(
@@ -117,7 +117,7 @@ def _checked(
             said = last_lines(place / "output").splitlines()[-1:] or ["no report"]
             return Missing(reason=f"the race checker did not come to its end ({ending}: {said[0]})")
         shown = ProjectPaths(project, run_site)
-        found = once(facts(report, shown, program.besides))
+        found = once(facts(report, shown, program.is_ignored))
         if not found and (lacking := program.wrong(ending, place)):
             return replace(lacking, reason=f"{lacking.reason}, under the race checker")
         witness = _witness(place / "witness")
@@ -172,13 +172,13 @@ def once(races: Iterable[RaceFact]) -> tuple[RaceFact, ...]:
 
 
 def facts(
-    report: dict[str, Any], shown: ProjectPaths, besides: Callable[[str, str], bool] = nobodys,
+    report: dict[str, Any], shown: ProjectPaths, is_ignored: Callable[[str, str], bool] = never_ignored,
 ) -> list[RaceFact]:
-    """Return the races in a JSON report, confirmed ones first, without those that `besides` excludes."""
+    """Return the races in a JSON report, confirmed ones first, without those between files that `is_ignored` names."""
     found = []
     for each in report["races"]:
         first, second = (_place(each[side]["place"], shown) for side in ("first", "second"))
-        if besides(first.file, second.file):
+        if is_ignored(first.file, second.file):
             continue
         found.append(RaceFact(kind=each["kind"], variable=each["base"], file=first.file, line=first.line, own=first.own,
                               confirmed=each.get("confirmed") is True, repair=each["repair"],

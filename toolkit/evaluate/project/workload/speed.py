@@ -167,7 +167,7 @@ class Speed:
         return ""
 
     @property
-    def several(self) -> bool:
+    def models_compared(self) -> bool:
         """True if a function was measured in several workers, and so in workers of other models."""
         return max(self._counts) > 1
 
