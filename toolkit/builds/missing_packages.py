@@ -56,3 +56,11 @@ def distribution_of(requirement: str) -> str:
     """Return the normalized name of the distribution in a requirement such as "Some.Package[extra]>=1"."""
     match = re.match(r"[A-Za-z0-9][\w.-]*", requirement.strip())
     return canonicalize_name(match[0]) if match else requirement
+
+
+def has_exact_version(requirement: str) -> bool:
+    """Return True if a requirement names one version, as those of a lock do; a marker's `==` is none."""
+    try:
+        return any(each.operator in {"==", "==="} for each in Requirement(requirement).specifier)
+    except InvalidRequirement:
+        return False

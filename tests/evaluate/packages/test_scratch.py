@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.builds.missing_packages import distribution_of
+from gilscope.toolkit.builds.missing_packages import distribution_of, has_exact_version
 from gilscope.toolkit.builds.package_installer import WITHOUT_WHEEL
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate.packages import installing, scratch
@@ -150,6 +150,13 @@ def test_what_is_installed_is_told_once_and_for_the_build_alone(installer):
 ])
 def test_name_of_a_requirement(text, name):
     assert distribution_of(text) == name
+
+
+@pytest.mark.parametrize(("text", "exact"), [
+    ("lxml==6.1", True), ("lxml[html]==6.1; python_version > '3'", True), ("lxml===6.1", True),
+    ("tomli; python_version == '3.10'", False), ("lxml>=6", False), ("-r other==1", False)])
+def test_exact_version_is_not_that_of_a_marker(text, exact):
+    assert has_exact_version(text) is exact
 
 
 def test_cache_folder_that_cannot_be_made_is_refused(installer, monkeypatch, tmp_path):

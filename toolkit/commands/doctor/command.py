@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
-from gilscope.toolkit.builds.missing_packages import distribution_of
+from gilscope.toolkit.builds.missing_packages import distribution_of, has_exact_version
 from gilscope.toolkit.commands.doctor.survey import lines_file, refuse_beside_list, survey
 from gilscope.toolkit.commands.options.common import add_build, duration
 from gilscope.toolkit.commands.options.files import add_page
@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
     reports = diagnose(request, builds, found.builds, options, print_stderr)
     if len(reports) < len(builds) and args.offline:
         return _metadata_only(args, builds, locked, page)
-    if not args.offline and any("==" in text for text in request.requirements):
+    if not args.offline and any(map(has_exact_version, request.requirements)):
         reports = with_newest(reports, found.builds, options, print_stderr)
     blocked = any(report.blocked for report in reports)
     output = ReportOutput(args)

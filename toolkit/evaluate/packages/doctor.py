@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
-from gilscope.toolkit.builds.missing_packages import distribution_of
+from gilscope.toolkit.builds.missing_packages import distribution_of, has_exact_version
 from gilscope.toolkit.builds.package_installer import InstallProblem
 from gilscope.toolkit.evaluate.packages.evidence import (
     Distribution,
@@ -162,7 +162,7 @@ def diagnose(
         known = reference_runs.get(counterpart.label, {}) if counterpart else {}
         say(f"{build.label}: look at {counted(len(_worth(scratch, there, requested)), 'package')}")
         report = _report(_Place(build, counterpart, scratch, there, known, compiled, versions, requested, options))
-        pinned = all("==" in text for text in request.requirements)
+        pinned = all(map(has_exact_version, request.requirements))
         reports.append(replace(report, chosen_by="" if pinned or chooses_well(chosen_by) else chosen_by.label))
     return tuple(reports)
 

@@ -11,7 +11,7 @@ from gilscope.toolkit.measure.child.refusal import REFUSAL
 from gilscope.toolkit.units import inflect
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gilscope.toolkit.evaluate.packages.evidence import (
         Distribution,
@@ -52,7 +52,7 @@ def _whole(seen: PackageEvidence) -> PackageVerdict:
     if failed := _never_imported(seen):
         verdict = _fails(failed)
         return verdict if verdict.status is Status.INTERPRETER else PackageVerdict(status=Status.UNKNOWN, reasons=tuple(
-            f"{reason}; on the build with the GIL, too" for reason in failed))
+            f"{reason}; on the build with the GIL, too" for reason in _texts(failed)))
     if unknown := _unknown(seen):
         return PackageVerdict(status=Status.UNKNOWN, reasons=unknown)
     compiled = [each for each in (seen.distribution, seen.reference_distribution) if each and not each.pure]
@@ -70,27 +70,35 @@ def _broken(seen: PackageEvidence, run: ImportRun) -> PackageVerdict:
     return PackageVerdict(status=status, reasons=(reason,))
 
 
-def _failed(seen: PackageEvidence) -> tuple[str, ...]:
-    """Return the roots that fail here and not with the GIL; without a counterpart, all roots if all of them fail."""
+def _failed(seen: PackageEvidence) -> dict[str, str]:
+    """Return the errors of the roots that fail here and not with the GIL.
+
+    Without a counterpart, those of all roots if all of them fail.
+    """
     failed = _failed_roots(seen)
     if seen.reference:
         elsewhere = {name for name, _ in seen.reference.failed}
         failed = {name: error for name, error in failed.items() if name not in elsewhere}
     elif seen.distribution and set(failed) != set(seen.distribution.modules):
         failed = {}   # one of them may need a package that was never installed
+    return failed
+
+
+def _fails(failed: Mapping[str, str]) -> PackageVerdict:
+    reasons = _texts(failed)
+    if all(map(_lacks_stdlib, failed.values())):
+        return PackageVerdict(status=Status.INTERPRETER, reasons=tuple(
+            f"{reason}; this build lacks that part of the standard library" for reason in reasons))
+    return PackageVerdict(status=Status.FAILS, reasons=reasons)
+
+
+def _texts(failed: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(f"{name}: {error}" for name, error in failed.items())
 
 
-def _fails(failed: tuple[str, ...]) -> PackageVerdict:
-    if all(_lacks_stdlib(reason) for reason in failed):
-        return PackageVerdict(status=Status.INTERPRETER, reasons=tuple(
-            f"{reason}; this build lacks that part of the standard library" for reason in failed))
-    return PackageVerdict(status=Status.FAILS, reasons=failed)
-
-
-def _lacks_stdlib(reason: str) -> bool:
+def _lacks_stdlib(error: str) -> bool:
     """Return True if an import failed because Python was built without a library: `_sqlite3`, `_ctypes`, `zlib`."""
-    told = re.search(r"No module named '(_\w+|zlib|readline)'$", reason)
+    told = re.search(r"No module named '(_\w+|zlib|readline)'$", error)
     return told is not None and told[1] in sys.stdlib_module_names | _NEWER
 
 
@@ -136,11 +144,11 @@ def _unknown(seen: PackageEvidence) -> tuple[str, ...]:
                  if extension.name not in nowhere)
 
 
-def _never_imported(seen: PackageEvidence) -> tuple[str, ...]:
+def _never_imported(seen: PackageEvidence) -> dict[str, str]:
     """Return the errors if nothing of the distribution could be imported, here or with the GIL."""
     if not seen.run or seen.run.imported:
-        return ()
-    return tuple(f"{name}: {error}" for name, error in _failed_roots(seen).items())
+        return {}
+    return _failed_roots(seen)
 
 
 def refusal_in(output: str) -> str:

@@ -56,7 +56,7 @@ class ExtensionModule:
     variables: tuple[str, ...] = ()  # environment variables that decide `question`
 
     @property
-    def place(self) -> str:
+    def stand_in(self) -> str:
         """A stand-in for a name that the configuration computes."""
         return f"the module made by {self.file}:{self.line}"
 
@@ -116,7 +116,7 @@ NO_EXTENSIONS = OwnExtensions()
 class UnbuiltModule:
     """An extension module that the configuration names and the build did not make."""
 
-    name: str                        # or `ExtensionModule.place`
+    name: str                        # or `ExtensionModule.stand_in`
     why: str                         # the compiler's message; "" if the build did not try
     place: Place | None = None       # where compiling stopped; None where it was in no file of the project
     elsewhere: str = ""              # the build with a GIL that made the module; "" if none did
