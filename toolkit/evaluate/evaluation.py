@@ -1,4 +1,4 @@
-"""The nouns of a whole evaluation: everything found of a project on each build, and what it comes to."""
+"""The nouns of a whole evaluation: everything found about a project on each build, and its conclusions."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """A project, everything found, and what it comes to."""
+    """A project, everything found about it, and its conclusions."""
 
     project: Project
     request: EvaluationRequest

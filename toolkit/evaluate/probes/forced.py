@@ -1,4 +1,4 @@
-"""Facts about a workload, or the tests, with the GIL forced off: what it could be worth to keep the GIL off."""
+"""Facts about the workload, or the tests, with the GIL forced off: what a fix could gain."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
 
 
 def _to_weigh(label: str, forced: Forced) -> Iterator[Fact]:
-    """Yield what it could bring to keep the GIL off, or that it takes more than to declare so."""
+    """Yield what a fix could gain, or that declaring the modules safe would not be enough."""
     if forced.failure:
         broke = forced.failure if forced.by == "tests" else f"the workload fails: {forced.failure}"
         yield Fact(code="forced.fails", target=label, effect=Effect.NOTE, subject="the GIL forced off", text=broke,

@@ -1,4 +1,4 @@
-"""Facts about what threads gain without the GIL: measured, predicted, or a bound."""
+"""Facts about the gain from threads without the GIL: measured, predicted, or a bound."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ NOT_QUIET_BELOW = "the machine is too busy or too small, see below"
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
-    """Yield what threads of the workload gain on each build."""
+    """Yield the gain from threads of the workload on each build."""
     for build in found.builds:
         label = build.build.label
         match build.gain:

@@ -100,7 +100,7 @@ def _loading(inside: InterpretersEvaluation, report: BuildReport) -> Iterator[Fa
 
 
 def _stops(inside: InterpretersEvaluation) -> Iterator[str]:
-    """Yield what fails in interpreters although each package loads in one: all of it together, or the project's own."""
+    """Yield failures although each package loads in an interpreter alone: all together, or the project's own code."""
     match inside.workers:
         case InterpretersCrashed(reason=reason):
             yield f"a process whose interpreters import all of it: {reason}"
@@ -158,7 +158,7 @@ def _processes(found: Evaluation, processes: ProcessesEvaluation) -> Iterator[Fa
 
 
 def _compared(measured: Comparison | Missing, machine: MachineFacts | Missing) -> Comparison | None:
-    """Return the comparison if anything can be said of it."""
+    """Return the comparison if it is conclusive."""
     seen = known(measured)
     return seen if seen is not None and is_quiet(machine) and seen.verdict() != "unknown" else None
 
@@ -193,7 +193,7 @@ def _beside(found: Evaluation, target: str) -> Iterator[Fact]:
 
 
 def _shared(races: Races | Missing, worker: str) -> str:
-    """Return which state the workload's threads share: whether copies of it will do is for the reader to say."""
+    """Return the state that the workload's threads share; the reader must say whether copies of it would do."""
     seen = known(races)
     shared = (seen.shared if seen else None) or ()
     if not shared:
@@ -206,7 +206,7 @@ def _shared(races: Races | Missing, worker: str) -> str:
 
 
 def _not_looked(races: Races | Missing, worker: str) -> str:
-    """Return why nobody knows what the workload's threads share, or "" if that was looked at."""
+    """Return why the state that the workload's threads share is unknown, or "" if it is known."""
     match races:
         case Missing(reason=reason):
             pass
@@ -235,7 +235,7 @@ def _failing(failing: Sequence[Finding]) -> Iterator[str]:
 
 
 def _refusing(finding: Finding) -> list[str]:
-    """Return the modules that refused, whatever the package says of it."""
+    """Return the modules that refused to load, by CPython's message, which packages often hide."""
     return list(dict.fromkeys(load.name for run in finding.seen.interpreters for load in run.loads
                               if REFUSAL.search(load.error or "")))
 
@@ -298,7 +298,7 @@ def _parts(workers: Workers) -> Iterator[str]:
 
 
 def _sure_of_times(workers: Workers) -> bool:
-    """Return True if they got a core when they wanted one."""
+    """Return True if the workers hardly waited for a core."""
     return workers.run_queue is not None and workers.run_queue <= MOST_QUEUED
 
 

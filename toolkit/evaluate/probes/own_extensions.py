@@ -103,7 +103,7 @@ def _unbuilt(each: UnbuiltModule, label: str, action: str, places: tuple[Place, 
 
 
 def _judged(found: Evaluation, own: OwnBuild, label: str, slower: str) -> Iterator[Fact]:
-    """Yield what the files that were built do, and what is to be declared where."""
+    """Yield what the built files do, and which declarations they lack."""
     finding = own.finding
     assert finding is not None
     status, why = finding.verdict.status, "; ".join(finding.verdict.reasons[:1])
@@ -126,7 +126,7 @@ def _judged(found: Evaluation, own: OwnBuild, label: str, slower: str) -> Iterat
         yield Fact(code="extensions.do-not-run", target=label, effect=Effect.BLOCKS, step=PlanStep.EXTENSIONS,
                    text=f"its own code, as it is built, {status.value}{f': {why}' if why else ''}", explain=EXTENSIONS,
                    places=tuple(_to_declare(found.extensions, users)))
-    # What is missing for the limited API, or was not built at all, is to be mended first.
+    # A module that is missing because of the limited API, or was not built, has to be fixed first.
     for name in users if not _limited(own, found.extensions) else ():
         yield Fact(code="extension.declare", target=label, effect=Effect.NOTE, subject=name,
                    text=f"{name} turns the GIL on", action=declare(finding, name, found.extensions))
@@ -184,7 +184,7 @@ def _limited(own: OwnBuild, extensions: OwnExtensions) -> tuple[Place, ...]:
 
 
 def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
-    """Return what is to be written for the module `name`, and where, once it was made safe."""
+    """Return the declaration for the module `name`, and where to write it, once the module is safe."""
     found = next((each for each in finding.seen.extensions if each.name == name), None)
     source = source_of(extensions, name)
     binding = source.binding if source else binding_of_module(extensions, name)
@@ -199,7 +199,7 @@ def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
 
 
 def _unlocked(extensions: OwnExtensions) -> Iterator[Fact]:
-    """Yield that C code writes without a lock: nobody knows what threads do to it, whatever was seen running."""
+    """Yield that C code writes without a lock: no run shows that threads do it no harm."""
     writing = [source for source in extensions.sources
                if any(remark.concern == "unlocked write" for remark in source.remarks)]
     places = tuple(dict.fromkeys(

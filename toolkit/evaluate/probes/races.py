@@ -1,4 +1,4 @@
-"""Facts about data races in the project's own code, and about what the race checker could not look at."""
+"""Facts about data races in the project's own code, and about code that the race checker could not check."""
 
 from __future__ import annotations
 
@@ -52,12 +52,12 @@ def _race(race: RaceFact) -> Fact:
 
 
 def _lacking(found: Evaluation, races: Races) -> Iterator[Fact]:
-    """Yield what the race checker was to look at and could not."""
+    """Yield the parts that the race checker could not check."""
     for of, missing in races.lacking:
         yield Fact(code="races.part-not-looked-at", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT,
                    subject=f"races in the {of}", text=missing.reason, gap=gap(missing))
         for build in found.builds if of in WORKLOADS else ():
-            # A workload that does not run at all is told as the cost that is not known.
+            # A workload that does not run at all is reported as an unknown cost.
             if cause_of(build.cost) is not Cause.WORKLOAD_FAILED:
                 yield Fact(code="races.not-known", target=build.build.label, effect=Effect.UNKNOWN, subject=of,
                            text=f"whether the {of} has data races is not known: {missing.reason}")
@@ -90,7 +90,7 @@ def described(look: RaceLook) -> str:
 
 
 def _together(races: Races) -> Iterator[Fact]:
-    """Yield what was not put to the test: nothing that ran in two threads, and ways that no thread took."""
+    """Yield what was not tested: no code ran in two threads, or statements that no thread reached."""
     if not races.together:
         yield Fact(code="races.not-together", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="threads",
                    text=_not_together(races))
@@ -100,7 +100,7 @@ def _together(races: Races) -> Iterator[Fact]:
 
 
 def _not_together(races: Races) -> str:
-    """Return what to ask for where nothing of the project was seen in two threads, or that it was done."""
+    """Return how to run the project's code in two threads, or that this was tried in vain."""
     done = [_tried(look) for look in races.looks if look.of != "tests"]
     done += [f"the {of} was not seen in threads ({missing.reason})" for of, missing in races.lacking
              if of in WORKLOADS]

@@ -135,7 +135,7 @@ def _unknown(found: Evaluation, build: BuildEvaluation, tests: TestRun) -> Fact 
 
 
 def _beside_tests(found: Evaluation, build: BuildEvaluation, how: str = "seen") -> str:
-    """Return what of the project was seen, or what `how` says, where its tests show nothing."""
+    """Return which of the project's code ran, or `how`, where its tests show nothing."""
     cost, races = known(build.cost), known(found.races)
     measured = cost is not None and cost.by != "tests"
     raced = races is not None and any(look.of in {"workload", "script"} for look in races.looks)

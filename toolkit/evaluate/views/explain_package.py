@@ -179,7 +179,7 @@ def _load_line(load: ExtensionLoad) -> str:
 
 
 def _locked(names: set[str], beside: Beside) -> Iterator[Section]:
-    """Yield what the lock has of it: the wheels, which of them each build takes, and who needs it."""
+    """Yield what the lock records: the wheels, which one each build takes, and which packages need it."""
     for each in beside.locked:
         if each.name in names:
             offers = [(build.label, offer) for build in beside.builds for offer in choose_wheels(beside.locked, build)
