@@ -47,7 +47,8 @@ def test_without_a_counterpart_lost_code_is_in_doubt():
 
 
 def test_pure_wheel_beside_compiled_ones_is_in_doubt():
-    assert "other_one on 3.99t: the installer took a pure Python wheel" in shown(READY, counterparts=("other_one",))
+    said = shown(READY, compiled_elsewhere=("other_one",))
+    assert "other_one on 3.99t: the installer took a pure Python wheel" in said
 
 
 def test_module_of_no_package_blocks():
