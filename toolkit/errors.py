@@ -28,7 +28,7 @@ class UnknownNameError(ToolkitError):
 
 def suggestion(name: str, known: Iterable[str], otherwise: str = "") -> str:
     """Return "; did you mean 'threads'?" for the name that resembles an unknown one, or `otherwise`."""
-    from difflib import get_close_matches  # noqa: PLC0415 - measured processes import this module
+    from difflib import get_close_matches  # noqa: PLC0415 - a checked program imports this module
 
     close = get_close_matches(name, list(known), n=1)
     return f"; did you mean {close[0]!r}?" if close else otherwise

@@ -204,7 +204,7 @@ def test_interpreters_refuse_its_own_as_they_do_packages():
 def test_nobody_knows_what_it_does_in_interpreters_when_it_was_not_built(own):
     said = conclude_interpreters(replace(inside(finding()), own=own), QUIET)
     assert said.word is Verdict.INCONCLUSIVE
-    assert "in interpreters is not known" in said.reasons[0]
+    assert "behaviour in interpreters is unknown" in said.reasons[0]
 
 
 def steps(own, extensions=OWN):

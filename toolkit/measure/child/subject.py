@@ -165,10 +165,11 @@ def resolve(name: str) -> Any:
 
 
 def _hint(name: str, known: Sequence[str]) -> str:
-    from gilscope.toolkit.errors import suggestion
+    from difflib import get_close_matches
 
     public = [each for each in known if not each.startswith("_")]
-    return suggestion(name, public, f"; it has {', '.join(public[:8]) or 'nothing public'}")
+    close = get_close_matches(name, public, n=1)
+    return f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(public[:8]) or 'nothing public'}"
 
 
 def travel_reason(function: Any, name: str) -> str | None:
