@@ -274,8 +274,8 @@ def test_why_tests_cannot_be_run_in_several_threads(tmp_path, monkeypatch, tests
 
 
 def shared_of(folder, *told):
-    """Return what threads share by a report that tells of variables: name, file, function and line of the write."""
-    shared = [{"base": f"global {name} in {file}", "name": name, "alike": False, "verb": "store", "other_verb": "load",
+    """Return what threads share by a report of variables: name, file and function of the write, file of the use."""
+    shared = [{"base": f"global {name}", "name": name, "alike": False, "verb": "store", "other_verb": "load",
                "write": {"path": str(folder / file), "line": 1, "function": function},
                "other": {"path": str(folder / other), "line": 2, "function": "work"}}
               for name, file, function, other in told]
@@ -286,6 +286,7 @@ def shared_of(folder, *told):
 
 @pytest.mark.parametrize(("told", "shared"), [
     (("TABLE", "lazy.py", "<module>", "app.py"), False),   # made at the import, in each process
+    (("TABLE.rows", "lazy.py", "<module>", "app.py"), False),
     (("TABLE", "lazy.py", "fill", "app.py"), True),
     (("REGISTRY", "lazy.py", "<module>", "app.py"), True),    # another's: it depends on who has imported what
     (("COUNT", "run.py", "<module>", "run.py"), True),   # the script itself

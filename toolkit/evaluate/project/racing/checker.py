@@ -210,14 +210,14 @@ def shared_facts(report: dict[str, Any], shown: ProjectPaths) -> Iterator[Shared
                          other_file=other_file or other["path"], other_line=int(other["line"]))
 
 
-def _imported(name: str, place: Mapping[str, Any], target: str) -> bool:
-    """Return True if a module creates the variable `name` when it is imported, and is not the program itself.
+def _imported(variable: str, place: Mapping[str, Any], target: str) -> bool:
+    """Return True if a module creates this variable when it is imported, and is not the program itself.
 
     Additions to another module's variable, such as a registry, depend on who has imported what.
     """
     if place["function"] != "<module>" or f"{target} ".startswith(f"{place['path']} "):
         return False
-    return name in made_at_import(Path(place["path"]))
+    return variable.partition(".")[0] in made_at_import(Path(place["path"]))
 
 
 def _report(path: Path) -> dict[str, Any] | None:
