@@ -32,6 +32,8 @@ def asked(monkeypatch, tmp_path):
     monkeypatch.setattr(command, "Evaluator", Evaluator)
     found = FoundBuilds(builds=tuple(map(make_build, labels)), problems=())
     monkeypatch.setattr(command, "find_builds", lambda *_, **__: found)
+    (tmp_path / "pyproject.toml").write_text(   # the command looks for a project first
+        "[project]\nname = 'myapp'\n[project.optional-dependencies]\nexcel = []\nxml = []\n")
     monkeypatch.chdir(tmp_path)
     return got
 
