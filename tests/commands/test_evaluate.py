@@ -34,6 +34,7 @@ def asked(monkeypatch, tmp_path):
     monkeypatch.setattr(command, "find_builds", lambda *_, **__: found)
     (tmp_path / "pyproject.toml").write_text(   # the command looks for a project first
         "[project]\nname = 'myapp'\n[project.optional-dependencies]\nexcel = []\nxml = []\n")
+    (tmp_path / "uv.lock").touch()
     monkeypatch.chdir(tmp_path)
     return got
 
