@@ -130,8 +130,10 @@ def gate_lines(gate: Gate) -> list[str]:
     limit = f"{gate.limit * 100:g} %"
     lines = [f"slower by more than {limit}: {each.sample.name} on {each.sample.build}" for each in gate.past]
     lines.append(f"--fail-on {limit}: {len(gate.past)} slower by more, {len(gate.within)} not")
+    noisy = len(gate.undecided) - gate.shifted
     reasons = [
-        f"{len(gate.undecided)} are too noisy to exclude more than {limit}" if gate.undecided else "",
+        f"{gate.shifted} cannot be told from the common shift" if gate.shifted else "",
+        f"{noisy} are too noisy to exclude more than {limit}" if noisy else "",
         f"{len(gate.one_sided)} have values on one side only" if gate.one_sided else "",
         f"{len(gate.empty)} have nothing to compare" if gate.empty else "",
     ]
@@ -139,7 +141,9 @@ def gate_lines(gate: Gate) -> list[str]:
     if unjudged:
         lines[-1] += f"; {unjudged} not judged: {', '.join(filter(None, reasons))}"
     if not gate.judged:
-        lines.append("--fail-on judged no cell: measure more rounds, use a quieter machine, or allow a larger PERCENT")
+        more = ("use --again, which measures both sides in turn" if gate.shifted
+                else "measure more rounds, use a quieter machine, or allow a larger PERCENT")
+        lines.append(f"--fail-on judged no cell: {more}")
     return lines
 
 
