@@ -22,6 +22,7 @@ from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import value_text
 from gilscope.toolkit.site.how_to_repeat import command
 from gilscope.toolkit.site.page_values import document_values, shown
+from gilscope.toolkit.stats import common_shift
 from gilscope.toolkit.stats.distributions import NORMAL
 from gilscope.toolkit.stats.interim_looks import final_confidence
 from gilscope.toolkit.stats.ratios import MOST_ROUNDS, POWER
@@ -42,7 +43,9 @@ if TYPE_CHECKING:
 CONSTANTS = {
     "confidence": CONFIDENCE, "margin": MARGIN, "leastRounds": MIN_ROUNDS, "mostRounds": MOST_ROUNDS,
     "zConfidence": NORMAL.inv_cdf((1 + CONFIDENCE) / 2), "zPower": NORMAL.inv_cdf(POWER),
-    "sureRounds": needed(CONFIDENCE),
+    "sureRounds": needed(CONFIDENCE), "enough": common_shift.ENOUGH, "typicalShift": common_shift.TYPICAL_SHIFT,
+    "typicalScatter": common_shift.TYPICAL_SCATTER, "proportional": common_shift.PROPORTIONAL,
+    "prior": common_shift.PRIOR, "medianVariance": common_shift.MEDIAN, "normalMad": common_shift.NORMAL_MAD,
 }
 
 
@@ -108,7 +111,7 @@ def _cell(cell: Cell, ratios: Ratios) -> dict[str, Any]:
     index, clock, group = ratios.index, pick_clock("auto", cell.workers), group_of(cell)
     series = index.look_up(cell)
     values: dict[str, Any] = {
-        "key": f"{cell.name}/{cell.build}", "title": title_text(cell), "name": workload_text(cell),
+        "key": f"{cell.name}/{cell.build}", "workload": cell.workload, "title": title_text(cell), "name": workload_text(cell),
         "model": cell.runner, "workers": cell.workers, "build": cell.build,
         "clock": clock, "tasks": index.tasks(cell) if cell.phase is Phase.STEADY else None,
         "units": _units(cell, ratios),
