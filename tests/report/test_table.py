@@ -6,7 +6,7 @@ import pytest
 from gilscope.toolkit.errors import UnknownNameError
 from gilscope.toolkit.model import Cell, Measurement, Phase
 from gilscope.toolkit.report.table import build_tables, compare_builds, compare_models, compare_runs
-from gilscope.toolkit.report.table.matrix import build_pairs
+from gilscope.toolkit.report.table.build_pairs import build_pairs
 from tests.fakes import MACHINE, RunMaker, make_build, make_run
 
 

@@ -24,7 +24,7 @@ from gilscope.toolkit.report.document import (
     summary_lines,
 )
 from gilscope.toolkit.report.table import common_shifts, judge, rounds_to_tell, unjudged
-from gilscope.toolkit.report.table_sentences import title_text
+from gilscope.toolkit.report.table_sentences import spread_line, title_text
 from gilscope.toolkit.report.wording import (
     list_text,
     percent_number,
@@ -100,6 +100,8 @@ def _legend(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: f
     if (first, second) != (baseline, sample):
         yield f"A is {baseline}, B is {sample}."
     yield f"Times: medians over rounds; {_clock_text(contrasts)}."
+    if spread := spread_line(time for each in contrasts for time in (each.baseline_time, each.sample_time) if time):
+        yield spread
     yield f"Ratio: how many times faster {second} is than {first}, with its interval: 0.80x takes 1.25 times as long."
     yield (f"same: every difference above {margin * 100:g} % is excluded. "
            "cannot tell: it is not, and no difference above the noise floor is significant.")

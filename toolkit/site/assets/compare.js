@@ -322,6 +322,8 @@ window.gilscopeRuns = {};
 
   const percent = share => share > 0 && share * 100 < 0.1 ? "<0.1 %" : `${(share * 100).toFixed(1)} %`;
 
+  const general3 = number => String(Number(number.toPrecision(3)));
+
   const general = number => String(Number(number.toPrecision(6)));
 
   const listText = items => items.length < 2 ? items.join("")
@@ -370,7 +372,8 @@ window.gilscopeRuns = {};
       const cell = b || a;
       const reason = unlikeWork(left, right, a, b);
       if (reason) return { cell, reason };
-      if (a && b && a.level && b.level) return { cell, raw: unpaired(a, b), times: [a.time, b.time] };
+      if (a && b && a.level && b.level) return { cell, raw: unpaired(a, b), times: [a.time, b.time],
+        processes: [a.processes, b.processes] };
       return { cell, reason: why(left, right, a, b) };
     });
     const shifts = [];
@@ -412,12 +415,23 @@ window.gilscopeRuns = {};
   const titles = (left, right) =>
     Math.max(left.label.length, right.label.length) <= LONGEST ? [left.label, right.label] : ["A", "B"];
 
+  // report/table_sentences.py
+  const spreadLines = compared => {
+    const counts = [...new Set(compared.flatMap(each => each.processes))].filter(each => each > 1 && each < by.sureRounds);
+    if (!counts.length) return [];
+    const listed = items => items.length > 1 ? `${items.slice(0, -1).join(", ")} or ${items[items.length - 1]}` : items[0];
+    counts.sort((a, b) => a - b);
+    const levels = counts.map(each => general3((1 - 2 ** (1 - each)) * 100));
+    return [`Times: ± is half of the 95 % interval of the median; with ${listed(counts)} processes it is half of their `
+      + `range, which holds with ${listed(levels)} %.`];
+  };
+
   const legend = (compared, left, right) => {
     const [first, second] = titles(left, right);
     const lines = first === "A" && left.label !== "A" ? [`A is ${left.label}, B is ${right.label}.`] : [];
     const margin = general(by.margin * 100);
+    lines.push(`Times: medians over rounds; ${clockText(compared)}.`, ...spreadLines(compared));
     lines.push(
-      `Times: medians over rounds; ${clockText(compared)}.`,
       `Ratio: how many times faster ${second} is than ${first}, with its interval: 0.80x takes 1.25 times as long.`,
       `same: every difference above ${margin} % is excluded. cannot tell: it is not, and no difference above the noise `
         + "floor is significant.",

@@ -128,6 +128,7 @@ def _cell(cell: Cell, ratios: Ratios) -> dict[str, Any]:
                   place.kept],
         "off": ratios.error(group, clock, cell.workers), "check": [check.arms, check.widening],
         "time": [value_text(Duration(time.center, time.spread if time.count > 1 else None)), time.center],
+        "processes": time.count,
     }
 
 
