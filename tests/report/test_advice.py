@@ -110,7 +110,7 @@ def test_free_threaded_build_is_set_against_its_twin(free, words):
 
 def test_fastest_models_are_compared_and_not_the_preferred_ones():
     made = Made(BUILDS, noise=0.02)
-    made.add("threads", 4, 3.85, pss=12).add("subinterpreters", 4, 3.9, pss=12)
+    made.add("threads", 4, 3.9, pss=12).add("subinterpreters", 4, 3.95, pss=12)
     made.add("free-threaded", 4, 3.9, build="3.14t")
     (table,) = build_tables(made.run(made.builds))
     gil, _ = table.advice

@@ -40,9 +40,9 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.unpaired import UnpairedRatio
 
 ENOUGH = 3               # workloads: with two, nobody knows which of them the machine moved
-TYPICAL_SHIFT = 0.10     # standard deviation of a log time between two runs of one machine, see docs/measuring.md
+TYPICAL_SHIFT = 0.15     # standard deviation of a log time between two runs of one machine, see docs/measuring.md
 TYPICAL_SCATTER = 0.01   # standard deviation of workloads around the shift, at least
-PROPORTIONAL = 0.25      # the same as a share of the shift: workloads respond in proportion to it
+PROPORTIONAL = 0.2       # the same as a share of a small shift; that of a large one grows with it, see `_centre`
 PRIOR = 4.0              # degrees of freedom of the typical scatter: as many as five workloads have
 MEDIAN = pi / 2          # variance of a median of normal values, relative to that of their mean
 NORMAL_MAD = 0.6745      # median distance of a normal value from its centre, in standard deviations
@@ -297,7 +297,8 @@ def _centre(blocks: Sequence[_Block]) -> _Centre:
     center = median(each.center for each in workloads)
     distance = median(abs(each.center - center) for each in blocks) / NORMAL_MAD
     errors = fmean(each.error.square for each in blocks)
-    typical = max(TYPICAL_SCATTER, PROPORTIONAL * abs(center)) ** 2
+    # Workloads respond in proportion to a small shift.  In a large one, some hardly move and others double their time.
+    typical = max(TYPICAL_SCATTER, (PROPORTIONAL + abs(center)) * abs(center)) ** 2
     freedom = max((count - 1) / MEDIAN, 1.0) if count > 1 else 0.0
     moderated = (PRIOR * (typical + errors) + freedom * distance**2) / (PRIOR + freedom)
     # Workloads that scatter widely are believed at once: the typical scatter must not talk it down.
