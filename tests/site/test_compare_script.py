@@ -7,12 +7,12 @@ import subprocess
 import pytest
 
 from gilscope.toolkit.commands.compare import differences
+from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.comparison import comparison_document
 from gilscope.toolkit.report.document import Banner, Lines, Table
 from gilscope.toolkit.report.table import compare_runs
 from gilscope.toolkit.report.wording import entry_text
 from gilscope.toolkit.site.pages.compare import compare_run, compare_values
-from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
 from tests.report.shifted import shifted_run

@@ -29,10 +29,10 @@ def made(effects, *, error=0.005, rounds=8, builds=("3.14",)):
     return ratios, places
 
 
-def words(ratios, places):
+def words(ratios, places, confidence=0.999):
     shift = common_shift(ratios, places, "wall")
     rest = without_shift(ratios, places, shift.basis, len(ratios)) if shift else {}
-    return {key: verdict_for(each.ratio, each.between(0.999), each.floor)
+    return {key: verdict_for(each.ratio, each.between(confidence), each.floor)
             for key, each in {**ratios, **rest}.items()}
 
 
@@ -54,10 +54,38 @@ def test_workload_that_moved_much_more_is_named():
     assert {key for key, word in words(ratios, places).items() if word == "faster"} == {"e 3.14 0", "e 3.14 1", "e 3.14 2"}
 
 
-def test_workload_that_did_not_move_where_all_others_did_is_not_called_faster():
-    ratios, places = made({"a": -0.2, "b": -0.2, "c": -0.2, "d": -0.2, "e": 0.0})
-    assert common_shift(ratios, places, "wall") is not None
-    assert words(ratios, places)["e 3.14 0"] == "cannot tell"
+def test_workload_that_hardly_moved_where_all_others_did_is_not_called_faster():
+    ratios, places = made(dict.fromkeys("abcdefgh", -0.12) | {"i": -0.02}, error=0.001)
+    shift = common_shift(ratios, places, "wall")
+    lo, _ = without_shift(ratios, places, shift.basis, 1)["i 3.14 0"].remaining()
+    assert lo > 1, "without the shift it would be faster"
+    assert words(ratios, places, 0.95)["i 3.14 0"] == "cannot tell"
+
+
+def test_what_remains_is_measured_by_the_other_workloads():
+    ratios, places = made({"a": -0.05, "b": -0.15, "c": -0.30})
+    rest = without_shift(ratios, places, ShiftBasis.WORKLOADS, 1)
+    assert rest["c 3.14 0"].center == pytest.approx(-0.30 + 0.10)
+    assert rest["a 3.14 0"].center == pytest.approx(-0.05 + 0.225)
+
+
+def test_shift_is_that_of_the_majority():
+    shift = common_shift(*made({"a": -0.1, "b": -0.1, "c": -0.1, "d": -0.1, "e": -0.9}), "wall")
+    assert shift.center == pytest.approx(-0.1)
+
+
+def width(movements):
+    ratios, places = made(dict(zip("abcdefgh", movements, strict=False)))
+    lo, hi = without_shift(ratios, places, ShiftBasis.WORKLOADS, 1)["a 3.14 0"].remaining()
+    return hi / lo
+
+
+def test_what_remains_is_less_certain_where_workloads_scatter():
+    assert width([-0.1] * 5) * 1.2 < width([-0.1, 0.0, -0.05, -0.15, -0.2])
+
+
+def test_what_remains_is_less_certain_after_a_large_shift():
+    assert width([-0.05] * 5) * 1.2 < width([-0.3] * 5)
 
 
 def test_workloads_are_counted_and_not_cells():

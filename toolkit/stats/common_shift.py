@@ -1,15 +1,15 @@
 """The shift that most workloads of two runs have in common, which may be the machine's.
 
-The cells of two runs that were made at different times move together if the machine got slower or faster in between, and
-also if the builds or the code did; the numbers do not tell the two apart.  So this module asks three questions:
+The cells of two runs that were made at different times move together if the machine got slower or faster in between,
+and also if the builds or the code did.  The numbers do not tell the two apart, so this module asks three questions:
 
 - Did most workloads move the same way?  A change of one workload moves only its own cells, however many they are.  The
   test is a partial conjunction on the workloads of a build: at least u of n have moved, u being a majority.  Each build
   must have moved: the same work on a build that did not move shows that the machine did not change.
 - How far?  The shift is the median over workloads.  Workloads do not respond equally to a machine, so their scatter is
   part of the uncertainty; few workloads hardly show it, so it is moderated by what is typical.
-- What remains of a cell?  Its ratio over the shift of the *other* workloads, as otherwise each workload would be compared
-  with itself.
+- What remains of a cell?  Its ratio over the shift of the *other* workloads, as otherwise each workload would be
+  compared with itself.
 
 A verdict must hold whether none or all of the shift is the machine's: its interval covers both.  With one or two
 workloads that moved, nothing estimates the shift, and the interval allows for a typical one instead.
@@ -23,7 +23,6 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass
-from enum import StrEnum
 from math import comb, exp, hypot, inf, isfinite, pi, sqrt
 from statistics import fmean, median
 from typing import TYPE_CHECKING
@@ -42,7 +41,8 @@ if TYPE_CHECKING:
 ENOUGH = 3               # workloads: with two, nobody knows which of them the machine moved
 TYPICAL_SHIFT = 0.15     # standard deviation of a log time between two runs of one machine, see docs/measuring.md
 TYPICAL_SCATTER = 0.01   # standard deviation of workloads around the shift, at least
-PROPORTIONAL = 0.2       # the same as a share of a small shift; that of a large one grows with it, see `_centre`
+PROPORTIONAL = 0.15      # the same as a share of a small shift
+GROWTH = 2.0             # of that share with the shift: at 5 % it is 0.25, at 40 % it is 0.95
 PRIOR = 4.0              # degrees of freedom of the typical scatter: as many as five workloads have
 MEDIAN = pi / 2          # variance of a median of normal values, relative to that of their mean
 NORMAL_MAD = 0.6745      # median distance of a normal value from its centre, in standard deviations
@@ -298,7 +298,7 @@ def _centre(blocks: Sequence[_Block]) -> _Centre:
     distance = median(abs(each.center - center) for each in blocks) / NORMAL_MAD
     errors = fmean(each.error.square for each in blocks)
     # Workloads respond in proportion to a small shift.  In a large one, some hardly move and others double their time.
-    typical = max(TYPICAL_SCATTER, (PROPORTIONAL + abs(center)) * abs(center)) ** 2
+    typical = max(TYPICAL_SCATTER, (PROPORTIONAL + GROWTH * abs(center)) * abs(center)) ** 2
     freedom = max((count - 1) / MEDIAN, 1.0) if count > 1 else 0.0
     moderated = (PRIOR * (typical + errors) + freedom * distance**2) / (PRIOR + freedom)
     # Workloads that scatter widely are believed at once: the typical scatter must not talk it down.

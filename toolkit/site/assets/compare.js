@@ -210,7 +210,7 @@ window.gilscopeRuns = {};
     const center = median(workloads.map(each => each.center));
     const distance = median(blocks.map(each => Math.abs(each.center - center))) / by.normalMad;
     const errors = mean(blocks.map(each => each.error.square));
-    const typical = Math.max(by.typicalScatter, (by.proportional + Math.abs(center)) * Math.abs(center)) ** 2;
+    const typical = Math.max(by.typicalScatter, (by.proportional + by.growth * Math.abs(center)) * Math.abs(center)) ** 2;
     const freedom = count > 1 ? Math.max((count - 1) / by.medianVariance, 1) : 0;
     const moderated = (by.prior * (typical + errors) + freedom * distance ** 2) / (by.prior + freedom);
     const total = Math.max(moderated, distance ** 2);

@@ -45,7 +45,8 @@ CONSTANTS = {
     "zConfidence": NORMAL.inv_cdf((1 + CONFIDENCE) / 2), "zPower": NORMAL.inv_cdf(POWER),
     "sureRounds": needed(CONFIDENCE), "enough": common_shift.ENOUGH, "typicalShift": common_shift.TYPICAL_SHIFT,
     "typicalScatter": common_shift.TYPICAL_SCATTER, "proportional": common_shift.PROPORTIONAL,
-    "prior": common_shift.PRIOR, "medianVariance": common_shift.MEDIAN, "normalMad": common_shift.NORMAL_MAD,
+    "growth": common_shift.GROWTH, "prior": common_shift.PRIOR, "medianVariance": common_shift.MEDIAN,
+    "normalMad": common_shift.NORMAL_MAD,
 }
 
 
@@ -111,8 +112,8 @@ def _cell(cell: Cell, ratios: Ratios) -> dict[str, Any]:
     index, clock, group = ratios.index, pick_clock("auto", cell.workers), group_of(cell)
     series = index.look_up(cell)
     values: dict[str, Any] = {
-        "key": f"{cell.name}/{cell.build}", "workload": cell.workload, "title": title_text(cell), "name": workload_text(cell),
-        "model": cell.runner, "workers": cell.workers, "build": cell.build,
+        "key": f"{cell.name}/{cell.build}", "title": title_text(cell), "name": workload_text(cell),
+        "workload": cell.workload, "model": cell.runner, "workers": cell.workers, "build": cell.build,
         "clock": clock, "tasks": index.tasks(cell) if cell.phase is Phase.STEADY else None,
         "units": _units(cell, ratios),
     }
