@@ -12,7 +12,7 @@ def cells(workload, build):
 
 
 def shifted_run(label, times=1.0, *, changed=None, workloads=WORKLOADS, builds=BUILDS, seed=1, rounds=8):
-    """Return a run whose times are `times` as long, those of (workload, build) in `changed` by their own factor more."""
+    """Return a run whose times are `times` as long, and those of (workload, build) in `changed` by a factor more."""
     maker = RunMaker(seed=seed, rounds=rounds)
     for n, workload in enumerate(workloads):
         for build in builds:

@@ -36,6 +36,10 @@ def words(ratios, places, confidence=0.999):
             for key, each in {**ratios, **rest}.items()}
 
 
+def named(ratios, places, word):
+    return {key for key, found in words(ratios, places).items() if found == word}
+
+
 def test_workloads_that_moved_alike_have_a_shift_and_no_verdict():
     ratios, places = made({"a": -0.10, "b": -0.11, "c": -0.09, "d": -0.10})
     shift = common_shift(ratios, places, "wall")
@@ -43,15 +47,15 @@ def test_workloads_that_moved_alike_have_a_shift_and_no_verdict():
     assert shift.ratio == pytest.approx(exp(-0.10))
     lo, hi = shift.interval
     assert lo < exp(-0.11) < exp(-0.09) < hi < 1
-    assert [each.workload for each in shift.workloads][0] == "b"
+    assert shift.workloads[0].workload == "b"
     assert set(words(ratios, places).values()) == {"cannot tell"}
 
 
 def test_workload_that_moved_much_more_is_named():
     ratios, places = made({"a": -0.05, "b": -0.05, "c": -0.05, "d": -0.05, "e": -0.25})
-    assert {key for key, word in words(ratios, places).items() if word == "slower"} == {"e 3.14 0", "e 3.14 1", "e 3.14 2"}
+    assert named(ratios, places, "slower") == {"e 3.14 0", "e 3.14 1", "e 3.14 2"}
     ratios, places = made({"a": -0.05, "b": -0.05, "c": -0.05, "d": -0.05, "e": 0.2})
-    assert {key for key, word in words(ratios, places).items() if word == "faster"} == {"e 3.14 0", "e 3.14 1", "e 3.14 2"}
+    assert named(ratios, places, "faster") == {"e 3.14 0", "e 3.14 1", "e 3.14 2"}
 
 
 def test_workload_that_hardly_moved_where_all_others_did_is_not_called_faster():

@@ -109,13 +109,15 @@ def _legend(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: f
         yield ("Verdicts use wider intervals than the printed ones: those of all cells hold at once with 95 % "
                "confidence.")
     if any(each.comparison and _has_remainder(each.comparison) for each in contrasts):
-        yield ("without shift: the ratio over what the other workloads have in common. A verdict holds whether none or "
-               "all of the shift is the machine's.")
+        yield ("without shift: the ratio over what the other workloads have in common. A verdict holds whether none "
+               "or all of the shift is the machine's.")
     if wanted := {_needs(each.comparison, margin) for each in contrasts if each.comparison} - {""}:
         each_run = " in each run" if contrasts[0].half is not None else ""
         quieter = f"; {QUIETER}: a quieter machine" if QUIETER in wanted else ""
-        again = f"; {AGAIN}: both sides measured in turn, as it cannot be told from the shift" if AGAIN in wanted else ""
-        yield f"needs: about so many rounds{each_run} for a verdict, if the noise stays the same{quieter}{again}."
+        again = (f"; {AGAIN}: both sides measured in turn, as it cannot be told from the shift" if AGAIN in wanted
+                 else "")
+        yield (f"needs: about so many rounds{each_run} for a verdict, if the noise stays the same{quieter}"
+               f"{again}.")
 
 
 def _clock_text(contrasts: Sequence[Contrast]) -> str:
@@ -220,7 +222,8 @@ def in_short(contrasts: Sequence[Contrast], margin: float = MARGIN) -> str:
     if counts["cannot tell"]:
         reasons = Counter(unjudged(each.comparison, margin) for each in contrasts if each.comparison is not None)
         shifted = sum(reasons[why] for why in _SHIFTED)
-        parts.append(f"{counts['cannot tell']} cannot tell" + (f" ({shifted} from the common shift)" if shifted else ""))
+        more = f" ({shifted} from the common shift)" if shifted else ""
+        parts.append(f"{counts['cannot tell']} cannot tell{more}")
     compared = f"{counted(counts.total(), 'cell')} compared: {', '.join(parts)}."
     return f"{compared} {missing} not compared." if missing else compared
 
@@ -231,20 +234,27 @@ def shift_notes(contrasts: Iterable[Contrast], baseline: str, sample: str) -> li
 
 
 def _shift_text(shift: CommonShift, baseline: str, sample: str) -> str:
-    lo, hi = shift.interval
-    first, *_, last = [shift.workloads[0], *shift.workloads, shift.workloads[-1]]
-    ratio = ratio_interval_text(shift.ratio, lo, hi)
-    again = f"`gilscope compare {baseline} {sample} {AGAIN}` measures both in turn, and tells"
+    clock, ratio = _CLOCKS[shift.clock], ratio_interval_text(shift.ratio, *shift.interval)
     if shift.basis is ShiftBasis.TYPICAL:
         names = list_text(each.workload for each in shift.workloads)
         reach = exp(t_quantile(CONFIDENCE, inf) * TYPICAL_SHIFT) - 1
-        return (f"{_CLOCKS[shift.clock]}: all of {sample} moved together, {names} to {ratio} the speed in {baseline}. One or "
-                f"two workloads do not tell a change of the machine from a change of the builds, so verdicts allow for "
-                f"±{reach * 100:.0f} %, which is common between runs. {again}")
-    ends = f"{ratio_number(exp(first.center))}x ({first.workload}) to {ratio_number(exp(last.center))}x ({last.workload})"
-    return (f"{_CLOCKS[shift.clock]}: most workloads of {sample} moved together, to {ratio} the speed in {baseline}; they "
-            f"range from {ends}. The machine may have changed, or the builds: what cannot be told from this shift has no "
-            f"verdict. {again}")
+        moved = f"{clock}: {names} as a whole runs at {ratio} the speed in {sample} that it has in {baseline}"
+        doubt = (f"{_cause_text(shift)}. One or two workloads do not show which, so verdicts allow for a machine that "
+                 f"differs by ±{reach * 100:.0f} % between runs")
+    else:
+        ends = (shift.workloads[0], shift.workloads[-1])
+        slowest, fastest = (f"{ratio_number(exp(each.center))}x ({each.workload})" for each in ends)
+        moved = (f"{clock}: most workloads moved together, to {ratio} the speed in {sample} that they have in "
+                 f"{baseline}; all range from {slowest} to {fastest}")
+        doubt = f"{_cause_text(shift)}: what cannot be told from this shift has no verdict"
+    return f"{moved}. {doubt}. `gilscope compare {baseline} {sample} {AGAIN}` measures both sides in turn, which tells"
+
+
+def _cause_text(shift: CommonShift) -> str:
+    """Return what may have moved all cells; builds that look the same may still have been made anew."""
+    if shift.same_builds:
+        return "The builds look the same in both runs, so the machine may have changed, or the measured code"
+    return "The machine may have changed, or the builds"
 
 
 def unpaired_text(contrasts: Iterable[Contrast], baseline: str, sample: str) -> str:

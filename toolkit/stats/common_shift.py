@@ -79,6 +79,7 @@ class CommonShift:
     center: float                          # log ratio; > 0: faster in the second run
     half: float                            # half-width of its 95 % interval, in logs
     workloads: tuple[WorkloadShift, ...]   # all of them, the slowest first
+    same_builds: bool = False              # the builds look the same in both runs
 
     @property
     def ratio(self) -> float:

@@ -19,12 +19,12 @@ from gilscope.toolkit.stats.unpaired import UnpairedRatio, run_level
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gilscope.toolkit.model import Cell, Run
+    from gilscope.toolkit.model import Build, Cell, Run
     from gilscope.toolkit.stats.noise_floor import AACheck
     from gilscope.toolkit.stats.verdict import Comparison
 
-DRIFT = Note(text="the two runs were made at different times: of how the machine changed between them, only a shift that "
-                  "most workloads have in common is noticed")
+DRIFT = Note(text="the two runs were made at different times: of how the machine changed between them, only a shift "
+                  "that most workloads have in common is noticed")
 Choice = Literal["wall", "cpu", "auto"]
 
 
@@ -166,15 +166,29 @@ def compare_runs(
         places = {place: Place(workload=contrasts[place].sample.workload, build=contrasts[place].sample.build)
                   for place in ratios}
         shift = common_shift(ratios, places, by_clock)
+        if shift is not None:
+            shift = replace(shift, same_builds=_same_builds(first, second, {each.build for each in places.values()}))
         shifted = without_shift(ratios, places, shift.basis, len(shared)) if shift else {}
         sides = (before.by(by_clock), after.by(by_clock))
-        # Use the worse check: a side without A/A arms leaves the ratio unchecked; otherwise the larger widening applies.
+        # Use the worse check: a side without A/A arms leaves the ratio unchecked; else the larger widening applies.
         check = max((each.check for each in sides), key=lambda check: (not check.arms, check.widening))
         for place, ratio in ratios.items():
             contrasts[place] = replace(
                 contrasts[place], half=ratio.half, half_together=ratio.half_together, shift=shift,
                 comparison=_unpaired_comparison(ratio, shifted.get(place), check, confidence, by_clock))
     return tuple(contrasts)
+
+
+def _same_builds(first: Run, second: Run, labels: Iterable[str]) -> bool:
+    """Return True if the builds called `labels` look the same in both runs; one that was made anew may, too."""
+    before, after = ({build.label: build_identity(build) for build in run.builds} for run in (first, second))
+    return all(label in before and before[label] == after.get(label) for label in labels)
+
+
+def build_identity(build: Build) -> tuple[object, ...]:
+    """Return what two builds have in common if they look the same."""
+    return (build.version, build.revision, build.base_executable, build.compiler, build.opt_level, build.pgo, build.lto,
+            build.debug, build.jit)
 
 
 def _unpaired(contrast: Contrast, first: Ratios, second: Ratios) -> UnpairedRatio:

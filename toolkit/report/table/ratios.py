@@ -158,8 +158,8 @@ class Ratios:
 def reported_comparisons(index: Index) -> int:
     """Return the number of verdicts in the report of a run.
 
-    They are the speed-up and the CPU time of every cell against its baseline, the CPU time of every cell with one worker
-    between two builds, and the fastest models of a build and its free-threaded twin.
+    They are the speed-up and the CPU time of every cell against its baseline, the CPU time of every cell with one
+    worker between two builds, and the fastest models of a build and its free-threaded twin.
     """
     run = index.run
     cells = {cell for cell in index.cells() if not isinstance(index.look_up(cell), Absence)}

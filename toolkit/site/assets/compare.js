@@ -1,7 +1,8 @@
 // Any two builds, models, runs or machines.
 //
 // Pairs of one run were compared when the site was made.  Two runs are compared here, from where each cell lies by its
-// run, as stats/unpaired.py, stats/common_shift.py, stats/verdict.py and report/comparison.py do it; tests hold the words against theirs.
+// run, as stats/unpaired.py, stats/common_shift.py, stats/verdict.py and report/comparison.py do it; tests hold the words
+// against theirs.
 "use strict";
 
 window.gilscopeRuns = {};
@@ -361,6 +362,11 @@ window.gilscopeRuns = {};
       || "they share no round on this clock";
   };
 
+  const sameBuilds = (left, right, labels) => {
+    const [before, after] = [left, right].map(run => new Map(run.builds.map(each => [each[0], JSON.stringify(each)])));
+    return [...labels].every(label => before.has(label) && before.get(label) === after.get(label));
+  };
+
   const contrasts = (left, right) => {
     const [before, after] = [left, right].map(run => new Map(run.cells.map(cell => [cell.key, cell])));
     const shared = [...before.keys()].filter(key => after.has(key)).length;
@@ -380,7 +386,7 @@ window.gilscopeRuns = {};
     for (const [clock, several] of grouped(all.filter(each => each.raw), each => each.cell.clock)) {
       const ratios = several.map(each => each.raw);
       const shift = commonShift(ratios, clock);
-      if (shift) shifts.push(shift);
+      if (shift) shifts.push({ ...shift, sameBuilds: sameBuilds(left, right, new Set(ratios.map(each => each.build))) });
       const rest = shift ? withoutShift(ratios, shift.basis, shared) : new Map();
       for (const each of several) each.seen = seenOf(each.raw, rest.get(each.raw), confidence);
     }
@@ -457,21 +463,23 @@ window.gilscopeRuns = {};
 
   const shiftText = (shift, left, right) => {
     const [lo, hi] = around(shift.center, shift.half);
-    const [first, last] = [shift.workloads[0], shift.workloads[shift.workloads.length - 1]];
     const ratio = intervalText({ ratio: Math.exp(shift.center), lo, hi });
-    const again = `\`gilscope compare ${left.label} ${right.label} --again\` measures both in turn, and tells`;
+    const cause = shift.sameBuilds
+      ? "The builds look the same in both runs, so the machine may have changed, or the measured code"
+      : "The machine may have changed, or the builds";
+    const again = `\`gilscope compare ${left.label} ${right.label} --again\` measures both sides in turn, which tells`;
     if (shift.basis === "typical") {
       const names = listText(shift.workloads.map(each => each.workload));
       const reach = (Math.exp(by.zConfidence * by.typicalShift) - 1) * 100;
-      return `${CLOCKS[shift.clock]}: all of ${right.label} moved together, ${names} to ${ratio} the speed in `
-        + `${left.label}. One or two workloads do not tell a change of the machine from a change of the builds, so `
-        + `verdicts allow for ±${reach.toFixed(0)} %, which is common between runs. ${again}`;
+      return `${CLOCKS[shift.clock]}: ${names} as a whole runs at ${ratio} the speed in ${right.label} that it has in `
+        + `${left.label}. ${cause}. One or two workloads do not show which, so verdicts allow for a machine that `
+        + `differs by ±${reach.toFixed(0)} % between runs. ${again}`;
     }
-    const [slowest, fastest] = [first, last].map(each =>
+    const [slowest, fastest] = [shift.workloads[0], shift.workloads[shift.workloads.length - 1]].map(each =>
       `${ratioNumber(Math.exp(each.center))}x (${each.workload})`);
-    return `${CLOCKS[shift.clock]}: most workloads of ${right.label} moved together, to ${ratio} the speed in `
-      + `${left.label}; they range from ${slowest} to ${fastest}. The machine may have changed, or the builds: what `
-      + `cannot be told from this shift has no verdict. ${again}`;
+    return `${CLOCKS[shift.clock]}: most workloads moved together, to ${ratio} the speed in ${right.label} that they have `
+      + `in ${left.label}; all range from ${slowest} to ${fastest}. ${cause}: what cannot be told from this shift has no `
+      + `verdict. ${again}`;
   };
 
   const floorText = compared => {

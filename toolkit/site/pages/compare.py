@@ -16,7 +16,7 @@ from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.comparison import comparison_document, workload_text
 from gilscope.toolkit.report.document import Duration
 from gilscope.toolkit.report.table import compare_builds, compare_models
-from gilscope.toolkit.report.table.contrast import pick_clock
+from gilscope.toolkit.report.table.contrast import build_identity, pick_clock
 from gilscope.toolkit.report.table.observations import Absence, group_of
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import value_text
@@ -65,7 +65,7 @@ def compare_run(loaded: LoadedRun, ratios: Ratios, files: Mapping[str, str]) -> 
     user = selection.get("user") or {}
     return shown({
         **source_of(loaded, files), "host": loaded.host, "machine": [run.machine.cpu_model, run.machine.cores],
-        "builds": [[build.label, build.version, build.base_executable] for build in run.builds],
+        "builds": [[build.label, build.version, build.base_executable, build_identity(build)] for build in run.builds],
         "work": {"size": selection.get("size"), "payload": user.get("payload"), "payloads": user.get("payloads")},
         "together": final_confidence(run.looks), "cells": [_cell(cell, ratios) for cell in cells],
         "ofBuilds": {f"{a},{b}": _builds(loaded, ratios, a, b)
