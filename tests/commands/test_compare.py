@@ -257,7 +257,8 @@ def test_what_moved_more_than_the_rest_is_judged_with_and_without_the_shift(runs
     assert shift["ratio"] == pytest.approx(1 / 1.1, rel=0.03)
     assert shift["lo"] < shift["ratio"] < shift["hi"]
     assert shift["workloads"][0]["workload"] == "sort"
-    assert values["gate"]["untold_by_shift"] == values["gate"]["untold"] == 18
+    # Of the other 18 cells, the wall times are too noisy to exclude 5 % in any case.
+    assert (values["gate"]["untold_by_shift"], values["gate"]["untold"]) == (6, 18)
 
 
 def test_builds_that_differ_between_two_runs_may_be_why_they_moved(runs, capsys):

@@ -163,7 +163,8 @@ def _table(
         (
             Entry(each.sample.build if keys[0] == "build" else each.sample.runner), Entry(_counts(each)),
             _time(each.baseline_time), _time(each.sample_time), Entry(Interval(seen)),
-            *([_remainder(seen)] if remainders else []), Entry(VerdictWord(judge(seen, margin))), *([Entry(needed)] if any(needs) else []),
+            *([_remainder(seen)] if remainders else []), Entry(VerdictWord(judge(seen, margin))),
+            *([Entry(needed)] if any(needs) else []),
         )
         for (each, seen), needed in zip(rows, needs, strict=True)
     ))
