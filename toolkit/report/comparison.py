@@ -248,7 +248,7 @@ def _shift_text(shift: CommonShift, baseline: str, sample: str) -> str:
         moved = (f"{clock}: most workloads moved together, to {ratio} the speed in {sample} that they have in "
                  f"{baseline}; all range from {slowest} to {fastest}")
         doubt = f"{_cause_text(shift)}: what cannot be told from this shift has no verdict"
-    return f"{moved}. {doubt}. `gilscope compare {baseline} {sample} {AGAIN}` measures both sides in turn, which tells"
+    return f"{moved}. {doubt}. To know, measure both sides in turn: `gilscope compare {baseline} {sample} {AGAIN}`"
 
 
 def _cause_text(shift: CommonShift) -> str:

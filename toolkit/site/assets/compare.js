@@ -467,7 +467,7 @@ window.gilscopeRuns = {};
     const cause = shift.sameBuilds
       ? "The builds look the same in both runs, so the machine may have changed, or the measured code"
       : "The machine may have changed, or the builds";
-    const again = `\`gilscope compare ${left.label} ${right.label} --again\` measures both sides in turn, which tells`;
+    const again = `To know, measure both sides in turn: \`gilscope compare ${left.label} ${right.label} --again\``;
     if (shift.basis === "typical") {
       const names = listText(shift.workloads.map(each => each.workload));
       const reach = (Math.exp(by.zConfidence * by.typicalShift) - 1) * 100;
