@@ -120,7 +120,7 @@ class Observation:
     loops: int
     evidence: Evidence
     starved: bool                   # it did not get the cores that it needed
-    retakes: int = 0                # the number of this attempt; 0: the first; starved cells are measured again
+    retakes: int = 0                # the number of this attempt; 0: the first; a disturbed workload is repeated
     gil_start: bool | None = None   # True if the GIL was on before the workload was imported; None before 3.13
     gil_end: bool | None = None     # True if the GIL was on at the end; None before 3.13
     gil_culprit: str | None = None  # the module whose import turned it on
@@ -130,7 +130,7 @@ class Observation:
     metrics: tuple[tuple[str, float | str], ...] = ()
     passes: tuple[int, ...] = ()    # the pass of each value, in which all arms took one in turn; (): not in turn
     began: tuple[float, ...] = ()   # the start of each value, in seconds since the epoch; (): unknown
-    again: int = 0                  # values that were starved and taken again
+    again: int = 0                  # values that were taken again, since others disturbed some arm of the same pass
     seconds: float | None = None    # time that the run spent on the process, without waiting for its turns
 
     @property
