@@ -22,6 +22,7 @@ from gilscope.toolkit.measure.inherited_limits import inherited_limits
 from gilscope.toolkit.measure.rounds import ArmResult, OneAtATime, Round
 from gilscope.toolkit.model import WRONG_RESULT, Cell, Failure, Note, Run, Skip, SkipKind
 from gilscope.toolkit.stats.interim_looks import is_look_due
+from gilscope.toolkit.stats.values_per_process import VarianceParts
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 Turn = Callable[[], AbstractContextManager[None]]
 Needed = Callable[[Run, Sequence[Cell]], Container[Cell]]   # returns those of the cells that need more rounds
+# Returns the variance and duration of the processes of cells; None: too little is known of it.
+Variance = Callable[[Run, Container[Cell]], VarianceParts | None]
 
 
 class RunProgress(Protocol):
@@ -68,6 +71,7 @@ class Scheduler:
         *,
         clock: Callable[[], float] = time.monotonic,
         needed: Needed | None = None,
+        variance: Variance | None = None,
         only: Container[Cell] | None = None,
         turn: Turn = nullcontext,
     ) -> None:
@@ -83,6 +87,8 @@ class Scheduler:
             clock: Returns seconds.
             needed: Returns the cells that need more rounds; called at interim looks, see `stats.interim_looks`.  The
                 others get no rounds for now, and the run ends if no cell needs any.  None: every cell gets every round.
+            variance: Called at this session's first interim look, which chooses the number of values per process by it;
+                None: the number stays that of the settings.
             only: The cells to measure; None: all cells of the run.
             turn: A context manager held during each round, see `machine_lock`.
         """
@@ -97,6 +103,7 @@ class Scheduler:
         self._began = clock()
         self._done = run.rounds_done
         self._needed = needed
+        self._variance = variance
         self._looks = run.looks
         self._answered = frozenset(run.answered)
         self._whole = 0   # complete rounds of this session
@@ -182,6 +189,25 @@ class Scheduler:
         if self._answered != before and clear < cells:
             self._reporter.note(
                 f"after {self._done} rounds {clear} of {cells} cells need no more: their answers are clear")
+        self._choose_values()
+
+    def _choose_values(self) -> None:
+        """Choose the number of values per process, one for all arms, by the processes of cells that are still measured.
+
+        It depends on their variance alone, never on what they differ by, so that ratios stay unbiased.
+        """
+        cells = self._to_measure()
+        if self._variance is None or not cells:
+            return
+        parts = self._variance(self._so_far(self._done, "running"), frozenset(cells))
+        self._variance = None
+        if parts is None or (best := parts.best_values()) == self._settings.values:
+            return
+        self._settings = dataclasses.replace(self._settings, values=best)
+        slower = parts.process_seconds(best) / parts.process_seconds(parts.values)
+        self._took = {cell: [seconds * slower for seconds in took] for cell, took in self._took.items()}
+        self._reporter.note(f"from now on each process takes {counted(best, 'value')}: by the noise so far, that gives "
+                            "the narrowest intervals for the time")
 
     def _over_budget(self) -> bool:
         if self._settings.budget is None or not self._whole:
