@@ -50,6 +50,7 @@ class Build:
     allocator: str         # "pymalloc", "mimalloc", "malloc"
     revision: str          # source revision; "" if the build does not report it
     config_args: str       # arguments of ./configure
+    tail_call: bool | None = None   # the interpreter loop uses tail calls; None: not known, from an earlier gilscope
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -132,6 +133,7 @@ class Observation:
     began: tuple[float, ...] = ()   # the start of each value, in seconds since the epoch; (): unknown
     again: int = 0                  # values that were taken again, since others disturbed some arm of the same pass
     seconds: float | None = None    # time that the run spent on the process, without waiting for its turns
+    hash_seed: str | None = None    # PYTHONHASHSEED; "random": not set, so the process drew its own; None: not known
 
     @property
     def wall_value(self) -> float:
@@ -194,6 +196,11 @@ class Machine:
     governor: str | None
     autogroup: bool | None     # Linux schedules per session; a background job's nice means nothing then
     hostname: str
+    # None in each of these: the system does not report it, or an earlier gilscope did not ask.
+    hypervisor: str | None = None   # its name; "unnamed" if it does not tell; "none"
+    microcode: str | None = None    # its version, "0x1000065"
+    smt: bool | None = None         # simultaneous multithreading is on
+    turbo: bool | None = None       # the processor may exceed its base frequency
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

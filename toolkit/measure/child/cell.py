@@ -23,6 +23,7 @@ from gilscope.toolkit.measure.child.base import (
     deliver,
     describe_error,
     gil_enabled,
+    hash_seed,
     import_pyperf,
     refuse_wrong_gil,
     report_progress,
@@ -327,6 +328,7 @@ def _answer(
         "tasks": len(subject.payloads),
         "gil_start": gil_start,
         "gil_end": on,
+        "hash_seed": hash_seed(),
         "metadata": {"gilscope_switch_interval": sys.getswitchinterval(), "gilscope_cores": usable_cores()},
     }
 

@@ -21,6 +21,7 @@ from gilscope.toolkit.measure.child.base import (
     NoValueError,
     answered,
     gil_enabled,
+    hash_seed,
     refuse_wrong_gil,
     report_progress,
     take_values,
@@ -263,6 +264,7 @@ def _measure(spec: ProgramSpec, turns: ScheduledTurns | None) -> dict[str, Any]:
         "bearable": bearable_others(taken.wanted_cores, trial.cores, trial.allowed),
         "gil_start": gil_start,
         "gil_end": gil_end,
+        "hash_seed": hash_seed(),
         "metrics": {name: value for name, value in taken.metrics.items() if value != ""},  # pyperf takes no empty text
         "files": taken.files,
         "metadata": {"gilscope_switch_interval": sys.getswitchinterval(), "gilscope_cores": trial.cores},
