@@ -1,5 +1,7 @@
 """Retakes are fair: arms that are compared are judged by one rule, taken again together, and keep the same attempt."""
 
+import dataclasses
+
 import pytest
 
 from gilscope.toolkit.measure.disturbance import ArmLoad, disturbed_groups, judge, with_baselines_starved
@@ -89,6 +91,14 @@ def test_baseline_of_another_build_leaves_no_pair_out():
     elsewhere = Cell(workload="work", runner="serial", workers=1, build="3.14")
     found = with_baselines_starved([result(elsewhere, 1.0), result(SERIAL, 0.0), result(PARALLEL[0], 0.0, 0.3)],
                                    lambda cell: cell.runner == "serial")
+    assert not any(each.answer.fields["starved"] for each in found)
+
+
+def test_other_arms_leave_no_pair_out():
+    twin = dataclasses.replace(SERIAL, twin=True)
+    found = with_baselines_starved(
+        [result(SERIAL, 0.0), result(PARALLEL[0], 0.0, 0.3), result(twin, 1.0), result(PARALLEL[1], 1.0, 1.5)],
+        lambda cell: cell.runner == "serial")
     assert not any(each.answer.fields["starved"] for each in found)
 
 
