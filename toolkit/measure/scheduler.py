@@ -87,8 +87,8 @@ class Scheduler:
             clock: Returns seconds.
             needed: Returns the cells that need more rounds; called at interim looks, see `stats.interim_looks`.  The
                 others get no rounds for now, and the run ends if no cell needs any.  None: every cell gets every round.
-            variance: Called at this session's first interim look, which chooses the number of values per process by it;
-                None: the number stays that of the settings.
+            variance: Called at the first interim look of this call, which chooses the number of values per process by
+                it; None: the number stays that of the settings.
             only: The cells to measure; None: all cells of the run.
             turn: A context manager held during each round, see `machine_lock`.
         """
