@@ -52,6 +52,11 @@ class Build:
     config_args: str       # arguments of ./configure
     tail_call: bool | None = None   # the interpreter loop uses tail calls; None: not known, from an earlier gilscope
 
+    @property
+    def minor(self) -> str:
+        """Return "3.14" for every build of 3.14."""
+        return ".".join(self.version.split(".")[:2])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
