@@ -10,10 +10,12 @@ from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.document import Table
 from gilscope.toolkit.report.run_document import run_document
+from gilscope.toolkit.report.table import build_tables, judge
 from gilscope.toolkit.report.wording import entry_text
 from gilscope.toolkit.site.pages.run import run_page
+from gilscope.toolkit.store import load_run
 from tests.fakes import make_run
-from tests.site.made import KINDS, Tags, rendered
+from tests.site.made import EXAMPLE, KINDS, Tags, rendered
 
 pytestmark = pytest.mark.newest
 
@@ -55,6 +57,17 @@ def attacked(run, text):
                        for each in run.failures),
         options={"selection": {"user": {"function": text, "payload": text}, "models": [text], "size": text},
                  "packages": [text]})
+
+
+def test_dot_is_hollow_where_the_verdict_is_not_told_from_1():
+    run = load_run(EXAMPLE / "second-worker")
+    page = Tags(rendered("run.html", run_page(run, KINDS)))
+    verdicts = [judge(result.speedup) for table in build_tables(run) for row in table.rows for result in row.results
+                if result.speedup is not None and result.absence is None and result.cell.runner != table.baseline]
+    told = sum(verdict in {"faster", "slower"} for verdict in verdicts)
+    marks = [each["class"] for each in page.named("use") if "class" in each]
+    assert 0 < told < len(verdicts), "a run with both"
+    assert (marks.count("clear"), marks.count("open")) == (told, len(verdicts) - told)
 
 
 def test_more_than_thirty_attacks_are_tried():
