@@ -116,7 +116,7 @@ def _compare(content: SiteContent) -> Mapping[str, Any]:
     newest = max(several, default=None, key=lambda part: part.run.run.started if part.run else "")
     if newest is None or newest.run is None:
         return compare_values(content.runs, [])
-    return compare_values(content.runs, newest.compared, source_of(newest.run, newest.files))
+    return compare_values(content.runs, newest.compared, source_of(newest.run, newest.files), newest.run.id)
 
 
 def _workloads(content: SiteContent) -> Iterator[SitePage]:
