@@ -1,6 +1,7 @@
 """Whole sites: every page and link is there, nothing is asked for elsewhere, and what was there before is respected."""
 
 import json
+import re
 import shutil
 import sys
 
@@ -35,6 +36,18 @@ def test_every_page_is_there(site):
         "index.html", "compare.html", "history.html", "history-mywork-perfect-numbers-steady.html",
         "history-primes-steady.html", "machines.html", "experiments.html", "run-laptop-own-function.html",
         "run-server-second-worker.html", "experiment-all2-countdown.html"}
+
+
+def test_bibtex_of_every_page_has_a_field_on_each_line(site):
+    found = {path.name: block for path in site.glob("*.html")
+             for block in re.findall(r"<pre><code>(@misc.*?)</code>", path.read_text(encoding="utf-8"), re.DOTALL)}
+    assert set(found) == {
+        "index.html", "run-laptop-own-function.html", "run-server-second-worker.html", "experiment-all2-countdown.html"}
+    for name, block in found.items():
+        first, *fields, last = block.splitlines()
+        assert first.startswith("@misc{"), name
+        assert all(" = {" in field for field in fields), name
+        assert (len(fields) > 2, last) == (True, "}"), name
 
 
 def test_every_link_and_picture_resolves(site):
