@@ -152,7 +152,8 @@ def test_page_opens_with_the_comparison_that_its_form_names(chromium, tmp_path):
     with opened(chromium, tmp_path / "site" / "compare.html") as found:
         chosen = {name: found.page.locator(f"select[name={name}]").input_value() for name in ("run", "first", "second")}
         assert chosen == {"run": "second-worker", "first": "3.14", "second": "3.14t"}
-        assert "second-worker: 3.14t against 3.14" in found.page.locator("#compared h1, #compared h2").first.inner_text()
+        title = found.page.locator("#compared h1, #compared h2").first.inner_text()
+        assert "second-worker: 3.14t against 3.14" in title
         found.page.locator("select[name=run]").select_option("newest")
         assert found.page.locator("#compared").inner_text() == ""
         assert "Choose two" in found.page.locator("#choose [role=status]").inner_text()

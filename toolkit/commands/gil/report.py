@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.gil.bottleneck import SEEN, held_share, where
+from gilscope.toolkit.gil.bottleneck import SEEN, Limiter, held_share, where
 from gilscope.toolkit.gil.recorder import BUSY
 from gilscope.toolkit.gil.records import SpanKind
-from gilscope.toolkit.gil.bottleneck import Limiter
 from gilscope.toolkit.gil.rerun_without_gil import took_as_long
 from gilscope.toolkit.gil.summary import INNER_LOCK, SPINNING
 from gilscope.toolkit.report.document import (
@@ -197,8 +196,8 @@ def _limit_text(found: Diagnosis) -> str:
         return found.limit.sentence
     if min(there.walls) < found.summary.wall and not took_as_long(there):
         return found.limit.sentence
-    return (f"Its threads waited for the GIL {percent(found.limit.share)} of their time, but the program was not faster "
-            "without it: what limits it then, this run does not show.")
+    return (f"Its threads waited for the GIL {percent(found.limit.share)} of their time, but the program was not "
+            "faster without it: what limits it then, this run does not show.")
 
 
 def _there(there: WithoutGil, found: Diagnosis) -> str:
