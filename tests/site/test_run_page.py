@@ -89,9 +89,9 @@ def test_cells_without_a_number_take_no_row_and_are_named_with_their_reason():
     run = load_run(EXAMPLE / "second-worker")
     (gil, _) = run_page(run, KINDS)["workloads"][0]["dots"]
     assert "free-threaded" not in {row["model"] for row in gil["rows"]}
-    assert gil["absent"] == ["free-threaded, N = 2: skipped: the GIL is enabled in this process"]
+    assert gil["absent"] == ["free-threaded (N = 2): skipped: the GIL is enabled in this process"]
     page = Tags(rendered("run.html", run_page(run, KINDS)))
-    assert "No number: free-threaded, N = 2: skipped: the GIL is enabled in this process." in page.text
+    assert "No number: free-threaded (N = 2): skipped: the GIL is enabled in this process." in page.text
     assert not page.named("foreignobject")
 
 
@@ -186,9 +186,9 @@ def test_words_are_those_of_the_terminal():
 def test_cell_without_a_number_says_why_at_its_place():
     values = run_page(make_run(), KINDS)
     whole = {text for each in values["workloads"] for chart in each["dots"] for text in chart["absent"]}
-    assert any("free-threaded, N = " in each and each.endswith(": skipped: the GIL is enabled in this build")
+    assert any("free-threaded (N = " in each and each.endswith(": skipped: the GIL is enabled in this build")
                for each in whole)
-    assert "interpreter-pool, N = 4: failed: round 0: crash: killed by SIGSEGV" in whole
+    assert "interpreter-pool (N = 1, 2, 4 and 8): failed: round 0: crash: killed by SIGSEGV" in whole
     assert any("starved: did not get the cores" in each for each in whole)
     assert any("no ratio, as the baseline serial has no number" in each for each in whole)
 

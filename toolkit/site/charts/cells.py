@@ -49,13 +49,13 @@ def dots(title: str, results: Sequence[CellResult], scale: ChartScale, floor: fl
 
 
 def _absent_cells(results: Sequence[CellResult]) -> list[str]:
-    """Return the cells without a ratio, those with the same reason together: "free-threaded, N = 2: skipped: ..."."""
+    """Return the cells without a ratio, those with the same reason together: "free-threaded (N = 2): skipped: ..."."""
     found: dict[str, dict[str, list[str]]] = {}
     for result in results:
         if result.speedup is None or result.absence is not None:
             _, reason = _absent(result)
             found.setdefault(reason, {}).setdefault(result.cell.runner, []).append(str(result.cell.workers))
-    return [visible(f"{', '.join(f'{model}, N = {list_text(counts)}' for model, counts in models.items())}: {reason}",
+    return [visible(f"{', '.join(f'{model} (N = {list_text(counts)})' for model, counts in models.items())}: {reason}",
                     most=None) for reason, models in found.items()]
 
 
