@@ -138,6 +138,26 @@ def test_two_machines_are_compared_by_their_newest_runs(chromium, site):
     assert found == runs_report("first-look", newest)
 
 
+def test_four_machines_have_room_on_a_screen_of_1280_pixels(chromium, tmp_path):
+    make_site(SiteRequest(sources=find_sources([
+        f"{name}={EXAMPLE / run}" for name, run in (
+            ("first-machine", "own-function"), ("second-machine", "second-worker"), ("third-machine", "first-look"),
+            ("fourth-machine", "two-hosts/host-1"))]),
+        title="Results", kinds=KINDS, python=sys.executable, describe=_about), tmp_path / "site")
+    with opened(chromium, tmp_path / "site" / "machines.html", size="usual") as found:
+        assert found.page.locator("th", has_text="fourth-machine").last.is_visible()
+        assert found.page.evaluate(
+            "[...document.querySelectorAll('.scroll')].every(each => each.scrollWidth <= each.clientWidth)")
+
+
+def test_table_that_goes_on_beside_a_narrow_screen_shows_it(chromium, site):
+    with opened(chromium, site / "machines.html", size="narrow") as found:
+        wide = found.page.evaluate("""[...document.querySelectorAll(".scroll")].filter(
+            each => each.scrollWidth > each.clientWidth).map(each => getComputedStyle(each).backgroundAttachment)""")
+    assert wide
+    assert all("local" in each and "scroll" in each for each in wide), "paper that moves over shadows that stay"
+
+
 def test_page_opens_with_the_comparison_that_its_form_names(chromium, tmp_path):
     """The newest run has one build, so the comparison is that of an older one."""
     newest = shutil.copytree(EXAMPLE / "own-function", tmp_path / "newest")
