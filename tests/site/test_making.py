@@ -197,6 +197,22 @@ def test_run_that_cannot_be_read_is_left_out_and_said(tmp_path):
     assert str(tmp_path) not in text
 
 
+def test_site_of_experiments_alone_says_what_could_not_be_read(tmp_path):
+    shutil.copytree(EXAMPLE / "own-function", tmp_path / "in" / "bad")
+    (tmp_path / "in" / "bad" / "3.14.json").write_text("{")
+    shutil.copytree(EXAMPLE / "experiments" / "countdown", tmp_path / "in" / "countdown")
+    assert len(made(tmp_path / "site", tmp_path / "in")) == 1
+    assert "1 run could not be read and is left out." in pages_of(tmp_path / "site")["index.html"].text
+
+
+def test_first_page_begins_with_the_answer_for_the_newest_version(site):
+    page = pages_of(site)["index.html"]
+    answer, _, rest = page.text.partition("What CPython's concurrency models gain")
+    # The server's run is the newest: one workload.
+    assert "On 3.14 the best model is 1.71x as fast as serial in 1 workload, with subinterpreters; on 3.14t" in answer
+    assert "At a glance" in rest
+
+
 def test_nothing_is_made_where_no_run_can_be_read(tmp_path):
     shutil.copytree(EXAMPLE / "own-function", tmp_path / "bad")
     (tmp_path / "bad" / "3.14.json").write_text("{")
