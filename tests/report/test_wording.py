@@ -3,7 +3,6 @@ import math
 import pytest
 
 from gilscope.toolkit.report.document import Duration, Entry, GainValue, Quantity
-from gilscope.toolkit.report.document import Duration, Entry, GainValue
 from gilscope.toolkit.report.table_sentences import spread_line
 from gilscope.toolkit.report.wording import (
     ascii_text,
@@ -16,8 +15,8 @@ from gilscope.toolkit.report.wording import (
     half_width_text,
     inflation_text,
     percent_text,
-    quantity_text,
     price_text,
+    quantity_text,
     ratio_number,
     ratio_text,
     spelling,
@@ -148,6 +147,8 @@ def test_half_width_as_large_as_its_number_is_no_number(spread, shown):
     assert half_width_text(spread) == shown
     assert duration_text(Duration(0.4, spread)) == f"400 ms {shown}"
     assert quantity_text(Quantity(400, "/s", spread)) == f"400/s {shown}"
+
+
 @pytest.mark.parametrize(("ratio", "lo", "hi", "text"), [
     (1 / 1.114, 1 / 1.176, 1 / 1.055, "11 % [5, 18]"),        # an interval of 12 points: no decimals
     (1 / 1.05, 1 / 1.055, 1 / 1.045, "5.0 % [4.5, 5.5]"),     # of one point: one
