@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build
 
 HEARTBEAT_SECONDS = 30.0   # between progress lines in a log
-RESERVED = {"run": "results/LABEL/run.json is the run's own file", "all": "it stands for all builds"}
+RESERVED = {"run": "run.json is the run's own file", "all": "it stands for all builds"}
 COLUMNS = ("build", "version", "GIL", "compiler", "built with", "allocator", "found by")
 
 

@@ -1,13 +1,21 @@
-"""`results/<label>/`: reading, writing and finding runs."""
+"""The folders of runs: reading, writing and finding them."""
 
 from gilscope.toolkit.store.fleet import Fleet, FleetStore, Host, HostState, fleet_text, is_fleet, read_fleet
 from gilscope.toolkit.store.header import header, read_header, read_json
 from gilscope.toolkit.store.keeping import Store, file_path, load_run
-from gilscope.toolkit.store.labels import RESULTS, default_label, find_fleet, label_path, labels
+from gilscope.toolkit.store.labels import (
+    default_label,
+    find_fleet,
+    label_path,
+    labels,
+    make_folder,
+    results_folder,
+    results_folders,
+)
 from gilscope.toolkit.store.listing import RunListing, find_label, find_runs, list_runs
 
 __all__ = [
-    "RESULTS", "Fleet", "FleetStore", "Host", "HostState", "RunListing", "Store", "default_label", "file_path",
+    "Fleet", "FleetStore", "Host", "HostState", "RunListing", "Store", "default_label", "file_path",
     "find_fleet", "find_label", "find_runs", "fleet_text", "header", "is_fleet", "label_path", "labels", "list_runs",
-    "load_run", "read_fleet", "read_header", "read_json",
+    "load_run", "make_folder", "read_fleet", "read_header", "read_json", "results_folder", "results_folders",
 ]

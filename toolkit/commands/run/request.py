@@ -171,7 +171,7 @@ def choose_builds(args: argparse.Namespace, available: FoundBuilds) -> tuple[Bui
         ToolkitError: A build has the name of the run's own file.
     """
     if any(each.partition("=")[0] == "run" for each in args.build):
-        raise ToolkitError("a build cannot be called 'run': results/LABEL/run.json is the run's own file")
+        raise ToolkitError("a build cannot be called 'run': run.json is the run's own file")
     if args.builds is not None:
         return select_builds(available, args.builds)
     if args.build:
