@@ -249,7 +249,8 @@ def test_one_place_without_a_lock():
     ("unsynchronised read/write", "attr", "Hold one lock for both accesses: bank.py:14, or hand the value over"),
 ])
 def test_the_repair_is_that_of_the_kind(kind, part, expected):
-    assert sentences.repair(kind, part, make_access(), make_access(), None).startswith(expected)
+    side = make_access(augmented=False)
+    assert sentences.repair(kind, part, side, side, None).startswith(expected)
 
 
 @pytest.mark.parametrize(("source", "said"), [

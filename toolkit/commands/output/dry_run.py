@@ -55,7 +55,7 @@ def preview(
 def rounds_text(settings: Settings) -> str:
     """Return "12 rounds", or "4 to 12 rounds" if cells stop when their answer is clear."""
     fewest, most = _range(settings)
-    return f"{most} rounds" if fewest == most else f"{fewest} to {most} rounds"
+    return counted(most, "round") if fewest == most else f"{fewest} to {most} rounds"
 
 
 def _range(settings: Settings) -> tuple[int, int]:

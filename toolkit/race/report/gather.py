@@ -13,7 +13,7 @@ from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.report import sentences
 from gilscope.toolkit.race.report.model import Access, Frame, HeldLock, Race, RaceReport, SharedVariable, Spot
 from gilscope.toolkit.race.report.records import FinishRecord, ProcessRecord, RaceRecord, SharedRecord, as_record
-from gilscope.toolkit.race.site import Severity
+from gilscope.toolkit.race.site import RaceKind, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -122,13 +122,15 @@ def _race(key: RaceKey, gathered: _Gathered) -> Race:
     accesses = [_access(side) for other in gathered.records.values()
                 if other.base == record.base and other.severity is not Severity.NOTE
                 for side in (other.first, other.second)]
+    updated = any(other.base == record.base and other.kind == RaceKind.LOST_UPDATE
+                  and other.severity is not Severity.NOTE for other in gathered.records.values())
     missing, lock = sentences.missing_lock(sentences.holders(accesses), first, second)
     return Race(
         ident=_ident(record), variable=record.variable, base=record.base, kind=record.kind,
         severity=Severity.RACE if record.severity is Severity.SUPPRESSED else record.severity, rule=record.rule,
         first=first, second=second, count=max(1, gathered.counts.get(key, 1)), section=record.section,
         pattern=sentences.pattern(record.kind, record.sort, record.part, first, second, record.rule),
-        missing=missing, repair=sentences.repair(record.kind, record.part, first, second, lock),
+        missing=missing, repair=sentences.repair(record.kind, record.part, first, second, lock, updated=updated),
         reason=_reason(record),
     )
 

@@ -11,7 +11,7 @@ from gilscope.toolkit.units import inflect
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gilscope.toolkit.race.report.model import Access
+    from gilscope.toolkit.race.report.model import Access, Race
 
 RULES = {
     "flag": "A flag is stored as a constant and tested: each is one step, and no store depends on a load.",
@@ -126,11 +126,25 @@ def _joined(words: Sequence[str]) -> str:
     return ", ".join(words[:-1]) + (" and " if len(words) > 1 else "") + words[-1] if words else "none"
 
 
-def repair(kind: RaceKind, part: str, first: Access, second: Access, lock: str | None) -> str:
-    """Return the sentence on the repair, in terms of these places."""
+def repair(  # noqa: PLR0911 - a sentence for each kind
+    kind: RaceKind, part: str, first: Access, second: Access, lock: str | None, *, updated: bool = False,
+) -> str:
+    """Return the sentence on the repair, in terms of these places.
+
+    Args:
+        kind: The kind of the race.
+        part: The part of a container that both access.
+        first: One side.
+        second: The other side.
+        lock: The lock to hold; None: there is none yet.
+        updated: True if updates of the same variable are lost, too: an atomic step for the check does not repair them.
+    """
     name = lock or "one lock"
     lacking = _places([side for side in (first, second) if lock not in {held.name for held in side.locks}])
     places = _places((first, second))
+    if kind == RaceKind.CHECK_THEN_ACT and part == "item" and (updated or first.augmented or second.augmented):
+        return (f"Hold {name} around the check, the act and the update of the value: {places}. `dict.setdefault` would "
+                "repair only the check.")
     if kind == RaceKind.CHECK_THEN_ACT:
         return f"{ALTERNATIVES.get(part, 'Hold')} {name} around the check and the act together: {places}."
     if kind == RaceKind.LOST_UPDATE:
@@ -143,6 +157,23 @@ def repair(kind: RaceKind, part: str, first: Access, second: Access, lock: str |
         return f"Give each thread its own iterator, hand items out through queue.Queue, or hold {name} around `next`."
     also = f" in {lacking}, too" if lock and lacking else f" for both accesses: {places}"
     return f"Hold {name}{also}, or hand the value over through queue.Queue, Event or join."
+
+
+def repair_of_all(races: Sequence[Race]) -> str:
+    """Return the sentence that repairs all these races on one variable."""
+    repairs = list(dict.fromkeys(race.repair for race in races))
+    kinds = {race.kind for race in races}
+    if len(repairs) == 1 or not kinds <= {RaceKind.CHECK_THEN_ACT, RaceKind.LOST_UPDATE, RaceKind.UNSYNCHRONISED}:
+        return " ".join(repairs)
+    sides = [side for race in races for side in (race.first, race.second)]
+    _, lock = missing_lock(holders(sides), races[0].first, races[0].second)
+    places = sorted({(os.path.basename(path), line) for side in sides for path, line in [
+        (side.place.path, side.place.line), *([(side.partner.path, side.partner.line)] if side.partner else [])]})
+    files: dict[str, list[str]] = {}
+    for file, line in places:
+        files.setdefault(file, []).append(str(line))
+    return (f"Hold {lock or 'one lock'} at all of these places, from each read to the write that depends on it: "
+            f"{_joined([f'{file}:{_joined(lines)}' for file, lines in files.items()])}.")
 
 
 def _places(sides: Sequence[Access]) -> str:
