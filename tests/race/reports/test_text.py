@@ -73,8 +73,8 @@ def test_races_of_a_variable_stand_together_and_the_list_has_each_variable_once(
     listed = said.partition("\nRepairs\n")[2].splitlines()
     assert listed[:4] == [
         "  hits  service.py:16, 17, 18",
-        "      Hold one lock at all of these places, from each read to the write that depends on it: "
-        "service.py:16, 17 and 18.",
+        ("      Hold one lock at all of these places, from each read to the write that depends on it: "
+         "service.py:16, 17 and 18."),
         "  orders  service.py:23", "      Hold one lock: service.py:23."]
 
 
