@@ -14,8 +14,8 @@ from gilscope.toolkit.measure.trial import (
     TrialProblem,
     allow_time,
     failed_cells,
+    fit_budget,
     group_problems,
-    refuse_over_budget,
     try_out,
     warn_of_length,
     warnings,
@@ -109,7 +109,7 @@ def refusal(budget, *runners, seconds=80.0, tasks=4, rounds=12, demand=1.0, spen
     trials = {"3.14": TrialOutcome(tasks=tasks, pass_seconds=seconds, demand=demand)}
     settings = replace(SETTINGS, budget=budget, warmups=0, rounds=rounds)
     try:
-        refuse_over_budget(cells_of(*runners), settings, trials, "f", spent)
+        fit_budget(cells_of(*runners), settings, trials, "f", spent)
     except ToolkitError as error:
         return str(error)
     return None
@@ -127,6 +127,17 @@ def refusal(budget, *runners, seconds=80.0, tasks=4, rounds=12, demand=1.0, spen
 def test_budget_that_does_not_hold_is_refused_and_a_second_more_is_not(budget, runners, options):
     assert refusal(budget, *runners, **options)
     assert refusal(budget + 1, *runners, **options) is None
+
+
+@pytest.mark.parametrize(("budget", "values"), [
+    # In sixths of a second: 3 rounds of 2 passes of 6 + 3 take 54; of 4 passes 108, and a quarter more is left free.
+    (54.0, 1), (134.0, 1), (136.0, 3), (None, 3),
+])
+def test_values_are_fewer_if_only_those_fit(budget, values):
+    trials = {"3.14": TrialOutcome(tasks=4, pass_seconds=1.0, demand=1.0)}
+    settings = replace(SETTINGS, budget=budget and budget / 6, warmups=0, rounds=12)
+    fitting = fit_budget(cells_of("serial", "subinterpreters"), settings, trials, "f", 0.0)
+    assert fitting.values == values
 
 
 def test_refusal_says_what_would_fit():

@@ -43,20 +43,21 @@ def passes(settings: Settings, seconds: float) -> int:
 
 
 def least_seconds(
-    cells: Sequence[Cell], settings: Settings, rounds: int, serial: Callable[[Cell], float | None],
-    speedup: Callable[[Cell], float],
+    cells: Sequence[Cell], settings: Settings, serial: Callable[[Cell], float | None],
+    speedup: Callable[[Cell], float], *, rounds: int, values: int,
 ) -> float:
-    """Return the least seconds of the passes of `rounds` rounds, with one value for each process.
+    """Return the least seconds of the passes of `rounds` rounds, with `values` values for each process.
 
     Args:
         cells: Those to measure.
         settings: The effort.
         rounds: The number of rounds.
+        values: The number of values.
         serial: Returns the seconds of a serial pass over a cell's work; None: unknown, the cell counts as nothing.
         speedup: Returns the largest speed-up that a cell can have.
     """
     one_pass = sum((serial(cell) or 0.0) / speedup(cell) for cell in cells)
-    return one_pass * (1 + settings.warmups + 1) * rounds
+    return one_pass * (1 + settings.warmups + values) * rounds
 
 
 def estimate(cells: Sequence[Cell], settings: Settings, size: str, earlier: Iterable[EarlierProcess]) -> Estimate:

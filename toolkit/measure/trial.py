@@ -222,10 +222,10 @@ def failed_cells(cells: Sequence[Cell], trials: Mapping[str, TrialOutcome]) -> t
     return tuple(failures)
 
 
-def refuse_over_budget(
+def fit_budget(
     cells: Sequence[Cell], settings: Settings, trials: Mapping[str, TrialOutcome], function: str, spent: float,
-) -> None:
-    """Refuse a budget that is too short for the fewest rounds that can show a difference.
+) -> Settings:
+    """Return settings with as many values as fit in the fewest rounds that can show a difference; refuse if none do.
 
     Args:
         cells: Those to measure.
@@ -239,12 +239,18 @@ def refuse_over_budget(
     """
     slowest = max(trials.values(), key=lambda trial: trial.pass_seconds, default=TrialOutcome())
     if settings.budget is None or not slowest.pass_seconds:
-        return
+        return settings
     rounds = min(MIN_ROUNDS, settings.rounds)
-    needed = estimate.least_seconds(cells, settings, rounds, lambda cell: trials[cell.build].pass_seconds
-                                    if cell.build in trials else None, lambda cell: _most_speedup(cell, trials))
-    if spent + needed <= settings.budget:
-        return
+
+    def seconds(values: int) -> float:
+        return estimate.least_seconds(
+            cells, settings, lambda cell: trials[cell.build].pass_seconds if cell.build in trials else None,
+            lambda cell: _most_speedup(cell, trials), rounds=rounds, values=values)
+
+    if spent + MARGIN * seconds(settings.values_of(slowest.pass_seconds)) <= settings.budget:
+        return settings
+    if spent + (needed := seconds(1)) <= settings.budget:   # three rounds of one value say more than two of two
+        return dataclasses.replace(settings, values=1)
     fits = max(0.0, settings.budget - spent) / needed   # of the payloads
     tasks, workers = int(fits * slowest.tasks), max(cell.workers for cell in cells)
     payloads = (f"at most {tasks} of these {slowest.tasks} payloads" if tasks >= workers else

@@ -23,7 +23,7 @@ from gilscope.toolkit.measure.settings import CoreDemands, RunRequest
 from gilscope.toolkit.measure.trial import (
     allow_time,
     failed_cells,
-    refuse_over_budget,
+    fit_budget,
     try_builds,
     warn_of_length,
 )
@@ -77,12 +77,12 @@ def measure_plan(job: RunJob, prepared: Preparation, plan: Plan, folder: Path) -
         trials = try_builds(selection, prepared, folder, timeout=job.settings.timeout, say=print_stderr)
         units = sized_tasks(selection, prepared, folder)
         spent = time.monotonic() - began
-    failed = failed_cells(plan.cells, trials)
+    settings, failed = job.settings, failed_cells(plan.cells, trials)
     if selection.user is not None:
         ended = {failure.cell for failure in failed}
-        refuse_over_budget([cell for cell in plan.cells if cell not in ended], job.settings, trials,
-                           selection.user.function, spent)
-    settings = allow_time(job.settings, trials, by_user=job.timeout_asked, say=print_stderr)
+        settings = fit_budget([cell for cell in plan.cells if cell not in ended], settings, trials,
+                              selection.user.function, spent)
+    settings = allow_time(settings, trials, by_user=job.timeout_asked, say=print_stderr)
     warn_of_length(plan.cells, settings, trials, print_stderr)
     request = RunRequest(
         selection=selection,
