@@ -150,7 +150,8 @@ def add_effort(group: Any) -> None:
         metavar="TIME",
         type=duration,
         help=f"Stop before TIME is over, e.g. 5m (default: no limit, except with --quick). After {FIRST} rounds, "
-        "only undecided cells are measured, unless --rounds is given.",
+        "only undecided cells are measured, unless --rounds is given. If a function of yours does not fit, the run is "
+        "refused, and the message says what would fit.",
     )
     group.add_argument(
         "--resolution",
