@@ -78,7 +78,7 @@ def test_thread_that_is_left_running_is_named(tmp_path):
     trial = tried(tmp_path, "trying:leaves_a_thread")
     assert (trial.threads, trial.ends_late, trial.problem) == (("'poller'",), False, None)
     assert warnings({"3.14": trial}, "f", ["threads"]) == [
-        "f leaves a thread ('poller') running. Their CPU time is measured, too: end them before it returns"]
+        "f leaves a thread ('poller') running. Its CPU time is measured, too: end it before the call returns"]
 
 
 def test_wait_for_a_thread_is_not_called_a_wait_for_a_call(tmp_path, monkeypatch):

@@ -313,8 +313,9 @@ def warnings(trials: Mapping[str, TrialOutcome], function: str, models: Sequence
     if left := tuple(dict.fromkeys(name for trial in trials.values() for name in trial.threads)):
         late = ("; no process of it ends by itself, so each is killed "
                 f"{TEARDOWN_SECONDS:g} s after its values") if any(trial.ends_late for trial in trials.values()) else ""
-        texts.append(f"{function} leaves {_threads(left)} running{late}. Their CPU time is measured, too: end them "
-                     "before it returns")
+        its, it = ("Its", "it") if len(left) == 1 else ("Their", "them")
+        texts.append(f"{function} leaves {_threads(left)} running{late}. {its} CPU time is measured, too: end {it} "
+                     "before the call returns")
     return texts
 
 
