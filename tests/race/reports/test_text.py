@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.race.report import sentences, text
+from gilscope.toolkit.race.report.sentences import LockAdvice
 from gilscope.toolkit.race.site import RaceKind
 from tests.race.fakes.report import FLAG, frame, make_access, make_race, make_report
 
@@ -78,6 +79,14 @@ def test_races_of_a_variable_stand_together_and_the_list_has_each_variable_once(
         "  orders  service.py:23", "      Hold one lock: service.py:23."]
 
 
+def test_items_of_one_container_are_one_variable_and_each_is_named():
+    one, other = web_race("hits", 16, 17), web_race("hits", 18)
+    said = shown(replace(one, variable="hits['a']"), replace(other, variable="hits['b']"), web_race("orders", 23))
+    assert "DATA RACE on hits['a']: lost update" in said
+    assert "    lost update on hits['b']: write at service.py:18 in count" in said
+    assert "\n  hits  service.py:16, 17, 18\n" in said
+
+
 def test_one_variable_needs_no_list():
     assert "Repairs" not in shown(web_race("hits", 18))
 
@@ -96,7 +105,7 @@ def test_long_report_keeps_to_its_lines_and_lists_every_variable():
     (False, False, True), (True, False, False), (False, True, False)])
 def test_setdefault_is_no_repair_for_a_counter(updated, augmented, atomic_step):
     side = make_access(augmented=augmented)
-    said = sentences.repair(RaceKind.CHECK_THEN_ACT, "item", side, side, None, updated=updated)
+    said = sentences.repair(RaceKind.CHECK_THEN_ACT, "item", side, side, LockAdvice("", None), updated=updated)
     assert said.startswith("Use one atomic step") == atomic_step
     assert ("around the check, the act and the update" in said) != atomic_step
 

@@ -17,7 +17,7 @@ from gilscope.toolkit.evaluate.survey.answer import PackageAnswer
 from gilscope.toolkit.fleet.dask_cluster import Connection, another_version
 from gilscope.toolkit.fleet.host_differences import builds_of
 from gilscope.toolkit.report.wording import list_text
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.units import counted, inflect
 
 if TYPE_CHECKING:
     import argparse
@@ -92,7 +92,7 @@ def _having(facts: Facts, labels: Sequence[str], args: argparse.Namespace) -> Fa
 
 
 def _are(hosts: Collection[str]) -> str:
-    return "is" if len(hosts) == 1 else "are"
+    return inflect(len(hosts), "is", "are")
 
 
 def _known_by(facts: Facts, question: SurveyQuestion) -> Iterator[str]:

@@ -12,7 +12,7 @@ from itertools import dropwhile, groupby
 from typing import IO, TYPE_CHECKING
 
 from gilscope.toolkit.escaping import visible, visible_all, without_commands
-from gilscope.toolkit.race.report.sentences import repair_of_all
+from gilscope.toolkit.race.report.sentences import lost_records, repair_of_all
 from gilscope.toolkit.race.report.settings import relative
 from gilscope.toolkit.race.site import Severity
 from gilscope.toolkit.units import counted, few, inflect
@@ -115,17 +115,23 @@ def _variable(group: Sequence[Race], root: str, paint: Paint) -> Iterator[str]:
         yield "  More races on it:"
     for race in others:
         sides = dict.fromkeys(f"{side.verb} at {at(side.place, root)}" for side in (race.second, race.first))
-        yield f"    {race.kind}: {', '.join(sides)}" + f", seen {race.count} times" * (race.count > 1)
+        other = f" on {race.variable}" if race.variable != first.variable else ""
+        yield f"    {race.kind}{other}: {', '.join(sides)}" + f", seen {race.count} times" * (race.count > 1)
 
 
 def _list(groups: Sequence[Sequence[Race]], root: str, paint: Paint) -> Iterator[str]:
     """Yield a line for each variable with a race: its name, the lines, the repair."""
-    rows = [(group[0].variable, lines_of(group, root), repair_of_all(group))
+    rows = [(_name_of(group), lines_of(group, root), repair_of_all(group))
             for group in groups if group[0].severity != Severity.NOTE]
     yield paint("Repairs", "bold")
     for variable, lines, repair in rows:
         yield f"  {paint(variable, 'bold')}  {lines}"
         yield f"      {repair}"
+
+
+def _name_of(group: Sequence[Race]) -> str:
+    """Return the name of the variable, without key and instance if the races are on several."""
+    return group[0].variable if len({race.variable for race in group}) == 1 else group[0].base
 
 
 def lines_of(group: Sequence[Race], root: str) -> str:
@@ -245,7 +251,7 @@ def _callers(stack: tuple[Frame, ...]) -> tuple[Frame, ...]:
 
 def _shared(report: RaceReport) -> Iterator[str]:
     if report.shared:
-        yield "SHARED by threads, in order or not; each process and subinterpreter would have its own"
+        yield "Shared by threads (ordered or not). Each process and subinterpreter would have its own copy"
     for each in report.shared:
         yield (f"  {each.base}: {each.verb} at {at(each.write, report.root)}, "
                f"{each.other_verb} at {at(each.other, report.root)}"
@@ -255,6 +261,7 @@ def _shared(report: RaceReport) -> Iterator[str]:
 def _remarks(report: RaceReport) -> Iterator[str]:
     for path, reason in report.unrewritten:
         yield f"not watched: {relative(path, report.root)}: {reason}"
+    yield from map(lost_records, report.lost)
     yield from report.unexplained_suppressions
     yield from report.unused_suppressions
 
