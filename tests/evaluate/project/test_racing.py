@@ -196,7 +196,8 @@ def test_facts_of_a_report_confirmed_ones_first():
     given = {(race["base"], race["severity"], race["repair"]) for race in report["races"]}
     named = {True: "atomicity violation", False: "race"}
     assert {(race.variable, named[race.violation], race.repair) for race in found} == given
-    assert all(f"{race.file}:{race.line}" == race.places[0] for race in found)
+    assert all(race.place == race.places[0] for race in found)
+    assert all(race.own for race in found)
 
 
 @pytest.mark.parametrize("confirmed", [True, False, None])

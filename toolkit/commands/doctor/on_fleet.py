@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.commands.doctor.survey_question import AnswerSource, known_as, question_of
+from gilscope.toolkit.commands.doctor.survey_question import AnswerSource, question_of
 from gilscope.toolkit.commands.fleet.cluster import cluster, from_any_folder, meet_ours
 from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.errors import BuildError, UnknownNameError
@@ -47,7 +47,7 @@ def fleet_asked(args: argparse.Namespace) -> Iterator[AnswerSource]:
         question = replace(question, added=tuple(map(from_any_folder, question.added)))
         print_stderr(f"{counted(len(facts), 'host')} for {', '.join(question.builds)}")
         among = [*facts] if met.others or len(facts) < len(met.facts) else None
-        yield AnswerSource(question=question, depends=(*_known_by(facts, question), known_as(question)),
+        yield AnswerSource(question=question, depends=(*_known_by(facts, question), question.key),
                            ask=partial(_ask, connection, question, among))
 
 
