@@ -39,7 +39,7 @@ def main() -> None:
         assert done.returncode == 0, f"exit code {done.returncode}"
         for word in ("Speed-up over serial", "countdown", "tcp_echo", gil, free_threaded, "In short"):
             assert word in done.stdout, f"{word!r} is not in what was printed"
-        results = Path(folder, "results", "ci")
+        results = Path(folder, ".gilscope-results", "ci")
         for label in (gil, free_threaded):
             shown = subprocess.run(
                 [sys.executable, "-m", "pyperf", "show", str(results / f"{label}.json")],

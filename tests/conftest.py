@@ -18,6 +18,9 @@ signal.signal(signal.SIGQUIT, signal.SIG_DFL)
 if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:   # under nohup this run lives on
     signal.signal(signal.SIGHUP, lambda *_: None)
 
+# Most tests that store runs name the folder; tests/store/test_folders.py tests the default.
+os.environ["GILSCOPE_RESULTS"] = "results"
+
 # `gilscope race` says a word more where it is set; what programs print is compared.
 os.environ.pop("CI", None)
 

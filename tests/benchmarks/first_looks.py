@@ -1,6 +1,6 @@
 """What do many first looks say, one against another?  Does a second one answer as the first did?
 
-Measures `gilscope run --quick` again and again, keeps each run in results/LABEL-NN of the current folder, and prints
+Measures `gilscope run --quick` again and again, keeps each run as LABEL-NN where new runs are stored, and prints
 what they come to; runs that are there already are counted and not measured again.
 
 - floors: the median over runs and workloads, and the worst;
@@ -23,14 +23,13 @@ import sys
 import time
 from collections import defaultdict
 from dataclasses import dataclass, field
-from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.store import load_run
+from gilscope.toolkit.store import load_run, results_folder
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -61,15 +60,15 @@ def main() -> None:
     parser.add_argument("--label", default="look")
     parser.add_argument("--builds", help="As of `gilscope run`; LABEL=PATH,LABEL=PATH are added.")
     args = parser.parse_args()
-    found = sorted(Path("results").glob(f"{args.label}-[0-9]*"))
+    found = sorted(results_folder().glob(f"{args.label}-[0-9]*"))
     for number in range(len(found), args.runs):
         began = time.perf_counter()
         measure(f"{args.label}-{number:02d}", (args.builds or "").split(",") if args.builds else [])
         print(f"{args.label}-{number:02d}: {time.perf_counter() - began:.0f} s", flush=True)
-    known = [load_run(path) for path in sorted(Path("results").glob(f"{args.label}-[0-9]*"))]
+    known = [load_run(path) for path in sorted(results_folder().glob(f"{args.label}-[0-9]*"))]
     runs = [run for run in known if run.stopped not in {"running", "killed", "interrupted"}]
     if not runs:
-        parser.error(f"no results/{args.label}-NN to count")
+        parser.error(f"no {args.label}-NN to count in {results_folder()}")
     for line in counted([look(run) for run in runs]):
         print(line)
 

@@ -22,6 +22,7 @@ import psutil
 
 from gilscope.toolkit.report.table import compare_runs
 from gilscope.toolkit.store import load_run
+from gilscope.toolkit.store.labels import DEFAULT_RESULTS
 
 LOOK = 0.5   # seconds between two looks at the processes
 GILSCOPE = (sys.executable, "-m", "gilscope")
@@ -43,8 +44,8 @@ def main() -> None:
         share = sum(used.values()) / seconds
         print(f"  {'all':12}{sum(used.values()):8.2f} s{share:8.2%} of the time, at most {AIM:.0%} asked for")
         subprocess.run([*command, "--label", "alone"], cwd=folder, check=True, stdout=subprocess.DEVNULL)
-        alone = load_run(folder / "results" / "alone")
-        for host in sorted((folder / "results" / "fleet").glob("host-*")):
+        alone = load_run(folder / DEFAULT_RESULTS / "alone")
+        for host in sorted((folder / DEFAULT_RESULTS / "fleet").glob("host-*")):
             contrasts = compare_runs(alone, load_run(host))
             told = Counter("none" if each.comparison is None else each.comparison.verdict() for each in contrasts)
             print(f"{host.name} against none: {', '.join(f'{count} {word}' for word, count in told.items())}")

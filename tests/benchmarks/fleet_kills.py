@@ -36,6 +36,7 @@ from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.fleet.start_dask import local_fleet
 from gilscope.toolkit.store import HostState, load_run, read_fleet, read_header
 from gilscope.toolkit.store.header import HEADER, replace_file
+from gilscope.toolkit.store.labels import DEFAULT_RESULTS
 from tests.benchmarks import fleet_child
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ def table(tried: Sequence[Tried]) -> str:
 def attempt(killed: str, draw: random.Random, folder: Path, seconds: float = SECONDS) -> Tried:
     """Have a run, kill a part of it at a random moment, and have it go on."""
     folder.mkdir(exist_ok=True)
-    tried, log, path = Tried(killed=killed), folder / "log", folder / "results" / LABEL
+    tried, log, path = Tried(killed=killed), folder / "log", folder / DEFAULT_RESULTS / LABEL
     pace = folder / "pace"
     pace.write_text(f"{seconds}")
     with _variables(fleet_child.variables(log, pace)):

@@ -13,13 +13,12 @@ import contextlib
 import io
 import os
 import tempfile
-from pathlib import Path
 
 from gilscope.toolkit.cli import main as gilscope
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.store import load_run
+from gilscope.toolkit.store import find_label, load_run
 
 MODELS = "subinterpreters,processes-forkserver,processes-spawn,free-threaded"
 
@@ -56,7 +55,7 @@ def main() -> None:
                     "scaling",
                 ]
             )
-        run = load_run(Path("results", "scaling"))
+        run = load_run(find_label("scaling"))
     walls = {
         each.cell: {one.round: one.wall_value for one in each.observations if not one.starved}
         for each in run.measurements

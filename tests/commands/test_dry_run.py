@@ -9,6 +9,7 @@ import pytest
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.commands.output.dry_run import earlier_processes, preview
 from gilscope.toolkit.measure.cells import Plan, Selection
+from gilscope.toolkit.measure.child.spec import UserTarget
 from gilscope.toolkit.measure.estimate import PASS_SECONDS, START_SECONDS, EarlierProcess, estimate
 from gilscope.toolkit.measure.machine import this_machine
 from gilscope.toolkit.measure.settings import Settings
@@ -155,3 +156,27 @@ def test_damaged_results_cost_no_preview(stored, tmp_path):
     (tmp_path / "results/second/run.json").write_text("[]")
     assert earlier_processes() == []
 
+
+
+def of_a_function(seconds, budget=180.0):
+    """Return the words on the time of a function whose earlier pass took `seconds`; None: it was never called."""
+    user = UserTarget(function="mine:work", payloads="mine:payloads", payload=None, tasks=4, check=None,
+                      async_function=None, kind=None)
+    chosen = dataclasses.replace(selection(()), user=user)
+    cells = (cell("serial", workload="mine:work"), cell(workload="mine:work"))
+    earlier = [] if seconds is None else [
+        EarlierProcess(cell=cells[0], size="small", passes=1, seconds=seconds)]
+    settings = dataclasses.replace(SETTINGS, budget=budget, where_open=True)
+    return " ".join(" ".join(preview(Plan(cells, ()), [make_build("3.14")], chosen, settings, earlier)).split())
+
+
+def test_no_time_is_promised_for_a_function_that_was_never_called():
+    said = of_a_function(None)
+    assert "time: unknown until mine:work is called" in said
+    assert "refuses it if it does not fit into the budget of 3 min" in said
+    assert "budget" not in of_a_function(None, budget=None).partition("time: ")[2]
+
+
+def test_budget_that_an_earlier_run_says_is_too_short_is_told():
+    assert "more than the budget of 3 min: the run would be refused" in of_a_function(80.0)
+    assert "refused" not in of_a_function(0.1)

@@ -86,7 +86,7 @@ sys.stdin.read()
 
 def test_killed_run_is_not_running(here, capsys):
     with subprocess.Popen([sys.executable, "-c", WRITER], cwd=here, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                          env={"PYTHONPATH": str(ROOT)}) as writer:
+                          env={"PYTHONPATH": str(ROOT), "GILSCOPE_RESULTS": "results"}) as writer:
         assert writer.stdout.readline() == b"saved\n"
         assert row(shown(capsys)[1], "first").split()[4] == "running"
         writer.kill()

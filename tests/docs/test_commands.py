@@ -44,9 +44,10 @@ RUN = list({shlex.join(with_less_effort(each)): each for each in TO_RUN}.values(
 def run(command: list[str], folder: Path) -> subprocess.CompletedProcess[str]:
     found = {"gilscope": [sys.executable, "-m", "gilscope"], "python": [sys.executable],
              "pytest": [sys.executable, "-m", "pytest"]}
-    here = {"PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
+    here = {name: value for name, value in os.environ.items() if name != "GILSCOPE_RESULTS"}
+    here["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     return subprocess.run([*found[command[0]], *command[1:]], cwd=folder, capture_output=True, text=True, timeout=900,
-                          check=False, env=os.environ | here)
+                          check=False, env=here)
 
 
 @pytest.fixture(scope="module")
@@ -70,8 +71,9 @@ def labels(folder) -> None:
     done = run(["gilscope", "run", "sort", "--builds", (folder / "pair").read_text(),
                 "--models", "threads,subinterpreters", "--rounds", "1", "--label", "LABEL"], folder)
     assert done.returncode == 0, done.stderr
+    results = folder / ".gilscope-results"
     for label in ("OLD", "NEW"):   # runs of the same; measuring them would take as long again
-        copied = shutil.copytree(folder / "results" / "LABEL", folder / "results" / label) / "run.json"
+        copied = shutil.copytree(results / "LABEL", results / label) / "run.json"
         copied.write_text(copied.read_text().replace('"label": "LABEL"', f'"label": "{label}"'))
 
 

@@ -16,7 +16,7 @@ JSON = (ROOT / "docs" / "json.md").read_text(encoding="utf-8")
 @pytest.fixture
 def here(tmp_path):
     """Return a folder with the run LABEL, and `gilscope` on the way to it."""
-    shutil.copytree(ROOT / "results" / "example", tmp_path / "results" / "LABEL")
+    shutil.copytree(ROOT / "results" / "example", tmp_path / ".gilscope-results" / "LABEL")
     command = tmp_path / "bin" / "gilscope"
     command.parent.mkdir()
     command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m gilscope "$@"\n')

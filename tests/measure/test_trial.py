@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.measure.child.trial import cut_repr
 from gilscope.toolkit.measure.preparation import child_environment, question_spec
 from gilscope.toolkit.measure.settings import Settings
@@ -13,6 +14,7 @@ from gilscope.toolkit.measure.trial import (
     TrialProblem,
     allow_time,
     failed_cells,
+    fit_budget,
     group_problems,
     try_out,
     warn_of_length,
@@ -72,6 +74,83 @@ def test_call_that_does_not_return_is_announced_and_ended(tmp_path, monkeypatch)
     assert "toolkit/measure" not in problem.text
 
 
+def test_thread_that_is_left_running_is_named(tmp_path):
+    trial = tried(tmp_path, "trying:leaves_a_thread")
+    assert (trial.threads, trial.ends_late, trial.problem) == (("'poller'",), False, None)
+    assert warnings({"3.14": trial}, "f", ["threads"]) == [
+        "f leaves a thread ('poller') running. Its CPU time is measured, too: end it before the call returns"]
+
+
+def test_wait_for_a_thread_is_not_called_a_wait_for_a_call(tmp_path, monkeypatch):
+    monkeypatch.setattr("gilscope.toolkit.measure.trial.PATIENCE", 1.0)
+    monkeypatch.setattr("gilscope.toolkit.measure.trial.REPEAT", 0.2)
+    monkeypatch.setattr("gilscope.toolkit.measure.measured_process.TEARDOWN_SECONDS", 3.0)
+    told = []
+    trial = tried(tmp_path, "trying:leaves_a_thread_that_waits", told=told)
+    assert (trial.threads, trial.ends_late) == (("'poller'",), True)
+    assert "have returned; waiting for the process to end, which waits for a thread ('poller')" in told[-1]
+    assert not any("waiting for call 4" in line for line in told)   # of 3
+    assert "no process of it ends by itself" in warnings({"3.14": trial}, "f", ["threads"])[0]
+
+
+def cells_of(*runners, build="3.14"):
+    return [Cell(workload="f", runner=name, workers=1 if name == "serial" else 2, build=build) for name in runners]
+
+
+def test_cells_that_would_only_fail_at_the_result_are_not_measured(tmp_path):
+    trials = {"3.14": TrialOutcome(unpicklable="its result is a lock that cannot be pickled")}
+    failed = failed_cells(cells_of("serial", "threads", "subinterpreters", "processes-fork"), trials)
+    assert [failure.cell.runner for failure in failed] == ["subinterpreters", "processes-fork"]
+    assert {failure.reason for failure in failed} == {"its result is a lock that cannot be pickled"}
+
+
+def refusal(budget, *runners, seconds=80.0, tasks=4, rounds=12, demand=1.0, spent=0.0):
+    """Return the words of the refusal of a budget, or None."""
+    trials = {"3.14": TrialOutcome(tasks=tasks, pass_seconds=seconds, demand=demand)}
+    settings = replace(SETTINGS, budget=budget, warmups=0, rounds=rounds)
+    try:
+        fit_budget(cells_of(*runners), settings, trials, "f", spent)
+    except ToolkitError as error:
+        return str(error)
+    return None
+
+
+@pytest.mark.parametrize(("budget", "runners", "options"), [
+    # Three rounds of two passes: the checked one and one value.
+    (959.0, ("serial", "threads"), {}),                      # 3 * 2 * (80 + 80)
+    (719.0, ("serial", "subinterpreters"), {}),              # 3 * 2 * (80 + 40): two workers
+    (719.0, ("serial", "threads"), {"demand": 0.1}),         # waiting overlaps in threads
+    (959.0, ("serial", "subinterpreters"), {"tasks": 1}),    # one task keeps one worker busy
+    (239.0, ("serial", "subinterpreters"), {"rounds": 1}),
+    (819.0, ("serial", "subinterpreters"), {"spent": 100.0}),
+])
+def test_budget_that_does_not_hold_is_refused_and_a_second_more_is_not(budget, runners, options):
+    assert refusal(budget, *runners, **options)
+    assert refusal(budget + 1, *runners, **options) is None
+
+
+@pytest.mark.parametrize(("budget", "values"), [
+    # In sixths of a second: 3 rounds of 2 passes of 6 + 3 take 54; of 4 passes 108, and a quarter more is left free.
+    (54.0, 1), (134.0, 1), (136.0, 3), (None, 3),
+])
+def test_values_are_fewer_if_only_those_fit(budget, values):
+    trials = {"3.14": TrialOutcome(tasks=4, pass_seconds=1.0, demand=1.0)}
+    settings = replace(SETTINGS, budget=budget and budget / 6, warmups=0, rounds=12)
+    fitting = fit_budget(cells_of("serial", "subinterpreters"), settings, trials, "f", 0.0)
+    assert fitting.values == values
+
+
+def test_refusal_says_what_would_fit():
+    said = refusal(180.0, "serial", "threads")
+    assert said.startswith("f does not fit into the budget of 3 min: a serial pass over its 4 payloads takes about "
+                           "80.0 s, so 3 rounds of 2 cells take at least 16 min")
+    # 180 / 960 of 80 s, which is less than a payload for each worker
+    assert "payloads that together take at most 15.0 s" in said
+    assert "--budget 20m" in said
+    assert "at most 5 of these 40 payloads" in refusal(180.0, "serial", "threads", tasks=40, seconds=120.0)
+    assert refusal(None, "serial", "threads") is None
+
+
 def test_what_is_found_beside(tmp_path):
     printing = tried(tmp_path, "trying:prints")
     assert (printing.tasks, printing.problem) == (3, None)
@@ -80,7 +159,7 @@ def test_what_is_found_beside(tmp_path):
     lock = tried(tmp_path, "trying:returns_a_lock")
     (warning,) = warnings({"3.14": lock}, "f", ["threads", "processes-fork"])
     assert "its result is a lock that cannot be pickled" in warning
-    assert warning.endswith("so no worker of processes-fork can hand it back")
+    assert "so no worker of processes-fork can hand it back: these are not measured" in warning
     assert warnings({"3.14": lock}, "f", ["threads"]) == []
 
 

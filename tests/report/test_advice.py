@@ -322,3 +322,31 @@ def test_free_threaded_builds_alone_say_nothing_of_what_free_threading_costs():
         made.measure(cell(build=build), 1.0)
         made.measure(cell("free-threaded", 2, build), 0.5)
     assert not any("Cost of free-threading" in line for line in in_short(made.run(("3.14t", "3.15t"))))
+
+
+def with_tasks(count, made):
+    """Return the run with `count` tasks in each pass."""
+    made.measurements = [replace(each, observations=tuple(replace(one, tasks=count) for one in each.observations))
+                         for each in made.measurements]
+    return made
+
+
+def test_tasks_that_cost_more_to_dispatch_than_they_take_are_said_to_be_too_short():
+    made = with_tasks(8, Made().add("subinterpreters", 2, 1 / 9).add("processes-fork", 2, 1 / 17))
+    (line,) = [each for each in made.lines() if each.startswith("w ")]
+    assert "The tasks are too short: one takes 132 ms, and handing it to a worker costs " in line
+    assert "(subinterpreters) to " in line
+    assert "(processes-fork), at least 9 times as much. Only tasks of about 2.25 s or more can gain" in line
+    (advice,) = build_tables(made.run(made.builds))[0].advice
+    # A pass of 9 s has 8 tasks of 1 / 8 s, half of which each worker takes: 9 / 8 - 1 / 16 s are 8.5 tasks.
+    assert [each.seconds / advice.task for each in advice.dispatch] == pytest.approx([8.5, 16.5], rel=0.01)
+    # 17/16 + s / 2 < s from 17/8 on, which are 17 tasks.
+    assert [each.pays_from / advice.task for each in advice.dispatch] == pytest.approx([17, 33], rel=0.01)
+
+
+@pytest.mark.parametrize(("model", "speedup"), [
+    ("subinterpreters", 0.9),   # it loses, but not to the dispatch of its tasks
+    ("threads", 1 / 9),         # under the GIL, no longer task would gain
+])
+def test_other_losses_are_not_blamed_on_short_tasks(model, speedup):
+    assert "too short" not in " ".join(with_tasks(8, Made().add(model, 2, speedup)).lines())

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import threading
 from io import StringIO
 
 import pytest
@@ -34,7 +35,8 @@ def test_bar_fits_and_keeps_its_numbers(monkeypatch, width):
 
 
 def test_line_counts_every_cell_that_is_done(monkeypatch):
-    monkeypatch.setattr(progress, "LINE_SECONDS", -1.0)
+    monkeypatch.setattr(progress, "TICK_SECONDS", 60.0)
+    monkeypatch.setattr(progress.ProgressReporter, "_is_line_due", lambda _self, _now: True)
     lines = []
     with progress.ProgressReporter(lines.append) as reporter:
         reporter.on_round_start(2, 3, 42)
@@ -63,3 +65,58 @@ def test_terminal_that_is_closed_ends_no_measuring(monkeypatch):
         reporter.note("a note")
         reporter.on_arms_end(1, 125.0)
     assert said == ["a note"]
+
+
+def lines_of(count, monkeypatch, **options):
+    """Return the first lines that are printed while nothing ends."""
+    monkeypatch.setattr(progress, "TICK_SECONDS", 0.02)
+    lines, enough = [], threading.Event()
+
+    def say(text):
+        lines.append(text)
+        if len(lines) == count:
+            enough.set()
+
+    with progress.ProgressReporter(say, **options) as reporter:
+        reporter.on_round_start(0, 5, 44)
+        reporter.on_arm_start(CELL)
+        assert enough.wait(30), lines
+    return lines
+
+
+def test_lines_go_on_while_one_call_takes_long(monkeypatch):
+    for line in lines_of(3, monkeypatch, most_seconds=3600.0):
+        assert line.startswith("round 1/5, 0 of 44 cells, 3.14t-from-a-folder a_workload_with_a_long_name")
+        assert "left" in line
+
+
+def test_time_left_is_not_said_before_it_is_known(monkeypatch):
+    assert "left" not in lines_of(1, monkeypatch)[0]
+
+
+def test_bar_goes_on_while_one_call_takes_long(monkeypatch):
+    drawn = threading.Event()
+
+    class Screen(StringIO):
+        def write(self, text):
+            if "3599 s" in text or "59 min" in text:   # it counts down from an hour
+                drawn.set()
+            return super().write(text)
+
+    monkeypatch.setattr(progress, "Console", lambda stderr: Console(file=Screen(), force_terminal=stderr, width=200))
+    monkeypatch.setattr(progress, "TICK_SECONDS", 0.02)
+    with progress.ProgressReporter(print, 3600.0) as reporter:
+        reporter.on_round_start(0, 5, 44)
+        reporter.on_arm_start(CELL)
+        assert drawn.wait(30)
+
+
+@pytest.mark.parametrize(("minutes", "seconds"), [(1, 4.5), (4, 5), (60, 73)])
+def test_the_longer_the_run_the_fewer_lines(monkeypatch, minutes, seconds):
+    reporter = progress.ProgressReporter(print)
+    began, now = reporter._began, reporter._began + 60 * minutes
+    assert began == reporter._last_line
+    reporter._last_line = now - seconds
+    assert reporter._is_line_due(now)
+    reporter._last_line = now - 0.7 * seconds
+    assert not reporter._is_line_due(now)

@@ -133,6 +133,19 @@ def test_first_page_shows_the_newest_run_of_each_workload_and_build(runs):
     assert primes["places"][2]["answer"].startswith("6.")   # eight workers, sigma 0.05: 5.9x, 0.03 and 0.002: 6.0x
 
 
+def test_first_page_names_every_model_to_use(runs):
+    def also_processes(advice):
+        return dataclasses.replace(advice, options=(*advice.options, *(
+            dataclasses.replace(each, cell=dataclasses.replace(each.cell, runner="processes-fork"))
+            for each in advice.options)))
+
+    tables = tuple(dataclasses.replace(table, advice=tuple(map(also_processes, table.advice)))
+                   for table in runs[1].tables)
+    (host,) = home_values([dataclasses.replace(runs[1], tables=tables)], {runs[1].id: ["said"]}, KINDS)["hosts"]
+    primes = next(row for row in host["rows"] if row["title"] == "primes, steady")
+    assert primes["places"][2]["answer"].endswith(" or processes-fork")
+
+
 def advised(of, **changes):
     """Return the run with changed advice for every workload and build."""
     tables = tuple(dataclasses.replace(table, advice=tuple(

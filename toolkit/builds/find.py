@@ -35,12 +35,12 @@ OLDEST = (3, 12)
 SOURCES = ("explicit", "added", "tox", "gilscope", "uv", "pyenv", "PATH")  # of a build found twice, the first counts
 KEEPS_ENVIRONMENT = {"explicit", "added", "tox"}   # used with the packages that they have
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
-# A run stores the values of a build in results/LABEL/BUILD.json, beside its other files.
+# A run stores the values of a build in BUILD.json, beside its other files.
 RESERVED_LABELS = {
     "all": "it stands for all builds",
-    "run": "results/LABEL/run.json is the run's own file",
-    "fleet": "results/LABEL/fleet.json is the file of a run on several hosts",
-    "experiments": "results/LABEL/experiments.json is the file of several experiments",
+    "run": "run.json is the run's own file",
+    "fleet": "fleet.json is the file of a run on several hosts",
+    "experiments": "experiments.json is the file of several experiments",
 }
 PYTHON_NAME = re.compile(r"python3\.(\d+)t?d?")
 

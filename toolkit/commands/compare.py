@@ -52,7 +52,7 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
         usage="gilscope compare [options] OLD [NEW]",
     )
     parser.add_argument("labels", nargs="+", metavar="OLD [NEW]",
-                        help="One or two labels under results/ in this folder. OLD is the baseline.")
+                        help="One or two labels of runs in this folder. OLD is the baseline.")
     within = parser.add_mutually_exclusive_group()
     within.add_argument("--builds", metavar="A,B", type=_pair,
                         help="Compare build B with build A of one run. Use 3.14,3.14t to see what free-threading "

@@ -1,7 +1,7 @@
 """Shell completion: scripts that shtab makes from the parser, with the candidates for each value.
 
-Workloads, models and experiments are written into the script.  Labels are read from results/, builds from one short
-call of gilscope.  For all other words, the shell completes files as usual.
+Workloads, models and experiments are written into the script.  Labels are read from the folders with results, builds
+from one short call of gilscope.  For all other words, the shell completes files as usual.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import shtab
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.experiments.catalog import EXPERIMENTS
+from gilscope.toolkit.store.labels import DEFAULT_RESULTS, EARLIER_RESULTS, VARIABLE
 from gilscope.workloads.catalog import WORKLOADS
 
 if TYPE_CHECKING:
@@ -23,7 +24,8 @@ if TYPE_CHECKING:
 
 SHELLS = ("bash", "zsh", "fish", "tcsh")
 
-_RUNS = 'for f in {}; do [ -e "$f" ] && f=${{f#results/}} && echo "${{f%/*}}"; done'
+_RUNS = (f'for d in "${{{VARIABLE}:-{DEFAULT_RESULTS}}}" {DEFAULT_RESULTS} {EARLIER_RESULTS}; do for f in %s; do '
+         '[ -e "$f" ] && f=${f#"$d"/} && echo "${f%%/*}"; done; done | sort -u')
 _WORDS = {
     "workloads": [each.name for each in WORKLOADS],
     "models": [*(each.name for each in RUNNERS), "processes"],
@@ -32,10 +34,10 @@ _WORDS = {
 }
 _COMMANDS = {  # commands for sh that print the candidates, one per line
     **{kind: f"printf '%s\\n' {shlex.join(words)}" for kind, words in _WORDS.items()},
-    "labels": _RUNS.format("results/*/run.json results/*/*/run.json"),
-    "runs": _RUNS.format("results/*/run.json"),
-    "repeats": _RUNS.format("results/*/experiments.json"),
-    "repeated": _RUNS.format("results/*/experiments.json results/*/*/run.json"),
+    "labels": _RUNS % '"$d"/*/run.json "$d"/*/*/run.json',
+    "runs": _RUNS % '"$d"/*/run.json',
+    "repeats": _RUNS % '"$d"/*/experiments.json',
+    "repeated": _RUNS % '"$d"/*/experiments.json "$d"/*/*/run.json',
     "builds": r"""gilscope builds --json 2>/dev/null | sed -n 's/^   "label": "\(.*\)",$/\1/p'""",
     "added": r"""sed -n 's/^ "\(.*\)": ".*/\1/p' """
     '"${GILSCOPE_DATA:-${XDG_DATA_HOME:-$HOME/.local/share}/gilscope}/added.json" 2>/dev/null',

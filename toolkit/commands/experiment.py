@@ -38,7 +38,17 @@ from gilscope.toolkit.report import markdown
 from gilscope.toolkit.report.document import Column, Document, Entry, Lines, Table
 from gilscope.toolkit.report.progress import ProgressReporter
 from gilscope.toolkit.report.terminal import render_for_stdout
-from gilscope.toolkit.store import RESULTS, Store, default_label, find_runs, label_path, load_run, read_json
+from gilscope.toolkit.store import (
+    Store,
+    default_label,
+    find_runs,
+    label_path,
+    load_run,
+    make_folder,
+    read_json,
+    results_folder,
+    results_folders,
+)
 from gilscope.toolkit.units import format_minutes
 
 if TYPE_CHECKING:
@@ -69,7 +79,7 @@ def add_parser(commands: Any) -> None:
     _add_run(actions.add_parser(
         "run", help="measure experiments and show their tables",
         description="Measure one, several or all experiments, print their tables and draw their figures. Results are "
-        "kept in results/LABEL/EXPERIMENT, saved after each round.",
+        "kept as LABEL/EXPERIMENT where `gilscope run` stores runs, saved after each round.",
     ))
     show = actions.add_parser("show", help="show the tables and figures of an earlier run again")
     show.add_argument("label", metavar="LABEL", help="Label of an earlier run: LABEL for all its experiments, "
@@ -114,7 +124,7 @@ def _add_run(parser: Any) -> None:
     )
     parser.add_argument("--seed", metavar="N", type=int, help="Seed the order of the cells with N (default: random).")
     parser.add_argument("--label", metavar="LABEL",
-                        help="Store results in results/LABEL/EXPERIMENT (default: date and time).")
+                        help="Store results as LABEL/EXPERIMENT (default: date and time).")
     parser.add_argument(
         "--resume", metavar="LABEL",
         help="Continue experiments that were interrupted or killed, with their own options. With --budget TIME, also "
@@ -169,7 +179,7 @@ def _described(experiment: Experiment) -> dict[str, Any]:
 
 
 ALL = "all"
-REQUEST = "experiments.json"  # in results/LABEL: the experiments that were started together
+REQUEST = "experiments.json"  # in the folder of a label: the experiments that were started together
 FAILED = 3
 FIXED = {  # options that a resumed run cannot change: attribute of the command line -> as a user writes it
     "name": "NAME", "effort": "--quick or --smoke", "builds": "--builds", "build": "--build", "rounds": "--rounds",
@@ -179,7 +189,7 @@ FIXED = {  # options that a resumed run cannot change: attribute of the command 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExperimentBatch:
-    """Experiments that were started together; stored in results/LABEL."""
+    """Experiments that were started together; stored in the folder of one label."""
 
     builds: tuple[Build, ...]
     asked: tuple[ExperimentRequest, ...]  # in the order in which they are run
@@ -222,7 +232,7 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     if args.dry_run:
         return _show_plans(request, prepared)
     try:
-        target.mkdir(parents=True)
+        make_folder(target)
         request.save(target)
     except OSError as error:
         raise cannot_write(
@@ -290,11 +300,13 @@ def _resume(args: argparse.Namespace, folder: Path) -> int:
 
 
 def _find_target(label: str) -> Path:
-    for path in (RESULTS / label, Path(label)):
+    for path in (*(folder / label for folder in results_folders()), Path(label)):
         if (path / REQUEST).is_file():
             return path
-    known = ", ".join(sorted(path.parent.name for path in RESULTS.glob(f"*/{REQUEST}"))) or "none yet"
-    raise UnknownNameError(f"no experiments called {label!r} under {RESULTS.resolve()}; existing labels: {known}")
+    known = ", ".join(sorted(
+        path.parent.name for folder in results_folders() for path in folder.glob(f"*/{REQUEST}"))) or "none yet"
+    raise UnknownNameError(
+        f"no experiments called {label!r} under {results_folder().resolve()}; existing labels: {known}")
 
 
 def _go_through(

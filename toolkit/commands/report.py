@@ -23,7 +23,7 @@ from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.run_list import runs_document
 from gilscope.toolkit.site.pages.run import run_page
 from gilscope.toolkit.site.single.reports import report_values
-from gilscope.toolkit.store import RESULTS, find_runs, list_runs, load_run
+from gilscope.toolkit.store import find_runs, list_runs, load_run, results_folder
 from gilscope.workloads.catalog import WORKLOADS
 
 if TYPE_CHECKING:
@@ -39,13 +39,13 @@ def add_parser(commands: Any) -> None:
         "report",
         help="show the tables of an earlier run again",
         description="Show the tables of an earlier run again. Everything is computed again from the values in "
-        "results/LABEL, including those of an interrupted run. With several labels, or the run of a fleet, show one "
+        "the run's folder, including those of an interrupted run. With several labels, or the run of a fleet, show one "
         "report over all hosts. Without LABEL, list all runs.",
     )
     parser.add_argument(
         "labels", nargs="*", metavar="LABEL", help="A run, or experiments that were started together, by label or "
         "folder (default: list all runs). Several, one per machine, as LABEL, FOLDER or NAME=FOLDER, give one report "
-        "over all machines, e.g. laptop=results/first server=copied/first."
+        "over all machines, e.g. laptop=.gilscope-results/first server=copied/first."
     )
     add_output(parser)
     add_page(parser)
@@ -148,7 +148,7 @@ def _list_all(args: argparse.Namespace) -> int:
     if found or any(requested(args)):
         output.show(runs_document(found))
     else:
-        print_stdout(f"no runs under {RESULTS.resolve()} yet; `gilscope run --quick` makes one")
+        print_stdout(f"no runs under {results_folder().resolve()} yet; `gilscope run --quick` makes one")
     output.finish(lambda: listed_values(found))
     return 0
 

@@ -50,8 +50,8 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument(
         "results", nargs="*", metavar="RESULTS",
-        help="Folders with runs, or labels (default: results). NAME=FOLDER names the machine of that folder's runs, "
-        "to distinguish results that were copied from several machines.",
+        help="Folders with runs, or labels (default: all runs of this folder). NAME=FOLDER names the machine of that "
+        "folder's runs, to distinguish results that were copied from several machines.",
     )
     where = parser.add_mutually_exclusive_group(required=True)
     where.add_argument("--out", metavar="FOLDER", type=Path,

@@ -33,6 +33,7 @@ from gilscope.toolkit.processes.supervised import Supervised
 from gilscope.toolkit.records import to_plain
 from gilscope.toolkit.store import read_json
 from gilscope.toolkit.store.header import HEADER
+from gilscope.toolkit.store.labels import VARIABLE
 from gilscope.toolkit.store.transfer_rounds import RoundReceiver, cut_block
 from gilscope.toolkit.units import counted
 
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Machine
 
 LABEL = "fleet"          # label of the run in the child's own folder
+RESULTS = "results"      # the folder of its runs there
 BEAT = 10.0              # seconds after which a host answers even if there is no new round
 # Seconds without a request after which a run is ended.  If a client is killed during a request, dask cancels the task
 # at once.  The lease covers clients that are killed between two requests, or disconnected.  It is longer than the 30 s
@@ -120,7 +122,7 @@ class HostSession:
                 self._child = Supervised(
                     [sys.executable, "-m", "gilscope", "run", *words, "--take-turns",
                      "--status-file", str(self._status_path)], cwd=self.folder,
-                    env=environment(os.environ), stdout=output, stderr=output)
+                    env={**environment(os.environ), VARIABLE: RESULTS}, stdout=output, stderr=output)
         except BaseException:
             shutil.rmtree(self.folder, ignore_errors=True)
             raise
@@ -129,7 +131,7 @@ class HostSession:
     @property
     def run_folder(self) -> Path:
         """The folder of its run."""
-        return self.folder / "results" / LABEL
+        return self.folder / RESULTS / LABEL
 
     @property
     def _status_path(self) -> Path:

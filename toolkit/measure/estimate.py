@@ -8,7 +8,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from gilscope.toolkit.measure.settings import Settings
     from gilscope.toolkit.model import Cell
@@ -40,6 +40,24 @@ class Estimate:
 def passes(settings: Settings, seconds: float) -> int:
     """Return the passes of one process over work of `seconds`: the checked one, warm-ups, and one for each value."""
     return 1 + settings.warmups + settings.values_of(seconds)
+
+
+def least_seconds(
+    cells: Sequence[Cell], settings: Settings, serial: Callable[[Cell], float | None],
+    speedup: Callable[[Cell], float], *, rounds: int, values: int,
+) -> float:
+    """Return the least seconds of the passes of `rounds` rounds, with `values` values for each process.
+
+    Args:
+        cells: Those to measure.
+        settings: The effort.
+        rounds: The number of rounds.
+        values: The number of values.
+        serial: Returns the seconds of a serial pass over a cell's work; None: unknown, the cell counts as nothing.
+        speedup: Returns the largest speed-up that a cell can have.
+    """
+    one_pass = sum((serial(cell) or 0.0) / speedup(cell) for cell in cells)
+    return one_pass * (1 + settings.warmups + values) * rounds
 
 
 def estimate(cells: Sequence[Cell], settings: Settings, size: str, earlier: Iterable[EarlierProcess]) -> Estimate:

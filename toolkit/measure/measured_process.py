@@ -227,7 +227,7 @@ def _session_members(sessions: Container[int | None]) -> list[int]:
 
 def _read_answer(returncode: int, ended: str, spec: ProcessSpec, *, oom_killed: bool) -> ProcessAnswer:
     output = last_lines(spec.output_path)
-    written = _read_fields(spec)
+    written = read_fields(spec)
     fields = written or {}
     if culprit := _culprit(spec.output_path):
         fields["gil_culprit"] = culprit
@@ -252,7 +252,7 @@ def hang_reason(seconds: float) -> str:
     return f"it hung, or takes more than {seconds:g} s for one pass over its payloads, so it was killed"
 
 
-def _read_fields(spec: ProcessSpec) -> dict[str, Any] | None:
+def read_fields(spec: ProcessSpec) -> dict[str, Any] | None:
     """Return the fields of its answer, {} if it wrote none; None if the file cannot be read."""
     try:
         written = read_bytes(spec.answer_path)   # the measured code may have put a pipe there

@@ -7,21 +7,25 @@ outcome the run is refused, leaves builds out, warns, or allows more time.  `chi
 from __future__ import annotations
 
 import dataclasses
+import math
 import re
 import threading
+import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gilscope.runners.catalog import RUNNERS
+from gilscope.runners.catalog import RUNNERS, find
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.measure import estimate
+from gilscope.toolkit.measure.cells import BASELINE
 from gilscope.toolkit.measure.child.base import place_lines
-from gilscope.toolkit.measure.child.trial import TrialSpec
-from gilscope.toolkit.measure.measured_process import run_child
+from gilscope.toolkit.measure.child.trial import CALLS_OVER, TrialSpec
+from gilscope.toolkit.measure.measured_process import TEARDOWN_SECONDS, read_fields, run_child
 from gilscope.toolkit.measure.preparation import question_spec
 from gilscope.toolkit.model import Failure
-from gilscope.toolkit.units import format_seconds
+from gilscope.toolkit.stats.verdict import MIN_ROUNDS
+from gilscope.toolkit.units import counted, few, format_minutes, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -33,9 +37,13 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.settings import Settings
     from gilscope.toolkit.model import Cell
 
+MARGIN = 1.25          # of a budget that is suggested: starts of processes are not in the estimate
+SAID_SPENT = 5.0       # seconds of a trial that are worth a word
+WAITS = 0.5            # cores' worth that a function keeps busy, below which it mostly waits
 LONG_SECONDS = 600.0   # a run that may take longer is worth a warning
 SLOWER = 4.0           # times the serial pass: other cells and contention between tasks may slow a pass that much
 PATIENCE = 2.0         # seconds until the first message that it waits
+REPEAT = 5.0           # seconds between two of them
 _OUR_FRAME = re.compile(r'File "([^"]*/gilscope/(toolkit|runners)/[^"]*|<string>)", line')
 
 
@@ -48,6 +56,8 @@ class TrialOutcome:
     demand: float | None = None    # cores' worth that it kept busy
     printed: int = 0               # bytes that its calls printed
     unpicklable: str | None = None  # why a result cannot be returned from another process
+    threads: tuple[str, ...] = ()  # names of threads that its calls started and left running
+    ends_late: bool = False        # its process did not end by itself
     problem: TrialProblem | None = None
 
 
@@ -84,11 +94,12 @@ def try_out(
     if answer.kind == "tried" and "failed" not in fields:
         return TrialOutcome(
             tasks=fields["tasks"], pass_seconds=fields["pass_seconds"], demand=fields["demand"],
-            printed=fields["printed"], unpicklable=fields["unpicklable"],
+            printed=fields["printed"], unpicklable=fields["unpicklable"], threads=tuple(fields["threads"]),
+            ends_late=answer.note is not None,
         )
     name = (question.user.async_function or question.user.function) if fields.get("awaits") else question.user.function
     if answer.kind != "tried":
-        called = f"call {_calls_done(spec) + 1} of {name}"
+        called = f"call {number} of {name}" if (number := _next_call(spec)) else f"after the calls of {name}"
         reason = answer.reason
         if answer.kind == "hang":
             reason = f"{called} did not return within {spec.progress_timeout:g} s; --timeout allows it more"
@@ -117,24 +128,32 @@ def _indented(text: str) -> str:
     return "\n".join(f"  {line}" for line in text.splitlines())
 
 
-def _calls_done(spec: TrialSpec) -> int:
+def _next_call(spec: TrialSpec) -> int | None:
+    """Return the number of the call that has not returned; None if all have."""
     try:
-        return spec.progress_path.stat().st_size
+        progress = spec.progress_path.read_bytes()
     except OSError:
-        return 0
+        progress = b""
+    return None if progress.endswith(CALLS_OVER) else len(progress.rpartition(CALLS_OVER)[2]) + 1
 
 
 @contextmanager
 def _patience(spec: TrialSpec, build: str, say: Callable[[str], None]) -> Iterator[None]:
-    """Report the call that is waited for, first after `PATIENCE`, then each time that the wait has doubled."""
+    """Report what is waited for, first after `PATIENCE`, then every `REPEAT` seconds."""
     over = threading.Event()
 
     def tell() -> None:
-        wait, waited = PATIENCE, 0.0
+        began, wait = time.monotonic(), PATIENCE
         while not over.wait(wait):
-            waited, wait = waited + wait, waited + wait
-            say(f"{build}: waiting for call {_calls_done(spec) + 1} of {spec.workload}, {waited:.0f} s so far; "
-                f"a call may take {spec.progress_timeout:g} s (--timeout)")
+            wait, waited = REPEAT, f"{time.monotonic() - began:.0f} s so far"
+            if (number := _next_call(spec)) is None:
+                left = tuple((read_fields(spec) or {}).get("threads", ()))
+                waits = f", which waits for {_threads(left)}" if left else ""
+                say(f"{build}: the calls of {spec.workload} have returned; waiting for the process to end{waits}, "
+                    f"{waited}; it is killed {TEARDOWN_SECONDS:g} s after the last call")
+                continue
+            say(f"{build}: waiting for call {number} of {spec.workload}, {waited}; a call may take "
+                f"{spec.progress_timeout:g} s (--timeout)")
 
     teller = threading.Thread(target=tell, daemon=True)
     teller.start()
@@ -191,12 +210,69 @@ def group_problems(trials: Mapping[str, TrialOutcome]) -> list[str]:
 def failed_cells(cells: Sequence[Cell], trials: Mapping[str, TrialOutcome]) -> tuple[Failure, ...]:
     """Return the cells whose function already failed in the trial as failures."""
     awaiting = {runner.name for runner in RUNNERS if runner.awaits}
+    pickling = {runner.name for runner in RUNNERS if runner.pickles}
     failures = []
     for cell in cells:
-        problem = trials[cell.build].problem if cell.build in trials else None
+        trial = trials.get(cell.build, TrialOutcome())
+        problem = trial.problem
         if problem is not None and (cell.runner in awaiting or not problem.awaits):
             failures.append(Failure(cell=cell, kind=problem.kind, reason=problem.reason, output=problem.text, round=0))
+        elif trial.unpicklable is not None and cell.runner in pickling:
+            failures.append(Failure(cell=cell, kind="exception", reason=trial.unpicklable, output="", round=0))
     return tuple(failures)
+
+
+def fit_budget(
+    cells: Sequence[Cell], settings: Settings, trials: Mapping[str, TrialOutcome], function: str, spent: float,
+) -> Settings:
+    """Return settings with as many values as fit in the fewest rounds that can show a difference; refuse if none do.
+
+    Args:
+        cells: Those to measure.
+        settings: Their effort, with the budget.
+        trials: The outcomes by build, with the seconds of a serial pass.
+        function: The user's function.
+        spent: Seconds of the budget that the trial took.
+
+    Raises:
+        ToolkitError: It is too short; the message says what would fit.
+    """
+    slowest = max(trials.values(), key=lambda trial: trial.pass_seconds, default=TrialOutcome())
+    if settings.budget is None or not slowest.pass_seconds:
+        return settings
+    rounds = min(MIN_ROUNDS, settings.rounds)
+
+    def seconds(values: int) -> float:
+        return estimate.least_seconds(
+            cells, settings, lambda cell: trials[cell.build].pass_seconds if cell.build in trials else None,
+            lambda cell: _most_speedup(cell, trials), rounds=rounds, values=values)
+
+    if spent + MARGIN * seconds(settings.values_of(slowest.pass_seconds)) <= settings.budget:
+        return settings
+    if spent + (needed := seconds(1)) <= settings.budget:   # three rounds of one value say more than two of two
+        return dataclasses.replace(settings, values=1)
+    fits = max(0.0, settings.budget - spent) / needed   # of the payloads
+    tasks, workers = int(fits * slowest.tasks), max(cell.workers for cell in cells)
+    payloads = (f"at most {tasks} of these {slowest.tasks} payloads" if tasks >= workers else
+                f"payloads that together take at most {format_seconds(fits * slowest.pass_seconds)}")
+    raise ToolkitError(
+        f"{function} does not fit into the budget of {format_minutes(settings.budget)}: a serial pass over its "
+        f"{counted(slowest.tasks, 'payload')} takes about {format_seconds(slowest.pass_seconds)}, so "
+        f"{counted(rounds, 'round')} of {counted(len(cells), 'cell')} take at least {format_minutes(needed)}"
+        + f", and the trial took {format_minutes(spent)}" * (spent > SAID_SPENT)
+        + f". What fits: {payloads}; or --budget {_whole_minutes(MARGIN * (spent + needed))}m; or fewer cells "
+        "(--models, --builds, --workers)")
+
+
+def _most_speedup(cell: Cell, trials: Mapping[str, TrialOutcome]) -> float:
+    """Return the largest speed-up that a cell can have: waiting also overlaps in threads under the GIL."""
+    trial, runner = trials.get(cell.build, TrialOutcome()), find(cell.runner)
+    waits = trial.demand is not None and trial.demand < WAITS and cell.runner != BASELINE
+    return float(max(1, min(cell.workers, trial.tasks))) if runner.parallel or waits else 1.0
+
+
+def _whole_minutes(seconds: float) -> int:
+    return max(1, math.ceil(seconds / 60))
 
 
 def allow_time(settings: Settings, trials: Mapping[str, TrialOutcome], *, by_user: bool, say: Say) -> Settings:
@@ -232,5 +308,16 @@ def warnings(trials: Mapping[str, TrialOutcome], function: str, models: Sequence
     if printing:
         texts.append(f"{function} prints: that goes to a file and is not shown, and its time is measured, too")
     if pickling and (reason := next((each.unpicklable for each in trials.values() if each.unpicklable), None)):
-        texts.append(f"{function}: {reason}, so no worker of {', '.join(pickling)} can hand it back")
+        texts.append(f"{function}: {reason}, so no worker of {', '.join(pickling)} can hand it back: these are not "
+                     "measured. Return plain data")
+    if left := tuple(dict.fromkeys(name for trial in trials.values() for name in trial.threads)):
+        late = ("; no process of it ends by itself, so each is killed "
+                f"{TEARDOWN_SECONDS:g} s after its values") if any(trial.ends_late for trial in trials.values()) else ""
+        its, it = ("Its", "it") if len(left) == 1 else ("Their", "them")
+        texts.append(f"{function} leaves {_threads(left)} running{late}. {its} CPU time is measured, too: end {it} "
+                     "before the call returns")
     return texts
+
+
+def _threads(names: Sequence[str]) -> str:
+    return f"{'a thread' if len(names) == 1 else 'threads'} ({few(names)})"

@@ -116,7 +116,7 @@ class _Group:
     def measure(self) -> list[ArmResult]:
         """Return the results of the processes that were started."""
         waiting = self._families()
-        while waiting and not ((self.arms or self._taken) and self._around.spent()):
+        while waiting and (self._has_time(len(waiting[0])) or not (self.arms or self._taken)):
             new = self._start_some(waiting)
             self._values = self._values or self._choose_values()
             beside = sum(not self._is_baseline(arm) for arm in new)
@@ -151,7 +151,7 @@ class _Group:
         new: list[Arm] = []
         while waiting:
             enough = any(not self._is_baseline(arm) for arm in new)
-            if (enough and not self._has_room(waiting[0])) or (new and self._around.spent()):
+            if (enough and not self._has_room(waiting[0])) or (new and not self._has_time(len(waiting[0]))):
                 break
             new += [arm for cell in waiting.pop(0) if (arm := self._start(cell)) is not None]
         return new
@@ -165,6 +165,11 @@ class _Group:
         largest = max((arm.peak for arm in self.arms), default=0)
         # One living process may grow to its peak in its turn; the others stay as they are.
         return room >= largest + sum(self._peaks.get(cell, largest) for cell in family)
+
+    def _has_time(self, more: int) -> bool:
+        """Return True if the budget suffices for a value of each arm, and to start and measure `more` like them."""
+        left, seconds = self._around.seconds_left(), [arm.value_seconds for arm in self.arms]
+        return left is None or left >= sum(seconds) + 2 * more * max(seconds, default=0.0)
 
     def _start(self, cell: Cell) -> Arm | None:
         """Start the process of `cell` and wait until it has checked its work; return None if it fails."""
@@ -227,7 +232,7 @@ class _Group:
         """Have all arms take their values of a disturbed pass again; the least disturbed attempt counts for all."""
         best = judge(arm.load for arm in arms)
         for attempt in range(1, self._around.settings.retakes + 1):
-            if self._futile or not best.disturbed:
+            if self._futile or not best.disturbed or not self._has_time(0):
                 return
             draw.shuffle(arms)
             for arm in arms:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import builtins
 import os
+from contextlib import suppress
 
 from gilscope.toolkit.race import sync
 from gilscope.toolkit.race.conflicts.handler import ConflictHandler
 from gilscope.toolkit.race.core import CoreUnavailableError
 from gilscope.toolkit.race.loading import hook
+from gilscope.toolkit.race.program.spec import WATCHED
 from gilscope.toolkit.race.site import OP_PREFIX, all_sites
+from gilscope.toolkit.race.spool import append
 from gilscope.toolkit.race.sync.patch_on_import import ImportPatcher
 
 TYPE_CHECKING = False
@@ -108,6 +111,13 @@ class RaceSession:
         self.core.stop()
         if self.handler.any_conflict or self.unrewritten or any(site.note is not None for site in all_sites):
             self.handler.finish(self.unrewritten.items())
+        self._note_watched()
+
+    def _note_watched(self) -> None:
+        """Write the paths of the files that were watched; a program without a race leaves no other trace of them."""
+        paths = dict.fromkeys(site.path for site in all_sites)
+        with suppress(OSError, ValueError):   # the report then does not say what was watched
+            append(os.path.join(self.spool, WATCHED), "".join(f"{path}\n" for path in paths).encode(errors="replace"))
 
     def stop(self) -> None:
         """Stop checking and undo all patches."""

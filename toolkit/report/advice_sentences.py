@@ -69,6 +69,8 @@ def remedy_lines(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[
         doubts.pop("noise", None)   # its size is unknown with so few rounds
     if remedies := dict.fromkeys(remedy for why in doubts for remedy in _remedies(why, unclear, run)):
         yield f"Clearer answers need {'; '.join(remedies)}."
+    if "failed" in doubts:
+        yield "Repair the failed cells, run again."
 
 
 def _kind(table: WorkloadTable) -> str:
@@ -125,8 +127,23 @@ def _single(table: WorkloadTable, advice: Advice, *, intervals: bool) -> str:
     if any(each.why != "failed" for each in advice.open) or advice.closest is None:
         reason = next((_REASON[each.why] for each in advice.open if each.why in _REASON), "")
         unknown = f"it is unknown whether any model is faster than {_baseline_text(table)}{reason}."
-        return " ".join([unknown, *_open_texts(table, advice)])
-    return " ".join([*_stay_texts(table, advice, advice.closest), *_open_texts(table, advice)])
+        return " ".join([unknown, *_open_texts(table, advice), *_dispatch_texts(advice)])
+    return " ".join([
+        *_stay_texts(table, advice, advice.closest), *_open_texts(table, advice), *_dispatch_texts(advice)])
+
+
+def _dispatch_texts(advice: Advice) -> Iterator[str]:
+    """Yield that the tasks are too short, and how long they must be to pay."""
+    if advice.task is None or not advice.dispatch:
+        return
+    cheapest, *_, dearest = (*advice.dispatch, advice.dispatch[-1])
+    costs = f"{format_seconds(cheapest.seconds)} ({cheapest.runner})"
+    if dearest is not cheapest:
+        costs += f" to {format_seconds(dearest.seconds)} ({dearest.runner})"
+    first = min(advice.dispatch, key=lambda cost: cost.pays_from)
+    yield (f"The tasks are too short: one takes {format_seconds(advice.task)}, and handing it to a worker costs "
+           f"{costs}, at least {cheapest.seconds / advice.task:.0f} times as much. Only tasks of about "
+           f"{format_seconds(first.pays_from)} or more can gain: do more work in each call.")
 
 
 def _use_texts(table: WorkloadTable, advice: Advice, *, intervals: bool) -> Iterator[str]:
@@ -182,8 +199,8 @@ def _remedies(why: str, unclear: Iterable[Comparison], run: Run) -> Iterator[str
             yield QUIETER
             if any(measurement.cell.workers > FEW_WORKERS for measurement in run.measurements):
                 yield "fewer workers for the starved cells"
-        case "failed":
-            yield "repairs of what failed"
+        case "failed":   # see `remedy_lines`
+            return
         case "not measured":
             yield f"more time, since the budget ended first: {_resume_text(run)}"
         case "noise":

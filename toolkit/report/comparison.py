@@ -102,7 +102,7 @@ def _legend(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: f
     yield f"Times: medians over rounds; {_clock_text(contrasts)}."
     if spread := spread_line(time for each in contrasts for time in (each.baseline_time, each.sample_time) if time):
         yield spread
-    yield f"Ratio: how many times faster {second} is than {first}, with its interval: 0.80x takes 1.25 times as long."
+    yield f"Ratio: how many times as fast {second} is as {first}, with its interval: 0.80x takes 1.25 times as long."
     yield (f"same: every difference above {margin * 100:g} % is excluded. "
            "cannot tell: it is not, and no difference above the noise floor is significant.")
     if any(each.comparison and each.comparison.verdict_interval for each in contrasts):

@@ -16,7 +16,6 @@ from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.store import (
-    RESULTS,
     find_runs,
     host_name,
     is_fleet,
@@ -25,6 +24,8 @@ from gilscope.toolkit.store import (
     on_one_machine,
     read_fleet,
     read_header,
+    results_folder,
+    results_folders,
 )
 from gilscope.toolkit.store.header import HEADER
 from gilscope.toolkit.store.labels import FLEET
@@ -99,11 +100,17 @@ def find_sources(names: Sequence[str]) -> list[RunSource]:
         ToolkitError: Nothing is there, or it is no run.
     """
     found: dict[Path, RunSource] = {}
-    for text in names or [str(RESULTS)]:
+    for text in names or _default_names():
         name, path = _named(text)
         for run in _below(path):
             found.setdefault(run.resolve(), RunSource(path=run, host=name))
     return list(found.values())
+
+
+def _default_names() -> list[str]:
+    """Return the folders with runs; that for new runs if there is none, for the message."""
+    return [str(folder) for folder in results_folders() if any(folder.glob(f"*/{HEADER}"))
+            or any(folder.glob(f"*/*/{HEADER}"))] or [str(results_folder())]
 
 
 def hosts_of(sources: Sequence[RunSource]) -> set[str]:
@@ -136,7 +143,7 @@ def _below(path: Path) -> Iterable[Path]:
             merge_pending(folder)
     runs = sorted({each.parent for depth in depths for name in (HEADER, PENDING) for each in path.glob(depth + name)})
     if not runs:
-        raise ToolkitError(f"{path} holds no run: `gilscope run --quick` makes one in {RESULTS}")
+        raise ToolkitError(f"{path} holds no run: `gilscope run --quick` makes one in {results_folder()}")
     return runs
 
 

@@ -1,6 +1,6 @@
-"""`results/LABEL/fleet.json`: the hosts of a fleet's run, and the state of each.
+"""`LABEL/fleet.json`: the hosts of a fleet's run, and the state of each.
 
-Each host has a folder beside it, `results/LABEL/HOST/`, with an ordinary run that every command can read on its own.
+Each host has a folder beside it, `LABEL/HOST/`, with an ordinary run that every command can read on its own.
 Its `Run` has the label "LABEL/HOST"; a host that was lost before its first round may have no folder.  Hosts are named
 after dask's workers or numbered ("host-1"); the file contains neither addresses nor users.
 """
@@ -19,7 +19,7 @@ from gilscope.toolkit.errors import BadFileError, SaveError
 from gilscope.toolkit.records import DamagedError, from_plain, shown, to_plain
 from gilscope.toolkit.store.checking import REMEDY
 from gilscope.toolkit.store.header import HEADER, is_held, lock_folder, read_json, replace_file
-from gilscope.toolkit.store.labels import FLEET, RESULTS, can_be_label, new_folder
+from gilscope.toolkit.store.labels import FLEET, can_be_label, new_folder
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
@@ -112,7 +112,7 @@ class FleetStore:
         self._lock = lock
 
     @classmethod
-    def create(cls, label: str, results: Path = RESULTS) -> Self:
+    def create(cls, label: str, results: Path | None = None) -> Self:
         """Create the folder of a new run of a fleet.
 
         Raises:

@@ -1,4 +1,4 @@
-"""`results/<label>/`: one pyperf suite per build, and `run.json` beside them.
+"""The folder of a run: one pyperf suite per build, and `run.json` beside them.
 
 Every measured process is one pyperf run, so that pyperf's own commands can read the files; fields that pyperf lacks are
 stored in the run's metadata under names that begin with `gilscope_`.  No derived number is stored.  Files are replaced
@@ -23,8 +23,7 @@ from gilscope.toolkit.model import Build, Cell, Evidence, Measurement, Observati
 from gilscope.toolkit.records import DamagedError, shown
 from gilscope.toolkit.store.checking import REMEDY, check_suite, check_values, observation_problems
 from gilscope.toolkit.store.header import HEADER, header, lock_folder, read_header, replace_file, suite_path
-from gilscope.toolkit.store.labels import RESULTS as RESULTS_FOLDER
-from gilscope.toolkit.store.labels import label_of, label_path, label_taken, new_folder
+from gilscope.toolkit.store.labels import label_of, label_path, label_taken, make_folder, new_folder
 from gilscope.toolkit.store.transfer_rounds import PENDING
 
 if TYPE_CHECKING:
@@ -48,7 +47,7 @@ class Store:
         self._observations: dict[Cell, dict[int, Observation]] = {}
 
     @staticmethod
-    def refuse_taken(label: str, results: Path = RESULTS_FOLDER) -> None:
+    def refuse_taken(label: str, results: Path | None = None) -> None:
         """Refuse a label that is taken, before a new run is prepared.
 
         Raises:
@@ -59,7 +58,7 @@ class Store:
             raise label_taken(path)
 
     @classmethod
-    def create(cls, label: str, results: Path = RESULTS_FOLDER) -> Store:
+    def create(cls, label: str, results: Path | None = None) -> Store:
         """Create the folder of a new run.
 
         Raises:
@@ -186,7 +185,7 @@ class Store:
 
     def _make_again(self) -> None:
         """Create the folder again after somebody deleted it: all values are still in memory."""
-        self.path.mkdir(parents=True)
+        make_folder(self.path)
         self._lock.close()
         self._lock = lock_folder(self.path)
 

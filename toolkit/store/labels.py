@@ -1,4 +1,7 @@
-"""Labels and the folders they stand for."""
+"""Labels and the folders they stand for.
+
+A new run goes into one folder, see `results_folder`; runs are looked for in all of `results_folders`.
+"""
 
 from __future__ import annotations
 
@@ -6,14 +9,46 @@ import datetime
 import os
 import re
 from pathlib import Path
-from typing import IO
+from typing import IO, TYPE_CHECKING
 
-from gilscope.toolkit.errors import LabelTakenError, ToolkitError, cannot_write
-from gilscope.toolkit.store.header import HEADER, lock_folder
+from gilscope.toolkit.errors import BadFileError, LabelTakenError, ToolkitError, cannot_write
+from gilscope.toolkit.store.header import FORMAT, HEADER, lock_folder, read_json
 
-RESULTS = Path("results")
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+# Build back ends look for packages in folders whose names are identifiers, and the least strict of them, setuptools'
+# find_namespace_packages, in all folders without a dot in their names.
+DEFAULT_RESULTS = Path(".gilscope-results")
+EARLIER_RESULTS = Path("results")   # the default of earlier versions, and the place of gilscope's own results
+VARIABLE = "GILSCOPE_RESULTS"
 FLEET = "fleet.json"   # in the folder of a run on several hosts, beside a folder for each host's run
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
+
+
+def results_folder() -> Path:
+    """Return the folder for new runs: $GILSCOPE_RESULTS, else `results` if it holds a run, else the default one."""
+    if chosen := os.environ.get(VARIABLE):
+        return Path(chosen).expanduser()
+    return EARLIER_RESULTS if any(map(_is_run, _headers(EARLIER_RESULTS))) else DEFAULT_RESULTS
+
+
+def results_folders() -> tuple[Path, ...]:
+    """Return the folders in which runs are looked for, that for new runs first."""
+    return tuple(dict.fromkeys((results_folder(), DEFAULT_RESULTS, EARLIER_RESULTS)))
+
+
+def _headers(results: Path) -> Iterator[Path]:
+    for depth in ("*", "*/*"):
+        yield from results.glob(f"{depth}/{HEADER}")
+
+
+def _is_run(header: Path) -> bool:
+    """Return True if the file is a run's header; other programs write files of that name, too."""
+    try:
+        return read_json(header).get("format") == FORMAT
+    except BadFileError:
+        return False
 
 
 def default_label() -> str:
@@ -26,8 +61,8 @@ def can_be_label(text: str) -> bool:
     return _LABEL.fullmatch(text) is not None
 
 
-def label_path(label: str, results: Path = RESULTS) -> Path:
-    """Return the folder of `label`.
+def label_path(label: str, results: Path | None = None) -> Path:
+    """Return the folder of `label` in `results`; by default the existing one, or that of a new run.
 
     Raises:
         ToolkitError: `label` cannot be a folder's name.
@@ -36,10 +71,13 @@ def label_path(label: str, results: Path = RESULTS) -> Path:
         raise ToolkitError(
             f"{label!r} cannot be a label: use letters, digits, '.', '_', '+' and '-', a letter or digit first"
         )
-    return results / label
+    if results is not None:
+        return results / label
+    places = [folder / label for folder in results_folders()]
+    return next((place for place in places if place.exists()), places[0])
 
 
-def new_folder(label: str, results: Path = RESULTS) -> tuple[Path, IO[str]]:
+def new_folder(label: str, results: Path | None = None) -> tuple[Path, IO[str]]:
     """Create the folder of a new run, and return it with its lock.
 
     Raises:
@@ -50,15 +88,27 @@ def new_folder(label: str, results: Path = RESULTS) -> tuple[Path, IO[str]]:
     if path.exists():
         raise label_taken(path)
     try:
-        path.mkdir(parents=True)
+        make_folder(path)
     except FileExistsError as error:
         if path.exists():
             raise label_taken(path) from None
-        raise ToolkitError(f"cannot write results to {path.resolve()}: {results} is a file") from error
+        raise ToolkitError(f"cannot write results to {path.resolve()}: {path.parent} is a file") from error
     except OSError as error:
         raise cannot_write(
             f"results to {path.resolve()}", error, "; run gilscope in a folder you may write to") from error
     return path, lock_folder(path)
+
+
+def make_folder(path: Path) -> None:
+    """Create the folder of a run; git ignores the default folder for results, unless the user chose or made it.
+
+    Raises:
+        OSError: It exists, or cannot be written.
+    """
+    is_new = path.parent == DEFAULT_RESULTS and not os.environ.get(VARIABLE) and not DEFAULT_RESULTS.exists()
+    path.mkdir(parents=True)
+    if is_new:
+        (DEFAULT_RESULTS / ".gitignore").write_text("*\n")
 
 
 def label_taken(path: Path) -> LabelTakenError:
@@ -67,17 +117,23 @@ def label_taken(path: Path) -> LabelTakenError:
                            f"{path.name}")
 
 
-def label_of(label: str, path: Path, results: Path = RESULTS) -> str:
+def label_of(label: str, path: Path) -> str:
     """Return the label or path under which the run in `path` is found: the stored `label`, unless it is a copy."""
     place = path.absolute()
     if place.as_posix().endswith(f"/{label}"):
         return label
-    return place.relative_to(results.absolute()).as_posix() if place.is_relative_to(results.absolute()) else str(path)
+    folders = (folder.absolute() for folder in results_folders())
+    return next((place.relative_to(folder).as_posix() for folder in folders if place.is_relative_to(folder)), str(path))
 
 
-def find_fleet(label: str, results: Path = RESULTS) -> Path | None:
+def places_of(label: str, results: Path | None = None) -> list[Path]:
+    """Return the paths that a label or path of a run may stand for, in `results` or wherever runs are looked for."""
+    return [*(folder / label for folder in ([results] if results else results_folders())), Path(label)]
+
+
+def find_fleet(label: str) -> Path | None:
     """Return the folder of the fleet's run with a label or at a path; None if there is no such run."""
-    for path in (results / label, Path(label)):
+    for path in places_of(label):
         if (path / HEADER).is_file():
             return None
         if (path / FLEET).is_file():
@@ -85,9 +141,10 @@ def find_fleet(label: str, results: Path = RESULTS) -> Path | None:
     return None
 
 
-def labels(results: Path = RESULTS) -> list[str]:
-    """Return the labels under `results`, the oldest first; "LABEL/EXPERIMENT" for experiments."""
-    headers = [*results.glob(f"*/{HEADER}"), *results.glob(f"*/*/{HEADER}")]
-    headers = [path for path in headers if path.is_file()]   # a dangling or circular link is not
-    headers.sort(key=lambda path: path.stat().st_mtime)
-    return [path.parent.relative_to(results).as_posix() for path in headers]
+def labels(results: Path | None = None) -> list[str]:
+    """Return the labels, the oldest first, in `results` or in all folders; "LABEL/EXPERIMENT" for experiments."""
+    # A dangling or circular link is no file.
+    headers = [(folder, path) for folder in ([results] if results else results_folders())
+               for path in _headers(folder) if path.is_file()]
+    headers.sort(key=lambda each: each[1].stat().st_mtime)
+    return list(dict.fromkeys(path.parent.relative_to(folder).as_posix() for folder, path in headers))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import BadFileError, SaveError, UnknownNameError
 from gilscope.toolkit.store.fleet import Fleet, is_fleet, read_fleet
 from gilscope.toolkit.store.header import HEADER, LOCK, is_held, read_header, read_json
-from gilscope.toolkit.store.labels import FLEET, RESULTS, labels
+from gilscope.toolkit.store.labels import FLEET, labels, places_of, results_folder, results_folders
 from gilscope.toolkit.store.transfer_rounds import merge_pending
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gilscope.toolkit.model import Run
 
 _UNREADABLE = "~"
@@ -29,17 +30,25 @@ class RunListing:
     fleet: Fleet | None = None   # the hosts and their states, for a run on several hosts
 
 
-def list_runs(results: Path = RESULTS) -> list[RunListing]:
-    """Return every run under `results`, the oldest first, with unreadable ones at the end.
+def list_runs(results: Path | None = None) -> list[RunListing]:
+    """Return every run under `results`, by default of all folders, the oldest first, with unreadable ones at the end.
 
     The run of a fleet is listed once, however many hosts it has.
     """
+    listings: dict[str, RunListing] = {}
+    for folder in [results] if results else results_folders():
+        for each in _all_in(folder):
+            listings.setdefault(each.label, each)   # that is the one that its label stands for
+    return sorted(listings.values(), key=_started)
+
+
+def _all_in(results: Path) -> list[RunListing]:
     traces = [f"{depth}/{name}" for depth in ("*", "*/*") for name in (HEADER, LOCK, FLEET)]
     folders = {path.parent for trace in traces for path in results.glob(trace)}
     fleets = {folder for folder in folders if is_fleet(folder)}
     listings = [_fleet(folder, results) if folder in fleets else _listed(folder, results)
              for folder in sorted(folders) if folder.parent not in fleets]
-    return sorted((each for each in listings if each is not None), key=_started)
+    return [each for each in listings if each is not None]
 
 
 def _listed(folder: Path, results: Path) -> RunListing | None:
@@ -80,7 +89,7 @@ def _started(listed: RunListing) -> datetime:
     return started if started.tzinfo else started.replace(tzinfo=UTC)
 
 
-def find_label(label: str, results: Path = RESULTS) -> Path:
+def find_label(label: str, results: Path | None = None) -> Path:
     """Return the folder of one existing run, given its label or its path.
 
     Raises:
@@ -93,7 +102,7 @@ def find_label(label: str, results: Path = RESULTS) -> Path:
     return runs[0]
 
 
-def find_runs(label: str, results: Path = RESULTS) -> list[Path]:
+def find_runs(label: str, results: Path | None = None) -> list[Path]:
     """Return the folders of the runs with a label or at a path: one run, or several that were made together.
 
     Raises:
@@ -101,14 +110,15 @@ def find_runs(label: str, results: Path = RESULTS) -> list[Path]:
         SaveError: A host's first rounds cannot be merged into its files.
         BadFileError: A host's first rounds are damaged.
     """
-    for path in (results / label, Path(label)):
+    for path in places_of(label, results):
         merge_pending(path)
         if _is_there(path / HEADER):
             return [path]
         if below := sorted((each.parent for each in path.glob(f"*/{HEADER}")), key=_begun):
             return below
     known = ", ".join(labels(results)[-8:]) or "none yet"
-    raise UnknownNameError(f"no run called {label!r} under {results.resolve()}; existing labels: {known}")
+    folder = (results or results_folder()).resolve()
+    raise UnknownNameError(f"no run called {label!r} under {folder}; existing labels: {known}")
 
 
 def _is_there(header: Path) -> bool:

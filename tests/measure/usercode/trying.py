@@ -39,6 +39,16 @@ def never_returns(number):
     threading.Event().wait()
 
 
+def leaves_a_thread(number):
+    threading.Thread(target=threading.Event().wait, name="poller", daemon=True).start()
+    return number
+
+
+def leaves_a_thread_that_waits(number):
+    threading.Thread(target=threading.Event().wait, name="poller").start()
+    return number
+
+
 def refuse(results):
     assert results == [], "too many"
 

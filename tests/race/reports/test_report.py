@@ -276,7 +276,8 @@ def test_the_locks_of_two_instances_and_of_two_processes_are_one(other):
     ("unsynchronised read/write", "attr", "Hold one lock for both accesses: bank.py:14, or hand the value over"),
 ])
 def test_the_repair_is_that_of_the_kind(kind, part, expected):
-    assert sentences.repair(kind, part, make_access(), make_access(), NO_LOCK).startswith(expected)
+    side = make_access(augmented=False, operator="")
+    assert sentences.repair(kind, part, side, side, NO_LOCK).startswith(expected)
 
 
 def test_the_pattern_names_the_operator():

@@ -112,6 +112,23 @@ def test_notes_alone_are_told_when_asked_for(tmp_path):
 def test_person_is_told_that_a_clean_program_was_checked(tmp_path):
     shown, code = on_a_terminal(tmp_path, "print('ready')\n", b"")
     assert (code, "no race in what this run did" in shown) == (0, True)
+    assert "nothing was watched" in shown   # one thread and no variable
+
+
+def test_line_on_a_clean_program_says_which_files_were_watched(tmp_path):
+    (tmp_path / "shop.py").write_text("orders = []\ndef order():\n    orders.append(1)\n")
+    done = race(tmp_path, """
+        import threading
+        import shop
+        thread = threading.Thread(target=shop.order)
+        thread.start()
+        thread.join()
+        print(shop.orders)
+        """, env={"CI": "true"})
+    assert (done.stdout, done.returncode) == ("[1]\n", 0)
+    (line,) = [each for each in done.stderr.splitlines() if each.startswith("gilscope race")]
+    assert line.startswith("gilscope race: no race in what this run did; watched ")
+    assert "shop.py" in line
 
 
 @pytest.mark.parametrize("options", [(), ("--core=python", "--shared", "--json=out.json")], ids=["alone", "beside"])

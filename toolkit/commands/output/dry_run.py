@@ -15,6 +15,7 @@ from gilscope.toolkit.measure.estimate import EarlierProcess, estimate
 from gilscope.toolkit.measure.machine import this_machine
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.stats.interim_looks import FIRST
+from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 from gilscope.toolkit.store import find_label, labels, read_json
 from gilscope.toolkit.units import MOST_NAMED, counted, few, format_minutes, format_seconds
 
@@ -55,7 +56,7 @@ def preview(
 def rounds_text(settings: Settings) -> str:
     """Return "12 rounds", or "4 to 12 rounds" if cells stop when their answer is clear."""
     fewest, most = _range(settings)
-    return f"{most} rounds" if fewest == most else f"{fewest} to {most} rounds"
+    return counted(most, "round") if fewest == most else f"{fewest} to {most} rounds"
 
 
 def _range(settings: Settings) -> tuple[int, int]:
@@ -113,6 +114,18 @@ def _time(estimated: Estimate, settings: Settings, selection: Selection) -> Iter
     else:
         source = "a guess from the number of passes, because none of this was measured here before"
     budget = settings.budget
+    if selection.user is not None and not estimated.known:
+        # A dry run has no side effects, so it does not call the function.
+        fits = f", and refuses it if it does not fit into the budget of {format_minutes(budget)}" if budget else ""
+        yield from _wrapped("time: ", f"unknown until {selection.user.function} is called: a run first calls it for "
+                            f"about a second on each build{fits}")
+        return
+    least = estimated.seconds * min(MIN_ROUNDS, settings.rounds) / settings.rounds
+    if budget and selection.user is not None and least > budget:
+        yield from _wrapped("time: ", f"{counted(min(MIN_ROUNDS, settings.rounds), 'round')} take about "
+                            f"{format_minutes(least)} ({source}), more than the budget of {format_minutes(budget)}: "
+                            "the run would be refused. Use a larger --budget or fewer payloads")
+        return
     cut = f", cut to {format_minutes(budget)} by the budget" if budget and budget < estimated.seconds else ""
     most = "at most " if settings.where_open else ""
     yield from _wrapped("time: ", f"{most}about {format_minutes(estimated.seconds)}{cut} ({source})")

@@ -84,6 +84,9 @@ def add_options(parser: Any) -> None:
         "e.g. 'cachetools*' (default: the project's own code). Repeatable. Use it to find races in a dependency.")
     add("--notes", action="store_true", help="Also show unordered accesses that are harmless: polled flags, correct "
         "double-checked locking, memos that always store the same value. Use it for a review.")
+    add("--stacks", action="store_true", help="Show every race on its own, with every frame of its stacks (default: "
+        "the races of a variable together, and a line for the frames of installed packages). Use it if the short "
+        "report lacks the frame that you need.")
     add("--shared", action="store_true", help="Also list every variable that several threads use and at least one "
         "writes, even if the accesses are ordered. Use it before a move to processes or subinterpreters, where each "
         "worker would have its own copy.")
@@ -122,7 +125,7 @@ class RaceOptions:
         self.python_args: tuple[str, ...] = ()
         self.core = ""
         self.include: list[str] = []
-        self.notes = self.shared = self.no_color = False
+        self.notes = self.shared = self.stacks = self.no_color = False
         self.confirm = 0
         self.run = run
         for each in FORMATS:
@@ -227,7 +230,11 @@ def _report(
     is_plain_end = first.ended >= 0 or first.ended == start.INTERRUPTED   # who presses Ctrl-C needs no report of it
     if is_plain_end and not requested and not settings.suppressions and not start.has_records(first.spool):
         if start.wants_all_clear():
-            os.write(2, b"gilscope race: no race in what this run did\n")
+            from gilscope.toolkit.escaping import message
+
+            watched = start.watched_words(first.spool)
+            words = f"gilscope race: no race in what this run did{watched and f'; {watched}'}"
+            os.write(2, f"{message(words)}\n".encode(errors="replace"))
         return False, 0
     from gilscope.toolkit.commands.race.report import report
 

@@ -11,7 +11,7 @@ from gilscope.toolkit.commands.options.programs import STDERR, saved
 from gilscope.toolkit.commands.streams import print_stderr, put_stderr
 from gilscope.toolkit.errors import SaveError
 from gilscope.toolkit.race.confirm.confirm import confirm, limit_after
-from gilscope.toolkit.race.program.start import INTERRUPTED, core_of, wants_all_clear, was_begun
+from gilscope.toolkit.race.program.start import INTERRUPTED, core_of, wants_all_clear, was_begun, watched_words
 from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest
 from gilscope.toolkit.race.report import json_, text
 from gilscope.toolkit.race.report.formats import FLAG, FORMATS, IN_PLACE
@@ -45,7 +45,7 @@ def report(
         found = found.with_confirmations(_confirmations(args, found, first))
     if first.ended < 0 and first.ended != INTERRUPTED:
         print_stderr(f"gilscope: the program was ended by {signal.Signals(-first.ended).name}")
-    unsaved = _write(args, found)
+    unsaved = _write(args, found, first)
     if page is not None:
         from gilscope.toolkit.site.single.races import race_values
 
@@ -54,7 +54,7 @@ def report(
     return bool(found.races), unsaved or (SaveError.exit_code if found.lost else 0)
 
 
-def _write(args: Namespace, report: RaceReport) -> int:
+def _write(args: Namespace, report: RaceReport, first: FirstRun) -> int:
     """Write the text and the other forms; return the exit code of a file that could not be written, or 0."""
     requested = [(form, value) for form in FORMATS if (value := getattr(args, form.name))]
     in_place = [form for form, value in requested if form.kind == IN_PLACE and value == STDERR]
@@ -62,7 +62,8 @@ def _write(args: Namespace, report: RaceReport) -> int:
         put_stderr(form.render(report, notes=args.notes))
     if not in_place and _is_worth_saying(args, report):
         color = not args.no_color and text.wants_colour(sys.stderr)
-        put_stderr(text.render(without_pytest(report), color=color, notes=args.notes))
+        put_stderr(text.render(without_pytest(report), color=color, notes=args.notes, stacks=args.stacks,
+                               watched=watched_words(first.spool)))
     unsaved = 0
     for form, value in requested:
         if form in in_place:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -19,7 +20,13 @@ from gilscope.toolkit.measure.rounds import CellStarter
 from gilscope.toolkit.measure.run_status import StatusFile
 from gilscope.toolkit.measure.scheduler import Scheduler
 from gilscope.toolkit.measure.settings import CoreDemands, RunRequest
-from gilscope.toolkit.measure.trial import allow_time, failed_cells, try_builds, warn_of_length
+from gilscope.toolkit.measure.trial import (
+    allow_time,
+    failed_cells,
+    fit_budget,
+    try_builds,
+    warn_of_length,
+)
 from gilscope.toolkit.measure.turns import RoundRobin
 from gilscope.toolkit.measure.user_modules import code_sum
 from gilscope.toolkit.model import Note, Run
@@ -67,9 +74,16 @@ def measure_plan(job: RunJob, prepared: Preparation, plan: Plan, folder: Path) -
     """
     selection = job.selection
     with turns(alone=job.alone).turn():
+        began = time.monotonic()
         trials = try_builds(selection, prepared, folder, timeout=job.settings.timeout, say=print_stderr)
         units = sized_tasks(selection, prepared, folder)
-    settings = allow_time(job.settings, trials, by_user=job.timeout_asked, say=print_stderr)
+        spent = time.monotonic() - began
+    settings, failed = job.settings, failed_cells(plan.cells, trials)
+    if selection.user is not None:
+        ended = {failure.cell for failure in failed}
+        settings = fit_budget([cell for cell in plan.cells if cell not in ended], settings, trials,
+                              selection.user.function, spent)
+    settings = allow_time(settings, trials, by_user=job.timeout_asked, say=print_stderr)
     warn_of_length(plan.cells, settings, trials, print_stderr)
     request = RunRequest(
         selection=selection,
@@ -93,7 +107,7 @@ def measure_plan(job: RunJob, prepared: Preparation, plan: Plan, folder: Path) -
         measurements=(),
         cells=plan.cells,
         skips=plan.skips,
-        failures=failed_cells(plan.cells, trials),
+        failures=failed,
         notes=(*job.notes, *prepared.notes, *_machine_notes()),
         options=request.to_options() | ({AGAIN: list(job.again)} if job.again else {}),
     )
@@ -103,14 +117,14 @@ def measure_plan(job: RunJob, prepared: Preparation, plan: Plan, folder: Path) -
                  f"results in {store.path}")
     demands = {label: trial.demand for label, trial in trials.items() if trial.demand is not None}
     return measure(new, request, store, prepared, folder, tried=demands, alone=job.alone,
-                   status=job.status)
+                   status=job.status, spent=spent)
 
 
 class _StatusReporter(ProgressReporter):
     """Shows the progress to the user, and writes it to the status file."""
 
-    def __init__(self, status: StatusFile) -> None:
-        super().__init__(print_stderr)
+    def __init__(self, status: StatusFile, most_seconds: float | None) -> None:
+        super().__init__(print_stderr, most_seconds)
         self._status = status
 
     def on_round_start(self, index: int, rounds: int, arms: int) -> None:
@@ -129,15 +143,21 @@ def turns(*, alone: bool) -> MachineLock:
 
 def measure(  # noqa: PLR0913 - a new, a resumed and a repeated run share nothing to group these by
     new: Run, request: RunRequest, store: Store, prepared: Preparation, folder: Path, *, tried: dict[str, float],
-    only: Container[Cell] | None = None, alone: bool = False, status: StatusFile,
+    only: Container[Cell] | None = None, alone: bool = False, status: StatusFile, spent: float = 0.0,
 ) -> Run:
-    """Measure the missing rounds, of the cells in `only` if given; close the store however it ends."""
+    """Measure the missing rounds, of the cells in `only` if given; close the store however it ends.
+
+    `spent` is the part of the budget, in seconds, that the trial took.
+    """
     settings = replace(request.settings, rounds=new.rounds_planned)
+    if settings.budget is not None:
+        settings = replace(settings, budget=max(0.0, settings.budget - spent))
     chosen = [catalog.find(name) for name in request.selection.workloads]
     user = request.selection.user
     needed = dict.fromkeys(workload.service for workload in chosen if workload.service)
     try:
-        with services(needed, child_environment(())) as running, _StatusReporter(status) as reporter:
+        with services(needed, child_environment(())) as running, \
+                _StatusReporter(status, settings.budget) as reporter:
             arms = CellStarter(
                 pythons=prepared.pythons,
                 size=request.selection.size,

@@ -11,6 +11,7 @@ from gilscope.toolkit.commands.output.reports import add_output, all_options
 from gilscope.toolkit.commands.run.request import PHASES
 from gilscope.toolkit.measure.settings import KINDS, PRESETS
 from gilscope.toolkit.stats.interim_looks import FIRST
+from gilscope.toolkit.store.labels import DEFAULT_RESULTS, EARLIER_RESULTS, VARIABLE
 from gilscope.workloads.base import SIZES
 
 
@@ -149,7 +150,8 @@ def add_effort(group: Any) -> None:
         metavar="TIME",
         type=duration,
         help=f"Stop before TIME is over, e.g. 5m (default: no limit, except with --quick). After {FIRST} rounds, "
-        "only undecided cells are measured, unless --rounds is given.",
+        "only undecided cells are measured, unless --rounds is given. If a function of yours does not fit, the run is "
+        "refused, and the message says what would fit.",
     )
     group.add_argument(
         "--resolution",
@@ -189,7 +191,12 @@ def add_fleet(group: Any) -> None:
 
 def add_results(group: Any) -> None:
     """Add the options for results."""
-    group.add_argument("--label", metavar="LABEL", help="Store the run in results/LABEL (default: date and time).")
+    group.add_argument(
+        "--label",
+        metavar="LABEL",
+        help=f"Store the run under this name (default: date and time). Runs are stored in {DEFAULT_RESULTS}/, which "
+        f"git ignores; in {EARLIER_RESULTS}/ if a run is in it already; or in the folder that ${VARIABLE} names.",
+    )
     group.add_argument(
         "--resume",
         metavar="LABEL",

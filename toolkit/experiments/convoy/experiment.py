@@ -290,7 +290,7 @@ def _on_one_cpu_thread(results: Results, build: Build) -> Iterator[str]:
         yield (f"{change}, in {len(found)} modes: {modes_text(found)} of the time. In the slow one a request waits for "
                "the GIL; in the fast one the CPU thread wakes too late to take it back.")
     elif after < before / 10:
-        yield (f"{change}, {number_text(before / after)}x fewer, p50 {format_seconds(p50)}, which is "
+        yield (f"{change}, 1/{before / after:.0f} of it, p50 {format_seconds(p50)}, which is "
                f"{p50 / DEFAULT_SECONDS:.1f} switch intervals of 5 ms: the convoy of 2021 (30,000 to 100) is still "
                "here, since a thread that returns from a system call still waits an interval before it may "
                "request the GIL.")

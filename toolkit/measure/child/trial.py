@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 
 TRIAL_SECONDS = 1.0   # then no further payload is tried; the rounds run the rest
 REPR_CHARACTERS = 60
+CALLS_OVER = b"\n"     # in the progress file, after a dot for each call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,6 +51,7 @@ def _try(spec: CellSpec) -> dict[str, Any]:
     except RefusedError as refused:
         raise NoValueError("refused", str(refused)) from None
     before = _written()  # output of the import is not the function's
+    known = set(threading.enumerate())
     answer: dict[str, Any] = {"kind": "tried", "tasks": len(subject.payloads), "awaits": False}
     if subject.task is not None:
         answer |= _calls(spec, subject, subject.task)
@@ -56,7 +59,8 @@ def _try(spec: CellSpec) -> dict[str, Any]:
         awaiting = subject.async_task
         awaited = _calls(spec, subject, lambda payload: asyncio.run(awaiting(payload)))
         answer = {**awaited, **answer} if "failed" not in awaited else {**answer, **awaited, "awaits": True}
-    return answer | {"printed": _written() - before}
+    left = [thread.name for thread in threading.enumerate() if thread not in known]
+    return answer | {"printed": _written() - before, "threads": [cut_repr(name) for name in dict.fromkeys(left)]}
 
 
 def _written() -> int:
@@ -81,6 +85,8 @@ def _calls(spec: CellSpec, subject: LoadedSubject, task: Callable[[Any], Any]) -
             break
     used, queued = cpu_seconds([os.getpid()]) - cpu, queued_seconds() - queued
     wall = time.perf_counter() - began
+    with spec.progress_path.open("ab") as file:
+        file.write(CALLS_OVER)
     demand = core_demand(wall, used, queued)
     fields: dict[str, Any] = {"pass_seconds": wall / len(results) * len(subject.payloads), "demand": demand,
                             "unpicklable": pickle_reason(results[0], "its result")}

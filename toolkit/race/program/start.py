@@ -12,7 +12,7 @@ import time
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.race.program.spec import BEGUN, COMMAND, MODULE, REFUSED, SCRIPT
+from gilscope.toolkit.race.program.spec import BEGUN, COMMAND, MODULE, REFUSED, SCRIPT, WATCHED
 from gilscope.toolkit.race.program.target import is_bundle
 from gilscope.toolkit.race.spool import SUFFIX, has_content, opened
 from gilscope.toolkit.user_dirs import cache_folder
@@ -36,6 +36,8 @@ AS_MODULE = ("-c", RUN_FILE, BOOT)
 FORWARDED = {signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGQUIT, signal.SIGUSR1, signal.SIGUSR2}
 INTERRUPTED = -signal.SIGINT
 LONGEST_NAME = 20      # bytes in a core's name
+MOST_SHOWN = 5         # watched files that are named
+MOST_PATHS = 2**16     # bytes of the watched files' paths that are read
 FROM_KERNEL = 0x80     # siginfo's SI_KERNEL: sent by the terminal, so the program got it too
 
 
@@ -68,6 +70,19 @@ def core_of(folder: str) -> str:
         return ""
     with file:
         return file.read(LONGEST_NAME).decode("ascii", "replace")
+
+
+def watched_words(folder: str) -> str:
+    """Return words on the files whose accesses were watched, or "" if the program did not write them."""
+    if (file := opened(os.path.join(folder, WATCHED))) is None:
+        return ""
+    with file:
+        paths = dict.fromkeys(filter(None, file.read(MOST_PATHS).decode("utf-8", "replace").splitlines()))
+    if not paths:
+        return "nothing was watched: no project code that it ran uses data of threads; --include watches packages"
+    names = [path.removeprefix(os.getcwd() + os.sep) for path in paths]
+    more = f" and {len(names) - MOST_SHOWN} more" if len(names) > MOST_SHOWN else ""
+    return f"watched {', '.join(names[:MOST_SHOWN])}{more}, no installed package without --include"
 
 
 def has_records(folder: str) -> bool:

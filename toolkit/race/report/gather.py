@@ -14,7 +14,7 @@ from gilscope.toolkit.race.report import sentences
 from gilscope.toolkit.race.report.locksets import Location, Locksets
 from gilscope.toolkit.race.report.model import Access, Frame, HeldLock, Race, RaceReport, SharedVariable, Spot
 from gilscope.toolkit.race.report.records import FinishRecord, ProcessRecord, RaceRecord, SharedRecord, as_record
-from gilscope.toolkit.race.site import Severity
+from gilscope.toolkit.race.site import RaceKind, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -123,13 +123,16 @@ def _race(key: RaceKey, gathered: _Gathered) -> Race:
     process, record = gathered.records[key]
     first, second = _access(record.first), _access(record.second)
     lock = sentences.missing_lock(_locksets(gathered, record.base), first, second, process)
+    updated = any(other.base == record.base and other.kind == RaceKind.LOST_UPDATE
+                  and other.severity is not Severity.NOTE for _, other in gathered.records.values())
     return Race(
         ident=_ident(record), variable=record.variable, base=record.base, name=record.name, item_key=record.item_key,
         kind=record.kind,
         severity=Severity.RACE if record.severity is Severity.SUPPRESSED else record.severity, rule=record.rule,
         first=first, second=second, count=max(1, gathered.counts.get(key, 1)), section=record.section,
         pattern=sentences.pattern(record.kind, record.sort, record.part, first, second, record.rule),
-        missing=lock.sentence, repair=sentences.repair(record.kind, record.part, first, second, lock),
+        missing=lock.sentence,
+        repair=sentences.repair(record.kind, record.part, first, second, lock, updated=updated),
         reason=_reason(record),
     )
 

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.race.report.locksets import LockKey, Locksets
-    from gilscope.toolkit.race.report.model import Access
+    from gilscope.toolkit.race.report.model import Access, Race
 
 RULES = {
     "flag": "A flag is stored as a constant and tested: each is one step, and no store depends on a load.",
@@ -119,11 +119,25 @@ def _joined(words: Sequence[str]) -> str:
     return ", ".join(words[:-1]) + (" and " if len(words) > 1 else "") + words[-1] if words else "none"
 
 
-def repair(kind: RaceKind, part: str, first: Access, second: Access, lock: LockAdvice) -> str:
-    """Return the sentence on the repair, in terms of these places."""
+def repair(  # noqa: PLR0911 - a sentence for each kind
+    kind: RaceKind, part: str, first: Access, second: Access, lock: LockAdvice, *, updated: bool = False,
+) -> str:
+    """Return the sentence on the repair, in terms of these places.
+
+    Args:
+        kind: The kind of the race.
+        part: The part of a container that both access.
+        first: One side.
+        second: The other side.
+        lock: The lock to hold, and the accesses that lack it.
+        updated: True if updates of the same variable are lost, too: an atomic step for the check does not repair them.
+    """
     name = lock.name or "one lock"
     lacking = _places(lock.lacking)
     places = _places((first, second))
+    if kind == RaceKind.CHECK_THEN_ACT and part == "item" and (updated or first.augmented or second.augmented):
+        return (f"Hold {name} around the check, the act and the update of the value: {places}. `dict.setdefault` would "
+                "repair only the check.")
     if kind == RaceKind.CHECK_THEN_ACT:
         return f"{ALTERNATIVES.get(part, 'Hold')} {name} around the check and the act together: {places}."
     if kind == RaceKind.LOST_UPDATE:
@@ -136,6 +150,24 @@ def repair(kind: RaceKind, part: str, first: Access, second: Access, lock: LockA
         return f"Give each thread its own iterator, hand items out through queue.Queue, or hold {name} around `next`."
     also = f" in {lacking}, too" if lock.lacking else f" for both accesses: {places}"
     return f"Hold {name}{also}, or hand the value over through queue.Queue, Event or join."
+
+
+def repair_of_all(races: Sequence[Race]) -> str:
+    """Return the sentence that repairs all these races on one variable."""
+    repairs = list(dict.fromkeys(race.repair for race in races))
+    kinds = {race.kind for race in races}
+    if len(repairs) == 1 or not kinds <= {RaceKind.CHECK_THEN_ACT, RaceKind.LOST_UPDATE, RaceKind.UNSYNCHRONISED}:
+        return " ".join(repairs)
+    sides = [side for race in races for side in (race.first, race.second)]
+    names = [lock.name for side in sides for lock in side.locks]
+    lock = max(names, key=names.count, default="one lock")   # the one that most accesses hold already
+    places = sorted({(os.path.basename(path), line) for side in sides for path, line in [
+        (side.place.path, side.place.line), *([(side.partner.path, side.partner.line)] if side.partner else [])]})
+    files: dict[str, list[str]] = {}
+    for file, line in places:
+        files.setdefault(file, []).append(str(line))
+    return (f"Hold {lock} at all of these places, from each read to the write that depends on it: "
+            f"{_joined([f'{file}:{_joined(lines)}' for file, lines in files.items()])}.")
 
 
 def _places(sides: Sequence[Access]) -> str:

@@ -1,5 +1,6 @@
-"""A report for people: both sides complete, the repair last.
+"""A report for people: the races of a variable together, both sides of each, the repair last.
 
+Frames of libraries are folded, and a long report ends with a list of all variables; with `stacks`, nothing is left out.
 Our own renderer, since it also runs inside pytest and needs nothing but the report.
 """
 
@@ -7,16 +8,17 @@ from __future__ import annotations
 
 import os
 from dataclasses import replace
+from itertools import dropwhile, groupby
 from typing import IO, TYPE_CHECKING
 
 from gilscope.toolkit.escaping import visible, visible_all, without_commands
-from gilscope.toolkit.race.report.sentences import lost_records
+from gilscope.toolkit.race.report.sentences import lost_records, repair_of_all
 from gilscope.toolkit.race.report.settings import relative
 from gilscope.toolkit.race.site import Severity
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.units import counted, few, inflect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from gilscope.toolkit.race.report.model import Access, Frame, Race, RaceReport
 
@@ -26,6 +28,7 @@ TITLES = {Severity.RACE: "DATA RACE", Severity.VIOLATION: "ATOMICITY VIOLATION",
 COLOURS = {Severity.RACE: "1;31", Severity.VIOLATION: "1;33", Severity.NOTE: "1;36", "repair": "32", "dim": "2",
            "bold": "1"}
 WIDEST = 46      # of a place; the source line stands behind it
+MOST_LINES = 60  # of a report: what does not fit is in the list of variables alone
 
 
 def wants_colour(stream: IO[str]) -> bool:
@@ -33,17 +36,31 @@ def wants_colour(stream: IO[str]) -> bool:
     return stream.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 
-def render(report: RaceReport, *, color: bool = False, notes: bool = False) -> str:
-    """Return the report as text without a newline at the end; notes are left out unless asked for."""
+def render(
+    report: RaceReport, *, color: bool = False, notes: bool = False, stacks: bool = False,
+    watched: str = "",
+) -> str:
+    """Return the report as text without a newline at the end.
+
+    Args:
+        report: The report.
+        color: True to colour it.
+        notes: True to show notes.
+        stacks: True to show each race on its own, with every frame.
+        watched: The words on the files that were watched, shown in a report without a race.
+    """
     report = visible_all(report, shown)
     paint = _painted if color else _plain
     races = [*report.races, *(report.notes if notes else ())]
-    blocks = ["\n".join(_race(race, report.root, paint)) for race in races]
+    if stacks:
+        blocks = ["\n".join(_race(race, report.root, paint, stacks=True)) for race in races]
+    else:
+        blocks = _blocks(_by_variable(races), report.root, paint)
     if shared := list(_shared(report)):
         blocks.append("\n".join(shared))
     if remarks := list(_remarks(report)):
         blocks.append("\n".join(remarks))
-    blocks.append(_summary(report, notes=notes, paint=paint))
+    blocks.append(_summary(report, notes=notes, paint=paint) + ("" if report.races or not watched else f"; {watched}"))
     return without_commands("\n\n".join(blocks))
 
 
@@ -66,26 +83,108 @@ def _painted(text: str, what: str) -> str:
     return f"\x1b[{COLOURS[what]}m{text}\x1b[0m"
 
 
-def _race(race: Race, root: str, paint: Paint) -> Iterator[str]:
+def _by_variable(races: Sequence[Race]) -> list[list[Race]]:
+    """Return the races of each variable, and its notes apart, in the order in which each comes first."""
+    found: dict[tuple[str | None, str, bool], list[Race]] = {}
+    for race in races:
+        found.setdefault((race.section, race.base, race.severity == Severity.NOTE), []).append(race)
+    return list(found.values())
+
+
+def _blocks(groups: Sequence[Sequence[Race]], root: str, paint: Paint) -> list[str]:
+    """Return a block for each variable that fits, then the list of variables if there are several."""
+    described = [list(_variable(group, root, paint)) for group in groups]
+    listed = list(_list(groups, root, paint)) if len(groups) > 1 else []
+    room = MOST_LINES - len(listed) - 2
+    shown_blocks: list[str] = []
+    for lines in described:
+        if not shown_blocks or len(lines) < room:
+            shown_blocks.append("\n".join(lines))
+            room -= len(lines) + 1
+    if left := len(described) - len(shown_blocks):
+        listed.append(f"  {counted(left, 'variable')} with races {inflect(left, 'is', 'are')} in this list alone: "
+                      "--stacks shows every race with all frames.")
+    return [*shown_blocks, *(["\n".join(listed)] if listed else [])]
+
+
+def _variable(group: Sequence[Race], root: str, paint: Paint) -> Iterator[str]:
+    """Yield the lines on the races of a variable: the first in full, the others in a line each."""
+    first, *others = group
+    yield from _race(first, root, paint, repair=repair_of_all(group))
+    if others:
+        yield "  More races on it:"
+    for race in others:
+        sides = dict.fromkeys(f"{side.verb} at {at(side.place, root)}" for side in (race.second, race.first))
+        other = f" on {race.variable}" if race.variable != first.variable else ""
+        yield f"    {race.kind}{other}: {', '.join(sides)}" + f", seen {race.count} times" * (race.count > 1)
+
+
+def _list(groups: Sequence[Sequence[Race]], root: str, paint: Paint) -> Iterator[str]:
+    """Yield a line for each variable with a race: its name, the lines, the repair."""
+    rows = [(_name_of(group), lines_of(group, root), repair_of_all(group))
+            for group in groups if group[0].severity != Severity.NOTE]
+    yield paint("Repairs", "bold")
+    for variable, lines, repair in rows:
+        yield f"  {paint(variable, 'bold')}  {lines}"
+        yield f"      {repair}"
+
+
+def _name_of(group: Sequence[Race]) -> str:
+    """Return the name of the variable, without key and instance if the races are on several."""
+    return group[0].variable if len({race.variable for race in group}) == 1 else group[0].base
+
+
+def lines_of(group: Sequence[Race], root: str) -> str:
+    """Return the lines of some races: "shop.py:16, 17, 18, stats.py:3"."""
+    places: dict[str, set[int]] = {}
+    for race in group:
+        for side in (race.first, race.second):
+            spots = [side.place, *([read] if (read := _read_before(side)) is not None else [])]
+            for frame in spots:
+                places.setdefault(_known_as(relative(frame.path, root)), set()).add(frame.line)
+    return ", ".join(f"{path}:{', '.join(map(str, sorted(lines)))}" for path, lines in sorted(places.items()))
+
+
+def _race(race: Race, root: str, paint: Paint, *, stacks: bool = False, repair: str = "") -> Iterator[str]:
     confirmed = f" ({race.confirmation})" if race.confirmation else ""
     yield f"{paint(TITLES[race.severity], race.severity)} on {paint(race.variable, 'bold')}: {race.kind}{confirmed}"
     width = max(len(side.verb) for side in (race.first, race.second))
     # The access that came second is the one that was caught; it stands first, as in other checkers.
-    for side in (race.second, race.first):
-        yield from _access(side, width, root, paint)
+    second, first = race.second, race.first
+    if second.thread == first.thread:
+        first = replace(first, thread=f"{first.thread} (another thread of this name)")
+    if not stacks and _way(second) == _way(first):   # one description is enough
+        yield _who(second, width, paint)
+        yield _who(first, width, paint)
+        yield from _where(first, root, paint, stacks=stacks)
+    else:
+        for side in (second, first):
+            yield _who(side, width, paint)
+            yield from _where(side, root, paint, stacks=stacks)
     yield f"  {race.pattern}"
     if race.severity != Severity.NOTE:
         yield f"  {race.missing}"
-        yield f"  {paint('Repair:', 'repair')} {race.repair}"
+        yield f"  {paint('Repair:', 'repair')} {repair or race.repair}"
     if race.count > 1:
         yield paint(f"  Seen {race.count} times in this run; the first is shown.", "dim")
 
 
-def _access(side: Access, width: int, root: str, paint: Paint) -> Iterator[str]:
+def _way(side: Access) -> object:
+    return side.place, side.stack, side.started, side.partner
+
+
+def _who(side: Access, width: int, paint: Paint) -> str:
     held = ", ".join(lock.name for lock in side.locks) or "nothing"
-    yield f"  {side.verb:<{width}}  {paint(side.thread, 'bold')}, holding {held}"
-    frames = [(frame, at(frame, root)) for frame in (side.place, *_callers(side))]
-    started = [(frame, at(frame, root)) for frame in side.started]
+    return f"  {side.verb:<{width}}  {paint(side.thread, 'bold')}, holding {held}"
+
+
+def _where(side: Access, root: str, paint: Paint, *, stacks: bool) -> Iterator[str]:
+    callers, begun = _callers(side.stack), _callers(side.started)
+    if not stacks and any(not library_of(frame.path) for frame in begun):   # the line of the user matters
+        begun = tuple(dropwhile(lambda frame: library_of(frame.path), begun))
+    frames = [(side.place, at(side.place, root)), *_folded(callers, root, fold=not stacks)]
+    # What started the thread is shown even if it is a library.
+    started = [*_folded(begun[:1], root, fold=False), *_folded(begun[1:], root, fold=not stacks)]
     column = min(WIDEST, max(len(place) for _, place in [*frames, *started]))
     if (read := _read_before(side)) is not None:
         yield _frame(read, at(read, root), "read at ", column, paint)
@@ -93,6 +192,18 @@ def _access(side: Access, width: int, root: str, paint: Paint) -> Iterator[str]:
         yield _frame(frame, place, "" if index == 0 else "<- ", column, paint)
     for index, (frame, place) in enumerate(started):
         yield _frame(frame, place, "started at " if index == 0 else "<- ", column, paint)
+
+
+def _folded(frames: Iterable[Frame], root: str, *, fold: bool) -> list[tuple[Frame | None, str]]:
+    """Return frames with their places; several of libraries in a row become one line without a frame."""
+    found: list[tuple[Frame | None, str]] = []
+    for of_library, run in groupby(frames, key=lambda frame: bool(library_of(frame.path))):
+        row = list(run)
+        if fold and of_library and len(row) > 1:
+            found.append((None, f"{len(row)} frames of {few([*dict.fromkeys(library_of(each.path) for each in row)])}"))
+        else:
+            found += [(each, at(each, root)) for each in row]
+    return found
 
 
 def _read_before(side: Access) -> Frame | None:
@@ -103,9 +214,9 @@ def _read_before(side: Access) -> Frame | None:
     return replace(side.place, path=spot.path, line=spot.line, source=spot.source)
 
 
-def _frame(frame: Frame, place: str, lead: str, column: int, paint: Paint) -> str:
+def _frame(frame: Frame | None, place: str, lead: str, column: int, paint: Paint) -> str:
     line = f"      {lead:>11}{place:<{column}}"
-    return f"{line}  {paint(frame.source, 'dim')}" if frame.source else line.rstrip()
+    return f"{line}  {paint(frame.source, 'dim')}" if frame is not None and frame.source else line.rstrip()
 
 
 def at(frame: Frame, root: str) -> str:
@@ -122,9 +233,17 @@ def _known_as(path: str) -> str:
     return rest.partition("/")[2] if found else path
 
 
-def _callers(side: Access) -> tuple[Frame, ...]:
-    """Return the callers without the frames in which every thread begins."""
-    stack = side.stack
+def library_of(path: str) -> str:
+    """Return the name of the installed package, or module of the standard library, that a file is of; "" if of none."""
+    known = _known_as(path)
+    if known == path:
+        return ""
+    package = known.partition("/")[0] if "/site-packages/" in path else known.rpartition("/")[0].replace("/", ".")
+    return package or known.removesuffix(".py")
+
+
+def _callers(stack: tuple[Frame, ...]) -> tuple[Frame, ...]:
+    """Return frames without those in which every thread begins."""
     while stack and stack[-1].path.endswith("threading.py") and stack[-1].function.startswith("Thread."):
         stack = stack[:-1]
     return stack

@@ -38,7 +38,7 @@ def hosts_comparison(
         notes: Warnings above the tables.
         margin: A difference up to this share counts as none.
     """
-    legend = f"Ratio: how many times faster {sample} is than {baseline}: 0.80x takes 1.25 times as long."
+    legend = f"Ratio: how many times as fast {sample} is as {baseline}: 0.80x takes 1.25 times as long."
     same = f"same: every difference beyond {margin * 100:g} % is excluded."
     sections: list[Section] = [
         Heading(title, 1), *(Banner(note.text) for note in notes), Lines("", (legend, ALL, same, SPREAD, HOLDS, EACH)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -44,6 +45,15 @@ class OpenCell:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DispatchCost:
+    """The cost of handing a task to a worker, of a model for which it exceeds the task itself."""
+
+    runner: str
+    seconds: float     # per task, beside its share of the work
+    pays_from: float   # seconds of a task from which the model can be faster than the baseline
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
     """The recommendation for one build."""
 
@@ -58,6 +68,8 @@ class Advice:
     open: tuple[OpenCell, ...] = ()
     floor: float | None = None          # the largest noise floor among the comparisons
     tasks: int | None = None            # tasks in a pass, if some cell has more workers than that
+    task: float | None = None           # seconds of one task of the baseline
+    dispatch: tuple[DispatchCost, ...] = ()   # of each model, the cheapest first
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,6 +105,8 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
         closest=max(compared, key=lambda each: each.speedup.ratio, default=None),
         open=tuple(_open(index, results, max((each.speedup.ratio for each in faster), default=None))),
         tasks=_too_few_tasks(index, base.cell, results),
+        task=None if base.time is None else base.time.center / (index.tasks(base.cell) or 1),
+        dispatch=_dispatch_costs(index, base, results),
         floor=max((each.speedup.floor for each in compared if each.speedup.floor is not None), default=None),
     )
 
@@ -152,6 +166,28 @@ def _too_few_tasks(index: Index, baseline: Cell, results: Sequence[CellResult]) 
     tasks = index.tasks(baseline)
     widest = max(each.cell.workers for each in results)
     return tasks if tasks is not None and baseline.phase is Phase.STEADY and tasks < widest else None
+
+
+def _dispatch_costs(index: Index, base: CellResult, results: Sequence[CellResult]) -> tuple[DispatchCost, ...]:
+    """Return what dispatching a task costs: its time in a model, without the share of the work that a worker does.
+
+    A model whose workers share a GIL, or an event loop, gains nothing from longer tasks that compute; it is left out.
+    """
+    tasks = index.tasks(base.cell)
+    if base.time is None or tasks is None or base.cell.phase is not Phase.STEADY:
+        return ()
+    task, found = base.time.center / tasks, dict[str, DispatchCost]()
+    for each in results:
+        workers, model = min(each.cell.workers, tasks), find_model(each.cell.runner)
+        if each.time is None or each.absence is not None or workers == 1 or model.gil or model.awaits:
+            continue
+        seconds = each.time.center / tasks - task / workers
+        if seconds > task and seconds < found.get(model.name, DispatchCost(
+                runner=model.name, seconds=math.inf, pays_from=math.inf)).seconds:
+            # A task of s seconds takes seconds + s / workers, which is less than s from here on.
+            pays_from = seconds * workers / (workers - 1)
+            found[model.name] = DispatchCost(runner=model.name, seconds=seconds, pays_from=pays_from)
+    return tuple(sorted(found.values(), key=lambda cost: cost.seconds))
 
 
 def _open(index: Index, results: Sequence[CellResult], best: float | None) -> Iterable[OpenCell]:

@@ -169,8 +169,8 @@ def _place(place: WorkloadOnBuild | None, title: str, build: str, scale: ChartSc
     picture = glance(f"{title} on {build}", [(each.cell, each.speedup) for each in advice.shown], scale)
     if advice.options:
         first = advice.options[0]
-        alike = f" or {counted(len(advice.options) - 1, 'other')}" if len(advice.options) > 1 else ""
-        answer = f"{gain_text(GainValue(first.speedup))} {first.cell.runner}{alike}"
+        names = " or ".join(dict.fromkeys(each.cell.runner for each in advice.options))
+        answer = f"{gain_text(GainValue(first.speedup))} {names}"
     else:
         answer = advice.missing or _unanswered(advice) or f"no model beats {place.table.baseline}"
     return {"picture": picture, "answer": answer, "link": place.link}

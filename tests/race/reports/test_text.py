@@ -1,0 +1,116 @@
+"""The short report: frames of libraries folded, the races of a variable together, a list of repairs at the end."""
+
+from dataclasses import replace
+
+import pytest
+
+from gilscope.toolkit.race.report import sentences, text
+from gilscope.toolkit.race.report.sentences import LockAdvice
+from gilscope.toolkit.race.site import RaceKind
+from tests.race.fakes.report import FLAG, frame, make_access, make_race, make_report
+
+SITE = "/venv/lib/python3.13/site-packages"
+
+
+def library_frames(count):
+    return tuple(frame(f"{SITE}/flask/app.py:{900 + number}", "Flask.wsgi_app", "response = call()")
+                 for number in range(count))
+
+
+def web_access(line, *, thread="Thread-1", **changes):
+    """Return an access under a web framework: 8 of its frames, ours, 3 of the standard library."""
+    stack = (*library_frames(5), *(frame(f"{SITE}/werkzeug/test.py:{number}", "open") for number in (1, 2, 3)),
+             frame("load.py:10", "client", "get(page)"),
+             *(frame(f"/usr/lib/python3.13/concurrent/futures/thread.py:{number}", "run") for number in (58, 92, 93)))
+    started = (frame("/usr/lib/python3.13/concurrent/futures/thread.py:176", "submit"),
+               frame("load.py:14", "<module>", "pool.map(client)"))
+    return make_access(thread=thread, place=frame(f"service.py:{line}", "count", f"line {line}"), stack=stack,
+                       started=started, **changes)
+
+
+def web_race(base, line, other=None, **changes):
+    return make_race(variable=base, base=base, first=web_access(line, thread="Thread-2"),
+                     second=web_access(other or line), repair=f"Hold one lock: service.py:{line}.", **changes)
+
+
+def shown(*races, **options):
+    return text.render(make_report(races=races, notes=(FLAG,), unrewritten=(), unused_suppressions=(),
+                                   unexplained_suppressions=()), **options)
+
+
+def test_frames_of_libraries_become_one_line():
+    said = shown(web_race("hits", 16, 17))
+    assert said.count("<- 8 frames of flask, werkzeug\n") == 2
+    assert said.count("<- 3 frames of concurrent.futures\n") == 2
+    assert "Flask.wsgi_app" not in said
+    assert said.count("load.py:10 in client") == 2
+    assert said.count("started at load.py:14 in <module>") == 2
+
+
+def test_stacks_shows_every_frame():
+    said = shown(web_race("hits", 16, 17), stacks=True)
+    assert said.count("in Flask.wsgi_app") == 10
+    assert "frames of" not in said
+
+
+def test_two_sides_of_one_line_are_described_once():
+    said = shown(web_race("hits", 18))
+    assert said.count("service.py:18 in count") == 1
+    assert said.splitlines()[1:3] == ["  write  Thread-1, holding nothing", "  write  Thread-2, holding nothing"]
+    assert shown(web_race("hits", 18), stacks=True).count("service.py:18 in count") == 2
+
+
+def test_two_threads_of_one_name_are_said_to_be_two():
+    race = replace(web_race("hits", 18), first=web_access(18))
+    assert "Thread-1 (another thread of this name), holding nothing" in shown(race)
+    assert "another thread" not in shown(web_race("hits", 18))
+
+
+def test_races_of_a_variable_stand_together_and_the_list_has_each_variable_once():
+    said = shown(web_race("hits", 16, 17, kind="check-then-act"), web_race("orders", 23), web_race("hits", 18))
+    assert [line for line in said.splitlines() if line.startswith("DATA RACE")] == [
+        "DATA RACE on hits: check-then-act", "DATA RACE on orders: lost update"]
+    assert "    lost update: write at service.py:18 in count, seen 12 times" in said
+    listed = said.partition("\nRepairs\n")[2].splitlines()
+    assert listed[:4] == [
+        "  hits  service.py:16, 17, 18",
+        ("      Hold one lock at all of these places, from each read to the write that depends on it: "
+         "service.py:16, 17 and 18."),
+        "  orders  service.py:23", "      Hold one lock: service.py:23."]
+
+
+def test_items_of_one_container_are_one_variable_and_each_is_named():
+    one, other = web_race("hits", 16, 17), web_race("hits", 18)
+    said = shown(replace(one, variable="hits['a']"), replace(other, variable="hits['b']"), web_race("orders", 23))
+    assert "DATA RACE on hits['a']: lost update" in said
+    assert "    lost update on hits['b']: write at service.py:18 in count" in said
+    assert "\n  hits  service.py:16, 17, 18\n" in said
+
+
+def test_one_variable_needs_no_list():
+    assert "Repairs" not in shown(web_race("hits", 18))
+
+
+def test_long_report_keeps_to_its_lines_and_lists_every_variable():
+    races = [web_race(f"variable_{number}", 10 * number) for number in range(1, 13)]
+    said = shown(*races)
+    assert len(said.splitlines()) <= text.MOST_LINES
+    assert all(f"  variable_{number}  service.py:{10 * number}" in said for number in range(1, 13))
+    hidden = 12 - said.count("DATA RACE")
+    assert f"  {hidden} variables with races are in this list alone" in said
+    assert shown(*races, stacks=True).count("DATA RACE") == 12
+
+
+@pytest.mark.parametrize(("updated", "augmented", "atomic_step"), [
+    (False, False, True), (True, False, False), (False, True, False)])
+def test_setdefault_is_no_repair_for_a_counter(updated, augmented, atomic_step):
+    side = make_access(augmented=augmented)
+    said = sentences.repair(RaceKind.CHECK_THEN_ACT, "item", side, side, LockAdvice("", None), updated=updated)
+    assert said.startswith("Use one atomic step") == atomic_step
+    assert ("around the check, the act and the update" in said) != atomic_step
+
+
+def test_clean_report_says_what_was_watched():
+    said = text.render(make_report(races=(), notes=()), watched="watched load.py")
+    assert said.splitlines()[-1].endswith("; watched load.py")
+    assert "watched load.py" not in shown(web_race("hits", 18), watched="watched load.py")
