@@ -6,9 +6,9 @@ from statistics import fmean, median
 import pytest
 
 from gilscope.toolkit.stats.distributions import t_quantile
-from gilscope.toolkit.stats.estimators import huber
+from gilscope.toolkit.stats.estimators import huber, scale_of_differences
 from gilscope.toolkit.stats.log_times import RoundLogs
-from gilscope.toolkit.stats.noise import Noise, _pull, pool_noise, scale_of_differences
+from gilscope.toolkit.stats.noise import Noise, _pull, pool_noise
 from gilscope.toolkit.stats.ratios import compare
 from tests.stats.matrix import group
 
