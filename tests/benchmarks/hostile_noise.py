@@ -11,7 +11,7 @@ interim looks at 4, 6, 8 and 11 of 12 rounds ("stop"):
 - how often the set of the fastest contains the truly fastest arm
 - the share of tables whose intervals the A/A arms widen, and the median half-width of the intervals
 - of arms with a slow process, the share that is flagged; of tables without one, the share with a flag
-- of the cells with a true 10 %: bias and coverage by the number of rounds after which they stopped
+- of the cells with a true 10 %: bias and coverage by the number of rounds after which they were clear
 
     python -m tests.benchmarks.hostile_noise [--tables 60] [--kinds normal,wild] [--modes 4,stop]
 """
@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from statistics import fmean, median
 
 from gilscope.toolkit.stats.best import best
-from gilscope.toolkit.stats.interim_looks import final_confidence, is_look_due, open_pairs
+from gilscope.toolkit.stats.interim_looks import EVERY, final_confidence, is_look_due, open_pairs
 from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise_floor import checked_noise
 from gilscope.toolkit.stats.outliers import far_processes
@@ -64,17 +64,33 @@ class Tally:
     halves: list[float] = field(default_factory=list)
     flagged: list[bool] = field(default_factory=list)        # arms with a slow process
     false_flags: list[bool] = field(default_factory=list)    # tables: a flag on an arm without a slow process
-    stopped: dict[int, list[tuple[float, bool]]] = field(default_factory=dict)   # by rounds: bias and coverage
+    processes: list[int] = field(default_factory=list)       # measured for a table
+    stopped: dict[int, list[tuple[float, bool]]] = field(default_factory=dict)   # by the rounds it took: bias, coverage
 
 
-def stop_early(table: dict[int, RoundLogs[int]], draws: int) -> dict[int, RoundLogs[int]]:
-    """Return what a run measures that gives rounds to open cells alone, with their baselines and A/A arms."""
+def stop_early(
+    table: dict[int, RoundLogs[int]], draws: int, every: int,
+) -> tuple[dict[int, RoundLogs[int]], dict[tuple[int, tuple[int, int]], int]]:
+    """Return what a run measures that gives most rounds to open cells, with their baselines and A/A arms.
+
+    Args:
+        table: All rounds of all arms.
+        draws: Of the bootstrap, at the looks.
+        every: Clear cells take part in every such round; 0: in none.
+
+    Returns:
+        The levels measured, and the number of rounds after which each cell was clear for the first time.
+    """
     taken: dict[tuple[int, int], set[int]] = {(group, arm): set() for group in table for arm in EFFECTS}
-    open_cells = {(group, pair) for group in table for pair in PAIRS}
+    cells = {(group, pair) for group in table for pair in PAIRS}
+    open_cells, clear_after = cells, dict.fromkeys(cells, LAST)
     seen = table
     for number in range(LAST):
+        if not open_cells:
+            break
+        measured = cells if every and number % every == every - 1 else open_cells
         for group in table:
-            arms = {arm for where, pair in open_cells if where == group for arm in pair}
+            arms = {arm for where, pair in measured if where == group for arm in pair}
             for arm in arms | ({arm for pair in AA_PAIRS for arm in pair} if arms else set()):
                 taken[group, arm].add(number)
         seen = {group: cut(logs, {arm: taken[group, arm] for arm in EFFECTS}) for group, logs in table.items()}
@@ -84,7 +100,9 @@ def stop_early(table: dict[int, RoundLogs[int]], draws: int) -> dict[int, RoundL
             ratios = {(group, pair): compare(seen[group], noises[group], *pair)
                       for group in table for pair in [*PAIRS, SERIAL_ARMS]}
             open_cells = {key for key in open_pairs(ratios) if key[1] != SERIAL_ARMS}
-    return seen
+            for key in cells - open_cells:
+                clear_after[key] = min(clear_after[key], number + 1)
+    return seen, clear_after
 
 
 def is_false(word: str, effect: float) -> bool:
@@ -93,7 +111,7 @@ def is_false(word: str, effect: float) -> bool:
         word == "no difference" and abs(effect) > 0.0297)   # log of 1.03 is 0.0296
 
 
-def simulate(name: str, mode: str, tables: int, draws: int) -> Tally:
+def simulate(name: str, mode: str, tables: int, draws: int, every: int) -> Tally:
     """Return the tally of so many tables; `mode` is a number of rounds or "stop"."""
     tally = Tally()
     family = final_confidence(len(LOOKS) if mode == "stop" else 0)
@@ -102,8 +120,12 @@ def simulate(name: str, mode: str, tables: int, draws: int) -> Tally:
         draw = random.Random(f"{name} {seed}")
         drawn = {group: disturbed_group(draw, DISTURBANCES[name], LAST) for group in range(WORKLOADS)}
         full = {group: each.logs for group, each in drawn.items()}
-        table = stop_early(full, draws) if mode == "stop" else {
-            group: cut(logs, {arm: set(range(int(mode))) for arm in EFFECTS}) for group, logs in full.items()}
+        if mode == "stop":
+            table, clear_after = stop_early(full, draws, every)
+        else:
+            table, clear_after = {group: cut(logs, {arm: set(range(int(mode))) for arm in EFFECTS})
+                                  for group, logs in full.items()}, {}
+        tally.processes.append(sum(len(rounds) for logs in table.values() for rounds in logs.levels.values()))
         noises, check = checked_noise(
             table, dict.fromkeys(table, AA_PAIRS), classes=WORKER_CLASSES, treatments=TREATMENTS,
             draws=draws, seed=seed)
@@ -115,7 +137,8 @@ def simulate(name: str, mode: str, tables: int, draws: int) -> Tally:
                 word = judge(ratio, confidence).word
                 false += is_false(word, effect)
                 if (baseline, arm) != SERIAL_ARMS:
-                    count(tally, ratio.center - effect, ratio.half(), effect, word, ratio.rounds,
+                    count(tally, ratio.center - effect, ratio.half(), effect, word,
+                          clear_after.get((group, (baseline, arm)), ratio.rounds),
                           disturbed=arm in drawn[group].disturbed)
             for build in BUILDS:
                 members = best(logs, noises[group], [STRIDE * build + arm for arm in range(len(FASTER))], family)
@@ -154,21 +177,24 @@ def main() -> None:
     parser.add_argument("--kinds", default=",".join(DISTURBANCES), help=f"of {', '.join(DISTURBANCES)}")
     parser.add_argument("--modes", default="4,stop", help="numbers of rounds, and stop for interim looks")
     parser.add_argument("--draws", type=int, default=1000, help="of the bootstrap; 0: Student's t (default: 1000)")
+    parser.add_argument("--every", type=int, default=EVERY,
+                        help=f"clear cells take part in every such round, 0: in none (default: {EVERY})")
     args = parser.parse_args()
     print(f"{'noise':16}{'rounds':>7}{'coverage':>10}{'disturbed':>11}{'false tables':>14}{'3 %':>7}{'10 %':>7}"
-          f"{'best':>7}{'widened':>9}{'half':>8}{'flagged':>9}{'wrongly':>9}")
+          f"{'best':>7}{'widened':>9}{'half':>8}{'flagged':>9}{'wrongly':>9}{'processes':>11}")
     for name in args.kinds.split(","):
         for mode in args.modes.split(","):
-            tally = simulate(name, mode, args.tables, args.draws)
+            tally = simulate(name, mode, args.tables, args.draws, args.every)
             disturbed = f"{fmean(tally.disturbed):.3f}" if tally.disturbed else "-"
             flagged = f"{fmean(tally.flagged):.0%}" if tally.flagged else "-"
             small, large = (fmean(words) for words in tally.words.values())
             print(f"{name:16}{mode:>7}{fmean(tally.covered):10.3f}{disturbed:>11}{fmean(tally.false_tables):14.0%}"
                   f"{small:7.0%}{large:7.0%}{fmean(tally.best_held):7.2f}{fmean(tally.widened):9.0%}"
-                  f"{median(tally.halves):8.2%}{flagged:>9}{fmean(tally.false_flags):9.0%}", flush=True)
+                  f"{median(tally.halves):8.2%}{flagged:>9}{fmean(tally.false_flags):9.0%}"
+                  f"{fmean(tally.processes):11.0f}", flush=True)
             if mode == "stop":
                 for rounds, cells in sorted(tally.stopped.items()):
-                    print(f"    true 10 %, stopped after {rounds:2} rounds: {len(cells):4} cells, bias "
+                    print(f"    true 10 %, clear after {rounds:2} rounds: {len(cells):4} cells, bias "
                           f"{fmean(bias for bias, _ in cells):+.1%}, coverage {fmean(held for _, held in cells):.2f}",
                           flush=True)
 
