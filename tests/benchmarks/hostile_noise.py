@@ -2,8 +2,8 @@
 
 Every table has 4 workloads on 2 builds. Each build has a serial baseline and six other arms, whose true ratios are 1,
 1, 1.03, 1.10, 1.82 and 1.83, and two A/A arms. `coverage.py` has noise that is independent between arms and rounds;
-`tests/stats/matrix.py` has the kinds of noise here (`DISTURBANCES`). Prints for each kind, after so many rounds and with
-interim looks at 4, 6, 8 and 11 of 12 rounds ("stop"):
+`tests/stats/matrix.py` has the kinds of noise here (`DISTURBANCES`). Prints for each kind, after so many rounds and
+with interim looks at 4, 6, 8 and 11 of 12 rounds ("stop"):
 
 - coverage of the 95 % intervals, and of those of the arms that the noise disturbs
 - the share of tables with a false verdict, which is to be 5 % at most
@@ -22,10 +22,10 @@ import argparse
 import random
 from dataclasses import dataclass, field
 from statistics import fmean, median
+from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.interim_looks import EVERY, final_confidence, is_look_due, open_pairs
-from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise_floor import checked_noise
 from gilscope.toolkit.stats.outliers import far_processes
 from gilscope.toolkit.stats.ratios import compare, judge, simultaneous
@@ -44,6 +44,9 @@ from tests.stats.matrix import (
     WORKER_CLASSES,
     disturbed_group,
 )
+
+if TYPE_CHECKING:
+    from gilscope.toolkit.stats.log_times import RoundLogs
 
 WORKLOADS = 4
 LAST = 12                                       # rounds
@@ -95,8 +98,8 @@ def stop_early(
                 taken[group, arm].add(number)
         seen = {group: cut(logs, {arm: taken[group, arm] for arm in EFFECTS}) for group, logs in table.items()}
         if number + 1 in LOOKS:
-            noises, _ = checked_noise(seen, dict.fromkeys(seen, AA_PAIRS), classes=WORKER_CLASSES, treatments=TREATMENTS,
-                                      draws=draws, seed=1)
+            noises, _ = checked_noise(seen, dict.fromkeys(seen, AA_PAIRS), classes=WORKER_CLASSES,
+                                      treatments=TREATMENTS, draws=draws, seed=1)
             ratios = {(group, pair): compare(seen[group], noises[group], *pair)
                       for group in table for pair in [*PAIRS, SERIAL_ARMS]}
             open_cells = {key for key in open_pairs(ratios) if key[1] != SERIAL_ARMS}

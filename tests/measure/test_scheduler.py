@@ -492,8 +492,9 @@ def test_rounds_go_to_cells_that_need_them(bench, laboratory):
     suite = pyperf.BenchmarkSuite.load(str(bench.path / "3.14.json"))
     assert {each.get_name(): each.get_nrun() for each in suite} == {
         each.name: len(rounds) for each, rounds in rounds_of(done).items() if each.build == "3.14"}
-    assert bench.reporter.notes == [f"after {rounds} rounds the answers of {clear} of 6 cells are clear: "
-                                    "most rounds now go to the others" for rounds, clear in ((4, 3), (6, 4))]   # after 8 it was the same
+    assert bench.reporter.notes == [
+        f"after {rounds} rounds the answers of {clear} of 6 cells are clear: most rounds now go to the others"
+        for rounds, clear in ((4, 3), (6, 4))]   # after 8 it was the same
 
 
 @pytest.mark.parametrize(("resolution", "stopped"), [(None, "answered"), (0.01, "resolution")])

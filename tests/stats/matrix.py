@@ -111,10 +111,10 @@ class Disturbance:
 
     error: str = "normal"        # the shape of a process's error, of `ERRORS`
     size: float = 1.0            # factor on all errors
-    wild: float = 1.0            # factor on the errors of one arm of each build, one that equals the baseline
+    wild: float = 1.0            # factor on the errors of one arm of each build that equals the baseline
     anywhere: bool = False       # it is any arm, another one in each workload
     correlation: float = 0.0     # of an arm's errors from one round to the next
-    interaction: float = 0.0     # in logs: the effect of a round on all arms with several workers, and on no serial one
+    interaction: float = 0.0     # in logs: what a round does to all arms with several workers, and to no serial one
     slow: float = 0.0            # of three arms: the share of processes that are 28 % slow
     drift: float = 0.05          # in logs: a step of the machine from round to round
 
@@ -157,7 +157,8 @@ class DisturbedGroup:
 def disturbed_group(draw: random.Random, kind: Disturbance, rounds: int) -> DisturbedGroup:
     """One workload on two builds."""
     candidates = [STRIDE * build + arm for build in BUILDS for arm in range(1, len(FASTER))]
-    wild = {STRIDE * build + (draw.randrange(1, len(FASTER)) if kind.anywhere else 1) for build in BUILDS if kind.wild > 1}
+    wild = {STRIDE * build + (draw.randrange(1, len(FASTER)) if kind.anywhere else 1)
+            for build in BUILDS if kind.wild > 1}
     slow_arms = {*draw.sample(candidates, 3)} if kind.slow else set()
     machine = drift(draw, rounds, kind.drift)
     interaction = [draw.gauss(0, kind.interaction) for _ in range(rounds)]

@@ -38,7 +38,7 @@ def overview(tables: Sequence[WorkloadTable], run: Run) -> list[Section]:
     if any(_measured_workers(table) for table in steady):
         table = _table(steady)
         sections += [table, Lines("", (_legend(table),))]
-    if remarks := list(_baseline_remarks(tables)):
+    if remarks := tuple(_baseline_remarks(tables)):
         sections.append(Lines("Note", remarks))
     if failed := list(_failures(tables)):
         more = [f"and {len(failed) - FAILURES} more"] if len(failed) > FAILURES else []

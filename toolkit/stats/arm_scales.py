@@ -35,7 +35,7 @@ LEAST_SHARE = 1e-5     # of a group's median variance: the least for an arm, as 
 HALF = 0.6745          # median of a normal variable's absolute value, in standard deviations
 ALONE = 3              # arms needed to estimate the scatter of scales: two have the same residuals
 MANY = 8               # arms of a run, or treatments, from which on one can be called unlike the others
-FALSE_SHARE = 0.25     # expected share of arms that are called unlike and are not; each of them only loses what it borrows
+FALSE_SHARE = 0.1     # of the arms that are called unlike: expected share of like ones; they lose what they borrow
 PASSES = 2             # the second measures the usual scatter without the arms that the first found
 LEAST_PRIOR, MOST_PRIOR = 0.5, 1e4   # degrees of freedom between which the prior of the F distribution is searched
 

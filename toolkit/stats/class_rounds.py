@@ -10,28 +10,28 @@ Assumptions: all arms of a class have the effect alike, and effects of different
 
 Sources: DerSimonian & Laird (1986), "Meta-Analysis in Clinical Trials" (the variance component by moments, for means of
 unequal precision); Satterthwaite (1946), "An Approximate Distribution of Estimates of Variance Components"; Bancroft
-(1964), "Analysis and Inference for Incompletely Specified Models Involving the Use of Preliminary Tests of Significance"
-(why a component is left out only if p exceeds 25 %).
+(1964), "Analysis and Inference for Incompletely Specified Models Involving the Use of Preliminary Test(s) of
+Significance" (why a component is left out only if p exceeds 25 %).
 """
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
-from math import inf
-from statistics import fmean
+from dataclasses import dataclass, replace
+from statistics import fmean, median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.distributions import f_above
 from gilscope.toolkit.stats.estimators import scale_of_differences
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from gilscope.toolkit.stats.log_times import LevelFit, RoundLogs
 
 KEPT = 0.25       # p-value from which on the component is left out
 DISTINCT = 0.05   # significance level for a group that has more of it than the others
+ALIKE = 10.0      # degrees of freedom that say in advance that the classes err alike
 CLIPPED = 3.0     # standard deviations of a process's error: beyond, it is clipped before means are taken
 
 
@@ -68,23 +68,26 @@ def class_rounds[Group: Hashable, Arm: Hashable](
         logs: The levels.
         classes: The class of each arm.
     """
-    sums = {group: found for group, fit in fits.items() if (found := _sums(fit, logs[group], classes)) is not None}
+    rests = {group: rest for group, fit in fits.items() if len(rest := _rest(fit, logs[group], classes)) > 1}
+    factors = _class_factors(rests.values())
+    sums = {group: found for group, rest in rests.items() if (found := _sums(rest, factors)) is not None}
     if not sums:
         return {}
-    every = [*sums.values()]
-    pooled = _component(every)
-    return {group: _own_or_pooled(each, [other for other in every if other is not each], pooled)
+    distinct = {group for group in sums if _is_distinct(group, sums)}
+    chance = _component([*sums.values()]).chance
+    pooled = _component([each for group, each in sums.items() if group not in distinct])
+    return {group: replace(_component([each]) if group in distinct else pooled, chance=chance)
             for group, each in sums.items()}
 
 
-def _own_or_pooled(sums: _Sums, others: Sequence[_Sums], pooled: ClassRounds) -> ClassRounds:
-    if others:
-        rest = sum(each.square for each in others) / sum(each.free for each in others)
-        if rest and f_above(sums.square / sums.free / rest, sums.free, sum(each.free for each in others)) < DISTINCT:
-            own = _component([sums])
-            return ClassRounds(chance=min(pooled.chance, own.chance), share=own.share, freedom=own.freedom,
-                               mean_square=own.mean_square)
-    return pooled
+def _is_distinct[Group: Hashable](group: Group, sums: Mapping[Group, _Sums]) -> bool:
+    """Return True if a group has significantly more of the component than the others together (Bonferroni)."""
+    others = [each for other, each in sums.items() if other != group]
+    rest = sum(each.square for each in others)
+    if not rest:
+        return False
+    free, own = sum(each.free for each in others), sums[group]
+    return f_above(own.square / own.free / (rest / free), own.free, free) < DISTINCT / len(sums)
 
 
 def _component(sums: Sequence[_Sums]) -> ClassRounds:
@@ -96,52 +99,68 @@ def _component(sums: Sequence[_Sums]) -> ClassRounds:
     return ClassRounds(chance=chance, share=(square - free) / weight, freedom=free, mean_square=square / weight)
 
 
-def _sums[Arm: Hashable](
-    fit: LevelFit[Arm], logs: RoundLogs[Arm], classes: Mapping[Arm, Hashable],
-) -> _Sums | None:
-    """Return the sums of a group; None if it has one class, or too few arms to know the error within classes."""
+type _Rest = Mapping[Hashable, Mapping[int, Sequence[float]]]   # what arms and rounds leave, by class and round
+
+
+def _rest[Arm: Hashable](fit: LevelFit[Arm], logs: RoundLogs[Arm], classes: Mapping[Arm, Hashable]) -> _Rest:
+    """Return what the fit of arms and rounds leaves of a group's levels."""
     pooled = sorted(value for each in fit.residuals.values() for value in each.values())
     most = CLIPPED / 2**0.5 * scale_of_differences(tuple(pooled))
     rest: dict[Hashable, dict[int, list[float]]] = {}
     for arm, rounds in fit.residuals.items():
         for r in rounds:
             value = logs.levels[arm][r] - fit.shared[r] - fit.centers[arm]
-            rest.setdefault(classes[arm], {}).setdefault(r, []).append(max(-most, min(value, most)))
-    if len(rest) < 2 or not most:  # noqa: PLR2004 - nothing to compare
-        return None
-    arms = {name: sum(classes[arm] == name for arm in fit.residuals) for name in rest}
-    variances, within = _within(rest, arms)
-    if not within:
+            rest.setdefault(classes[arm], {}).setdefault(r, []).append(value)
+    return {name: {r: _clipped(values, most) for r, values in by_round.items()} for name, by_round in rest.items()}
+
+
+def _clipped(values: Sequence[float], most: float) -> list[float]:
+    """Return the values, none farther than `most` from their median: one slow process is no effect of its class."""
+    middle = median(values)
+    return [middle + max(-most, min(value - middle, most)) for value in values]
+
+
+def _within(by_round: Mapping[int, Sequence[float]]) -> tuple[float, float]:
+    """Return the sum of squares within the rounds of a class, and its degrees of freedom; 0 for a single arm."""
+    arms = max(map(len, by_round.values()))
+    count = sum(map(len, by_round.values()))
+    square = sum((value - fmean(values)) ** 2 for values in by_round.values() for value in values)
+    return square, max(count - arms - len(by_round) + 1, 0.0) if arms > 1 else 0.0
+
+
+def _class_factors(rests: Iterable[_Rest]) -> dict[Hashable, float]:
+    """Return the variance of each class over that of its group, pooled over groups, as a class may have few arms."""
+    sums: dict[Hashable, list[float]] = {}
+    for rest in rests:
+        parts = {name: _within(by_round) for name, by_round in rest.items()}
+        free = sum(each for _, each in parts.values())
+        usual = sum(square for square, _ in parts.values()) / free if free else 0.0
+        for name, (square, own) in parts.items():
+            if usual:
+                total = sums.setdefault(name, [ALIKE, ALIKE])
+                total[0] += square / usual
+                total[1] += own
+    return {name: square / free for name, (square, free) in sums.items()}
+
+
+def _sums(rest: _Rest, factors: Mapping[Hashable, float]) -> _Sums | None:
+    """Return the sums of a group; None if it has too few arms or rounds to know the error within classes."""
+    parts = [_within(by_round) for by_round in rest.values()]
+    within = sum(free for _, free in parts)
+    shared = [r for r in dict.fromkeys(r for each in rest.values() for r in each)
+              if sum(r in each for each in rest.values()) > 1]
+    rounds, free = len(shared), (len(shared) - 1) * (len(rest) - 1)
+    usual = sum(square for square, _ in parts) / within if within else 0.0
+    if not usual or free <= 0:
         return None
     means = {name: {r: fmean(values) for r, values in by_round.items()} for name, by_round in rest.items()}
     middles = {name: fmean(each.values()) for name, each in means.items()}
-    usual = sum(variances.values()) / len(variances)
     square = weight = 0.0
-    shared = [r for r in fit.shared if sum(r in each for each in rest.values()) > 1]
     for r in shared:
-        known = [(len(rest[name][r]) / (variances.get(name) or usual), means[name][r] - middles[name])
+        known = [(len(rest[name][r]) / (factors[name] * usual), means[name][r] - middles[name])
                  for name in rest if r in rest[name]]
         total = sum(w for w, _ in known)
         center = sum(w * value for w, value in known) / total
         square += sum(w * (value - center) ** 2 for w, value in known)
         weight += total - sum(w * w for w, _ in known) / total
-    rounds, free = len(shared), (len(shared) - 1) * (len(rest) - 1)
-    if free <= 0:
-        return None
     return _Sums(square=square, free=free, weight=weight * usual * (rounds - 1) / rounds, within=within)
-
-
-def _within(
-    rest: Mapping[Hashable, Mapping[int, Sequence[float]]], arms: Mapping[Hashable, int],
-) -> tuple[dict[Hashable, float], float]:
-    """Return the variance within each class that has several arms, and the degrees of freedom of them together."""
-    variances: dict[Hashable, float] = {}
-    within = 0.0
-    for name, by_round in rest.items():
-        count = sum(map(len, by_round.values()))
-        free = count - arms[name] - len(by_round) + 1
-        square = sum((value - fmean(values)) ** 2 for values in by_round.values() for value in values)
-        if free > 0 and arms[name] > 1 and 0 < square < inf:
-            variances[name] = square / free
-            within += free
-    return variances, within

@@ -22,7 +22,7 @@ Experiments" (the moderated t); Hall (1988), "Theoretical Comparison of Bootstra
 from __future__ import annotations
 
 import random
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -38,7 +38,7 @@ from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.estimators import HUBER, huber_fit, scale_of_differences
 from gilscope.toolkit.stats.log_times import LevelFit, RoundLogs, fit, residuals
 from gilscope.toolkit.stats.sample import CONFIDENCE
-from gilscope.toolkit.stats.serial_correlation import SerialCorrelation, inflation, serial_correlation
+from gilscope.toolkit.stats.serial_correlation import INDEPENDENT, SerialCorrelation, inflation, serial_correlation
 
 DRAWS = 4000           # of the bootstrap: the error of its 95 % quantile is then 1 to 2 %, of its 99.5 % quantile 5 %
 FAR = 0.995            # the second quantile at which the drawn tail is compared with Student's
@@ -90,7 +90,7 @@ class Noise:
     unlike: Mapping[Hashable, UnlikeArm] = field(default_factory=dict)
     classes: Mapping[Hashable, Hashable] = field(default_factory=dict)   # of the arms, see `class_rounds`
     class_rounds: ClassRounds = NO_CLASS_ROUNDS
-    correlation: SerialCorrelation = SerialCorrelation()
+    correlation: SerialCorrelation = INDEPENDENT
     pair: PairNoise | None = None  # of the pair that this is the noise of; None: of any usual pair
 
     def between(self, baseline: Hashable, sample: Hashable) -> Noise:
@@ -190,7 +190,7 @@ def pool_noise[Group: Hashable, Arm: Hashable](
          for group, each in alike.items() if 0 < noises[group].spread < inf for rounds in each.values()), FAR_OUT)
     return {
         group: replace(
-            noise, correlation=correlation, classes=classes or {},
+            noise, correlation=correlation, classes=dict((classes or {}).items()),
             class_rounds=components.get(group, NO_CLASS_ROUNDS),
             unlike={arm: _unlike(rounds, noise) for arm, rounds in by_group[group].items() if arm not in alike[group]})
         for group, noise in noises.items()

@@ -1,15 +1,15 @@
 """Processes that are far from the others of their arm, farther than the tail of all errors of the run explains.
 
-A process that is 30 % slow for its whole life hardly moves a robust estimate, so nobody would see it in a ratio.  In the
-order of their times, the processes of an arm then have a gap.  The gap counts if the most distant of all processes of
-the run would seldom be that far away: errors have heavy tails, so the tail is fitted to those of the run (Student's t),
-without arms that err unlike the others, and the level is divided by the number of processes (Bonferroni).
+A process that is 30 % slow for its whole life hardly moves a robust estimate, so nobody would see it in a ratio.  In
+the order of their times, the processes of an arm then have a gap.  The gap counts if the most distant of all processes
+of the run would seldom be that far away: errors have heavy tails, so the tail is fitted to those of the run (Student's
+t), without arms that err unlike the others, and the level is divided by the number of processes (Bonferroni).
 
 Assumption: most arms have no such process.  Tails of a distribution are not known beyond what its sample shows, so few
 processes are taken to have a heavy tail whatever they look like.
 
 Sources: Barnett & Lewis (1994), "Outliers in Statistical Data" (gaps; the choice between slippage and a heavy tail);
-Lange, Little & Taylor (1989), "Robust Statistical Modeling Using the t Distribution" (the fit of its degrees of freedom).
+Lange, Little & Taylor (1989), "Robust Statistical Modeling Using the t Distribution" (the fit of its tail).
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from statistics import fmean, median
 
 from gilscope.toolkit.stats.arm_scales import HALF, unlike_arms
 from gilscope.toolkit.stats.distributions import t_outside, t_quantile
-from gilscope.toolkit.stats.log_times import RoundLogs, fit
+from gilscope.toolkit.stats.log_times import LevelFit, RoundLogs, fit
 from gilscope.toolkit.stats.verdict import MARGIN
 
 LEVEL = 0.05           # chance of any flag in a run without such processes
 FALSE_SHARE = 0.03     # of the arms that are left out of the tail's fit; more would cut the tail off
 LEAST = 3              # processes of an arm: with two, either may be the far one
-INNER = 0.95           # share of the errors whose values fit the tail; of the others only their number counts
+INNER = 0.98           # share of the errors whose values fit the tail; of the others only their number counts
 EACH = 64              # processes for each degree of freedom that the tail may be found to have
 LIGHTEST = 4.5         # degrees of freedom that it may have at any rate
 FREEDOMS = (1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 5, 6, 8, 10, 15, 30, 1e5)
@@ -51,13 +51,13 @@ def far_processes[Group: Hashable, Arm: Hashable](
     """Return the arms of each group that have processes far from the others.
 
     Args:
-        groups: The levels of all arms of the run.  Where rounds disturb one class of arms alone, a group for each class.
+        groups: The levels of all arms of the run; where rounds disturb one class alone, each class is a group.
         treatments: See `arm_scales.unlike_arms`.
     """
-    centred = {group: _centred(logs) for group, logs in groups.items()}
-    unlike = unlike_arms(
-        {group: {arm: rounds for arm, (_, rounds) in each.items()} for group, each in centred.items()},
-        treatments, FALSE_SHARE)
+    fits = {group: fit(logs) for group, logs in groups.items()}
+    centred = {group: _centred(groups[group], found) if found else {} for group, found in fits.items()}
+    unlike = unlike_arms({group: found.residuals if found else {} for group, found in fits.items()},
+                         treatments, FALSE_SHARE)
     scales = {
         group: _scale([value for arm, (_, rounds) in each.items() if arm not in unlike[group]
                        for value in rounds.values()])
@@ -76,14 +76,15 @@ def far_processes[Group: Hashable, Arm: Hashable](
     return found
 
 
-def _centred[Arm: Hashable](logs: RoundLogs[Arm]) -> dict[Arm, tuple[dict[int, float], dict[int, float]]]:
+def _centred[Arm: Hashable](
+    logs: RoundLogs[Arm], level_fit: LevelFit[Arm],
+) -> dict[Arm, tuple[dict[int, float], dict[int, float]]]:
     """Return the levels of each arm without the effect of the rounds, and their distances from their mean.
 
     A mean leaves normal errors normal, which robust centres of few rounds do not.  Scaled to the errors' variance.
     """
-    level_fit = fit(logs)
     centred = {}
-    for arm in () if level_fit is None else level_fit.residuals:
+    for arm in level_fit.residuals:
         levels = {r: value - level_fit.shared[r] for r, value in logs.levels[arm].items() if r in level_fit.shared}
         if len(levels) >= LEAST:
             middle, times = fmean(levels.values()), (len(levels) / (len(levels) - 1)) ** 0.5

@@ -1,9 +1,9 @@
 """Errors of an arm that depend on those of the round before: a first-order autoregression, AR(1).
 
-If a disturbance outlasts a round, the rounds of an arm agree better with each other than with the truth: their spread is
-too small, and their mean is less certain than the spread says.  The lag-1 correlation is pooled over all arms of a run,
-as one arm of four rounds knows nothing about it.  Residuals are centred by arm, which makes independent errors look
-negatively correlated, by 1 / rounds; the expectation under AR(1) is exact for centred residuals, and inverted.
+If a disturbance outlasts a round, the rounds of an arm agree better with each other than with the truth: their spread
+is too small, and their mean is less certain than the spread says.  The lag-1 correlation is pooled over all arms of a
+run, as one arm of four rounds knows nothing about it.  Residuals are centred by arm, which makes independent errors
+look negatively correlated, by 1 / rounds; the expectation under AR(1) is exact for centred residuals, and inverted.
 
 Assumption: all arms of the run have the same correlation, and it falls geometrically with the distance of rounds.
 
@@ -14,12 +14,16 @@ Marriott & Pope (1954), "Bias in the Estimation of Autocorrelations" (the bias b
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from itertools import pairwise
 from math import sqrt
+from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.distributions import t_outside
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
 
 LEVEL = 0.05     # significance level: above it, rounds count as independent
 MOST = 0.9       # the largest correlation that is distinguished; beyond it, rounds are one
@@ -40,6 +44,9 @@ class SerialCorrelation:
         return self.estimate if self.chance < LEVEL else 0.0
 
 
+INDEPENDENT = SerialCorrelation()
+
+
 def serial_correlation(arms: Iterable[Mapping[int, float]], most: float) -> SerialCorrelation:
     """Return the correlation of successive rounds, pooled over arms.
 
@@ -56,11 +63,11 @@ def serial_correlation(arms: Iterable[Mapping[int, float]], most: float) -> Seri
         values = [max(-most, min(residuals[r], most)) for r in ordered]
         middle = sum(values) / len(values)
         values = [value - middle for value in values]
-        sums.append((sum(a * b for a, b in zip(values, values[1:], strict=False)), sum(value * value for value in values)))
+        sums.append((sum(a * b for a, b in pairwise(values)), sum(value * value for value in values)))
         lengths[len(values)] += 1
     total = sum(square for _, square in sums)
     if len(sums) < FEWEST or not total:
-        return SerialCorrelation()
+        return INDEPENDENT
     seen = sum(product for product, _ in sums) / total
     error = sqrt(sum((product - seen * square) ** 2 for product, square in sums)) / total
     score = (seen - _expected(0.0, lengths)) / error if error else 0.0
@@ -103,5 +110,5 @@ def _moments(correlation: float, rounds: int) -> tuple[float, float]:
     """Return the expected sums of successive products and of squares of a centred series of variance 1."""
     mean = _times(correlation, rounds) / rounds
     with_mean = [sum(correlation ** abs(i - j) for j in range(rounds)) / rounds for i in range(rounds)]
-    products = sum(correlation - a - b + mean for a, b in zip(with_mean, with_mean[1:], strict=False))
+    products = sum(correlation - a - b + mean for a, b in pairwise(with_mean))
     return products, rounds * (1 - mean)

@@ -1,8 +1,8 @@
 """Times at two levels, as on a machine that is in one of two states: a core alone, and one shared with a neighbour.
 
-A median of such times is the time of neither state.  The values are split in two so that they vary as little as possible
-around their own level (k-means with k = 2, exact in one dimension); the two levels count if that leaves little of the
-variance.  Of normal values the best split leaves 36 % of it, of uniform ones 25 %.
+A median of such times is the time of neither state.  The values are split in two so that they vary as little as
+possible around their own level (k-means with k = 2, exact in one dimension); the two levels count if that leaves little
+of the variance.  Of normal values the best split leaves 36 % of it, of uniform ones 25 %.
 
 Source: Hartigan (1975), "Clustering Algorithms", chapter 4 (the ratio of sums of squares as a test for two clusters).
 """

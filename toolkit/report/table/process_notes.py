@@ -49,8 +49,9 @@ def noise_notes(noise: Noise, clock: Clock) -> Iterator[Note]:
     """
     extra = noise.class_rounds
     if noise.pair is not None and noise.pair.moderated and extra.chance < DISTINCT:
-        yield Note(text=f"rounds disturb cells with several workers unlike those with one ({chance_text(extra.chance)}): "
-                        f"intervals of {clock} time between them are {sqrt(1 + extra.share):.1f} times wider for it")
+        yield Note(text="rounds disturb cells with several workers unlike those with one "
+                        f"({chance_text(extra.chance)}): intervals of {clock} time between them are "
+                        f"{sqrt(1 + extra.share):.1f} times wider for it")
     if correlation := noise.correlation.applied:
         times = sqrt((1 + correlation) / (1 - correlation))
         yield Note(text=f"rounds in succession are alike ({chance_text(noise.correlation.chance)}; correlation "
