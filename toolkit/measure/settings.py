@@ -35,7 +35,7 @@ class Settings:
     timeout: float  # seconds a process may make no progress
     budget: float | None = None  # seconds for the whole run
     resolution: float | None = None  # requested half-width of each ratio's confidence interval, as a share
-    where_open: bool = False  # cells with a clear verdict get no more rounds
+    where_open: bool = False  # cells with a clear verdict get fewer rounds
     retakes: int = 2  # attempts per round to measure a starved cell again
     seed: int = 0
 

@@ -44,6 +44,7 @@ DRAWS = 4000           # of the bootstrap: the error of its 95 % quantile is the
 FAR = 0.995            # the second quantile at which the drawn tail is compared with Student's
 TAME = 15              # normal residuals that are assumed in addition to the observed ones
 FAR_OUT = 3.0          # standard deviations: beyond, an error is clipped where serial correlation is estimated
+RARE = 0.1             # share of far values of a pair up to which they do not count in full
 FEW = 0.8              # values that the median absolute deviation of a few costs (Croux & Rousseeuw 1992)
 HALF = 0.6745          # median of a normal variable's absolute value, in standard deviations
 
@@ -128,12 +129,11 @@ class Noise:
         """Return the standard error of the mean of a pair's `differences`, its spread moderated by the group's.
 
         The error counts only what pulls the estimate, see `HuberError`: with plain squares, slow processes that hardly
-        move the estimate would still widen its interval.  Only for an arm unlike the others plain squares count, as
+        move the estimate would still widen its interval.  For an arm unlike the others plain squares count, as
         nothing else says how its errors are distributed.
         """
         if self.pair is not None and not self.pair.moderated:
-            away, rounds = [value - center for value in differences], len(differences)
-            return sqrt(sumprod(away, away) / (rounds - 1) / rounds) if rounds > 1 else inf
+            return _own_error([value - center for value in differences], self.pair.cutoff * FAR_OUT / HUBER)
         return self.pull.error(differences, center, self.prior if self.pair is None else self.pair.prior)
 
     def pooled(self, rounds: int) -> float:
@@ -226,6 +226,18 @@ def _unlike(residuals_: Mapping[int, float], noise: Noise) -> UnlikeArm:
     scale = median(abs(value - middle) for value in values) / HALF * len(values) / max(len(values) - FEW, 1)
     return UnlikeArm(
         spread=max(sqrt(fmean(value * value for value in values)), noise.spread), scale=max(scale, usual))
+
+
+def _own_error(away: Sequence[float], far: float) -> float:
+    """Return the standard error of a mean by its own values alone, as distances from it.
+
+    If at most a tenth of them are `far`, these count as that far only (a winsorised variance; Tukey & McLaughlin 1963).
+    If more are, which of the two kinds is the usual one is not certain.
+    """
+    count = len(away)
+    if sum(abs(value) > far for value in away) <= RARE * count:
+        away = [max(-far, min(value, far)) for value in away]
+    return sqrt(sumprod(away, away) / (count - 1) / count) if count > 1 else inf
 
 
 def _noise[Arm: Hashable](by_arm: Mapping[Arm, Mapping[int, float]], scatter: float, draws: int, seed: int) -> Noise:
