@@ -26,7 +26,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Something a reader must know before trusting the number it travels with."""
+    """A caveat for the number beside it."""
 
     text: str
 
@@ -50,6 +50,11 @@ class Build:
     allocator: str         # "pymalloc", "mimalloc", "malloc"
     revision: str          # source revision; "" if the build does not report it
     config_args: str       # arguments of ./configure
+
+    @property
+    def minor(self) -> str:
+        """Return "3.14" for every build of 3.14."""
+        return ".".join(self.version.split(".")[:2])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,6 +55,10 @@ class Results:
         found = self.cells(build=build, runner=runner, workers=workers, **parameters)
         return next((cell for cell in found if len(cell.parameters) == len(parameters)), None)
 
+    def serial(self, build: str, **parameters: str) -> Cell | None:
+        """Return the build's serial cell with exactly these parameters, or None if the plan has none."""
+        return self.find(build=build, runner="serial", workers=1, **parameters)
+
     def rows(self, *, build: str | None = None, **parameters: str) -> list[tuple[str, int]]:
         """Return the models and numbers of workers of the matching cells, each pair once, in plan order."""
         found = self.cells(build=build, runner=None, workers=None, **parameters)
