@@ -32,7 +32,7 @@ class Results:
         self.builds: tuple[Build, ...] = run.builds
         self._folder = folder
         self._index = Index(run)
-        self._ratios = Ratios(self._index)
+        self._ratios = Ratios(self._index, comparisons=len(self._index.cells()))
         self._cells = self._index.cells()
         self._unstarved = {each.cell: tuple(o for o in each.observations if not o.starved)
                            for each in run.measurements}

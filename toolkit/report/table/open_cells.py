@@ -10,7 +10,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.table.matrix import build_pairs, table_rows
+from gilscope.toolkit.report.table.build_pairs import build_pairs
+from gilscope.toolkit.report.table.matrix import table_rows
 from gilscope.toolkit.report.table.observations import Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.report.table.recommendation import advise, compare_twins

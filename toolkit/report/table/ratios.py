@@ -11,8 +11,10 @@ from functools import cached_property
 from math import expm1, isfinite, log
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.table.build_pairs import build_pairs
 from gilscope.toolkit.report.table.cell_results import Floors
-from gilscope.toolkit.report.table.observations import group_of
+from gilscope.toolkit.report.table.observations import Absence, group_of
 from gilscope.toolkit.report.table.process_notes import noise_notes
 from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.interim_looks import final_confidence
@@ -47,7 +49,7 @@ class Ratios:
     Args:
         index: The run.
         comparisons: The number of comparisons shown together: the chance of any false verdict among them is 5 %.  None:
-            one for every cell.
+            those of a run's report, see `reported_comparisons`.
     """
 
     def __init__(self, index: Index, comparisons: int | None = None) -> None:
@@ -95,7 +97,7 @@ class Ratios:
     @cached_property
     def confidence(self) -> float:
         """Return the confidence of the intervals that verdicts use."""
-        return simultaneous(self._comparisons or len(self.index.cells()), self._together)
+        return simultaneous(self._comparisons or reported_comparisons(self.index), self._together)
 
     def compare(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Comparison | None:
         """Return the speed-up of `sample` over `baseline`, None if the two share no round."""
@@ -189,6 +191,26 @@ def _worker_class(cell: Cell) -> str:
 def _treatment(cell: Cell) -> tuple[str, str, int]:
     """Return what cells of different workloads have in common."""
     return cell.build, cell.runner, cell.workers
+
+
+def reported_comparisons(index: Index) -> int:
+    """Return the number of verdicts in the report of a run.
+
+    They are the speed-up and the CPU time of every cell against its baseline, the CPU time of every cell with one
+    worker between two builds, and the fastest models of a build and its free-threaded twin.
+    """
+    run = index.run
+    cells = {cell for cell in index.cells() if not isinstance(index.look_up(cell), Absence)}
+    against_baseline = sum(cell != (base := replace(cell, runner=run.baseline, workers=1)) and base in cells
+                           for cell in cells)
+    pairs = [(first.label, second.label) for first, second in build_pairs(run.builds)]
+    between_builds = sum(cell.workers == 1 and cell.build == first and replace(cell, build=second) in cells
+                         for cell in cells for first, second in pairs)
+    free = {build.label for build in run.builds if build.free_threaded}
+    groups = {(group_of(cell), cell.build) for cell in cells if cell.phase is Phase.STEADY}
+    twins = sum(second in free and first not in free and build == first and (group, second) in groups
+                for group, build in groups for first, second in pairs)
+    return 2 * against_baseline + between_builds + twins
 
 
 def _logs(cells: Mapping[Cell, Sequence[Observation]], clock: Clock) -> RoundLogs[Cell]:
