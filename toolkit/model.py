@@ -227,7 +227,7 @@ class Run:
     failures: tuple[Failure, ...] = ()
     notes: tuple[Note, ...] = ()
     looks: int = 0             # interim looks at clear answers so far; the last one spends the rest of the error
-    answered: tuple[Cell, ...] = ()  # cells that get no more rounds since the last look, as their answer was clear
+    answered: tuple[Cell, ...] = ()  # cells that get fewer rounds since the last look, as their answer was clear
     options: dict[str, Any] = field(default_factory=dict)  # the request as plain values, from which a run is resumed
 
     @property

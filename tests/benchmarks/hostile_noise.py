@@ -2,13 +2,16 @@
 
 Every table has 4 workloads on 2 builds. Each build has a serial baseline and six other arms, whose true ratios are 1,
 1, 1.03, 1.10, 1.82 and 1.83, and two A/A arms. `coverage.py` has noise that is independent between arms and rounds;
-here it is not, or one arm's is unlike that of the others. Prints for each kind of noise, after 4 rounds and with
-interim looks at 4, 6, 8 and 11 of 12 rounds:
+`tests/stats/matrix.py` has the kinds of noise here (`DISTURBANCES`). Prints for each kind, after so many rounds and
+with interim looks at 4, 6, 8 and 11 of 12 rounds ("stop"):
 
 - coverage of the 95 % intervals, and of those of the arms that the noise disturbs
 - the share of tables with a false verdict, which is to be 5 % at most
 - how often a true 3 % and a true 10 % are called faster
-- of the cells with a true 10 %: bias and coverage by the number of rounds after which they stopped
+- how often the set of the fastest contains the truly fastest arm
+- the share of tables whose intervals the A/A arms widen, and the median half-width of the intervals
+- of arms with a slow process, the share that is flagged; of tables without one, the share with a flag
+- of the cells with a true 10 %: bias and coverage by the number of rounds after which they were clear
 
     python -m tests.benchmarks.hostile_noise [--tables 60] [--kinds normal,wild] [--modes 4,stop]
 """
@@ -18,53 +21,37 @@ from __future__ import annotations
 import argparse
 import random
 from dataclasses import dataclass, field
-from itertools import accumulate
-from math import log, log1p
-from statistics import fmean
+from statistics import fmean, median
+from typing import TYPE_CHECKING
 
-from gilscope.toolkit.stats.interim_looks import final_confidence, is_look_due, open_pairs
-from gilscope.toolkit.stats.log_times import RoundLogs
+from gilscope.toolkit.stats.best import best
+from gilscope.toolkit.stats.interim_looks import EVERY, final_confidence, is_look_due, open_pairs
 from gilscope.toolkit.stats.noise_floor import checked_noise
+from gilscope.toolkit.stats.outliers import far_processes
 from gilscope.toolkit.stats.ratios import compare, judge, simultaneous
 from tests.benchmarks.coverage import cut
+from tests.stats.matrix import (
+    AA_PAIRS,
+    BUILDS,
+    DISTURBANCES,
+    EFFECTS,
+    FASTER,
+    PAIRS,
+    SERIAL_ARMS,
+    SLOWER_BUILD,
+    STRIDE,
+    TREATMENTS,
+    WORKER_CLASSES,
+    disturbed_group,
+)
+
+if TYPE_CHECKING:
+    from gilscope.toolkit.stats.log_times import RoundLogs
 
 WORKLOADS = 4
 LAST = 12                                       # rounds
 LOOKS = tuple(rounds for rounds in range(1, LAST) if is_look_due(rounds))
-FASTER = (0.0, 0.0, 0.0, log1p(0.03), log1p(0.10), 0.60, 0.605)   # log ratios of the arms to the baseline, arm 0
-SLOWER_BUILD = log(1.1)                         # the second build's serial arm takes so much longer
-STRIDE = 9                                      # arms of a build: those of FASTER and one A/A arm of the first and last
-BUILDS = (0, 1)
-EFFECTS = {STRIDE * build + arm: effect for build in BUILDS
-           for arm, effect in enumerate((*FASTER, FASTER[0], FASTER[-1]))}
-PAIRS = [(STRIDE * build, STRIDE * build + arm) for build in BUILDS for arm in range(1, len(FASTER))]
-AA_PAIRS = [(STRIDE * build + first, STRIDE * build + second) for build in BUILDS for first, second in ((0, 7), (6, 8))]
-SEVERAL_WORKERS = frozenset(EFFECTS) - {STRIDE * build + arm for build in BUILDS for arm in (0, 7)}
-SERIAL_ARMS = (0, STRIDE)
 JUDGED = 56   # verdicts of a report: 48 pairs, and the cost of one thread and the best models for each workload
-SPREAD = 0.015                                  # of a process, in logs
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of noise: what differs from independent normal errors of one size."""
-
-    spread: float = SPREAD
-    wild: float = 1.0            # one arm of each build and workload errs so many times as much
-    correlation: float = 0.0     # of an arm's errors from one round to the next
-    interaction: float = 0.0     # in logs: what a round does to all arms with several workers, and to no serial one
-    slow: float = 0.0            # of three arms: the share of processes that are 28 % slow
-
-
-KINDS = {
-    "normal": Kind(),
-    "large": Kind(spread=0.035),
-    "wild": Kind(wild=4.0),
-    "correlated": Kind(correlation=0.7),
-    "interaction 2 %": Kind(interaction=0.02),
-    "interaction 4 %": Kind(interaction=0.04),
-    "slow processes": Kind(slow=0.25),
-}
 
 
 @dataclass(slots=True)
@@ -75,46 +62,50 @@ class Tally:
     disturbed: list[bool] = field(default_factory=list)      # coverage of the arms that alone are disturbed
     false_tables: list[bool] = field(default_factory=list)
     words: dict[float, list[bool]] = field(default_factory=lambda: {FASTER[3]: [], FASTER[4]: []})
-    stopped: dict[int, list[tuple[float, bool]]] = field(default_factory=dict)   # by rounds: bias and coverage
+    best_held: list[bool] = field(default_factory=list)
+    widened: list[bool] = field(default_factory=list)
+    halves: list[float] = field(default_factory=list)
+    flagged: list[bool] = field(default_factory=list)        # arms with a slow process
+    false_flags: list[bool] = field(default_factory=list)    # tables: a flag on an arm without a slow process
+    processes: list[int] = field(default_factory=list)       # measured for a table
+    stopped: dict[int, list[tuple[float, bool]]] = field(default_factory=dict)   # by the rounds it took: bias, coverage
 
 
-def workload(draw: random.Random, kind: Kind) -> tuple[RoundLogs[int], frozenset[int]]:
-    """Return the levels of all arms in all rounds, and the arms that are disturbed unlike the others."""
-    candidates = [[STRIDE * build + arm for arm in range(1, len(FASTER))] for build in BUILDS]
-    wild = {draw.choice(arms) for arms in candidates} if kind.wild > 1 else set()
-    slow = {*draw.sample(candidates[0] + candidates[1], 3)} if kind.slow else set()
-    machine = [*accumulate(draw.gauss(0, 0.05) for _ in range(LAST))]
-    interaction = [draw.gauss(0, kind.interaction) for _ in range(LAST)]
-    levels: dict[int, dict[int, float]] = {}
-    for arm, effect in EFFECTS.items():
-        size = kind.spread * (kind.wild if arm in wild else 1.0)
-        error, levels[arm] = draw.gauss(0, 1), {}
-        for number in range(LAST):
-            error = kind.correlation * error + (1 - kind.correlation**2) ** 0.5 * draw.gauss(0, 1)
-            levels[arm][number] = (
-                machine[number] + size * error + SLOWER_BUILD * (arm >= STRIDE) - effect
-                + (interaction[number] if arm in SEVERAL_WORKERS else 0.0)
-                + (log1p(0.28) if arm in slow and draw.random() < kind.slow else 0.0))
-    return RoundLogs(levels=levels), frozenset(wild | slow)
+def stop_early(
+    table: dict[int, RoundLogs[int]], draws: int, every: int,
+) -> tuple[dict[int, RoundLogs[int]], dict[tuple[int, tuple[int, int]], int]]:
+    """Return what a run measures that gives most rounds to open cells, with their baselines and A/A arms.
 
+    Args:
+        table: All rounds of all arms.
+        draws: Of the bootstrap, at the looks.
+        every: Clear cells take part in every such round; 0: in none.
 
-def stop_early(table: dict[int, RoundLogs[int]]) -> dict[int, RoundLogs[int]]:
-    """Return what a run measures that gives rounds to open cells alone, with their baselines and A/A arms."""
+    Returns:
+        The levels measured, and the number of rounds after which each cell was clear for the first time.
+    """
     taken: dict[tuple[int, int], set[int]] = {(group, arm): set() for group in table for arm in EFFECTS}
-    open_cells = {(group, pair) for group in table for pair in PAIRS}
+    cells = {(group, pair) for group in table for pair in PAIRS}
+    open_cells, clear_after = cells, dict.fromkeys(cells, LAST)
     seen = table
     for number in range(LAST):
+        if not open_cells:
+            break
+        measured = cells if every and number % every == every - 1 else open_cells
         for group in table:
-            arms = {arm for where, pair in open_cells if where == group for arm in pair}
+            arms = {arm for where, pair in measured if where == group for arm in pair}
             for arm in arms | ({arm for pair in AA_PAIRS for arm in pair} if arms else set()):
                 taken[group, arm].add(number)
         seen = {group: cut(logs, {arm: taken[group, arm] for arm in EFFECTS}) for group, logs in table.items()}
         if number + 1 in LOOKS:
-            noises, _ = checked_noise(seen, dict.fromkeys(seen, AA_PAIRS), draws=1000, seed=1)
+            noises, _ = checked_noise(seen, dict.fromkeys(seen, AA_PAIRS), classes=WORKER_CLASSES,
+                                      treatments=TREATMENTS, draws=draws, seed=1)
             ratios = {(group, pair): compare(seen[group], noises[group], *pair)
                       for group in table for pair in [*PAIRS, SERIAL_ARMS]}
             open_cells = {key for key in open_pairs(ratios) if key[1] != SERIAL_ARMS}
-    return seen
+            for key in cells - open_cells:
+                clear_after[key] = min(clear_after[key], number + 1)
+    return seen, clear_after
 
 
 def is_false(word: str, effect: float) -> bool:
@@ -123,17 +114,24 @@ def is_false(word: str, effect: float) -> bool:
         word == "no difference" and abs(effect) > 0.0297)   # log of 1.03 is 0.0296
 
 
-def simulate(name: str, mode: str, tables: int) -> Tally:
+def simulate(name: str, mode: str, tables: int, draws: int, every: int) -> Tally:
     """Return the tally of so many tables; `mode` is a number of rounds or "stop"."""
     tally = Tally()
-    confidence = simultaneous(JUDGED, final_confidence(len(LOOKS) if mode == "stop" else 0))
+    family = final_confidence(len(LOOKS) if mode == "stop" else 0)
+    confidence = simultaneous(JUDGED, family)
     for seed in range(tables):
         draw = random.Random(f"{name} {seed}")
-        drawn = {group: workload(draw, KINDS[name]) for group in range(WORKLOADS)}
-        full = {group: logs for group, (logs, _) in drawn.items()}
-        table = stop_early(full) if mode == "stop" else {
-            group: cut(logs, {arm: set(range(int(mode))) for arm in EFFECTS}) for group, logs in full.items()}
-        noises, _ = checked_noise(table, dict.fromkeys(table, AA_PAIRS), seed=seed)
+        drawn = {group: disturbed_group(draw, DISTURBANCES[name], LAST) for group in range(WORKLOADS)}
+        full = {group: each.logs for group, each in drawn.items()}
+        if mode == "stop":
+            table, clear_after = stop_early(full, draws, every)
+        else:
+            table, clear_after = {group: cut(logs, {arm: set(range(int(mode))) for arm in EFFECTS})
+                                  for group, logs in full.items()}, {}
+        tally.processes.append(sum(len(rounds) for logs in table.values() for rounds in logs.levels.values()))
+        noises, check = checked_noise(
+            table, dict.fromkeys(table, AA_PAIRS), classes=WORKER_CLASSES, treatments=TREATMENTS,
+            draws=draws, seed=seed)
         false = 0
         for group, logs in table.items():
             for baseline, arm in [*PAIRS, SERIAL_ARMS]:
@@ -142,9 +140,23 @@ def simulate(name: str, mode: str, tables: int) -> Tally:
                 word = judge(ratio, confidence).word
                 false += is_false(word, effect)
                 if (baseline, arm) != SERIAL_ARMS:
-                    count(tally, ratio.center - effect, ratio.half(), effect, word, ratio.rounds,
-                          disturbed=arm in drawn[group][1])
+                    count(tally, ratio.center - effect, ratio.half(), effect, word,
+                          clear_after.get((group, (baseline, arm)), ratio.rounds),
+                          disturbed=arm in drawn[group].disturbed)
+            for build in BUILDS:
+                members = best(logs, noises[group], [STRIDE * build + arm for arm in range(len(FASTER))], family)
+                tally.best_held.append(STRIDE * build + len(FASTER) - 1 in members)
+        far = far_processes(table, TREATMENTS)
+        wrong = False
+        for group, logs in table.items():
+            for arm, rounds in logs.levels.items():
+                if drawn[group].slow[arm] & rounds.keys():
+                    tally.flagged.append(arm in far[group])
+                else:
+                    wrong |= arm in far[group]
+        tally.false_flags.append(wrong)
         tally.false_tables.append(false > 0)
+        tally.widened.append(check.widening > 1)
     return tally
 
 
@@ -152,6 +164,7 @@ def count(tally: Tally, bias: float, half: float, effect: float, word: str, roun
     """Count one ratio."""
     covered = abs(bias) <= half
     tally.covered.append(covered)
+    tally.halves.append(half)
     if disturbed:
         tally.disturbed.append(covered)
     if effect in tally.words:
@@ -164,20 +177,27 @@ def main() -> None:
     """Simulate and print one line for each kind and mode."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", type=int, default=60, help="tables of each kind and mode (default: 60)")
-    parser.add_argument("--kinds", default=",".join(KINDS), help=f"of {', '.join(KINDS)}")
+    parser.add_argument("--kinds", default=",".join(DISTURBANCES), help=f"of {', '.join(DISTURBANCES)}")
     parser.add_argument("--modes", default="4,stop", help="numbers of rounds, and stop for interim looks")
+    parser.add_argument("--draws", type=int, default=1000, help="of the bootstrap; 0: Student's t (default: 1000)")
+    parser.add_argument("--every", type=int, default=EVERY,
+                        help=f"clear cells take part in every such round, 0: in none (default: {EVERY})")
     args = parser.parse_args()
-    print(f"{'noise':16}{'rounds':>7}{'coverage':>10}{'disturbed':>11}{'false tables':>14}{'3 %':>7}{'10 %':>7}")
+    print(f"{'noise':16}{'rounds':>7}{'coverage':>10}{'disturbed':>11}{'false tables':>14}{'3 %':>7}{'10 %':>7}"
+          f"{'best':>7}{'widened':>9}{'half':>8}{'flagged':>9}{'wrongly':>9}{'processes':>11}")
     for name in args.kinds.split(","):
         for mode in args.modes.split(","):
-            tally = simulate(name, mode, args.tables)
+            tally = simulate(name, mode, args.tables, args.draws, args.every)
             disturbed = f"{fmean(tally.disturbed):.3f}" if tally.disturbed else "-"
+            flagged = f"{fmean(tally.flagged):.0%}" if tally.flagged else "-"
             small, large = (fmean(words) for words in tally.words.values())
             print(f"{name:16}{mode:>7}{fmean(tally.covered):10.3f}{disturbed:>11}{fmean(tally.false_tables):14.0%}"
-                  f"{small:7.0%}{large:7.0%}", flush=True)
+                  f"{small:7.0%}{large:7.0%}{fmean(tally.best_held):7.2f}{fmean(tally.widened):9.0%}"
+                  f"{median(tally.halves):8.2%}{flagged:>9}{fmean(tally.false_flags):9.0%}"
+                  f"{fmean(tally.processes):11.0f}", flush=True)
             if mode == "stop":
                 for rounds, cells in sorted(tally.stopped.items()):
-                    print(f"    true 10 %, stopped after {rounds:2} rounds: {len(cells):4} cells, bias "
+                    print(f"    true 10 %, clear after {rounds:2} rounds: {len(cells):4} cells, bias "
                           f"{fmean(bias for bias, _ in cells):+.1%}, coverage {fmean(held for _, held in cells):.2f}",
                           flush=True)
 

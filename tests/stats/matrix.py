@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import accumulate
 from math import exp, log1p
 from typing import TYPE_CHECKING
@@ -102,3 +103,77 @@ def of_passes(rounds: Mapping[int, Mapping[int, Sequence[float]]]) -> RoundLogs[
         for arm, level in process_levels(seconds).items():
             levels.setdefault(arm, {})[number] = level
     return RoundLogs(levels=levels)
+
+
+@dataclass(frozen=True, slots=True)
+class Disturbance:
+    """How the errors of a table differ from independent ones of one size and shape."""
+
+    error: str = "normal"        # the shape of a process's error, of `ERRORS`
+    size: float = 1.0            # factor on all errors
+    wild: float = 1.0            # factor on the errors of one arm of each build that equals the baseline
+    anywhere: bool = False       # it is any arm, another one in each workload
+    correlation: float = 0.0     # of an arm's errors from one round to the next
+    interaction: float = 0.0     # in logs: what a round does to all arms with several workers, and to no serial one
+    slow: float = 0.0            # of three arms: the share of processes that are 28 % slow
+    drift: float = 0.05          # in logs: a step of the machine from round to round
+
+
+DISTURBANCES = {
+    "normal": Disturbance(),
+    "large": Disturbance(size=7 / 3),
+    "drift": Disturbance(drift=0.3),
+    "student": Disturbance("student"),
+    "bimodal": Disturbance("bimodal"),
+    "wild": Disturbance(wild=4.0),
+    "wild anywhere": Disturbance(wild=4.0, anywhere=True),
+    "correlated": Disturbance(correlation=0.7),
+    "interaction 2 %": Disturbance(interaction=0.02),
+    "interaction 4 %": Disturbance(interaction=0.04),
+    "slow processes": Disturbance(slow=0.25),
+}
+FASTER = (0.0, 0.0, 0.0, log1p(0.03), log1p(0.10), 0.60, 0.605)   # log ratios of a build's arms to the baseline, arm 0
+STRIDE = len(FASTER) + 2                        # arms of a build, with an A/A arm of the first and of the last
+BUILDS = (0, 1)
+SLOWER_BUILD = log1p(0.1)                       # the second build's serial arm takes so much longer
+EFFECTS = {STRIDE * build + arm: effect for build in BUILDS
+           for arm, effect in enumerate((*FASTER, FASTER[0], FASTER[-1]))}
+PAIRS = [(STRIDE * build, STRIDE * build + arm) for build in BUILDS for arm in range(1, len(FASTER))]
+AA_PAIRS = [(STRIDE * build + first, STRIDE * build + second) for build in BUILDS for first, second in ((0, 7), (6, 8))]
+SERIAL_ARMS = (0, STRIDE)
+TREATMENTS = {arm: (arm // STRIDE, {7: 0, 8: 6}.get(arm % STRIDE, arm % STRIDE)) for arm in EFFECTS}
+WORKER_CLASSES = {arm: "one" if arm % STRIDE in {0, 7} else "several" for arm in EFFECTS}
+
+
+@dataclass(frozen=True, slots=True)
+class DisturbedGroup:
+    """The arms of one workload on two builds, with the arms that the noise disturbs unlike the others."""
+
+    logs: RoundLogs[int]
+    disturbed: frozenset[int]
+    slow: Mapping[int, frozenset[int]]   # the rounds whose process is slow, by arm
+
+
+def disturbed_group(draw: random.Random, kind: Disturbance, rounds: int) -> DisturbedGroup:
+    """One workload on two builds."""
+    candidates = [STRIDE * build + arm for build in BUILDS for arm in range(1, len(FASTER))]
+    wild = {STRIDE * build + (draw.randrange(1, len(FASTER)) if kind.anywhere else 1)
+            for build in BUILDS if kind.wild > 1}
+    slow_arms = {*draw.sample(candidates, 3)} if kind.slow else set()
+    machine = drift(draw, rounds, kind.drift)
+    interaction = [draw.gauss(0, kind.interaction) for _ in range(rounds)]
+    levels: dict[int, dict[int, float]] = {}
+    slow_rounds: dict[int, frozenset[int]] = {}
+    for arm, effect in EFFECTS.items():
+        size = kind.size * (kind.wild if arm in wild else 1.0)
+        errors = [process_error(draw, kind.error)]
+        for _ in range(rounds - 1):
+            new = process_error(draw, kind.error)
+            errors.append(kind.correlation * errors[-1] + (1 - kind.correlation**2) ** 0.5 * new)
+        slow_rounds[arm] = frozenset(r for r in range(rounds) if arm in slow_arms and draw.random() < kind.slow)
+        levels[arm] = {
+            r: machine[r] + size * errors[r] + SLOWER_BUILD * (arm >= STRIDE) - effect
+            + (interaction[r] if WORKER_CLASSES[arm] == "several" else 0.0)
+            + (log1p(0.28) if r in slow_rounds[arm] else 0.0) for r in range(rounds)
+        }
+    return DisturbedGroup(logs=RoundLogs(levels=levels), disturbed=frozenset(wild | slow_arms), slow=slow_rounds)

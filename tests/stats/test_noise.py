@@ -6,11 +6,11 @@ from statistics import fmean, median
 import pytest
 
 from gilscope.toolkit.stats.distributions import t_quantile
-from gilscope.toolkit.stats.estimators import huber
+from gilscope.toolkit.stats.estimators import huber, scale_of_differences
 from gilscope.toolkit.stats.log_times import RoundLogs
-from gilscope.toolkit.stats.noise import Noise, _pull, pool_noise, scale_of_differences
+from gilscope.toolkit.stats.noise import Noise, UnlikeArm, _pull, pool_noise
 from gilscope.toolkit.stats.ratios import compare
-from tests.stats.matrix import group
+from tests.stats.matrix import DISTURBANCES, EFFECTS, PAIRS, TREATMENTS, disturbed_group, group
 
 
 def normal(draw, arms, rounds, scales=None):
@@ -171,3 +171,40 @@ def test_few_tame_residuals_are_not_taken_at_their_word():
     few, many = (Noise(spread=0.0158, prior=1e6, residuals=tuple(sorted(tame * k)), draws=4000) for k in (2, 100))
     normal = t_quantile(0.9999, 1e6)
     assert many.reach(0.9999, 3) < few.reach(0.9999, 3) <= normal
+
+
+def test_pair_with_an_arm_unlike_the_others_has_its_own_spread():
+    scales = [1.0] * 20
+    scales[5] = 6.0
+    noise = pool_noise({"g": normal(random.Random(7), 20, 8, scales)}, draws=0)["g"]
+    assert [*noise.unlike] == [5]
+    assert noise.spread == pytest.approx(0.02, rel=0.1)      # it does not widen the others
+    own = noise.between(0, 5)
+    assert own.freedom(8) == 7                               # and they do not lend it anything
+    assert own.moderated([0.1, -0.1, 0.1, -0.1], 0.0) == pytest.approx(sqrt(4 * 0.1**2 / 3 / 4))
+    assert own.floor(8) > 3 * noise.floor(8)
+    assert noise.between(0, 1) is noise
+
+
+def test_one_far_value_of_twelve_counts_in_part_and_one_of_four_in_full():
+    noise = Noise(spread=0.02, prior=30.0, residuals=(-0.02, 0.0, 0.02), draws=0,
+                  unlike={"wild": UnlikeArm(spread=0.1, scale=0.02)}).between("calm", "wild")
+    calm = [0.02, -0.02] * 5 + [0.02]
+    far = noise.cutoff / 1.345 * 3
+    assert noise.moderated([*calm, 0.5], 0.0) == pytest.approx(sqrt((11 * 0.02**2 + far**2) / 11 / 12))
+    assert noise.moderated([*calm[:3], 0.5], 0.0) == pytest.approx(sqrt((3 * 0.02**2 + 0.25) / 3 / 4))
+
+
+@pytest.mark.parametrize("kind", ["wild", "slow processes"])
+@pytest.mark.parametrize("rounds", [4, 12])
+def test_intervals_of_arms_unlike_the_others_cover(kind, rounds):
+    draw, covered = random.Random(f"{kind} {rounds}"), []
+    for _ in range(12):
+        groups = {g: disturbed_group(draw, DISTURBANCES[kind], rounds) for g in range(4)}
+        noises = pool_noise({g: each.logs for g, each in groups.items()}, treatments=TREATMENTS, draws=0)
+        for g, each in groups.items():
+            for baseline, arm in PAIRS:
+                if arm in each.disturbed:
+                    ratio = compare(each.logs, noises[g], baseline, arm)
+                    covered.append(abs(ratio.center - EFFECTS[arm]) <= ratio.half())
+    assert fmean(covered) > 0.86   # 0.67 to 0.71 by the spread of the others

@@ -21,7 +21,7 @@ from gilscope.toolkit.measure.failed_cells import given_up
 from gilscope.toolkit.measure.inherited_limits import inherited_limits
 from gilscope.toolkit.measure.rounds import ArmResult, OneAtATime, Round
 from gilscope.toolkit.model import WRONG_RESULT, Cell, Failure, Note, Run, Skip, SkipKind
-from gilscope.toolkit.stats.interim_looks import is_look_due
+from gilscope.toolkit.stats.interim_looks import includes_clear_cells, is_look_due
 from gilscope.toolkit.stats.values_per_process import VarianceParts
 from gilscope.toolkit.units import counted
 
@@ -138,7 +138,7 @@ class Scheduler:
                 if not self._active():
                     stopped = "failures"
                     break
-                if self._answered and not self._to_measure():
+                if self._answered and not self._open():
                     stopped = "answered" if self._settings.resolution is None else "resolution"
                     break
                 if self._over_budget():
@@ -188,7 +188,8 @@ class Scheduler:
         clear, cells = (sum(not cell.twin for cell in each) for each in (self._answered, active))
         if self._answered != before and clear < cells:
             self._reporter.note(
-                f"after {self._done} rounds {clear} of {cells} cells need no more: their answers are clear")
+                f"after {self._done} rounds the answers of {clear} of {cells} cells are clear: most rounds now go "
+                "to the others")
         self._choose_values()
 
     def _choose_values(self) -> None:
@@ -196,7 +197,7 @@ class Scheduler:
 
         It depends on their variance alone, never on what they differ by, so that ratios stay unbiased.
         """
-        cells = self._to_measure()
+        cells = self._open()
         if self._variance is None or not cells:
             return
         parts = self._variance(self._so_far(self._done, "running"), frozenset(cells))
@@ -210,9 +211,13 @@ class Scheduler:
                             "the narrowest intervals for the time")
 
     def _over_budget(self) -> bool:
+        return not self._fits(self._to_measure())
+
+    def _fits(self, cells: Sequence[Cell]) -> bool:
+        """Return True if a round of `cells` fits into the budget, as far as that is known."""
         if self._settings.budget is None or not self._whole:
-            return False
-        return self._clock() - self._began + self._expected_round(self._to_measure()) > self._settings.budget
+            return True
+        return self._clock() - self._began + self._expected_round(cells) <= self._settings.budget
 
     def _expected_round(self, cells: Sequence[Cell]) -> float:
         """Return the expected seconds of a round of `cells`, by the earlier rounds of this session."""
@@ -230,8 +235,14 @@ class Scheduler:
         ended = self._settled | given_up(self._failures[self._earlier:], valued) | {skip.cell for skip in self._skips}
         return [cell for cell in self._run.cells if cell in self._only and cell not in ended]
 
-    def _to_measure(self) -> list[Cell]:
+    def _open(self) -> list[Cell]:
         return [cell for cell in self._active() if cell not in self._answered]
+
+    def _to_measure(self) -> list[Cell]:
+        """Return the open cells; in some rounds all cells, unless only the open ones fit into the budget."""
+        if includes_clear_cells(self._done) and self._fits(everything := self._active()):
+            return everything
+        return self._open()
 
     def _round(self, index: int) -> bool:
         """Measure every arm once; return False if the budget ended the round early."""

@@ -169,7 +169,18 @@ def _result(result: CellResult, index: Index) -> dict[str, Any]:
         "speedup": comparison(result.speedup), "efficiency": result.efficiency,
         # A ratio > 1 is faster; of CPU time people ask how much more it takes.
         "cpu_inflation": comparison(result.inflation),
-        "memory": _memory(result.memory), **_metrics(result),
+        "memory": _memory(result.memory), **_metrics(result), "processes": _processes(result),
+    }
+
+
+def _processes(result: CellResult) -> dict[str, Any]:
+    """Return what the number of a cell does not show of its processes."""
+    far, levels = result.far, result.levels
+    return {
+        "far": far and {"rounds": sorted(far.rounds), "of": far.of, "difference": far.share},
+        "two_levels": levels and {"low": levels.low, "high": levels.high, "at_low": levels.at_low,
+                                  "at_high": levels.at_high},
+        "times_the_usual_spread": result.unlike,
     }
 
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.advice_sentences import advice_lines, counts_text, remedy_lines
 from gilscope.toolkit.report.document import Column, Entry, GainValue, Lines, Section, Table, summary_lines
+from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.table.judgement import judge
 from gilscope.toolkit.report.wording import (
     SHOWN_SPREAD,
@@ -37,12 +38,22 @@ def overview(tables: Sequence[WorkloadTable], run: Run) -> list[Section]:
     if any(_measured_workers(table) for table in steady):
         table = _table(steady)
         sections += [table, Lines("", (_legend(table),))]
+    if remarks := tuple(_baseline_remarks(tables)):
+        sections.append(Lines("Note", remarks))
     if failed := list(_failures(tables)):
         more = [f"and {len(failed) - FAILURES} more"] if len(failed) > FAILURES else []
         sections.append(Lines("Failed", (*failed[:FAILURES], *more)))
     if tables:
         sections.append(summary_lines((*advice_lines(tables), *closing_lines(tables, run))))
     return sections
+
+
+def _baseline_remarks(tables: Iterable[WorkloadTable]) -> Iterator[str]:
+    """Yield the notes on processes of the baselines, which have no number in the table."""
+    for table in tables:
+        for result in (result for row in table.rows for result in row.results if result.is_baseline):
+            for note in result.process_notes:
+                yield f"{result.cell.runner} of {_title(table)} on {result.cell.build}: {note.text}"
 
 
 def _failures(tables: Iterable[WorkloadTable]) -> Iterator[str]:
@@ -61,7 +72,8 @@ def _table(tables: Sequence[WorkloadTable]) -> Table:
     usual = max(workers for table in tables for workers in _measured_workers(table))
     runners = dict.fromkeys(row.runner for table in tables for row in table.rows)
     columns = [(table, i) for table in tables for i in range(len(table.builds))]
-    rows = [(runner, [_entry(table, i, runner, usual) for table, i in columns]) for runner in runners]
+    notes = Footnotes()
+    rows = [(runner, [_entry(table, i, runner, usual, notes) for table, i in columns]) for runner in runners]
     # Models with a number first.
     rows.sort(key=lambda row: not any(isinstance(entry.value, GainValue) for entry in row[1]))
     noun = counts_text(tables[0].baseline, [usual])
@@ -74,6 +86,7 @@ def _table(tables: Sequence[WorkloadTable]) -> Table:
             (Entry(runner), *entries) for runner, entries in rows
             if runner != tables[0].baseline and any(entry.value != "-" for entry in entries)
         ),
+        footnotes=notes.texts(),
     )
 
 
@@ -89,15 +102,16 @@ def _title(table: WorkloadTable) -> str:
     return table.workload + length
 
 
-def _entry(table: WorkloadTable, build: int, runner: str, usual: int) -> Entry:
+def _entry(table: WorkloadTable, build: int, runner: str, usual: int, notes: Footnotes) -> Entry:
     advice = table.advice[build]
     option = next((each for each in advice.shown if each.cell.runner == runner), None)
     if option is not None:
         workers = option.cell.workers
+        (result,) = (row.results[build] for row in table.rows if row.results[build].cell == option.cell)
         return Entry(GainValue(
             option.speedup, best=bool(advice.faster) and option.cell in advice.best,
             workers=None if workers == usual else workers,
-        ))
+        ), notes.marks(note.text for note in result.process_notes))
     results = [row.results[build] for row in table.rows if row.runner == runner]
     return _absent(results[-1]) if results else Entry("-")
 

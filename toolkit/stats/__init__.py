@@ -3,6 +3,8 @@
 A comparison goes through `log_times` (one number per process, corrected for the machine's load), `noise` (the spread of
 processes, pooled over all cells) and `ratios` (estimate, confidence intervals, verdict).  Then follow `best` (the set
 that contains the fastest), `interim_looks` (cells that need more rounds) and `noise_floor` (the A/A arms check the
-rest).  `paired` does all of it for arms with one number per process, `unpaired` and `common_shift` compare arms
-of two separate runs, and `hosts` pools comparisons of several hosts.
+rest).  `noise` is made of `arm_scales` (arms that err unlike the others), `class_rounds` (what rounds do to one class
+of arms) and `serial_correlation`; `outliers` and `two_levels` find what robust estimates hide.  `paired` does all of it
+for arms with one number per process, `unpaired` and `common_shift` compare arms of two separate runs, and `hosts` pools
+comparisons of several hosts.
 """

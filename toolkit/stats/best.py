@@ -1,10 +1,11 @@
-"""The set of arms that contains the fastest with 95 % confidence: multiple comparisons with the best.
+"""The set of arms that contains the fastest with 95 % confidence, by subset selection.
 
 An arm leaves the set if some other arm is significantly faster.  The truly fastest arm stays with probability 95 %,
 since only its own k - 1 one-sided comparisons with the other arms could remove it.
 
-Sources: Hsu (1984), "Constrained Simultaneous Confidence Intervals for Multiple Comparisons with the Best"; Hsu (1996),
-"Multiple Comparisons", section 4.2.  The one-sided bounds are Slepian's (1962): independence is the worst case.
+Sources: Gupta (1965), "On Some Multiple Decision (Selection and Ranking) Rules" (the set); Hsu (1984), "Constrained
+Simultaneous Confidence Intervals for Multiple Comparisons with the Best"; Hsu (1996), "Multiple Comparisons", section
+4.2.  The one-sided bounds are Slepian's (1962): independence is the worst case.
 """
 
 from __future__ import annotations

@@ -55,6 +55,24 @@ def chi_square_above(value: float, freedom: int) -> float:
     return exp(-value / 2) * total
 
 
+def f_above(value: float, first: float, second: float) -> float:
+    """Return the probability that F with `first` and `second` degrees of freedom exceeds a positive `value`.
+
+    Source: Abramowitz & Stegun (1964), 26.6.2.
+    """
+    return _incomplete_beta(second / 2, first / 2, second / (second + first * value))
+
+
+@cache
+def f_quantile(probability: float, first: float, second: float) -> float:
+    """Return the value that F with `first` and `second` degrees of freedom exceeds with 1 - `probability`."""
+    low, high = 1e-12, 1e12
+    while high / low > 1 + 1e-6:
+        middle = sqrt(low * high)
+        low, high = (middle, high) if f_above(middle, first, second) > 1 - probability else (low, middle)
+    return low
+
+
 def digamma(x: float) -> float:
     """Return the derivative of log gamma at a positive `x`.  Source: Abramowitz & Stegun (1964), 6.3.18."""
     below = 0.0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from functools import lru_cache
 from itertools import combinations_with_replacement
 from math import ulp
 from statistics import fmean, median
@@ -19,6 +20,7 @@ MANY = 40           # values, from which on sorting all pairs takes too long
 SAMPLE = 16         # of those: values whose pairs are all sorted for a first guess
 NEAR = 0.1          # of the interquartile range: only pairs this close to the guess are sorted
 SURE = 64           # rounding errors that such a distance must exceed
+QUARTILE = 1.1503   # upper quartile of a normal variable's absolute value, in standard deviations
 TRIMMED = 0.2       # of the values at either end: the share of slow processes among the arms of a round
 
 
@@ -110,3 +112,21 @@ def trimmed_mean(values: Sequence[float], share: float = TRIMMED) -> float:
     """Return the mean without the `share` of values at either end, at least one; of two values, their mean."""
     cut = max(int(len(values) * share), 1) if len(values) > PAIR else 0
     return fmean(sorted(values)[cut:len(values) - cut])
+
+
+@lru_cache(maxsize=256)
+def scale_of_differences(values: tuple[float, ...]) -> float:
+    """Return the standard deviation of the difference of two errors, from the smallest three quarters of all pairs.
+
+    Three quarters and not half: if processes have two levels, half of the differences may be nearly zero.  `values` are
+    sorted; the pairs within a distance are counted without listing them.
+    """
+    pairs = len(values) * (len(values) - 1) // 2
+    if not pairs:
+        return 0.0
+    low, high = 0.0, values[-1] - values[0]
+    for _ in range(40):
+        middle = (low + high) / 2
+        near = sum(bisect_left(values, value + middle, i + 1) - i - 1 for i, value in enumerate(values))
+        low, high = (middle, high) if near < 0.75 * pairs else (low, middle)
+    return high / QUARTILE

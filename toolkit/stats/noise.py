@@ -3,10 +3,17 @@
 Six rounds hardly determine the spread of one cell, but those of 84 cells do.  So a pair's own spread is moderated by
 that of all pairs of its group (empirical Bayes).  The errors have heavy tails, since some processes are slow for their
 whole life; their distribution is that of all residuals of the group, which the bootstrap-t resamples.
-`tests/benchmarks/coverage.py` measures the coverage of the intervals.
+`tests/benchmarks/coverage.py` and `hostile_noise.py` measure the coverage of the intervals.
 
-Assumptions: after the common effect of a round is removed, processes of different cells and rounds have independent
-errors; the errors of a group have the same distribution up to scale, and the scales of its arms scatter about one.
+Three things are tested over the whole run, and change the noise of a pair (`Noise.between`) where they are there:
+
+- arms that err unlike the others (`arm_scales`): a pair with one has its own spread alone
+- rounds that disturb one class of arms (`class_rounds`): pairs across classes have that component in addition
+- errors that depend on those of the round before (`serial_correlation`): every interval is wider by it
+
+Assumptions: after that, and after the common effect of a round is removed, processes of different cells and rounds have
+independent errors; the errors of a group have the same distribution up to scale, and the scales of its arms scatter
+about one.
 
 Sources: Smyth (2004), "Linear Models and Empirical Bayes Methods for Assessing Differential Expression in Microarray
 Experiments" (the moderated t); Hall (1988), "Theoretical Comparison of Bootstrap Confidence Intervals" (bootstrap-t).
@@ -15,9 +22,9 @@ Experiments" (the moderated t); Hall (1988), "Theoretical Comparison of Bootstra
 from __future__ import annotations
 
 import random
-from bisect import bisect_left, bisect_right
+from bisect import bisect_right
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from heapq import heappushpop
 from itertools import accumulate, batched
@@ -25,18 +32,21 @@ from math import exp, inf, log, pow, sqrt, sumprod  # noqa: A004 - the built-in 
 from operator import itemgetter, sub
 from statistics import fmean, median
 
-from gilscope.toolkit.stats.distributions import digamma, inverse_trigamma, t_quantile, trigamma
-from gilscope.toolkit.stats.estimators import HUBER, huber_fit
-from gilscope.toolkit.stats.log_times import RoundLogs, residuals
+from gilscope.toolkit.stats.arm_scales import ALONE, scatter_of_scales, unlike_arms
+from gilscope.toolkit.stats.class_rounds import NO_CLASS_ROUNDS, ClassRounds, class_rounds
+from gilscope.toolkit.stats.distributions import t_quantile
+from gilscope.toolkit.stats.estimators import HUBER, huber_fit, scale_of_differences
+from gilscope.toolkit.stats.log_times import LevelFit, RoundLogs, fit, residuals
 from gilscope.toolkit.stats.sample import CONFIDENCE
+from gilscope.toolkit.stats.serial_correlation import INDEPENDENT, SerialCorrelation, inflation, serial_correlation
 
 DRAWS = 4000           # of the bootstrap: the error of its 95 % quantile is then 1 to 2 %, of its 99.5 % quantile 5 %
 FAR = 0.995            # the second quantile at which the drawn tail is compared with Student's
-CLIPPED = 3.0          # standard deviations: outliers beyond are clipped to estimate the scatter of the arms' scales
-QUARTILE = 1.1503      # upper quartile of a normal variable's absolute value, in standard deviations
-LEAST_SHARE = 1e-5     # of a group's median variance: the least for an arm, as clocks have a resolution
 TAME = 15              # normal residuals that are assumed in addition to the observed ones
-ALONE = 3              # arms needed to estimate the scatter of scales: two have the same residuals
+FAR_OUT = 3.0          # standard deviations: beyond, an error is clipped where serial correlation is estimated
+RARE = 0.1             # share of far values of a pair up to which they do not count in full
+FEW = 0.8              # values that the median absolute deviation of a few costs (Croux & Rousseeuw 1992)
+HALF = 0.6745          # median of a normal variable's absolute value, in standard deviations
 
 
 class _Errors(tuple[float, ...]):  # noqa: SLOT001 - a tuple of any length cannot have slots
@@ -51,37 +61,80 @@ class _Errors(tuple[float, ...]):  # noqa: SLOT001 - a tuple of any length canno
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UnlikeArm:
+    """The errors of an arm that errs unlike the others of its group."""
+
+    spread: float   # standard deviation of one process's log time
+    scale: float    # the same without the influence of outliers, at least the group's
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PairNoise:
+    """What a pair has instead of the usual noise of its group."""
+
+    cutoff: float           # of Huber's estimate over rounds
+    spread: float           # of one process, as far as it pulls the estimate
+    prior: float            # degrees of freedom
+    moderated: bool = True  # False: the pair's own spread alone determines its error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Noise:
     """The error distribution of a group of arms, usually one workload by one clock."""
 
     spread: float                  # standard deviation of one process's log time; infinite: unknown
     prior: float                   # degrees of freedom of the group's spread, as prior of a pair's own
-    residuals: tuple[float, ...]   # of all arms and rounds, sorted
+    residuals: tuple[float, ...]   # of all arms that err alike, and all rounds; sorted
     widening: float = 1.0          # factor on every interval, see `noise_floor.check_aa_pairs`
     draws: int = DRAWS             # 0: plain Student's t, fast and adequate for clear cases
     seed: int = 0
+    unlike: Mapping[Hashable, UnlikeArm] = field(default_factory=dict)
+    classes: Mapping[Hashable, Hashable] = field(default_factory=dict)   # of the arms, see `class_rounds`
+    class_rounds: ClassRounds = NO_CLASS_ROUNDS
+    correlation: SerialCorrelation = INDEPENDENT
+    pair: PairNoise | None = None  # of the pair that this is the noise of; None: of any usual pair
+
+    def between(self, baseline: Hashable, sample: Hashable) -> Noise:
+        """Return the noise of the ratio of two arms of the group."""
+        if baseline in self.unlike or sample in self.unlike:
+            usual = UnlikeArm(spread=self.spread, scale=scale_of_differences(self.residuals) / sqrt(2))
+            sides = [self.unlike.get(arm, usual) for arm in (baseline, sample)]
+            return replace(self, pair=PairNoise(
+                cutoff=HUBER * sqrt(sum(side.scale**2 for side in sides)),
+                spread=sqrt(fmean(side.spread**2 for side in sides)), prior=0.0, moderated=False))
+        extra = self.class_rounds
+        if not extra.share or self.classes.get(baseline) == self.classes.get(sample):
+            return self
+        times, pull = sqrt(1 + extra.share), self.pull
+        uncertain = (1 / self.prior if self.prior else inf) + extra.mean_square**2 / extra.freedom
+        return replace(self, pair=PairNoise(
+            cutoff=self.cutoff * times, spread=pull.spread * times, prior=(1 + extra.share) ** 2 / uncertain))
 
     @property
     def cutoff(self) -> float:
         """Return the cut-off of Huber's estimate over rounds: beyond it, a log ratio pulls no harder."""
-        return HUBER * scale_of_differences(self.residuals)
+        return HUBER * scale_of_differences(self.residuals) if self.pair is None else self.pair.cutoff
 
     @property
     def pull(self) -> HuberError:
         """Return the standard errors of Huber's estimate for these errors."""
-        return _pull(self.residuals, self.cutoff)
+        usual = _pull(self.residuals, HUBER * scale_of_differences(self.residuals))
+        return usual if self.pair is None else replace(usual, cutoff=self.pair.cutoff, spread=self.pair.spread)
 
     def freedom(self, rounds: int) -> float:
         """Return the degrees of freedom of a pair's moderated spread."""
-        return self.prior + max(rounds - 1, 0)
+        return (self.prior if self.pair is None else self.pair.prior) + max(rounds - 1, 0)
 
     def moderated(self, differences: Sequence[float], center: float) -> float:
         """Return the standard error of the mean of a pair's `differences`, its spread moderated by the group's.
 
         The error counts only what pulls the estimate, see `HuberError`: with plain squares, slow processes that hardly
-        move the estimate would still widen its interval.
+        move the estimate would still widen its interval.  For an arm unlike the others plain squares count, as
+        nothing else says how its errors are distributed.
         """
-        return self.pull.error(differences, center, self.prior)
+        if self.pair is not None and not self.pair.moderated:
+            return _own_error([value - center for value in differences], self.pair.cutoff * FAR_OUT / HUBER)
+        return self.pull.error(differences, center, self.prior if self.pair is None else self.pair.prior)
 
     def pooled(self, rounds: int) -> float:
         """Return the standard error of a pair over `rounds` by the group's spread alone."""
@@ -95,10 +148,12 @@ class Noise:
         """
         freedom = self.freedom(rounds)
         factor = 1.0
-        if self.draws and self.residuals and freedom > 0 and self.spread > 0:
-            near, far = _factors(self.residuals, self.prior, self.cutoff, rounds, self.draws, self.seed)
+        shaped = self.pair is None or self.pair.moderated
+        if shaped and self.draws and self.residuals and freedom > 0 and self.spread > 0:
+            cutoff = HUBER * scale_of_differences(self.residuals)
+            near, far = _factors(self.residuals, self.prior, cutoff, rounds, self.draws, self.seed)
             factor = near if confidence <= CONFIDENCE else max(near, far)
-        return self.widening * factor * t_quantile(confidence, freedom)
+        return self.widening * inflation(self.correlation.applied, rounds) * factor * t_quantile(confidence, freedom)
 
     def floor(self, rounds: int, confidence: float = CONFIDENCE) -> float:
         """Return the noise floor of a cell with `rounds` rounds, as a share: 0.013 is 1.3 %."""
@@ -107,21 +162,82 @@ class Noise:
 
 
 def pool_noise[Group: Hashable, Arm: Hashable](
-    groups: Mapping[Group, RoundLogs[Arm]], *, draws: int = DRAWS, seed: int = 0,
+    groups: Mapping[Group, RoundLogs[Arm]], *, classes: Mapping[Arm, Hashable] | None = None,
+    treatments: Mapping[Arm, Hashable] | None = None, draws: int = DRAWS, seed: int = 0,
 ) -> dict[Group, Noise]:
     """Return the noise of each group: spread and residuals from the group, the prior's degrees of freedom from all.
 
     Args:
         groups: Arms that share rounds, so that the common effect of each round can be removed.
+        classes: The class of every arm, where rounds may disturb one class alone, such as arms with several workers.
+        treatments: What arms of different groups have in common, see `arm_scales.unlike_arms`.
         draws: The number of bootstrap draws, 0 for none.
         seed: The seed of the draws; the same seed yields the same intervals.
 
     Returns:
         The noise by group.  A group with too few numbers (a single round or arm) has an infinite spread.
     """
-    by_group = {group: residuals(logs) for group, logs in groups.items()}
-    scatter = _scatter([_log_variances(each) for each in by_group.values()])
-    return {group: _noise(each, scatter, draws, seed) for group, each in by_group.items()}
+    fits = {group: found for group, logs in groups.items() if (found := fit(logs)) is not None}
+    components = class_rounds(fits, groups, classes) if classes else {}
+    by_group = {group: _residuals(fits.get(group), logs, classes or {}, components.get(group, NO_CLASS_ROUNDS))
+                for group, logs in groups.items()}
+    unlike = unlike_arms(by_group, treatments)
+    alike = {group: _without(each, unlike[group]) for group, each in by_group.items()}
+    prior = scatter_of_scales([*alike.values()])
+    noises = {group: _noise(each, prior, draws, seed) for group, each in alike.items()}
+    correlation = serial_correlation(
+        ({r: value / noises[group].spread for r, value in rounds.items()}
+         for group, each in alike.items() if 0 < noises[group].spread < inf for rounds in each.values()), FAR_OUT)
+    return {
+        group: replace(
+            noise, correlation=correlation, classes=dict((classes or {}).items()),
+            class_rounds=components.get(group, NO_CLASS_ROUNDS),
+            unlike={arm: _unlike(rounds, noise) for arm, rounds in by_group[group].items() if arm not in alike[group]})
+        for group, noise in noises.items()
+    }
+
+
+def _residuals[Arm: Hashable](
+    level_fit: LevelFit[Arm] | None, logs: RoundLogs[Arm], classes: Mapping[Arm, Hashable], component: ClassRounds,
+) -> Mapping[Arm, Mapping[int, float]]:
+    """Return the residuals of a group; within classes if rounds disturb one class alone."""
+    if level_fit is None:
+        return {}
+    if not component.share:
+        return level_fit.residuals
+    within: dict[Arm, Mapping[int, float]] = {}
+    for name in dict.fromkeys(classes[arm] for arm in logs.levels):
+        within |= residuals(RoundLogs(levels={
+            arm: rounds for arm, rounds in logs.levels.items() if classes[arm] == name}))
+    return within or level_fit.residuals
+
+
+def _without[Arm: Hashable](
+    by_arm: Mapping[Arm, Mapping[int, float]], unlike: frozenset[Arm],
+) -> Mapping[Arm, Mapping[int, float]]:
+    """Return the residuals without those of unlike arms, unless too few would remain."""
+    alike = {arm: rounds for arm, rounds in by_arm.items() if arm not in unlike}
+    return alike if len(alike) >= ALONE else by_arm
+
+
+def _unlike(residuals_: Mapping[int, float], noise: Noise) -> UnlikeArm:
+    values, usual = [*residuals_.values()], scale_of_differences(noise.residuals) / sqrt(2)
+    middle = median(values)
+    scale = median(abs(value - middle) for value in values) / HALF * len(values) / max(len(values) - FEW, 1)
+    return UnlikeArm(
+        spread=max(sqrt(fmean(value * value for value in values)), noise.spread), scale=max(scale, usual))
+
+
+def _own_error(away: Sequence[float], far: float) -> float:
+    """Return the standard error of a mean by its own values alone, as distances from it.
+
+    If at most a tenth of them are `far`, these count as that far only (a winsorised variance; Tukey & McLaughlin 1963).
+    If more are, which of the two kinds is the usual one is not certain.
+    """
+    count = len(away)
+    if sum(abs(value) > far for value in away) <= RARE * count:
+        away = [max(-far, min(value, far)) for value in away]
+    return sqrt(sumprod(away, away) / (count - 1) / count) if count > 1 else inf
 
 
 def _noise[Arm: Hashable](by_arm: Mapping[Arm, Mapping[int, float]], scatter: float, draws: int, seed: int) -> Noise:
@@ -135,63 +251,6 @@ def _noise[Arm: Hashable](by_arm: Mapping[Arm, Mapping[int, float]], scatter: fl
         spread=sqrt(fmean(value * value for value in pooled)), prior=min(scatter, others), residuals=_Errors(pooled),
         draws=draws, seed=seed,
     )
-
-
-def _log_variances[Arm: Hashable](by_arm: Mapping[Arm, Mapping[int, float]]) -> list[tuple[float, float]]:
-    """Return the unbiased log variance of each arm, and the variance of that by sampling alone."""
-    if len(by_arm) < ALONE:
-        return []
-    count = sum(map(len, by_arm.values()))
-    rounds = {r for each in by_arm.values() for r in each}
-    share = (count - len(by_arm) - len(rounds) + 1) / count
-    # An outlier belongs to the shape of the errors, not to the scale of its arm; unclipped, it would make the arms look
-    # too different for pooling.
-    pooled = sorted(value for rounds in by_arm.values() for value in rounds.values())
-    most = CLIPPED / sqrt(2) * scale_of_differences(tuple(pooled))
-    variances = {arm: fmean(min(abs(value), most) ** 2 for value in each.values()) for arm, each in by_arm.items()}
-    least = LEAST_SHARE * median(variances.values())
-    if least <= 0:
-        return []
-    return [
-        (log(max(variances[arm], least)) - digamma(free / 2) + log(free / 2), trigamma(free / 2))
-        for arm, each in by_arm.items() for free in (len(each) * share,)
-    ]
-
-
-def _scatter(groups: Sequence[Sequence[tuple[float, float]]]) -> float:
-    """Return the prior's degrees of freedom: few if the arms of a group differ in scale, infinite if they do not.
-
-    Source: Smyth (2004), section 6.2, with a separate mean for each group.
-    """
-    squares, free, sampling = 0.0, 0, 0.0
-    for group in groups:
-        if group:
-            middle = fmean(value for value, _ in group)
-            squares += sum((value - middle) ** 2 for value, _ in group)
-            free += len(group) - 1
-            sampling += fmean(expected for _, expected in group) * (len(group) - 1)
-    if not free:
-        return inf
-    between = (squares - sampling) / free
-    return 2 * inverse_trigamma(between) if between > trigamma(1e6) else inf
-
-
-@lru_cache(maxsize=256)
-def scale_of_differences(values: tuple[float, ...]) -> float:
-    """Return the standard deviation of the difference of two errors, from the smallest three quarters of all pairs.
-
-    Three quarters and not half: if processes have two levels, half of the differences may be nearly zero.  `values` are
-    sorted; the pairs within a distance are counted without listing them.
-    """
-    pairs = len(values) * (len(values) - 1) // 2
-    if not pairs:
-        return 0.0
-    low, high = 0.0, values[-1] - values[0]
-    for _ in range(40):
-        middle = (low + high) / 2
-        near = sum(bisect_left(values, value + middle, i + 1) - i - 1 for i, value in enumerate(values))
-        low, high = (middle, high) if near < 0.75 * pairs else (low, middle)
-    return high / QUARTILE
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,6 +72,7 @@ def _normal_score(ratio: Ratio) -> float:
 
 def checked_noise[Group: Hashable, Arm: Hashable](
     groups: Mapping[Group, RoundLogs[Arm]], aa_pairs: Mapping[Group, Sequence[tuple[Arm, Arm]]], *,
+    classes: Mapping[Arm, Hashable] | None = None, treatments: Mapping[Arm, Hashable] | None = None,
     draws: int = DRAWS, seed: int = 0,
 ) -> tuple[dict[Group, Noise], AACheck]:
     """Return the noise of each group of a run by one clock, widened if the A/A arms require it, and their check.
@@ -79,10 +80,12 @@ def checked_noise[Group: Hashable, Arm: Hashable](
     Args:
         groups: Arms that share rounds, including both arms of each A/A pair.
         aa_pairs: The A/A pairs by group; a group may have none.
+        classes: The class of every arm, see `pool_noise`.
+        treatments: What arms of different groups have in common, see `pool_noise`.
         draws: The number of bootstrap draws, 0 for none.
         seed: The seed of the draws.
     """
-    noises = pool_noise(groups, draws=draws, seed=seed)
+    noises = pool_noise(groups, classes=classes, treatments=treatments, draws=draws, seed=seed)
     check = check_aa_pairs([
         ratio for group, pairs in aa_pairs.items()
         for ratio in compare_pairs(groups[group], noises[group], pairs).values()

@@ -43,7 +43,7 @@ class Ratio:
     center: float      # log of the ratio; > 0: faster than the baseline
     error: float       # its moderated standard error
     rounds: int        # common to both arms
-    noise: Noise       # of their group
+    noise: Noise       # of the two, see `Noise.between`
     aa_error: float = 0.0   # the largest A/A difference, as a share: a lower bound of the noise floor
 
     @property
@@ -89,9 +89,10 @@ def compare[Arm: Hashable](logs: RoundLogs[Arm], noise: Noise, baseline: Arm, sa
     differences = [*logs.difference(baseline, sample).values()]
     if not differences:
         raise ValueError("the two arms share no round")
-    center = huber(differences, noise.cutoff)
+    own = noise.between(baseline, sample)
+    center = huber(differences, own.cutoff)
     return Ratio(
-        center=center, error=noise.moderated(differences, center), rounds=len(differences), noise=noise,
+        center=center, error=own.moderated(differences, center), rounds=len(differences), noise=own,
     )
 
 

@@ -23,9 +23,8 @@ from statistics import fmean, variance
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.distributions import t_quantile
-from gilscope.toolkit.stats.estimators import HUBER, huber
+from gilscope.toolkit.stats.estimators import HUBER, huber, scale_of_differences
 from gilscope.toolkit.stats.log_times import fit
-from gilscope.toolkit.stats.noise import scale_of_differences
 from gilscope.toolkit.stats.ratios import MOST_LOG
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.verdict import not_excluded

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.metrics import MEMORY
+from gilscope.toolkit.report.table.process_notes import process_notes
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -13,7 +14,9 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Cell, Note
     from gilscope.toolkit.report.table.observations import Absence, Clock, MetricValue
     from gilscope.toolkit.stats.noise_floor import NoiseFloor
+    from gilscope.toolkit.stats.outliers import FarProcesses
     from gilscope.toolkit.stats.sample import Summary
+    from gilscope.toolkit.stats.two_levels import TwoLevels
     from gilscope.toolkit.stats.verdict import Comparison
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,15 @@ class CellResult:
     doubtful_seconds: float | None = None   # of a starved cell: wall seconds, and how many times faster it looks;
     doubtful_speedup: float | None = None   # neither is a result
     notes: tuple[Note, ...] = ()
+    is_baseline: bool = False
+    far: FarProcesses | None = None         # processes far from the others
+    levels: TwoLevels | None = None         # of the baseline's wall times, if they have two
+    unlike: float | None = None             # factor by which its processes differ more than those of other cells
+
+    @property
+    def process_notes(self) -> tuple[Note, ...]:
+        """The notes on its processes; they are among `notes`."""
+        return tuple(process_notes(self.far, self.levels, self.unlike))
 
     @property
     def memory(self) -> MetricValue | None:

@@ -16,6 +16,7 @@ from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.report.table.recommendation import Advice, TwinAdvice, advise, compare_twins
 from gilscope.toolkit.stats.sample import summarize
 from gilscope.toolkit.stats.scaling import COUNTS_NEEDED, Scaling, efficiency, fit_scaling
+from gilscope.toolkit.stats.two_levels import two_levels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,9 +133,14 @@ def _result(ratios: Ratios, cell: Cell) -> CellResult:
     if isinstance(series, Absence):
         return _doubtful(index, cell, series)
     time = summarize(list(series.wall.values()))
-    result = CellResult(cell=cell, time=time, metrics=series.metrics, notes=series.notes)
     base_cell = replace(cell, runner=index.run.baseline, workers=1)
-    if cell == base_cell:
+    result = CellResult(
+        cell=cell, time=time, metrics=series.metrics, is_baseline=cell == base_cell,
+        far=ratios.far_processes.get(cell), unlike=ratios.unlike(cell),
+        levels=two_levels(index.wall_values(cell)) if cell == base_cell else None,
+    )
+    result = replace(result, notes=(*series.notes, *result.process_notes))
+    if result.is_baseline:
         return result
     base = index.look_up(base_cell)
     if isinstance(base, Absence):

@@ -15,10 +15,12 @@ from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.table.build_pairs import build_pairs
 from gilscope.toolkit.report.table.cell_results import Floors
 from gilscope.toolkit.report.table.observations import Absence, group_of
+from gilscope.toolkit.report.table.process_notes import noise_notes
 from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.interim_looks import final_confidence
 from gilscope.toolkit.stats.log_times import RoundLogs, by_pass, process_levels
 from gilscope.toolkit.stats.noise_floor import AACheck, NoiseFloor, checked_noise
+from gilscope.toolkit.stats.outliers import FarProcesses, far_processes
 from gilscope.toolkit.stats.paired import conclude
 from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, simultaneous
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
@@ -60,6 +62,7 @@ class Ratios:
         """Return ratios for another number of comparisons shown together; the noise estimates are shared."""
         other = Ratios(self.index, comparisons)
         other.wall, other.cpu, other._errors = self.wall, self.cpu, self._errors
+        other.far_processes = self.far_processes
         return other
 
     @cached_property
@@ -73,6 +76,25 @@ class Ratios:
         return self._clocked("cpu")
 
     @cached_property
+    def far_processes(self) -> Mapping[Cell, FarProcesses]:
+        """Return the cells with processes whose wall times are far from those of the others."""
+        groups: dict[object, RoundLogs[Cell]] = {}
+        for group, logs in self.wall.logs.items():
+            # Where rounds disturb cells with several workers alone, their common effect is that of their class.
+            split = self.wall.noises[group].class_rounds.share > 0
+            for name in ("one", "several") if split else (None,):
+                groups[group, name] = RoundLogs(levels={
+                    cell: levels for cell, levels in logs.levels.items() if name in {None, _worker_class(cell)}})
+        found = far_processes(groups, {cell: _treatment(cell) for logs in groups.values() for cell in logs.levels})
+        return {cell: far for each in found.values() for cell, far in each.items()}
+
+    def unlike(self, cell: Cell) -> float | None:
+        """Return by what factor the wall times of a cell's processes differ more than those of others, if they do."""
+        noise = self.wall.noises.get(group_of(cell))
+        found = noise.unlike.get(cell) if noise else None
+        return None if noise is None or found is None else found.spread / noise.spread
+
+    @cached_property
     def confidence(self) -> float:
         """Return the confidence of the intervals that verdicts use."""
         return simultaneous(self._comparisons or reported_comparisons(self.index), self._together)
@@ -80,7 +102,10 @@ class Ratios:
     def compare(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Comparison | None:
         """Return the speed-up of `sample` over `baseline`, None if the two share no round."""
         ratio = self.ratio(baseline, sample, clock)
-        return None if ratio is None else conclude(ratio, self.by(clock).check, self.confidence, clock=clock)
+        if ratio is None:
+            return None
+        notes = [*noise_notes(ratio.noise, clock)]
+        return conclude(ratio, self.by(clock).check, self.confidence, clock=clock, notes=notes)
 
     def ratio(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Ratio | None:
         """Return the estimated ratio of `sample` to `baseline` over the rounds so far, None if they share no round.
@@ -151,8 +176,21 @@ class Ratios:
         for cell, twin in self.index.aa_pairs():
             if cell in groups.get(group_of(cell), {}) and twin in groups[group_of(cell)]:
                 twins[group_of(cell)].append((cell, twin))
-        noises, check = checked_noise(logs, twins, seed=self.index.run.seed)
+        cells = [cell for each in logs.values() for cell in each.levels]
+        noises, check = checked_noise(
+            logs, twins, classes={cell: _worker_class(cell) for cell in cells},
+            treatments={cell: _treatment(cell) for cell in cells}, seed=self.index.run.seed)
         return ClockRatios(logs=logs, noises=noises, check=check)
+
+
+def _worker_class(cell: Cell) -> str:
+    """Return the class of a cell that a round may disturb alone: what slows two workers need not slow one."""
+    return "one" if cell.workers == 1 else "several"
+
+
+def _treatment(cell: Cell) -> tuple[str, str, int]:
+    """Return what cells of different workloads have in common."""
+    return cell.build, cell.runner, cell.workers
 
 
 def reported_comparisons(index: Index) -> int:

@@ -84,7 +84,7 @@ def _absent(result: CellResult) -> tuple[str, str]:
     if result.absence is not None:
         looks = f", {result.doubtful_speedup:.2f}x would count for nothing" if result.doubtful_speedup else ""
         return result.absence.word, f"{result.absence.word}: {result.absence.reason}{looks}"
-    if result.notes:
+    if not result.is_baseline and result.notes:
         return "no ratio", result.notes[-1].text
     return "baseline", "what the others are compared with"
 

@@ -174,7 +174,7 @@ def _row(
     if result.speedup is not None:
         row["ratio"] = {"text": ratio_text(result.speedup), "sort": result.speedup.ratio}
         row["verdict"] = judge(result.speedup)
-    elif not reasons:
+    elif result.is_baseline:
         row["verdict"] = "baseline"
     if result.efficiency is not None and cell.workers > 1:
         row["efficiency"] = {"text": value_text(Share(result.efficiency)), "sort": result.efficiency}

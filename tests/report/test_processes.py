@@ -1,0 +1,103 @@
+"""What a report says of processes that are unlike the others, and of rounds that disturb a class of cells."""
+
+import dataclasses
+import functools
+import random
+from math import exp
+
+import pytest
+
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.report import as_json, markdown, terminal
+from gilscope.toolkit.report.run_document import run_document
+from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.site.pages.run import run_page
+from gilscope.toolkit.stats.two_levels import TwoLevels
+from tests.fakes import RunMaker
+
+MODELS = ("threads", "subinterpreters", "processes-forkserver", "asyncio", "free-threaded")
+SERIAL, THREADS = (Cell(workload="w", runner=name, workers=count, build="3.14")
+                   for name, count in (("serial", 1), ("threads", 2)))
+SLOW = "1 of 6 processes is 30 % slower than the others, which noise does not explain"
+LEVELS = "its times have two levels: 1.00 s (9 of 18 values) and 1.40 s (9)"
+
+
+@functools.cache
+def quiet_run(rounds=6):
+    maker = RunMaker(rounds=rounds)
+    for build in ("3.14", "3.14t"):
+        maker.measure(dataclasses.replace(SERIAL, build=build), 1.0)
+        maker.twin(dataclasses.replace(SERIAL, build=build), 1.0)
+        for model in MODELS:
+            maker.measure(dataclasses.replace(THREADS, runner=model, build=build), 0.55)
+        maker.twin(dataclasses.replace(THREADS, build=build), 0.55)
+    return maker.run(("3.14", "3.14t"), cells=tuple(each.cell for each in maker.measurements))
+
+
+def changed(run, cell, factors):
+    """The run with the wall times of one cell multiplied, by round and value."""
+    return dataclasses.replace(run, measurements=tuple(
+        dataclasses.replace(each, observations=tuple(
+            dataclasses.replace(o, wall=tuple(value * factors(o.round, k) for k, value in enumerate(o.wall)))
+            for o in each.observations)) if each.cell == cell else each
+        for each in run.measurements))
+
+
+def result_of(run, wanted):
+    return next(result for table in build_tables(run) for row in table.rows for result in row.results
+                if result.cell == wanted)
+
+
+@pytest.fixture(scope="module")
+def slow():
+    return changed(quiet_run(), THREADS, lambda r, _: 1.3 if r == 2 else 1.0)
+
+
+def test_one_slow_process_is_a_value_of_its_cell_and_widens_its_interval(slow):
+    found, before = result_of(slow, THREADS), result_of(quiet_run(), THREADS)
+    assert (found.far.rounds, found.far.of, found.far.share) == (frozenset({2}), 6, pytest.approx(0.3, abs=0.03))
+    assert found.speedup.hi / found.speedup.lo > (before.speedup.hi / before.speedup.lo) ** 2
+    assert before.far is None
+    assert all(result.far is None for table in build_tables(slow) for row in table.rows for result in row.results
+               if result.cell != THREADS)
+
+
+def test_it_stands_beside_the_number_in_every_format(slow):
+    document = run_document(slow)
+    for text in (terminal.render(document, width=200), markdown.render(document)):
+        assert text.count(SLOW) == 2   # below the overview and below the table of the workload
+    (cell,) = (each for each in as_json.run_values(slow)["cells"]
+               if (each["model"], each["build"]) == ("threads", "3.14"))
+    assert cell["processes"]["far"] == {"rounds": [2], "of": 6, "difference": pytest.approx(0.3, abs=0.03)}
+    assert SLOW in cell["notes"]
+    assert SLOW in str(run_page(slow, {}))
+
+
+def test_two_states_of_the_machine_are_two_levels_of_the_baseline():
+    run = changed(quiet_run(), SERIAL, lambda r, _: 1.4 if r % 2 else 1.0)
+    steady = dataclasses.replace(run, measurements=tuple(
+        dataclasses.replace(each, observations=tuple(
+            dataclasses.replace(o, wall=(1.4 if o.round % 2 else 1.0,) * 3) for o in each.observations))
+        if each.cell == SERIAL else each for each in run.measurements))
+    found = result_of(steady, SERIAL)
+    assert found.levels == TwoLevels(low=1.0, high=1.4, at_low=9, at_high=9)
+    text = terminal.render(run_document(steady), width=200)
+    assert f"serial of w on 3.14: {LEVELS}" in text   # the baseline has no number in the overview
+    assert text.count(LEVELS) == 2
+    (row,) = (row for each in run_page(steady, {})["workloads"] for row in each["rows"]
+              if (row["model"], row["build"]) == ("serial", "3.14"))
+    assert row["verdict"] == "baseline"
+
+
+def test_rounds_that_disturb_cells_with_several_workers_are_named():
+    draw = random.Random(1)
+    effects = [exp(draw.gauss(0, 0.03)) for _ in range(6)]
+    run = quiet_run()
+    for each in run.measurements:
+        if each.cell.workers > 1:
+            run = changed(run, each.cell, lambda r, _: effects[r])
+    found, before = result_of(run, THREADS), result_of(quiet_run(), THREADS)
+    assert found.speedup.hi / found.speedup.lo > (before.speedup.hi / before.speedup.lo) ** 2
+    text = terminal.render(run_document(run), width=300)
+    assert "rounds disturb cells with several workers unlike those with one (p < 0.001)" in text
+    assert "rounds disturb" not in terminal.render(run_document(quiet_run()), width=300)

@@ -1,0 +1,66 @@
+import random
+from math import log1p
+from statistics import fmean
+
+import pytest
+
+from gilscope.toolkit.stats.log_times import RoundLogs
+from gilscope.toolkit.stats.outliers import far_processes
+from tests.stats.matrix import DISTURBANCES, TREATMENTS, disturbed_group
+
+
+def table(draw, slow, rounds=4, spread=0.01):
+    """72 arms; `slow` are the rounds in which the process of arm 0 of group 0 is 30 % slow."""
+    return {group: RoundLogs(levels={
+        arm: {r: draw.gauss(0, spread) + (log1p(0.3) if (group, arm) == (0, 0) and r in slow else 0.0)
+              for r in range(rounds)} for arm in range(18)}) for group in range(4)}
+
+
+@pytest.mark.parametrize(("slow", "far", "share"), [
+    ({2}, {2}, 0.3),
+    ({0, 3}, {0, 3}, 0.3),            # of two halves, the slower one
+    ({0, 1, 3}, {2}, 1 / 1.3 - 1),    # the fewer: one is fast
+])
+def test_processes_beyond_a_gap_are_far(slow, far, share):
+    found = far_processes(table(random.Random(1), slow))
+    assert found == {0: {0: found[0][0]}, 1: {}, 2: {}, 3: {}}
+    assert (found[0][0].rounds, found[0][0].of) == (frozenset(far), 4)
+    assert found[0][0].share == pytest.approx(share, abs=0.05)
+
+
+def test_cell_with_all_processes_slow_has_none_far():
+    assert not any(far_processes(table(random.Random(2), {0, 1, 2, 3})).values())
+
+
+@pytest.mark.parametrize("kind", ["normal", "student"])
+@pytest.mark.parametrize("rounds", [4, 12])
+def test_noise_alone_seldom_has_a_flag(kind, rounds):
+    draw, tables = random.Random(f"{kind} {rounds}"), 15
+    flagged = sum(any(far_processes({group: disturbed_group(draw, DISTURBANCES[kind], rounds).logs
+                                     for group in range(4)}, TREATMENTS).values()) for _ in range(tables))
+    assert flagged <= 3   # 5 % expected
+
+
+@pytest.mark.parametrize("rounds", [4, 12])
+def test_slow_processes_of_several_arms_are_flagged(rounds):
+    draw, seen = random.Random(rounds), []
+    for _ in range(8):
+        groups = {group: disturbed_group(draw, DISTURBANCES["slow processes"], rounds) for group in range(4)}
+        found = far_processes({group: each.logs for group, each in groups.items()}, TREATMENTS)
+        seen += [arm in found[group] for group, each in groups.items() for arm, slow in each.slow.items()
+                 if 0 < len(slow) < rounds]
+    assert fmean(seen) > 0.8
+
+
+def test_differences_that_matter_to_nobody_are_not_flagged():
+    quiet = {0: RoundLogs(levels={arm: {r: 0.02 * (arm == r == 0) + 1e-5 * ((arm * 7 + r * 3) % 5) for r in range(4)}
+                                  for arm in range(12)})}
+    assert far_processes(quiet) == {0: {}}
+
+
+@pytest.mark.parametrize("levels", [{}, {0: {0: 0.0}}, {0: {0: 0.0, 1: 0.5}, 1: {0: 0.0, 1: 0.0}},
+                                    {arm: dict.fromkeys(range(4), 0.0) for arm in range(10)}])
+def test_too_little_says_nothing(levels):
+    assert far_processes({0: RoundLogs(levels=levels)}) == {0: {}}
+
+

@@ -1,0 +1,63 @@
+"""Notes on processes of a cell that its ratio alone does not show: far ones, times at two levels, unusual spread."""
+
+from __future__ import annotations
+
+from math import sqrt
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.model import Note
+from gilscope.toolkit.stats.class_rounds import DISTINCT
+from gilscope.toolkit.units import format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gilscope.toolkit.report.table.observations import Clock
+    from gilscope.toolkit.stats.noise import Noise
+    from gilscope.toolkit.stats.outliers import FarProcesses
+    from gilscope.toolkit.stats.two_levels import TwoLevels
+
+
+def process_notes(far: FarProcesses | None, levels: TwoLevels | None, unlike: float | None) -> Iterator[Note]:
+    """Yield what a reader of the cell's number should know about its processes.
+
+    Args:
+        far: Its processes that are far from the others.
+        levels: The levels of its values.
+        unlike: By what factor its processes differ more than those of the other cells, if they do.
+    """
+    if far is not None:
+        word = "slower" if far.share > 0 else "faster"
+        count = len(far.rounds)
+        yield Note(text=f"{count} of {far.of} processes {'is' if count == 1 else 'are'} {abs(far.share) * 100:.0f} % "
+                        f"{word} than the others, which noise does not explain")
+    if levels is not None:
+        values = levels.at_low + levels.at_high
+        yield Note(text=f"its times have two levels: {format_seconds(levels.low)} ({levels.at_low} of {values} values) "
+                        f"and {format_seconds(levels.high)} ({levels.at_high})")
+    if unlike is not None:
+        yield Note(text=f"its processes differ {unlike:.1f} times as much as those of other cells: its intervals come "
+                        "from its own rounds alone")
+
+
+def noise_notes(noise: Noise, clock: Clock) -> Iterator[Note]:
+    """Yield what widens the interval of a ratio beyond the usual noise of its group.
+
+    Args:
+        noise: That of the pair, see `Noise.between`.
+        clock: The clock of the ratio.
+    """
+    extra = noise.class_rounds
+    if noise.pair is not None and noise.pair.moderated and extra.chance < DISTINCT:
+        yield Note(text="rounds disturb cells with several workers unlike those with one "
+                        f"({chance_text(extra.chance)}): intervals of {clock} time between them are "
+                        f"{sqrt(1 + extra.share):.1f} times wider for it")
+    if correlation := noise.correlation.applied:
+        times = sqrt((1 + correlation) / (1 - correlation))
+        yield Note(text=f"rounds in succession are alike ({chance_text(noise.correlation.chance)}; correlation "
+                        f"{correlation:.2f}): intervals of {clock} time are {times:.1f} times wider for it")
+
+
+def chance_text(chance: float) -> str:
+    """Return a p-value: "p = 0.012", "p < 0.001"."""
+    return "p < 0.001" if chance < 0.001 else f"p = {chance:.2g}"   # noqa: PLR2004 - three decimals

@@ -1,0 +1,188 @@
+"""The scales of arms: how much they scatter, and which arms err unlike the others of the run.
+
+The variance of an arm that errs like the others says little by itself and is moderated by theirs.  An arm that errs far
+more than they do, in all of its processes or because a few of them are slow, must neither be moderated by the others
+nor widen them.  The scatter of the log variances of all arms says how large a variance may be by chance: variances of
+d degrees of freedom that are moderated by a prior of d0 have an F distribution, whose d0 follows from their
+interquartile range, which a quarter of unlike arms cannot change.
+
+Assumptions: fewer than a quarter of the arms are unlike the others.
+
+Sources: Phipson, Lee, Majewski, Alexander & Smyth (2016), "Robust Hyperparameter Estimation Protects against
+Hypervariable Genes and Improves Power to Detect Differential Expression" (the prior by robust quantities, and arms with
+a prior of their own); Smyth (2004), section 6.2 (the scatter); Benjamini & Hochberg (1995) (how
+many of the largest).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from functools import cache
+from math import exp, inf, log, sqrt
+from statistics import fmean, median, quantiles
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.stats.distributions import digamma, f_above, f_quantile, inverse_trigamma, t_outside, trigamma
+from gilscope.toolkit.stats.estimators import scale_of_differences
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    type Residuals[Arm: Hashable] = Mapping[Arm, Mapping[int, float]]   # by arm and round
+
+CLIPPED = 3.0          # standard deviations: outliers beyond are clipped to estimate the scatter of the arms' scales
+LEAST_SHARE = 1e-5     # of a group's median variance: the least for an arm, as clocks have a resolution
+HALF = 0.6745          # median of a normal variable's absolute value, in standard deviations
+ALONE = 3              # arms needed to estimate the scatter of scales: two have the same residuals
+MANY = 8               # arms of a run, or treatments, from which on one can be called unlike the others
+FALSE_SHARE = 0.1     # of the arms that are called unlike: expected share of like ones; they lose what they borrow
+PASSES = 2             # the second measures the usual scatter without the arms that the first found
+LEAST_PRIOR, MOST_PRIOR = 0.5, 1e4   # degrees of freedom between which the prior of the F distribution is searched
+
+
+def unlike_arms[Group: Hashable, Arm: Hashable](
+    groups: Mapping[Group, Residuals[Arm]], treatments: Mapping[Arm, Hashable] | None = None,
+    false_share: float = FALSE_SHARE,
+) -> dict[Group, frozenset[Arm]]:
+    """Return the arms of each group whose variance is larger than the scatter of all arms' variances explains.
+
+    Args:
+        groups: Residuals of every group of the run.
+        treatments: What the arms of different groups have in common, such as build and model.  A treatment that errs
+            unlike the others in all groups together is seen with fewer rounds than in one group.
+        false_share: The false discovery rate.
+    """
+    none: dict[Group, frozenset[Arm]] = dict.fromkeys(groups, frozenset())
+    share = {group: _free_share(each) for group, each in groups.items()}
+    sizes = {
+        (group, arm): (log(variance), len(each[arm]) * share[group])
+        for group, each in groups.items() if len(each) >= ALONE for arm, variance in _variances(each).items()
+    }
+    if len(sizes) < MANY:
+        return none
+    found: set[tuple[Group, Arm]] = set()
+    for _ in range(PASSES):
+        found = _outlying(sizes, found, treatments, false_share)
+    return {group: frozenset(arm for arm in each if (group, arm) in found) for group, each in groups.items()}
+
+
+def _outlying[Group: Hashable, Arm: Hashable](
+    sizes: Mapping[tuple[Group, Arm], tuple[float, float]], before: set[tuple[Group, Arm]],
+    treatments: Mapping[Arm, Hashable] | None, false_share: float,
+) -> set[tuple[Group, Arm]]:
+    """Return the arms with too large a variance; the usual ones are those of the arms not found `before`.
+
+    Args:
+        sizes: Log variance and degrees of freedom.
+        before: What the pass before found.
+        treatments: See `unlike_arms`.
+        false_share: The false discovery rate.
+    """
+    usual: dict[Group, list[float]] = {}
+    for key, (size, _) in sizes.items():
+        if key not in before:
+            usual.setdefault(key[0], []).append(size)
+    middles = {group: median(each) for group, each in usual.items()}
+    away = [size - middles[group] for group, each in usual.items() for size in each]
+    if len(away) < MANY:
+        return before
+    low, _, high = quantiles(away, n=4)
+    prior = _prior_by_quartiles(high - low, round(median(free for _, free in sizes.values()), 2))
+    chances = {
+        key: f_above(exp(size - middles[key[0]]) * f_quantile(0.5, round(free, 2), prior), free, prior)
+        for key, (size, free) in sizes.items() if key[0] in middles
+    }
+    found = _discoveries(chances, false_share)
+    if treatments is not None:
+        together: dict[Hashable, list[float]] = {}
+        for group, arm in chances:
+            together.setdefault(treatments[arm], []).append(sizes[group, arm][0] - middles[group])
+        sampling = trigamma(median(free for _, free in sizes.values()) / 2)
+        large = _discoveries(_treatment_chances(together, sampling), false_share)
+        found |= {(group, arm) for group, arm in chances if treatments[arm] in large}
+    return found
+
+
+def _treatment_chances[Key: Hashable](sizes: Mapping[Key, Sequence[float]], sampling: float) -> dict[Key, float]:
+    """Return the p-value of each treatment: its mean log variance over groups against the scatter of all treatments.
+
+    Args:
+        sizes: The log variances of each treatment's arms, those of a group around their median.
+        sampling: The variance of one of them by chance alone, a lower bound of the scatter.
+    """
+    if len(sizes) < MANY:
+        return {}
+    scores = {key: fmean(each) * sqrt(len(each)) for key, each in sizes.items()}
+    middle = median(scores.values())
+    scatter = max(median(abs(score - middle) for score in scores.values()) / HALF, sqrt(sampling))
+    outside = {key: t_outside((score - middle) / scatter, len(sizes) - 1) / 2 for key, score in scores.items()}
+    return {key: chance if scores[key] > middle else 1 - chance for key, chance in outside.items()}
+
+
+def _discoveries[Key: Hashable](chances: Mapping[Key, float], false_share: float) -> set[Key]:
+    """Return the keys with small p-values, at most the share `false_share` of them by chance.
+
+    Source: Benjamini & Hochberg (1995), "Controlling the False Discovery Rate".
+    """
+    ordered = sorted(chances.values())
+    most = max((chance for rank, chance in enumerate(ordered, 1) if chance <= false_share * rank / len(ordered)),
+               default=-1.0)
+    return {key for key, chance in chances.items() if chance <= most}
+
+
+def scatter_of_scales[Arm: Hashable](groups: Sequence[Residuals[Arm]]) -> float:
+    """Return the prior's degrees of freedom: few if the arms of a group differ in scale, infinite if they do not.
+
+    Source: Smyth (2004), section 6.2, with a separate mean for each group.
+    """
+    squares, free, sampling = 0.0, 0, 0.0
+    for group in map(_log_variances, groups):
+        if group:
+            middle = fmean(value for value, _ in group)
+            squares += sum((value - middle) ** 2 for value, _ in group)
+            free += len(group) - 1
+            sampling += fmean(expected for _, expected in group) * (len(group) - 1)
+    if not free:
+        return inf
+    between = (squares - sampling) / free
+    return 2 * inverse_trigamma(between) if between > trigamma(1e6) else inf
+
+
+def _log_variances[Arm: Hashable](by_arm: Residuals[Arm]) -> list[tuple[float, float]]:
+    """Return the unbiased log variance of each arm, and the variance of that by sampling alone."""
+    if len(by_arm) < ALONE:
+        return []
+    # An outlier belongs to the shape of the errors, not to the scale of its arm; unclipped, it would make the arms look
+    # too different for pooling.
+    pooled = sorted(value for rounds in by_arm.values() for value in rounds.values())
+    variances = _variances(by_arm, CLIPPED / 2**0.5 * scale_of_differences(tuple(pooled)))
+    share = _free_share(by_arm)
+    return [
+        (log(variance) - digamma(free / 2) + log(free / 2), trigamma(free / 2))
+        for arm, variance in variances.items() for free in (len(by_arm[arm]) * share,)
+    ]
+
+
+def _variances[Arm: Hashable](by_arm: Residuals[Arm], most: float = inf) -> dict[Arm, float]:
+    """Return the variance of each arm, its residuals clipped at `most`; empty if they have none."""
+    variances = {arm: fmean(min(abs(value), most) ** 2 for value in each.values()) for arm, each in by_arm.items()}
+    least = LEAST_SHARE * median(variances.values())
+    return {arm: max(variance, least) for arm, variance in variances.items()} if least > 0 else {}
+
+
+def _free_share[Arm: Hashable](by_arm: Residuals[Arm]) -> float:
+    """Return the share of the residuals that is left as degrees of freedom after the fit of arms and rounds."""
+    count = sum(map(len, by_arm.values()))
+    rounds = {r for each in by_arm.values() for r in each}
+    return (count - len(by_arm) - len(rounds) + 1) / count if count else 0.0
+
+
+@cache
+def _prior_by_quartiles(distance: float, free: float) -> float:
+    """Return the degrees of freedom d0 at which the quartiles of log F(free, d0) are `distance` apart."""
+    low, high = LEAST_PRIOR, MOST_PRIOR
+    while high / low > 1.05:  # noqa: PLR2004 - a twentieth is far below the error of the quartiles
+        middle = (low * high) ** 0.5
+        wide = log(f_quantile(0.75, free, middle) / f_quantile(0.25, free, middle)) > distance
+        low, high = (middle, high) if wide else (low, middle)
+    return low
