@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit import metrics
 from gilscope.toolkit.model import Note, Phase
+from gilscope.toolkit.report.table.build_pairs import build_pairs
 from gilscope.toolkit.report.table.cell_results import CellResult, TableRow
 from gilscope.toolkit.report.table.contrast import Contrast, contrast_builds
 from gilscope.toolkit.report.table.observations import Absence, Group, Index, group_of, leaves_idle
@@ -19,7 +20,7 @@ from gilscope.toolkit.stats.scaling import COUNTS_NEEDED, Scaling, efficiency, f
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.model import Build, Cell, Run
+    from gilscope.toolkit.model import Cell, Run
     from gilscope.toolkit.report.table.cell_results import Floors
 
 
@@ -157,7 +158,8 @@ def _compared(result: CellResult, ratios: Ratios, base: Cell) -> CellResult:
     inflation = ratios.compare(cell, base, "cpu")
     # Efficiency is defined only for a fixed amount of work; starting more workers is more work.
     per_worker = efficiency(speedup.ratio, cell.workers) if cell.phase is Phase.STEADY else None
-    return replace(result, speedup=speedup, efficiency=per_worker, inflation=inflation)
+    return replace(result, speedup=speedup, by_session=ratios.by_session(base, cell), efficiency=per_worker,
+                   inflation=inflation)
 
 
 def _common_notes(rows: Sequence[TableRow]) -> tuple[Note, ...]:
@@ -215,24 +217,3 @@ def _cores_used(index: Index, cell: Cell) -> float | None:
     wall, cpu = index.by(cell, "wall"), index.by(cell, "cpu")
     shares = [cpu.get(r, 0.0) / wall[r] for r in wall]   # work too short for the CPU clock waits
     return median(shares) if shares else None
-
-
-def build_pairs(builds: Sequence[Build]) -> list[tuple[Build, Build]]:
-    """Return the pairs of builds to compare, the baseline first.
-
-    A free-threaded build is compared with the GIL build of its version, or with the first GIL build if there is none;
-    every other GIL build is compared with the first.  Without any GIL build, all are compared with the first build.
-    """
-    with_gil = [build for build in builds if not build.free_threaded]
-    if not with_gil:
-        return [(builds[0], build) for build in builds[1:]]
-    pairs = [(with_gil[0], build) for build in with_gil[1:]]
-    for build in builds:
-        if build.free_threaded:
-            same = [other for other in with_gil if _minor(other) == _minor(build)]
-            pairs.append(((same or with_gil)[0], build))
-    return pairs
-
-
-def _minor(build: Build) -> str:
-    return ".".join(build.version.split(".")[:2])
