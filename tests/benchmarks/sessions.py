@@ -24,7 +24,7 @@ from gilscope.toolkit.stats.best import best_of
 from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import DRAWS
 from gilscope.toolkit.stats.noise_floor import checked_noise
-from gilscope.toolkit.stats.ratios import compare, judge, simultaneous
+from gilscope.toolkit.stats.ratios import Ratio, compare, judge, simultaneous
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.sessions import (
     FEWEST,
@@ -32,6 +32,7 @@ from gilscope.toolkit.stats.sessions import (
     confidences,
     joint_shift,
     own_deviation,
+    recheck_noise,
 )
 from tests.benchmarks.hostile_noise import is_false
 from tests.stats.matrix import SESSION_KINDS, session_levels
@@ -71,9 +72,14 @@ def table(kind: str, sessions: int, seed: int, tally: Tally, draws: int = DRAWS)
     twins = {g: [((a, s), (b, s)) for s in range(sessions) for a, b in AA_PAIRS] for g in groups}
     noises, _ = checked_noise(arms, twins, draws=draws, seed=seed)
 
-    def by_session(g: int, pair: tuple[int, int]) -> dict[int, object]:
+    def by_session(g: int, pair: tuple[int, int]) -> dict[int, Ratio]:
         return {s: compare(logs, noises[g], *pair) for s, logs in enumerate(groups[g])}
 
+    if sessions >= FEWEST:
+        speedups = {((g, pair[0]), (g, pair[1])): by_session(g, pair) for g in groups for pair in SPEEDUPS}
+        noises, _ = recheck_noise(noises, [
+            each for g in groups for pair in AA_PAIRS for each in by_session(g, pair).values()],
+            own_deviation([speedups], {}))
     known = {(g, pair): by_session(g, pair) for g in groups for pair in [*SPEEDUPS, SERIAL_ARMS]}
     speedups = {((g, pair[0]), (g, pair[1])): each for (g, pair), each in known.items() if pair != SERIAL_ARMS}
     costs = {((g, pair[0]), (g, pair[1])): each for (g, pair), each in known.items() if pair == SERIAL_ARMS}

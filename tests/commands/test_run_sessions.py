@@ -89,7 +89,7 @@ def test_session_begins_after_the_rounds_so_far(run):
     assert (again.rounds_planned, again.answered, again.stopped) == (run.rounds_done + 5, (), "running")
     assert (lacks_sessions(again, REQUEST), lacks_sessions(again, dataclasses.replace(REQUEST, sessions=2))) == (
         True, False)
-    with pytest.raises(ToolkitError, match="session 2 of .* has no complete round"):
+    with pytest.raises(ToolkitError, match=r"session 2 of .* has no complete round"):
         begin_session(again, REQUEST, MACHINE)
 
 

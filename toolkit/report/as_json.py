@@ -175,7 +175,7 @@ def _result(result: CellResult, index: Index) -> dict[str, Any]:
 
 def _by_session(result: CellResult) -> dict[str, Any]:
     """Return the speed-up in each session, nothing if the run has one."""
-    found = [{"session": session, **(comparison(each) or {})} for session, each in result.by_session.items()]
+    found = [{"session": session, "ratio": comparison(each)} for session, each in result.by_session.items()]
     return {"speedup_by_session": found} if found else {}
 
 

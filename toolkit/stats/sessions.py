@@ -25,12 +25,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import exp, inf, isfinite, sqrt
 from statistics import fmean, variance
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.distributions import t_quantile
+from gilscope.toolkit.stats.noise_floor import check_aa_pairs
 from gilscope.toolkit.stats.ratios import MOST_LOG
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.verdict import not_excluded
@@ -38,6 +39,8 @@ from gilscope.toolkit.stats.verdict import not_excluded
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from gilscope.toolkit.stats.noise import Noise
+    from gilscope.toolkit.stats.noise_floor import AACheck
     from gilscope.toolkit.stats.ratios import Ratio
 
 FEWEST = 3          # sessions, from which on their differences are estimated: two can agree by chance
@@ -205,6 +208,24 @@ def own_deviation[Arm: Hashable](
     freedom = expected**2 / doubled
     weights = [1 / (found + error) ** 2 for _, error in squares if found + error > 0]
     return OwnDeviation(variance=found, uncertainty=2 / (fmean(weights) * freedom) if weights else 0.0)
+
+
+def recheck_noise[Group: Hashable](
+    noises: Mapping[Group, Noise], aa_pairs: Iterable[Ratio], own: OwnDeviation,
+) -> tuple[dict[Group, Noise], AACheck]:
+    """Return the noise of each group and its A/A check, if A/A arms may deviate in a session as all pairs do.
+
+    Otherwise that deviation, which intervals hold already, would widen them once more.
+
+    Args:
+        noises: The noise within sessions.
+        aa_pairs: The A/A ratios of each session.
+        own: The own deviations of all other pairs.
+    """
+    check = check_aa_pairs([
+        replace(each, error=sqrt(each.error**2 + own.variance), noise=replace(each.noise, widening=1.0))
+        for each in aa_pairs])
+    return {group: replace(noise, widening=check.widening) for group, noise in noises.items()}, check
 
 
 def _variance_beyond(squares: Sequence[tuple[float, float]], expected: float) -> float:

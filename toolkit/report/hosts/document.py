@@ -65,7 +65,9 @@ def hosts_overview(label: str, hosts: Sequence[MeasuredHost], states: Sequence[H
 def hosts_scope(hosts: Sequence[MeasuredHost]) -> str:
     """Return what the numbers over hosts are about: a host's own numbers are about the sessions that it measured."""
     sessions = min(len(session_rounds(host.run)) for host in hosts)
-    return "" if sessions >= FEWEST else f"in {counted(max(sessions, 1), 'session')} of each host"
+    if sessions >= FEWEST:
+        return ""
+    return "in one session each" if sessions < 2 else f"in {sessions} sessions each"  # noqa: PLR2004 - several
 
 
 def build_contrasts(hosts: Sequence[MeasuredHost]) -> tuple[HostsContrast, ...]:

@@ -21,7 +21,7 @@ from gilscope.toolkit.stats.log_times import RoundLogs, by_pass, process_levels
 from gilscope.toolkit.stats.noise_floor import AACheck, NoiseFloor, checked_noise
 from gilscope.toolkit.stats.paired import conclude
 from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, simultaneous
-from gilscope.toolkit.stats.sessions import SessionRatio
+from gilscope.toolkit.stats.sessions import SessionRatio, recheck_noise
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 
 if TYPE_CHECKING:
@@ -200,6 +200,11 @@ class Ratios:
             {group: _arms_of_sessions(each) for group, each in by_session.items()},
             {group: [((cell, session), (twin, session)) for cell, twin in pairs for session in by_session[group]]
              for group, pairs in twins.items()}, seed=seed)
+        spread = SessionSpread(self.index.run, by_session, noises)
+        if spread.known:
+            noises, check = recheck_noise(noises, [
+                ratio for pairs in twins.values() for pair in pairs for ratio in spread.parts(*pair).values()],
+                spread.own)
         return ClockRatios(logs=logs, noises=noises, check=check, sessions=by_session)
 
 
