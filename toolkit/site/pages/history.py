@@ -20,6 +20,7 @@ from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, lines
 from gilscope.toolkit.site.page_values import shown
 from gilscope.toolkit.site.pages.newest import by_host, group_of, in_order, newest, places
 from gilscope.toolkit.site.style import legend, mark_of, shapes
+from gilscope.toolkit.stats.sessions import FEWEST
 from gilscope.toolkit.units import counted, inflect
 
 if TYPE_CHECKING:
@@ -215,7 +216,7 @@ def workload_values(
                   for host, runs in by_host([each for each in known if each.tables]).items()
                   if any(each.host == host for each in own)],
         "rows": [_row(each, result, files.get(result.loaded.id, {})) for each in own for result in each.results],
-        "several": len({each.host for each in own}) > 1,
+        "several": len({each.host for each in own}) > 1, "fewest": FEWEST,
     })
 
 
@@ -300,6 +301,6 @@ def _row(series: HistorySeries, result: HistoryResult, files: Mapping[str, str])
         **mark_of("serial" if series.of_builds else series.model), "against": series.against,
         "ratio": {"text": interval_text(result.ratio), "sort": result.ratio.ratio}, "verdict": judge(result.ratio),
         "time": None if time is None else {"text": value_text(Duration(time.center)), "sort": time.center},
-        "changed": result.changed, "file": files.get(series.build),
+        "changed": result.changed, "sessions": result.ratio.sessions, "file": files.get(series.build),
         "against_file": files.get(series.against) if series.of_builds else None,
     }
