@@ -31,7 +31,7 @@ help:
 	@echo 'make bench [ARGS=...]  set up, get a pair of builds if there is none, measure (gilscope run --quick)'
 	@echo 'make test [ARGS=...]   set up, run the fast tests on every build at hand, with the newest and the oldest Python'
 	@echo 'make test-all          the same, then all others (half an hour), these with both; ARGS=... likewise'
-	@echo 'make test-faults       damage, junk, full disks, odd places: other cases each time; SEED=N draws the same ones again'
+	@echo 'make test-faults       random faults: damaged files, junk arguments, full disks; SEED=N repeats them'
 	@echo 'make setup             make .venv with everything a developer needs'
 	@echo 'make lock              lock the newest versions of all that set-up installs, in constraints.txt; then make test'
 	@echo 'make pair              get a GIL and a free-threaded build of one source, if there is none'

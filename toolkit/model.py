@@ -26,7 +26,7 @@ class Phase(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Note:
-    """Something a reader must know before trusting the number it travels with."""
+    """A caveat for the number beside it."""
 
     text: str
 

@@ -40,7 +40,8 @@ def test_environment_is_added_shown_and_removed(environment, capsys):
     (["add", "mine"], "write LABEL=PATH"),
     (["add", "mine=/nowhere/python"], "there is no file /nowhere/python"),
     (["add", "mine=/bin/sh"], "/bin/sh"),
-    (["add", f"run={sys.executable}"], "cannot be called 'run'"), (["add", f"all={sys.executable}"], "called 'all'"),
+    *((["add", f"{label}={sys.executable}"], f"cannot be called '{label}'")
+      for label in ("run", "all", "fleet", "experiments")),
     (["remove", "mine"], "no build was added as 'mine'; added: none"),
 ])
 def test_what_is_no_build_is_not_remembered(argv, told, capsys):

@@ -6,8 +6,15 @@ import pytest
 
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands.run import request
-from gilscope.toolkit.commands.run.request import make_selection, make_settings, user_packages
+from gilscope.toolkit.commands.run.request import (
+    FIXED_AT_START,
+    make_selection,
+    make_settings,
+    refuse_beside_resume,
+    user_packages,
+)
 from gilscope.toolkit.errors import BadFileError, ToolkitError
+from gilscope.toolkit.report import RENDERERS
 
 
 def packages(*files, named=()):
@@ -87,3 +94,22 @@ def test_first_look_at_a_function_of_the_users_is_as_lean():
 def test_rounds_go_to_what_is_open_where_time_is_short_or_enough_is_named(words, rounds, where_open):
     found = make_settings(cli.make_parser(("run",)).parse_args(["run", "primes", *words]))
     assert (found.rounds, found.where_open) == (rounds, where_open)
+
+
+def test_each_option_of_run_can_change_on_resume_or_is_refused():
+    defaults = vars(parsed_run())
+    can_change = {
+        "resume", "rounds", "budget", "resolution", "timeout", "fleet", "take_turns", "status_file",
+        *(each.name for each in RENDERERS),
+    }
+    assert set(defaults) - {"run", "command"} == can_change | set(FIXED_AT_START)
+
+
+@pytest.mark.parametrize("words", [["--tasks", "8"], ["--payload", "1"], ["--quick"], ["--strict"]])
+def test_resumed_run_keeps_its_options(words):
+    with pytest.raises(ToolkitError, match=f"{words[0]}.* cannot be changed"):
+        refuse_beside_resume(parsed_run("--resume", "x", *words))
+
+
+def parsed_run(*words):
+    return cli.make_parser(("run",)).parse_args(["run", *words])

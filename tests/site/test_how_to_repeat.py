@@ -26,7 +26,8 @@ def parsed(line):
 
 @pytest.mark.parametrize("asked", [
     "--quick", "--quick --rounds 5", "--quick --budget 2m", "--quick --models threads", "--rigorous", "--budget 5m", "",
-    "--budget 5m --rounds 7", "--resolution 2%", "--quick --resolution 1%", "--workers 1,2 --rounds 4"])
+    "--budget 5m --rounds 7", "--resolution 2%", "--quick --resolution 1%", "--workers 1,2 --rounds 4",
+    "--phases both", "--phases startup", "--size large", "--timeout 5m", "--task-length 1ms,10ms"])
 def test_command_plans_what_was_asked_for(asked):
     args = parsed(f"gilscope run primes sleep --seed 7 {asked}")
     settings, selection = make_settings(args), make_selection(args)
@@ -34,6 +35,16 @@ def test_command_plans_what_was_asked_for(asked):
     again = parsed(command(replace(make_run(), options=options, seed=7, rounds_planned=settings.rounds)))
     assert make_settings(again) == settings
     assert make_selection(again) == selection
+
+
+@pytest.mark.parametrize("asked", [
+    "--payload 1000", "--payload 1000 --tasks 8", "--payloads m:p --check m:c --async-form m:a --kind io"])
+def test_command_repeats_the_users_function(asked):
+    args = parsed(f"gilscope run m:work --seed 7 {asked}")
+    options = {"settings": dataclasses.asdict(make_settings(args)),
+               "selection": dataclasses.asdict(make_selection(args))}
+    again = parsed(command(replace(make_run(), options=options, seed=7)))
+    assert make_selection(again).user == make_selection(args).user
 
 
 def test_site_is_cited_as_a_whole():

@@ -35,6 +35,13 @@ OLDEST = (3, 12)
 SOURCES = ("explicit", "added", "tox", "gilscope", "uv", "pyenv", "PATH")  # of a build found twice, the first counts
 KEEPS_ENVIRONMENT = {"explicit", "added", "tox"}   # used with the packages that they have
 LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]*")
+# A run stores the values of a build in results/LABEL/BUILD.json, beside its other files.
+RESERVED_LABELS = {
+    "all": "it stands for all builds",
+    "run": "results/LABEL/run.json is the run's own file",
+    "fleet": "results/LABEL/fleet.json is the file of a run on several hosts",
+    "experiments": "results/LABEL/experiments.json is the file of several experiments",
+}
 PYTHON_NAME = re.compile(r"python3\.(\d+)t?d?")
 
 
@@ -176,6 +183,8 @@ def _explicit_candidate(text: str, option: str = "--build ") -> Candidate:
     label, equals, path = text.partition("=")
     if not (equals and path and LABEL.fullmatch(label)):
         raise UnknownNameError(f"{option}{text!r}: write LABEL=PATH, like mine=/opt/python/bin/python3.14")
+    if label in RESERVED_LABELS:
+        raise UnknownNameError(f"{option}{text}: a build cannot be called {label!r}: {RESERVED_LABELS[label]}")
     executable = Path(path).expanduser().absolute()
     if executable.is_dir():
         inside = next((each for name in ("python", "python3") if (each := executable / "bin" / name).exists()), None)

@@ -34,7 +34,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build
 
 HEARTBEAT_SECONDS = 30.0   # between progress lines in a log
-RESERVED = {"run": "results/LABEL/run.json is the run's own file", "all": "it stands for all builds"}
 COLUMNS = ("build", "version", "GIL", "compiler", "built with", "allocator", "found by")
 
 
@@ -133,8 +132,6 @@ def run_install(args: argparse.Namespace) -> int:
 def run_add(args: argparse.Namespace) -> int:
     """Remember a build, after checking that it is one."""
     label, path, build = inspect_new(args.named)
-    if label in RESERVED:
-        raise ToolkitError(f"a build cannot be called {label!r}: {RESERVED[label]}")
     there = {each.label: each for each in find_builds(project_dir=Path.cwd()).builds}
     if label in there and there[label].source != "added":
         raise ToolkitError(f"there is a build {label!r} already, {there[label].executable}; choose another label")

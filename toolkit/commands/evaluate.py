@@ -24,6 +24,7 @@ from gilscope.toolkit.evaluate.cache import EvaluationCache
 from gilscope.toolkit.evaluate.facts import EXTENSIONS
 from gilscope.toolkit.evaluate.pipeline import Evaluator
 from gilscope.toolkit.evaluate.probes.forced import described
+from gilscope.toolkit.evaluate.project.discovery import find_project
 from gilscope.toolkit.evaluate.request import BUDGET, WAIT_QUIET, EvaluationRequest
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.evaluate.sections import known
@@ -145,6 +146,7 @@ def run(args: argparse.Namespace) -> int:
         path=args.path, lock=args.lock, tests=args.tests, workload=args.workload, budget=args.budget,
         offline=args.offline, sdists=args.build_sdists, wait_quiet=args.wait_quiet, threads=args.threads or 0,
         extras=tuple(args.extra), labels=args.builds, added=tuple(args.build))
+    find_project(asked.path, lock=asked.lock, extras=asked.extras)   # mistakes are reported before missing builds
     page = HtmlFile(args.html, print_stderr) if args.html else None
     found = find_builds(args.build, project_dir=Path.cwd())
     if args.ci and (place := args.path / github_workflow.PLACE).exists():

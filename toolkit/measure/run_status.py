@@ -32,7 +32,7 @@ class StatusFile:
     """Writes the status of a run to a file."""
 
     def __init__(self, path: Path | None) -> None:
-        """Prepare to write to `path`; None: nobody wants to know."""
+        """Prepare to write to `path`; None: write nothing."""
         self._path = path
         self.status = RunStatus()
 

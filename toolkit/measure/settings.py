@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 LONG_SECONDS = 3.0   # for all values of one process, if that allows the fewest values
 FEWEST_VALUES = 2
+TIMEOUT_SECONDS = 60.0   # without --timeout
 # One model of each kind: the interpreter pool is a variant of subinterpreters, and processes have more start methods.
 QUICK_MODELS = ("serial", "threads", "free-threaded", "subinterpreters", "processes-forkserver", "asyncio")
 QUICK_KINDS = ("cpu", "native", "io", "mixed")

@@ -7,16 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
 from gilscope.toolkit.escaping import visible
-from gilscope.toolkit.measure.settings import PRESETS
+from gilscope.toolkit.measure.settings import PRESETS, TIMEOUT_SECONDS
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Run
-
-_PHASES = {("steady",): "steady", ("startup",): "startup"}   # both: "all"
-
 
 def command(run: Run, workload: str | None = None) -> str:
     """Return the command line that measures the run again, or one workload of it."""
@@ -30,8 +27,8 @@ def command(run: Run, workload: str | None = None) -> str:
     # With --models the controls are measured too; --quick alone measures none.
     words += [] if selection.get("controls") is False else _listed("--models", selection.get("models"))
     words += _listed("--workers", selection.get("workers"))
-    if (phases := selection.get("phases")) and phases != ["steady"]:
-        words += ["--phases", _PHASES.get(tuple(phases), "all")]
+    if (phases := [*selection.get("phases", ())]) not in ([], ["steady"]):
+        words += ["--phases", phases[0] if len(phases) == 1 else "both"]
     if selection.get("size"):
         words += ["--size", selection["size"]]
     words += _listed("--task-length", [f"{each * 1000:g}ms" for each in selection.get("task_seconds") or ()])
@@ -60,6 +57,8 @@ def _effort(run: Run, settings: dict[str, Any]) -> list[str]:
     """Return the options for the effort: with --rounds all cells get them, else time goes to open cells."""
     budget, resolution = settings.get("budget"), settings.get("resolution")
     words = _budget(budget) + (["--resolution", f"{resolution * 100:g}%"] if resolution else [])
+    if (timeout := settings.get("timeout") or TIMEOUT_SECONDS) != TIMEOUT_SECONDS:
+        words += ["--timeout", f"{timeout:g}s"]
     if budget and settings.get("where_open") and not resolution:
         return words
     return ["--rounds", str(settings.get("rounds") or run.rounds_planned), *words]
@@ -83,7 +82,7 @@ def _user(user: dict[str, Any]) -> list[str]:
                          ("--async-form", "async_function"), ("--kind", "kind")):
         if user.get(name) is not None:
             words += [option, str(user[name])]
-    return words
+    return [*words, "--tasks", str(user["tasks"])] if user.get("payload") is not None and user.get("tasks") else words
 
 
 def _listed(option: str, values: Any) -> list[str]:

@@ -57,7 +57,7 @@ class PageRenderer:
     Args:
         python: What `rendering_python` returned.
         look: The style sheet and the script.
-        linked: Whether pages find both beside themselves; else they are within each page.
+        linked: True if both are files beside the pages; False if each page contains them.
     """
 
     def __init__(self, python: Path, look: PageAssets, *, linked: bool = False) -> None:

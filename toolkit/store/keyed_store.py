@@ -36,7 +36,7 @@ class KeyedStore:
         """
         file = self._file(key)
         try:
-            # A time in the future says nothing: the clock was set.
+            # Ignore times in the future: the clock was changed.
             if most_age < math.inf and not 0 <= time.time() - file.stat().st_mtime < most_age:
                 return None
             return from_plain(kind, json.loads(read_text(file, RESULTS)), finite=False)
@@ -44,7 +44,7 @@ class KeyedStore:
             return None
 
     def put(self, value: object, *key: str) -> None:
-        """Store a value that is plain or of dataclasses under a key; without success, the earlier one is gone, too."""
+        """Store a value that is plain or of dataclasses under a key; if writing fails, the old one is removed."""
         text, file = json.dumps(plain_value(value)), self._file(key)
         try:
             self._write(file, text)

@@ -102,11 +102,11 @@ def run(args: argparse.Namespace) -> int:
         refuse_beside_list(args)
     if args.list:
         return survey(args, lambda: _targets(find_builds(args.build, project_dir=Path.cwd()), args.builds))
+    locked = _locked(args)   # mistakes in what is named come before builds that are missing
+    requirements = tuple(each.pin for each in locked) if args.lock else _requirements(args)
     page = HtmlFile(args.html, print_stderr) if args.html else None
     found = find_builds(args.build, project_dir=Path.cwd())
     builds = _targets(found, args.builds)
-    locked = _locked(args)
-    requirements = tuple(each.pin for each in locked) if args.lock else _requirements(args)
     request = EnvironmentRequest(requirements=requirements, sdists=args.build_sdists, offline=args.offline,
                                  asked=top_level_packages({each.name: each.needs for each in locked}))
     options = DoctorOptions(limit=args.timeout, interpreters=args.interpreters)

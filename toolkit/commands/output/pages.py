@@ -16,7 +16,7 @@ class HtmlFile:
     """The page of --html.  It is made before anything takes long, so that its renderer is installed or missing then."""
 
     def __init__(self, name: str, say: Callable[[str], None]) -> None:
-        """Prepare.
+        """Start the renderer of pages.
 
         Args:
             name: The file.

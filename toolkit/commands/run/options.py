@@ -87,8 +87,8 @@ def add_user(group: Any) -> None:
     group.add_argument(
         "--kind",
         choices=sorted(KINDS),
-        help="Declare that the function computes or waits (default: gilscope measures it). Use it if cells of a "
-        "waiting function are called starved, or a computing function's are not.",
+        help="Declare that the function computes or waits (default: gilscope measures it). Use io if cells of a "
+        "waiting function are called starved, and cpu if those of a computing function never are.",
     )
     group.add_argument(
         "--path",
@@ -126,7 +126,7 @@ def add_effort(group: Any) -> None:
         dest="preset",
         help="Take a first look, in at most 3 minutes: which model pays here, and what free-threading costs one "
         f"thread. Fewer models and workloads, the largest number of workers, {FIRST} to {PRESETS['quick'].rounds} "
-        "rounds, more of them for cells whose answer is open.",
+        "rounds, more of them for undecided cells.",
     )
     preset.add_argument(
         "--rigorous",
@@ -148,8 +148,8 @@ def add_effort(group: Any) -> None:
         "--budget",
         metavar="TIME",
         type=duration,
-        help=f"Stop before TIME is over, e.g. 5m (default: no limit, except with --quick). After {FIRST} rounds, the "
-        "time goes to cells whose answer is open, unless --rounds gives each the same number.",
+        help=f"Stop before TIME is over, e.g. 5m (default: no limit, except with --quick). After {FIRST} rounds, "
+        "only undecided cells are measured, unless --rounds is given.",
     )
     group.add_argument(
         "--resolution",

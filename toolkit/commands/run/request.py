@@ -17,7 +17,7 @@ from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.evaluate.requirements.requirements_file import RequirementsFile, read_requirements_file
 from gilscope.toolkit.measure.cells import Selection, choose_runners
 from gilscope.toolkit.measure.child.spec import UserTarget
-from gilscope.toolkit.measure.settings import PRESETS, QUICK_KINDS, QUICK_MODELS, Settings
+from gilscope.toolkit.measure.settings import PRESETS, QUICK_KINDS, QUICK_MODELS, TIMEOUT_SECONDS, Settings
 from gilscope.toolkit.measure.user_modules import dotted
 from gilscope.toolkit.model import Build, Phase
 from gilscope.workloads import catalog
@@ -37,6 +37,7 @@ FIXED_AT_START = {  # options that a resumed run cannot change: attribute -> as 
     "task_length": "--task-length",
     "payloads": "--payloads",
     "payload": "--payload",
+    "tasks": "--tasks",
     "check": "--check",
     "async_form": "--async-form",
     "kind": "--kind",
@@ -52,7 +53,6 @@ FIXED_AT_START = {  # options that a resumed run cannot change: attribute -> as 
     "every": "--every",
 }
 PHASES = {"steady": (Phase.STEADY,), "startup": (Phase.STARTUP,), "both": (Phase.STEADY, Phase.STARTUP)}
-TIMEOUT_SECONDS = 60.0
 TASKS = 16  # default number of repetitions of --payload
 
 
@@ -113,7 +113,7 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
         )
     if bool(args.payloads) == (args.payload is not None):
         raise ToolkitError(
-            "--payloads and --payload exclude each other: one payload per task, or the same one each time"
+            "use --payloads, one for each task, or --payload, the same for all tasks, not both"
             if args.payloads else
             f"{named[0]} needs payloads: --payloads MODULE:NAME for one payload per task, or --payload "
             "LITERAL for the same one each time"
@@ -170,10 +170,7 @@ def choose_builds(args: argparse.Namespace, available: FoundBuilds) -> tuple[Bui
 
     Raises:
         UnknownNameError: There is no such build.
-        ToolkitError: A build has the name of the run's own file.
     """
-    if any(each.partition("=")[0] == "run" for each in args.build):
-        raise ToolkitError("a build cannot be called 'run': results/LABEL/run.json is the run's own file")
     if args.builds is not None:
         return select_builds(available, args.builds)
     if args.build:
