@@ -14,6 +14,7 @@ from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.document import Table
 from gilscope.toolkit.report.run_document import overview_document, run_document
 from gilscope.toolkit.report.sessions import scope_text, session_rounds
+from gilscope.toolkit.report.table.judgement import rounds_to_tell
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.report.table.unsteady import unsteady_baselines
@@ -139,6 +140,13 @@ def test_json_of_sessions_fits_its_schema(sessions):
     jsonschema.validate(values, closed(schema), cls=jsonschema.Draft202012Validator)
     assert sum("speedup_by_session" in each for each in values["cells"]) == (12 if sessions > 1 else 0)
     assert [each["rounds"] for each in values["sessions"]] == {1: [12], 2: [6, 6], 3: [4, 4, 4]}[sessions]
+
+
+def test_more_rounds_do_not_tell_how_sessions_differ():
+    one, several = (speedup(make(sessions), "threads") for sessions in (1, 3))
+    wide = {"lo": 0.97, "hi": 1.03, "verdict_interval": (0.96, 1.05)}
+    assert rounds_to_tell(dataclasses.replace(one, **wide)) is not None
+    assert rounds_to_tell(dataclasses.replace(several, **wide)) is None
 
 
 def test_sessions_are_listed_with_those_that_are_to_come():

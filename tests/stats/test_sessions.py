@@ -81,6 +81,14 @@ def test_deviation_of_a_shared_baseline_is_counted_once():
     assert own_deviation([pairs], {}).variance**0.5 == pytest.approx(0.0141, rel=0.1)
 
 
+def test_deviation_of_the_only_baseline_is_in_the_joint_shift():
+    draw = random.Random(4)
+    shared = [draw.gauss(0, 0.01) for _ in range(200)]
+    pairs = {(0, arm): {s: ratio(shared[s] - draw.gauss(0, 0.01), 0.0) for s in range(200)} for arm in range(1, 7)}
+    # Its part of the pairs' variance is expected nowhere else: otherwise the estimate would be a quarter of it.
+    assert own_deviation([pairs], {}).variance**0.5 == pytest.approx(0.0141, rel=0.1)
+
+
 def test_single_pair_knows_its_sessions_and_nothing_else():
     alone = family([[0.1, 0.2, 0.3]], error=0.001)
     own, shift = own_deviation([alone], {}), joint_shift(alone)
