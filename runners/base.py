@@ -38,7 +38,7 @@ class Pool(Protocol):
 
 
 class Runner(Protocol):
-    """A concurrency model with everything that the toolkit says of it; its place in `RUNNERS` is its place in tables.
+    """A concurrency model and its properties; tables have the order of `RUNNERS`.
 
     Attributes:
         name: The name on the command line, in tables and in stored runs.
@@ -47,15 +47,14 @@ class Runner(Protocol):
         awaits: True if it takes the async form of a task where there is one; its workers are then tasks in flight.
         shares: The objects that its workers can share.
         gil: True: the GIL must be on; False: it must be off; None: either.
-        isolated: True if its workers are interpreters with a GIL of their own, where modules must be able to load.
-        pickles: True if tasks and results reach it as pickles.
+        isolated: True if its workers are interpreters with their own GIL, which not every module supports.
+        pickles: True if tasks and results are pickled.
         family: The name that variants of one model share: `--models FAMILY` selects them all, and figures draw them
             alike.  Empty: the model's own name.
-        package: The requirement that it has beside the standard library, for an installer; then it takes part only when
-            named.
+        package: The requirement that it needs beside the standard library; then it is measured only when named.
         effort: How much of a program changes to use it, from 1 (threads in place); advice prefers the least of several
             models that are equally fast.
-        appearance: Its colour and mark; None: drawn as any model that has none of its own.
+        appearance: Its colour and mark; None: those of all models without their own.
     """
 
     name: str

@@ -8,10 +8,10 @@ class WorkerError(Exception):
 
 
 class TeardownError(Exception):
-    """A part of a pool outlived its deadline.
+    """A part of a pool did not end before its deadline.
 
-    The process still has it (a thread, an interpreter), so it can neither start another pool nor leave in the
-    ordinary way: leave by `os._exit`, after everything worth keeping is flushed.
+    The thread or interpreter still runs, so this process can neither start another pool nor exit normally: flush
+    everything worth keeping, then call `os._exit`.
     """
 
 

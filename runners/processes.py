@@ -1,9 +1,9 @@
 """Processes by ProcessPoolExecutor, one runner per start method.
 
-Only a process that uses them imports multiprocessing (12 ms): a measured one imports the catalog, whatever it measures.
-Workers never run the caller's `__main__` again (see `without_main`): neither its side effects nor its
-imports belong to the model, and a measuring process has many.  So tasks must live in importable modules.
-A script that calls this still wants a main guard, as any script that starts processes.
+multiprocessing (12 ms) is imported only where it is used, since every measured process imports the catalog.  Workers
+never run the caller's `__main__` again (see `without_main`): its side effects and imports do not belong to the model.
+So tasks must be in importable modules.  A script that calls this needs a main guard, like any script that starts
+processes.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Long-lived interpreters with a GIL each: one host thread per worker enters once and loops inside.
 
 Entering costs up to 300 us (free-threaded builds, and the main thread of 3.14+), so no task pays for it.
-Requests and replies are frames on pipes.  The calling thread keeps one task in flight per worker: one that is
-sent something is always reading, so blocking writes cannot deadlock.
+Requests and replies are frames on pipes.  The calling thread keeps one task in flight per worker: a worker
+that gets a request is always reading, so blocking writes cannot deadlock.
 """
 
 from __future__ import annotations

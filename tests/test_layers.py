@@ -68,7 +68,8 @@ OTHER_PROCESSES = {
          "gilscope.toolkit.evaluate.project.worker_child"),
         ("gilscope.toolkit.evaluate.children", "gilscope.toolkit.evaluate.packages",
          "gilscope.toolkit.evaluate.project", "gilscope.toolkit.builds.package_installer", "gilscope.toolkit.cores",
-         "gilscope.toolkit.escaping", "gilscope.toolkit.processes", "gilscope.toolkit.temporary"),
+         "gilscope.toolkit.escaping", "gilscope.toolkit.measure.child.refusal", "gilscope.toolkit.processes",
+         "gilscope.toolkit.temporary"),
         # One private module by its two names, of 3.13 and of 3.12: the oldest Python lists neither as its own.
         {"_interpreters", "_xxsubinterpreters", "pip"}),
 }

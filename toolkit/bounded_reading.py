@@ -89,7 +89,7 @@ def parse_json(text: str) -> Any:
     """Parse the JSON document `text`, whose numbers must be finite, as other programs write them.
 
     Raises:
-        ValueError: it is no JSON, says NaN or Infinity, or has more floors than can be read.
+        ValueError: it is no JSON, says NaN or Infinity, or is nested too deeply.
     """
     try:
         return json.loads(text, parse_constant=_refuse)

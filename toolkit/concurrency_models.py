@@ -1,7 +1,7 @@
 """Concurrency models as reports and pages show them: order, colour and mark, effort.
 
-This is the one door to what runners say of themselves for those who show models and never run one.  A run may have been
-stored by a version that knew other models: those are shown like any other, without a colour of their own.
+Reports and pages never import runners; they read the runners' properties here.  A stored run may contain models of
+another version: those are shown without their own colour.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class ConcurrencyModel:
     appearance: Appearance | None = None
 
 
-# Experiments measure models that are no runners; each stands behind a runner in legends.
+# Models of experiments that are no runners, by the runner that they follow in legends.
 _OF_EXPERIMENTS: dict[str, dict[str, Appearance]] = {
     "serial": {"sync": Appearance("#222222", "h", "short dashes", "----")},
     "asyncio": {

@@ -9,7 +9,7 @@ import errno
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 PREFIX = "gilscope: "   # of each message on standard error
 # Nothing is wrong with the request; the same one may work tomorrow.
@@ -24,6 +24,14 @@ class ToolkitError(Exception):
 
 class UnknownNameError(ToolkitError):
     """A workload, runner, build, label or option value that does not exist."""
+
+
+def suggestion(name: str, known: Iterable[str], otherwise: str = "") -> str:
+    """Return "; did you mean 'threads'?" for the name that resembles an unknown one, or `otherwise`."""
+    from difflib import get_close_matches  # noqa: PLC0415 - a checked program imports this module
+
+    close = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else otherwise
 
 
 class BadFileError(ToolkitError):

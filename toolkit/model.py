@@ -51,6 +51,11 @@ class Build:
     revision: str          # source revision; "" if the build does not report it
     config_args: str       # arguments of ./configure
 
+    @property
+    def minor(self) -> str:
+        """Return "3.14" for every build of 3.14."""
+        return ".".join(self.version.split(".")[:2])
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:

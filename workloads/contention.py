@@ -1,8 +1,7 @@
 """Tasks that all use one shared object, and the same tasks with a private object each.
 
-Given a shared thing they use it; without one they make their own and run the same code.  What they leave
-behind in the thing is what they found, so that it does not grow from one run to the next; the counter alone
-goes on counting.
+A task uses the shared object that it is given; without one it creates its own and runs the same code.  It leaves the
+object as it found it, so that it does not grow from run to run; only the counter keeps its count.
 """
 
 

@@ -1,8 +1,7 @@
 """Pure-Python tasks: none of them releases the GIL voluntarily.
 
-Like every task module this one imports nothing when it is imported, as each worker would pay for it; and
-tasks build what they work on themselves, as an object that all threads use costs them its reference count
-without a GIL.
+Like every task module, this one imports nothing at its top, since each worker would pay for it.  Tasks build their own
+data, because without a GIL the reference count of an object that all threads use slows them down.
 """
 
 

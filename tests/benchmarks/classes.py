@@ -17,8 +17,9 @@ from collections import Counter
 from dataclasses import replace
 from pathlib import Path
 
+from packaging.utils import canonicalize_name
+
 from gilscope.toolkit.builds.find import find_builds, select_builds
-from gilscope.toolkit.builds.missing_packages import normalize_name
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport, DoctorOptions, diagnose, reference_of
 from gilscope.toolkit.evaluate.packages.scratch import EnvironmentRequest, ScratchEnvironment, prepare
 from tests.benchmarks import classes_truth as truth
@@ -34,7 +35,8 @@ def main() -> None:
     parser.add_argument("--build", action="append", default=[], metavar="LABEL=PATH")
     parser.add_argument("--batch", type=int, default=16, metavar="N", help="packages in one environment (default: 16)")
     args = parser.parse_args()
-    names = [normalize_name(line) for line in args.file.read_text().splitlines() if line and not line.startswith("#")]
+    lines = args.file.read_text().splitlines()
+    names = [canonicalize_name(line) for line in lines if line and not line.startswith("#")]
     counts: dict[str, Counter[str]] = {}
     for start in range(0, len(names), args.batch):
         for label, told, found, free in look(names[start:start + args.batch], args.builds, args.build):

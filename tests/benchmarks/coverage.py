@@ -11,6 +11,8 @@ Every run wanders (5 % a round, shared by all arms); processes err in nine ways 
 - best: how often the set holds the truly fastest, and how large it is
 - two runs: how often intervals of runs made at different times hold, on machines whose rounds differ by 0 and 2 %, and
   how wide they are against those of one run with both
+- shift: two runs between which the machine shifted, by how much workloads respond unequally to it, with 10 % more in
+  one workload: how often its slower cells are named, false words in tables, and both if the shift is ignored
 - twins: how often A/A arms widen what is right, and what is too narrow
 
     python -m tests.benchmarks.coverage [--tables 40] [--only intervals,power] [--json]
@@ -28,12 +30,14 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.stats.best import best
+from gilscope.toolkit.stats.common_shift import Place, ShiftedRatio, common_shift, without_shift
 from gilscope.toolkit.stats.interim_looks import final_confidence, is_look_due, open_pairs
 from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import DRAWS, Noise, pool_noise
 from gilscope.toolkit.stats.noise_floor import check_aa_pairs
 from gilscope.toolkit.stats.ratios import Ratio, compare, judge, simultaneous, verdicts
 from gilscope.toolkit.stats.unpaired import UnpairedRatio, run_level
+from gilscope.toolkit.stats.verdict import verdict_for
 from tests.stats.matrix import GROUPS, KINDS, group, of_passes, passes, two_runs
 
 if TYPE_CHECKING:
@@ -241,6 +245,67 @@ def two(tables: int) -> Iterator[Row]:
                            "coverage": fmean(held), "half": median(halves), "together": median(together)}
 
 
+def shift(tables: int) -> Iterator[Row]:
+    """Return what is said of two runs with a common shift, and of those without."""
+    for shifted, unequal, change in SHIFTS:
+        for workloads, arms, rounds, step in DESIGNS:
+            draw = random.Random(f"shift {shifted} {unequal} {change} {workloads} {arms} {step} {rounds}")
+            seen = [shifted_table(draw, rounds, [
+                [-shifted * exp(draw.gauss(0, unequal)) - (change if k == 0 else 0.0)] * arms
+                for k in range(workloads)], step) for _ in range(tables)]
+            said = [(cells, [(False, place.workload == "0" and change > 0) for place in places])
+                    for cells, places in seen]
+            yield {"shift": shifted, "unequal": unequal, "more": change, "workloads": workloads, "arms": arms,
+                   "rounds_differ": step, "rounds": rounds, "tables": tables, **said_of(said)}
+
+
+SHIFTS = ((0.0, 0.0, 0.0), (0.0, 0.0, 0.1), (0.05, 0.0, 0.0), (0.05, 0.0, 0.1), (0.05, 0.25, 0.1), (0.4, 0.5, 0.0))
+DESIGNS = (   # workloads, arms of each, rounds, how much those differ
+    (4, 7, 6, 0.0), *((4, 7, rounds, 0.02) for rounds in (4, 6, 12)),
+    (4, 21, 6, 0.02), (8, 7, 6, 0.02), (3, 7, 6, 0.02), (2, 7, 6, 0.02), (1, 7, 6, 0.02),
+)
+
+
+def shifted_table(
+    draw: random.Random, rounds: int, effects: list[list[float]], step: float, kind: str = "normal",
+) -> tuple[list[tuple[str, str, bool]], list[Place]]:
+    """Return the words of a table's cells with and without regard to the shift, whether one was found, their places."""
+    ratios: dict[tuple[int, int], UnpairedRatio] = {}
+    for k, own in enumerate(effects):
+        runs = two_runs(draw, kind, rounds, own, step)
+        noises = [pool_noise({0: logs}, draws=0)[0] for logs in runs]
+        for arm in range(len(own)):
+            before, after = (run_level(logs, noise, arm) for logs, noise in zip(runs, noises, strict=True))
+            ratios[k, arm] = UnpairedRatio(before=before, after=after)
+    places = {key: Place(workload=str(key[0]), build="one") for key in ratios}
+    found = common_shift(ratios, places, "wall")
+    shifted = without_shift(ratios, places, found.basis, len(ratios)) if found else {}
+    confidence = simultaneous(len(ratios))
+    return [
+        (word_of(shifted.get(key, ratio), confidence), word_of(ratio, confidence), found is not None)
+        for key, ratio in ratios.items()
+    ], [*places.values()]
+
+
+def word_of(ratio: UnpairedRatio | ShiftedRatio, confidence: float) -> str:
+    """Return the verdict on a ratio of two runs."""
+    return verdict_for(ratio.ratio, ratio.between(confidence), ratio.floor)
+
+
+def said_of(tables: list[tuple[list[tuple[str, str, bool]], list[tuple[bool, bool]]]]) -> Row:
+    """Return shares of tables: with a shift, with a changed cell that is named, and with a false word."""
+    found: Row = {"shift_found": fmean(cells[0][2] for cells, _ in tables)}
+    for name, place in (("", 0), ("_ignored", 1)):
+        words = [[(cell[place], truth) for cell, truth in zip(cells, truths, strict=True)] for cells, truths in tables]
+        found |= {
+            f"named{name}": fmean(any(word == "slower" and slow for word, (_, slow) in each) for each in words),
+            f"cells{name}": fmean([word == "slower" for each in words for word, (_, slow) in each if slow] or [nan]),
+            f"false{name}": fmean(any(word in {"slower", "faster"} and not truth[word == "slower"]
+                                      for word, truth in each) for each in words),
+        }
+    return found
+
+
 def twins(tables: int) -> Iterator[Row]:
     """Return how often eight A/A arms widen the intervals: where those are right, and where arms err twice as much."""
     for kind in KINDS:
@@ -259,7 +324,7 @@ def twins(tables: int) -> Iterator[Row]:
 
 PARTS: dict[str, Callable[[int], Iterator[Row]]] = {
     "intervals": intervals, "few cells": few_cells, "stopping": stopping, "passes": in_turn, "power": power,
-    "best": sets, "two runs": two, "twins": twins,
+    "best": sets, "two runs": two, "shift": shift, "twins": twins,
 }
 
 

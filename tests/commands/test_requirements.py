@@ -4,9 +4,9 @@ import hashlib
 
 import pytest
 
+from gilscope.toolkit.builds.missing_packages import distribution_of
 from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.errors import UnknownNameError
-from gilscope.toolkit.evaluate.packages.installing import name_of
 
 
 @pytest.mark.parametrize(("file", "name"), [
@@ -17,7 +17,7 @@ def test_file_is_a_requirement_with_the_name_and_the_sum_of_what_is_in_it(tmp_pa
     (tmp_path / file).write_bytes(b"one")
     first = checked(file, paths=True)
     assert first == f"{name} @ {(tmp_path / file).as_uri()}#sha256={hashlib.sha256(b'one').hexdigest()}"
-    assert name_of(first) == name   # under which it is found among what was installed
+    assert distribution_of(first) == name   # under which it is found among what was installed
     (tmp_path / file).write_bytes(b"two")   # built again: what was installed of it before is another one
     assert checked(f"./{file}", paths=True) != first
 

@@ -22,11 +22,11 @@ def variants(libraries):
 
 @pytest.fixture(scope="session")
 def pair():
-    """Return a build without a GIL and its twin, the newest at hand."""
-    pairs = [(build, twin) for build in map(build_called, one_of_each(free_threaded=(True,)))
-             if (twin := reference_of(build, at_hand()))]
+    """Return a build without a GIL and its counterpart, the newest at hand."""
+    pairs = [(build, counterpart) for build in map(build_called, one_of_each(free_threaded=(True,)))
+             if (counterpart := reference_of(build, at_hand()))]
     if not pairs:
-        pytest.skip("no free-threaded build with its twin")
+        pytest.skip("no free-threaded build with its counterpart")
     return max(pairs, key=lambda pair: pair[0].version)
 
 

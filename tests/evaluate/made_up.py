@@ -28,7 +28,6 @@ from gilscope.toolkit.evaluate.project.suite.running import error_line, missing_
 from gilscope.toolkit.evaluate.request import EvaluationRequest
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import WheelChoice
 from gilscope.toolkit.evaluate.sections import (
-    SUCCESS,
     UNASKED,
     CommandEnding,
     Contention,
@@ -89,7 +88,7 @@ def report(*findings, unowned=()):
 
 def suite(**changes):
     usual = TestRun(build="3.14t", command=("pytest",), passed=412, failed=0, errors=0, skipped=1, seconds=9.0,
-                    ending=SUCCESS, gil_end=False, culprits=(), output="")
+                    ending=CommandEnding(kind="exit"), gil_end=False, culprits=(), output="")
     run = replace(usual, **changes | ({"ending": ended(changes["ending"])} if "ending" in changes else {}))
     return replace(run, error=error_line(run.output), missing_modules=missing_modules(run))
 

@@ -10,7 +10,6 @@ import pytest
 
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.package_installer import InstallProblem
-from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.evaluate.packages.distributions import installed, site_folders
 from gilscope.toolkit.evaluate.packages.scratch import ScratchEnvironment
 from gilscope.toolkit.evaluate.project.machine_calibration import Calibration
@@ -33,7 +32,7 @@ def one_of_each(*, free_threaded=(False, True)):
     first = {}
     for build in at_hand():
         if build.free_threaded in free_threaded:
-            first.setdefault((minor_of(build), build.free_threaded), build.label)
+            first.setdefault((build.minor, build.free_threaded), build.label)
     return list(first.values())
 
 
@@ -42,7 +41,7 @@ def build_called(label):
 
 
 def version(build):
-    return tuple(int(part) for part in minor_of(build).split("."))
+    return tuple(int(part) for part in build.minor.split("."))
 
 
 def skip_when_busy(missed):

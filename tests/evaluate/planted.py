@@ -126,10 +126,11 @@ class _Fast:
     """Stands in for the rounds."""
 
     def __init__(
-        self, _project: object, _workload: object, builds: Sequence[Build], twins: Mapping[str, str], **_others: object,
+        self, _project: object, _workload: object, builds: Sequence[Build], counterparts: Mapping[str, str],
+        **_others: object,
     ) -> None:
         self._builds = builds
-        self._twins = twins
+        self._counterparts = counterparts
 
     def compare(self, *_places: object) -> CostsAndGains:
         """Return that one thread costs nothing, and two are nearly twice as fast, in each model."""
@@ -137,8 +138,8 @@ class _Fast:
         sections = Sections(cost=fine.cost, gain=fine.gain, contention=fine.contention)
         others = {(model, build.label): OtherModel(measured=made_up.ratio(1.8), failure="") for build in self._builds
                   for model in OTHER_MODELS}
-        return CostsAndGains(machine=made_up.QUIET, others=others, several=True,
-                             sections=dict.fromkeys(self._twins, sections))
+        return CostsAndGains(machine=made_up.QUIET, others=others, models_compared=True,
+                             sections=dict.fromkeys(self._counterparts, sections))
 
 
 def told_by(values: dict[str, Any], output: str) -> Told:

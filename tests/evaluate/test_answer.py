@@ -26,6 +26,7 @@ from gilscope.toolkit.evaluate.sections import (
     Forced,
     Memory,
     Missing,
+    Place,
     RaceFact,
     Unwatched,
     ValueRange,
@@ -88,7 +89,7 @@ def test_work_that_is_another_there_gains_nothing():
 
 def test_what_is_not_watched_is_a_place_of_ours():
     races = replace(CLEAN, unwatched=(Unwatched(file="app.py", line=3, what="what exec runs"),))
-    assert told(found(), races=races).effort.places == ("app.py:3",)
+    assert told(found(), races=races).effort.places == (Place(file="app.py", line=3),)
 
 
 def test_busy_machine_promises_no_gain():
@@ -119,7 +120,7 @@ def test_who_must_act_and_what_is_ours():
         ("lxml 6.1 turns the GIL on", "we", "take lxml 7.0"),
         ("orjson 6.1 has no wheel for 3.14t", "orjson", "orjson has no wheel"),
         ("data race on total (lost update, shop/counter.py:17), confirmed: fix it first", "we", "")]
-    assert given.effort == Effort(files=("shop/counter.py",), places=("shop/counter.py:17",),
+    assert given.effort == Effort(files=("shop/counter.py",), places=(Place(file="shop/counter.py", line=17),),
                                   packages=("lxml 7.0", "orjson"), unknown="")
     text = said(given)
     assert ("Wait: on 3.14t 1 package stands in the way and has no version that does not; 1 package has to be taken in "
@@ -170,11 +171,11 @@ def test_what_measures_or_tests_a_project_is_no_place_of_its_own():
     given = concluded(found(contention=waits), races=replace(CLEAN, found=(race,)))
     effort = answer(replace(given, project=replace(given.project, measuring="load.py"))).effort
     assert (effort.places, effort.files, effort.beside) == (
-        ("cache.py:41",), ("cache.py",), ("load.py:6", "tests/test_shop.py:3"))
+        (CACHE,), ("cache.py",), (load, Place(file="tests/test_shop.py", line=3)))
     said_ = said(answer(replace(given, project=replace(given.project, measuring="load.py"))))
     assert ("effort: 1 place in 1 file of ours to be looked at (cache.py:41); 2 places in what tests or measures it "
             "(load.py:6, tests/test_shop.py:3)") in said_
-    assert "load.py:6" in answer(given).effort.places   # a module of the project's own that holds the workload
+    assert load in answer(given).effort.places   # a module of the project's own that holds the workload
 
 
 def test_thing_to_mend_whose_place_nobody_knows_is_no_effort_of_nothing():
@@ -226,7 +227,7 @@ def test_sources_of_its_own_extension_modules_are_places():
     own = OwnBuild(build="3.14t", report=report(lxml()))
     flipped = found(own=own, tests=suite(gil_end=True, culprits=("lxml.etree",)))
     given = told(flipped, extensions=OwnExtensions(unsure=("?",), sources=(source,)))
-    assert given.effort.places == ("src/etree.c:40", "src/etree.c:90")
+    assert [*map(str, given.effort.places)] == ["src/etree.c:40", "src/etree.c:90"]
     assert [each.who for each in given.blockers] == ["we"]   # the tests only show what the module does
     assert given.more == "gilscope evaluate . --explain extensions"
     fine = told(found(), extensions=OwnExtensions(unsure=("?",), sources=(source,)))
@@ -234,10 +235,10 @@ def test_sources_of_its_own_extension_modules_are_places():
 
 
 def test_lines_where_threads_wait_count_as_places_but_not_a_libraries_nor_a_collection():
-    places = (CACHE, replace(CACHE, file="site-packages/lxml/html.py"),
+    places = (CACHE, replace(CACHE, file="site-packages/lxml/html.py", own=False),
               replace(CACHE, line=9, what="all threads to stop"))
     given = told(found(contention=Contention(inflation=1.0, parked=0.05, places=places)))
-    assert given.effort.places == ("cache.py:41",)
+    assert given.effort.places == (CACHE,)
 
 
 @pytest.mark.parametrize(("given", "how", "words"), [
@@ -273,7 +274,7 @@ def test_gain_and_cost_with_the_gil_forced_off_stand_in():
     assert "of the workload with 2 threads, with the GIL forced off, which is not safe)" in said(told(kept))
     busy = replace(blocked, forced=replace(forced, machine=BUSY))
     assert isinstance(best_known_gain(busy, QUIET), Missing)
-    assert best_known_cost(busy, QUIET) == NOT_DONE   # the section below says no word on speed either
+    assert best_known_cost(busy, QUIET) == NOT_DONE   # the section below judges no speed either
 
 
 def test_memory_is_of_a_named_process_in_mib():

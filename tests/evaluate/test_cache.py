@@ -77,11 +77,12 @@ def steps_of(found):
                     **{each.build.label: each.workers for each in found.interpreters}},
         "tests": ({each.build.label: each.tests for each in found.builds}, {"3.14t": ("numpy",)}),
         "races": found.races,
-        "speed": CostsAndGains(machine=QUIET, sections=sections, others=models, several=True)}
+        "speed": CostsAndGains(machine=QUIET, sections=sections, others=models, models_compared=True)}
 
 
 NOTHING = Missing(reason="no tests")
-NO_SPEED = CostsAndGains(machine=NOTHING, sections={"3.14t": Sections.missing(NOTHING)}, others={}, several=False)
+NO_SPEED = CostsAndGains(machine=NOTHING, sections={"3.14t": Sections.missing(NOTHING)}, others={},
+                         models_compared=False)
 
 
 @pytest.mark.parametrize(("step", "value"), [

@@ -22,7 +22,7 @@ from gilscope.toolkit.evaluate.project.cost_and_gain import NO_WORKLOAD, CostsAn
 from gilscope.toolkit.evaluate.project.installing import Installation
 from gilscope.toolkit.evaluate.project.racing import races as looking
 from gilscope.toolkit.evaluate.request import WAIT_QUIET, EvaluationRequest
-from gilscope.toolkit.evaluate.sections import Cause, Development, LeftOut, Missing, Sections
+from gilscope.toolkit.evaluate.sections import Cause, Development, LeftOut, Missing, Place, Sections
 from gilscope.toolkit.evaluate.verdict import exit_code
 from gilscope.toolkit.evaluate.views.json_document import plain
 from gilscope.toolkit.evaluate.views.screen import document
@@ -31,7 +31,7 @@ from gilscope.toolkit.report import terminal
 from tests.evaluate.made_up import CLEAN, QUIET, finding, found, report, suite, workers
 from tests.fakes import make_build
 
-FREE, TWIN = make_build("3.14t"), make_build("3.14")
+FREE, COUNTERPART = make_build("3.14t"), make_build("3.14")
 NO_TIME = "no time was left in the budget"
 LOCK = """
 lock-version = "1.0"
@@ -54,7 +54,7 @@ class Steps:
         self.now = 0.0
         self.takes = {}          # step -> seconds
         self.asked = []
-        self.found = {"3.14t": report(finding()), "3.14": replace(report(finding()), build=TWIN)}
+        self.found = {"3.14t": report(finding()), "3.14": replace(report(finding()), build=COUNTERPART)}
         self.fails = {}          # step -> exception
         self.meanwhile = {}      # step -> what happens then
         self.newest = 0
@@ -93,7 +93,7 @@ class Steps:
         self.step("tests")
         return suite(build=run_site.build, gil_end=not run_site.build.endswith("t"))
 
-    def comparing(self, project, workload, builds, twins, *, left, say, turn):
+    def comparing(self, project, workload, builds, counterparts, *, left, say, turn):
         self.left, self.turn = left, turn
         return self
 
@@ -102,7 +102,7 @@ class Steps:
             with self.turn():
                 self.step("speed")
         sections = Sections(cost=found().cost, gain=NO_WORKLOAD, contention=NO_WORKLOAD)
-        return CostsAndGains(machine=self.machine, others=NO_WORKLOAD, several=False,
+        return CostsAndGains(machine=self.machine, others=NO_WORKLOAD, models_compared=False,
                              sections=dict.fromkeys(run_sites, sections))
 
     def check_races(self, project, run_site, *, limit, threads=0):
@@ -133,7 +133,7 @@ def folder(tmp_path):
     return tmp_path
 
 
-def evaluate(steps, folder, builds=(FREE,), at_hand=(FREE, TWIN), **asked):
+def evaluate(steps, folder, builds=(FREE,), at_hand=(FREE, COUNTERPART), **asked):
     said = []
     evaluator = Evaluator(EvaluationRequest(path=folder, **asked), builds, at_hand, said.append,
                           clock=lambda: steps.now)
@@ -188,7 +188,7 @@ def test_who_measures_on_this_machine_is_waited_for(steps, folder, tmp_path_fact
             other.close()
 
     steps.meanwhile = {before: measure_elsewhere}
-    Evaluator(EvaluationRequest(path=folder), (FREE,), (FREE, TWIN), say, clock=lambda: steps.now).run()
+    Evaluator(EvaluationRequest(path=folder), (FREE,), (FREE, COUNTERPART), say, clock=lambda: steps.now).run()
     assert said.count(WAITING) == 1
     assert steps.asked[-1] == "speed"
 
@@ -231,12 +231,12 @@ def test_project_is_not_built_again_where_the_budget_ended_with_the_build(steps,
     monkeypatch.setattr(run_sites, "own_builds", lambda _, places, __: seen.append(
         {label: (each.installation, (each.target / "app_c.so").read_text()) for label, each in places.items()}) or {})
     seen = []
-    free, twin = (replace(build, base_executable=str(cache / "state")) for build in (FREE, TWIN))
+    free, counterpart = (replace(build, base_executable=str(cache / "state")) for build in (FREE, COUNTERPART))
     (cache / "state").write_text("")
 
     def call(**asked):
         built.clear()
-        Evaluator(EvaluationRequest(path=folder, budget=500.0), (free,), (free, twin), lambda _: None,
+        Evaluator(EvaluationRequest(path=folder, budget=500.0), (free,), (free, counterpart), lambda _: None,
                   clock=lambda: steps.now,
                   open_cache=lambda project, builds: EvaluationCache(project.root, builds, **asked)).run()
         return sorted(built), "tests" in steps.asked
@@ -370,17 +370,17 @@ def test_project_without_tests_is_inconclusive(steps, folder):
     assert "run_sites" not in steps.asked
 
 
-def test_build_without_a_twin(steps, folder):
+def test_build_without_a_counterpart(steps, folder):
     found, _ = evaluate(steps, folder, at_hand=(FREE,), workload=None)
     assert found.interpreters == ()
     assert "no build like 3.14t with a GIL" in found.builds[0].reference_tests.reason
     assert [each.target for each in found.conclusions] == ["3.14t"]
 
 
-def test_builds_of_one_minor_version_share_a_twin(steps, folder):
+def test_builds_of_one_minor_version_share_a_counterpart(steps, folder):
     other = replace(FREE, label="3.14t-debug")
     steps.found[other.label] = replace(report(finding(Status.CRASH)), build=other)
-    found, _ = evaluate(steps, folder, builds=(FREE, other), at_hand=(FREE, other, TWIN))
+    found, _ = evaluate(steps, folder, builds=(FREE, other), at_hand=(FREE, other, COUNTERPART))
     assert [each.target for each in found.conclusions] == ["3.14t", "3.14t-debug", "subinterpreters on 3.14"]
     assert [each.word for each in found.conclusions] == [Verdict.READY, Verdict.BLOCKED, Verdict.INCONCLUSIVE]
 
@@ -410,7 +410,7 @@ def again(steps, folder, tmp_path_factory, monkeypatch):
     def go(*, look="", fresh=False, probes=PROBES, **asked):
         steps.asked.clear()
         said = []
-        builds = [replace(each, base_executable=str(python)) for each in (FREE, TWIN)]
+        builds = [replace(each, base_executable=str(python)) for each in (FREE, COUNTERPART)]
         evaluator = Evaluator(EvaluationRequest(path=folder, **asked), builds[:1], builds, said.append,
                               clock=lambda: steps.now, probes=probes,
                               open_cache=lambda project, builds: EvaluationCache(project.root, builds, fresh=fresh))
@@ -527,6 +527,7 @@ def test_races_are_looked_for_before_python_is_compiled(steps, folder, monkeypat
 PROBE = """
 from gilscope.toolkit.evaluate.facts import TableCell, Effect, Fact
 from gilscope.toolkit.evaluate.probes.probe import Probe
+from gilscope.toolkit.evaluate.sections import Place
 
 
 def run(context):
@@ -536,7 +537,8 @@ def run(context):
 def facts(found):
     for label, modules in found.sections["pickling"].items():
         yield Fact(code="pickling.fails", target=label, effect=Effect.UNKNOWN, subject="app", heading="Pickling",
-                   text=f"{modules} module cannot be pickled", action="make app picklable", places=("app.py:1",),
+                   text=f"{modules} module cannot be pickled", action="make app picklable",
+                   places=(Place(file="app.py", line=1),),
                    cell=TableCell(column="pickled", value="0/1"))
 
 
@@ -555,13 +557,13 @@ def pickling(tmp_path_factory, monkeypatch):
 
 def test_probe_of_another_package_is_in_verdict_screen_table_plan_and_json(steps, folder, pickling):
     said = []
-    found = Evaluator(EvaluationRequest(path=folder), (FREE,), (FREE, TWIN), said.append, clock=lambda: steps.now,
-                      probes=(*PROBES, pickling)).run()
+    found = Evaluator(EvaluationRequest(path=folder), (FREE,), (FREE, COUNTERPART), said.append,
+                      clock=lambda: steps.now, probes=(*PROBES, pickling)).run()
     assert said[-1] == "7/7 pickled objects"
     first = found.conclusions[0]
     assert (first.word, first.reasons) == ("INCONCLUSIVE", ("1 module cannot be pickled",))
     assert "3.14t: make app picklable" in found.next_steps
-    assert found.answer.effort.places == ("app.py:1",)
+    assert found.answer.effort.places == (Place(file="app.py", line=1),)
     shown = terminal.render(document(found), width=100)
     assert "Pickling\n  3.14t: 1 module cannot be pickled" in shown
     table = shown[shown.index("target"):shown.index("Why")]
@@ -579,7 +581,7 @@ def test_section_of_a_probe_is_not_measured_twice(again, pickling):
 
 
 def test_probe_without_its_section_says_so(steps, folder, pickling):
-    found = Evaluator(EvaluationRequest(path=folder), (FREE,), (FREE, TWIN), lambda _: None,
+    found = Evaluator(EvaluationRequest(path=folder), (FREE,), (FREE, COUNTERPART), lambda _: None,
                       clock=lambda: steps.now, probes=(*PROBES, pickling)).explain("thing")
     (fact,) = (each for each in found.facts if each.code.startswith("pickling"))
     assert (fact.code, fact.text) == ("pickling.not-looked-at", "not asked for")

@@ -2,12 +2,10 @@
 
 import zipfile
 
-from gilscope.toolkit.builds.pairing import minor_of
-
 
 def tag(build):
     """Return the tag of a wheel for a build on this kind of machine, whatever its C library."""
-    number = minor_of(build).replace(".", "")
+    number = build.minor.replace(".", "")
     return f"cp{number}-cp{number}{'t' if build.free_threaded else ''}-linux_x86_64"
 
 

@@ -10,7 +10,7 @@ from gilscope.toolkit.experiments.hashing import program
 from gilscope.toolkit.experiments.hashing.experiment import HashingExperiment, size_text
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.measure.abilities import Abilities
-from gilscope.toolkit.measure.child.base import NoValueError
+from gilscope.toolkit.measure.child.base import NoValueError, gil_enabled
 from gilscope.toolkit.measure.child.program import BlockTime
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Banner
@@ -65,7 +65,7 @@ def test_build_without_the_gil_has_none_to_let_go_of(run_smoke):
     assert smoke.results.metrics(cell, "gil_let_go_from") == {}
 
 
-@pytest.mark.skipif(not program._gil_is_on(), reason="this Python has no GIL to keep")
+@pytest.mark.skipif(gil_enabled() is False, reason="this Python has no GIL to keep")
 def test_probe_knows_what_keeps_the_gil():
     interval = sys.getswitchinterval()
     assert program.smallest_releasing_size((64, 1 * MIB)) == 1 * MIB

@@ -6,12 +6,13 @@ import sys
 import pytest
 
 from gilscope.runners.catalog import RUNNERS
+from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.experiments import catalog
 from gilscope.toolkit.experiments.base import EffortLevel, PlanningContext, make_plan
 from gilscope.toolkit.experiments.report import document, experiment_of
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.experiments.running import ExperimentRequest, required_gil
+from gilscope.toolkit.experiments.running import ExperimentRequest
 from gilscope.toolkit.measure.abilities import Abilities
 from gilscope.toolkit.measure.child.base import NoValueError
 from gilscope.toolkit.measure.child.program import ProgramSpec, ProgramTrial
@@ -145,14 +146,15 @@ def test_request_survives_json():
     assert ExperimentRequest.from_options(asked.to_options()) == asked
 
 
+@pytest.mark.parametrize(("model", "state"), [
+    ("threads", True), ("free-threaded", False), ("serial", None), ("tornado", None)])
+def test_models_have_the_state_of_the_gil_that_they_need(model, state):
+    assert find_model(model).gil is state
+
+
 def test_main_jobs_run_is_no_experiment(maker):
     with pytest.raises(ToolkitError, match="gilscope report"):
         experiment_of(maker.run(("3.14",)))
-
-
-@pytest.mark.parametrize(("model", "state"), [("threads", True), ("free-threaded", False), ("serial", None)])
-def test_models_say_what_the_gil_must_be(model, state):
-    assert required_gil(model) is state
 
 
 def planned(name, effort, **reasons):

@@ -146,7 +146,7 @@ def test_a_race_for_which_there_is_no_room_is_told(limit, size, tmp_path):
     assert call(tmp_path, "race", "program.py", "RLIMIT_FSIZE", str(2**30))[0] == 66
     code, _, errors = call(tmp_path, "race", "program.py", limit, size)
     assert code == 3, errors
-    assert "some or all of its records are lost" in errors
+    assert "some or all records are lost" in errors
 
 
 def program(folder):

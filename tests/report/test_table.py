@@ -6,7 +6,9 @@ import pytest
 from gilscope.toolkit.errors import UnknownNameError
 from gilscope.toolkit.model import Cell, Measurement, Phase
 from gilscope.toolkit.report.table import build_tables, compare_builds, compare_models, compare_runs
-from gilscope.toolkit.report.table.matrix import build_pairs
+from gilscope.toolkit.report.table.build_pairs import build_pairs
+from gilscope.toolkit.report.table.observations import Index
+from gilscope.toolkit.report.table.ratios import reported_comparisons
 from tests.fakes import MACHINE, RunMaker, make_build, make_run
 
 
@@ -426,3 +428,17 @@ def test_runs_whose_tasks_of_one_length_have_other_units_are_not_compared():
         runs.append(maker.run(("3.14",), label=label, options={"units": [["w", 0.01, units, 40]]}))
     (contrast,) = compare_runs(*runs)
     assert contrast.reason == "not the same work: units a task 400 in A, 410 in B"
+
+
+def test_comparisons_of_a_report_are_those_that_it_shows():
+    maker = RunMaker()
+    for build in ("3.14", "3.14t"):
+        for runner, workers in (("serial", 1), ("threads", 2), ("subinterpreters", 2)):
+            maker.measure(cell(runner, workers, build=build), 1.0 / workers)
+    maker.skip(cell("free-threaded", 2, build="3.14"), "the GIL is enabled in this build")
+    run = maker.run(("3.14", "3.14t"))
+    (table,) = build_tables(run)
+    # Speed-up and CPU time of two models on each build, one thread between builds, the fastest of both.
+    assert reported_comparisons(Index(run)) == 2 * 4 + 1 + 1
+    assert sum(result.speedup is not None for row in table.rows for result in row.results) == 4
+    assert len(table.twins) == 1

@@ -3,6 +3,7 @@ import math
 import pytest
 
 from gilscope.toolkit.report.document import Duration, Entry, GainValue
+from gilscope.toolkit.report.table_sentences import spread_line
 from gilscope.toolkit.report.wording import (
     ascii_text,
     between_text,
@@ -13,10 +14,12 @@ from gilscope.toolkit.report.wording import (
     gain_text,
     inflation_text,
     percent_text,
+    price_text,
     ratio_number,
     ratio_text,
     spelling,
 )
+from gilscope.toolkit.stats.sample import summarize
 from gilscope.toolkit.stats.scaling import FittedValue
 from gilscope.toolkit.stats.verdict import Comparison
 
@@ -135,3 +138,23 @@ def test_spelling_uses_what_the_encoding_has(encoding, spelled):
 
 def test_file_name_that_is_no_text_can_be_written():
     spelling("utf-8")("caf\udce9.py").encode("utf-8")
+
+
+@pytest.mark.parametrize(("ratio", "lo", "hi", "text"), [
+    (1 / 1.114, 1 / 1.176, 1 / 1.055, "11 % [5, 18]"),        # an interval of 12 points: no decimals
+    (1 / 1.05, 1 / 1.055, 1 / 1.045, "5.0 % [4.5, 5.5]"),     # of one point: one
+    (1.25, 1.2, 1.3, "-20 % [-23, -17]"),                     # the sample takes less time
+    (1 / 1.114, 0.0, math.inf, "11 %"),
+])
+def test_price_has_as_many_digits_as_its_interval_is_sharp(ratio, lo, hi, text):
+    assert price_text(Comparison(ratio=ratio, lo=lo, hi=hi, confidence=0.95, floor=0.01, rounds=8)) == text
+
+
+@pytest.mark.parametrize(("counts", "text"), [
+    ((6, 12), None), ((1,), None),   # 6 are enough; one has no ± at all
+    ((4, 6), "with 4 processes it is half of their range, which holds with 87.5 %."),
+    ((4, 5, 4), "with 4 or 5 processes it is half of their range, which holds with 87.5 or 93.8 %."),
+])
+def test_line_says_the_confidence_of_times_where_it_is_lower(counts, text):
+    line = spread_line([summarize([1.0 + n for n in range(count)]) for count in counts])
+    assert line == (text and f"Times: ± is half of the 95 % interval of the median; {text}")

@@ -289,7 +289,7 @@ def _fresh_log(name: str) -> Path:
 
 
 def _remove_leftovers(root: Path) -> None:
-    # We hold the lock, so whoever made these is gone (kill -9, a power cut).
+    # We hold the lock, so the process that made these has ended (kill -9, a power cut).
     for path in root.glob(f"{STAGING}*"):
         shutil.rmtree(path, ignore_errors=True)
 

@@ -24,7 +24,7 @@ from gilscope.toolkit.builds.inspection import (
     opt_level,
     version_key,
 )
-from gilscope.toolkit.builds.pairing import best_pair, minor_of
+from gilscope.toolkit.builds.pairing import best_pair
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.model import Build, Note
 
@@ -297,7 +297,7 @@ def _newest_first(build: Build) -> tuple[int, ...]:
 
 def _unused_label(build: Build, taken: set[str]) -> str:
     suffix = ("t" if build.free_threaded else "") + ("d" if build.debug else "")
-    plain = minor_of(build) + suffix
+    plain = build.minor + suffix
     exact = f"{build.version}{suffix}-{build.source}"
     names = [plain, exact, *(f"{exact}-{number}" for number in range(2, len(taken) + 3))]
     return next(name for name in names if name not in taken)

@@ -1,4 +1,4 @@
-"""Ask candidates what they are: each in a child process with a time limit, remembered by path and time of change."""
+"""Inspect candidate interpreters, each in a child process with a time limit; cache the answers by path and mtime."""
 
 from __future__ import annotations
 

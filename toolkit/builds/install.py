@@ -20,7 +20,6 @@ from gilscope.toolkit.builds.compile_python import OPTIONAL_MODULES, InstallStep
 from gilscope.toolkit.builds.fetch_source import distribution_source
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.inspection import version_key
-from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.builds.uv import uv_command
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.escaping import uncoloured
@@ -115,7 +114,7 @@ def _installed_alike(pythons: Sequence[PythonRequest]) -> tuple[str, ...]:
         entries = [found.get(each.label) for each in pythons]
         if all(entry and (entry.optimized or not each.optimize) for entry, each in zip(entries, pythons, strict=True)):
             return tuple(f"{entry.label} is installed already: {entry.executable}" for entry in entries if entry)
-    from_uv = {(minor_of(build), build.free_threaded): build
+    from_uv = {(build.minor, build.free_threaded): build
                for build in reversed(find_builds().builds) if build.source == "uv" and not build.debug}
     builds = [from_uv.get((each.minor, each.free_threaded)) for each in pythons]
     if len({build.version if build else None for build in builds} - {None}) == 1 and all(builds):

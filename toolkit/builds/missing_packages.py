@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from packaging.requirements import InvalidRequirement, Requirement
+from packaging.utils import canonicalize_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,7 @@ def find_missing_packages(build: Build, requirements: Sequence[str]) -> dict[str
     """Return each of the `requirements` that the environment of `build` lacks, with the reason and the remedy."""
     root = Path(build.executable).parent.parent
     present = {
-        normalize_name(path.name.split("-")[0])
+        canonicalize_name(path.name.split("-")[0])
         for place in (root, *_base_prefixes(build, root))
         for pattern in ("*.dist-info", "*.egg-info")
         for path in place.glob(f"lib/python3.*/site-packages/{pattern}")
@@ -37,8 +38,7 @@ def _applies(requirement: str, build: Build) -> bool:
         marker = Requirement(requirement).marker
     except InvalidRequirement:
         return True
-    minor = ".".join(build.version.split(".")[:2])
-    there = {"python_version": minor, "python_full_version": build.version, "extra": ""}
+    there = {"python_version": build.minor, "python_full_version": build.version, "extra": ""}
     return marker is None or marker.evaluate(there)
 
 
@@ -54,10 +54,13 @@ def _base_prefixes(build: Build, root: Path) -> list[Path]:
 
 def distribution_of(requirement: str) -> str:
     """Return the normalized name of the distribution in a requirement such as "Some.Package[extra]>=1"."""
-    match = re.match(r"[A-Za-z0-9._-]+", requirement.strip())
-    return normalize_name(match[0]) if match else requirement
+    match = re.match(r"[A-Za-z0-9][\w.-]*", requirement.strip())
+    return canonicalize_name(match[0]) if match else requirement
 
 
-def normalize_name(name: str) -> str:
-    """Return the name of a distribution as package indexes compare it.  Source: PEP 503."""
-    return re.sub(r"[-_.]+", "-", name).lower()
+def has_exact_version(requirement: str) -> bool:
+    """Return True if a requirement names one version, as those of a lock do; a marker's `==` is none."""
+    try:
+        return any(each.operator in {"==", "==="} for each in Requirement(requirement).specifier)
+    except InvalidRequirement:
+        return False

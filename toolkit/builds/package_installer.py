@@ -28,7 +28,7 @@ INSTALL_SECONDS = 300.0
 
 @dataclass(frozen=True, slots=True)
 class InstallProblem:
-    """The reason why a package was not installed."""
+    """The reason why one package was not installed; a whole section without a result is a `Missing`."""
 
     reason: str
     more: str = ""            # a remedy or detail after the reason, such as "its source takes rustc"

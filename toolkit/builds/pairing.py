@@ -76,13 +76,8 @@ def best_pair(builds: Sequence[Build]) -> BuildPair | None:
     return max(pairs, key=_preference, default=None)
 
 
-def minor_of(build: Build) -> str:
-    """Return "3.14" for every build of 3.14."""
-    return ".".join(build.version.split(".")[:2])
-
-
 def _preference(pair: BuildPair) -> tuple[object, ...]:
-    same_minor = minor_of(pair.gil) == minor_of(pair.free_threaded)
+    same_minor = pair.gil.minor == pair.free_threaded.minor
     fair = same_minor and not pair.mismatches
     newest = (version_key(pair.gil.version), version_key(pair.free_threaded.version))
     usual = not (pair.gil.debug or pair.free_threaded.debug)

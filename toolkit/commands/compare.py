@@ -18,7 +18,7 @@ from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.as_json import compare_values
-from gilscope.toolkit.report.comparison import comparison_document, in_short, unpaired_text
+from gilscope.toolkit.report.comparison import comparison_document, in_short, shift_notes, unpaired_text
 from gilscope.toolkit.report.document import with_scope
 from gilscope.toolkit.report.hosts.as_json import hosts_compare_values
 from gilscope.toolkit.report.hosts.comparison import hosts_comparison, hosts_in_short
@@ -40,9 +40,10 @@ UNFINISHED = 3  # exit code: --fail-on could judge no cell
 _DESCRIPTION = """\
 Show how many times faster each cell of NEW is than the same cell of OLD. With one label, compare two builds or models
 of that run. Builds and models of one run were measured in the same rounds and are compared round by round. Two runs
-were made at different times: their intervals are wider, and do not cover what changed on the machine in between. If
-the code still exists, --again measures both sides again, interleaved. Runs of a fleet are compared host by host, and
-over all hosts.
+were made at different times, so their intervals are wider, and the machine may have changed in between: if most
+workloads moved together, cells that cannot be told from this common shift have no verdict. If the code still exists,
+--again measures both sides again, interleaved, which tells. Runs of a fleet are compared host by host, and over all
+hosts.
 """
 
 
@@ -71,13 +72,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--fail-on", metavar="PERCENT", type=growth,
                         help="Exit with 1 if a cell is slower by more than PERCENT, e.g. 5%%; with 3 if no cell can be "
                              "judged (default: never). A cell counts only if its whole confidence interval exceeds "
-                             "PERCENT and the difference exceeds the noise floor. Prints how many cells were not "
-                             "judged. Use it in CI.")
+                             "PERCENT and the difference exceeds the noise floor; of two runs with a common shift, "
+                             "only if this holds with and without the shift. Prints how many cells were not judged. "
+                             "Use it in CI, with --again if you compare two runs.")
     again = parser.add_argument_group("measuring again")
     again.add_argument("--again", action="store_true",
                        help="Measure both sides of two runs again, interleaved in one new run, and compare that. Use "
-                            "it if a comparison of two runs cannot tell, or if much depends on it. Each side has its "
-                            "own interpreters, folders of modules and packages, as they are now.")
+                            "it if a comparison of two runs cannot tell, if the runs have a common shift, or if much "
+                            "depends on it. Each side has its own interpreters, folders of modules and packages, as "
+                            "they are now.")
     again.add_argument("--path", metavar="FOLDER", type=Path,
                        help="With --again: take the modules of OLD from FOLDER (default: the folder in its run). Use "
                             "it for a function of yours that you changed, e.g. after `git worktree add ../before "
@@ -107,7 +110,10 @@ def run(args: argparse.Namespace) -> int:
     contrasts = asked.contrasts
     sides: dict[str, Any] = {"baseline": asked.baseline, "sample": asked.sample, "notes": asked.notes}
     judged = None if args.fail_on is None else gate(contrasts, args.fail_on)
-    said = [in_short(contrasts, args.margin), *filter(None, [unpaired_text(contrasts, asked.baseline, asked.sample)])]
+    said = [
+        *(note.text for note in shift_notes(contrasts, asked.baseline, asked.sample)), in_short(contrasts, args.margin),
+        *filter(None, [unpaired_text(contrasts, asked.baseline, asked.sample)]),
+    ]
     output = ReportOutput(args)
     output.show(with_scope(comparison_document(asked.title, contrasts, **sides, margin=args.margin), asked.scope))
     output.finish(lambda: compare_values(
@@ -132,8 +138,10 @@ def gate_lines(gate: Gate) -> list[str]:
     limit = f"{gate.limit * 100:g} %"
     lines = [f"slower by more than {limit}: {each.sample.name} on {each.sample.build}" for each in gate.past]
     lines.append(f"--fail-on {limit}: {len(gate.past)} slower by more, {len(gate.within)} not")
+    noisy = len(gate.undecided) - gate.shifted
     reasons = [
-        f"{len(gate.undecided)} are too noisy to exclude more than {limit}" if gate.undecided else "",
+        f"{gate.shifted} cannot be told from the common shift" if gate.shifted else "",
+        f"{noisy} are too noisy to exclude more than {limit}" if noisy else "",
         f"{len(gate.one_sided)} have values on one side only" if gate.one_sided else "",
         f"{len(gate.empty)} have nothing to compare" if gate.empty else "",
     ]
@@ -141,7 +149,9 @@ def gate_lines(gate: Gate) -> list[str]:
     if unjudged:
         lines[-1] += f"; {unjudged} not judged: {', '.join(filter(None, reasons))}"
     if not gate.judged:
-        lines.append("--fail-on judged no cell: measure more rounds, use a quieter machine, or allow a larger PERCENT")
+        more = ("use --again, which measures both sides in turn" if gate.shifted
+                else "measure more rounds, use a quieter machine, or allow a larger PERCENT")
+        lines.append(f"--fail-on judged no cell: {more}")
     return lines
 
 
@@ -279,8 +289,10 @@ def _on_host(
     name: str, runs: tuple[Run, Run], fleets: tuple[str, str], args: argparse.Namespace, notes: list[Note],
 ) -> Sequence[Contrast]:
     """Return one host's comparison of its runs in two fleets, and add the differences between them to `notes`."""
-    notes += [Note(text=f"{name}: {note.text}") for note in differences(*runs)]
-    return compare_runs(*runs, args.clock, names=fleets)
+    contrasts = compare_runs(*runs, args.clock, names=fleets)
+    labels = (f"{fleets[0]}/{name}", f"{fleets[1]}/{name}")
+    notes += [Note(text=f"{name}: {note.text}") for note in (*differences(*runs), *shift_notes(contrasts, *labels))]
+    return contrasts
 
 
 def _pair(text: str) -> tuple[str, str]:

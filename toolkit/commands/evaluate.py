@@ -97,13 +97,13 @@ def _add_code(group: Any) -> None:
                        help="Run the tests with this command, in quotes (default: python -m pytest -q, if there are "
                             "tests). Use it for another test runner, or to leave out slow tests.")
     group.add_argument("--workload", metavar="SCRIPT|MODULE:FUNCTION",
-                       help="Measure the cost for one thread, the gain from threads and their waits with this script "
-                            "and its arguments, in quotes, or with calls of this function, plain or async, without "
-                            "arguments, from several threads (default: only the tests show what is slower).")
+                       help="Run this script with its arguments, in quotes, or call this function, plain or async, "
+                            "without arguments, from several threads. Measures cost, gain and waits (default: only "
+                            "the tests show what is slower).")
     group.add_argument("--threads", metavar="N", type=several,
-                       help="Look for data races in the tests with each test in N threads at once, by "
-                            "pytest-run-parallel, and in the workload with N threads (default: the tests as they "
-                            "are, the workload in 4 threads). Use it if the tests start no threads.")
+                       help="Look for data races with each test in N threads at once, by pytest-run-parallel (default: "
+                            "the tests as they are). Also calls the workload from N threads (default: 4). Use it if "
+                            "the tests start no threads.")
 
 
 def _add_effort(group: Any) -> None:
@@ -116,9 +116,8 @@ def _add_effort(group: Any) -> None:
                        help="Before measuring cost and gain, wait until other programs leave the cores idle, at most "
                             f"{WAIT_QUIET / 60:.0f} minutes. The wait does not count towards the budget.")
     group.add_argument("--fresh", action="store_true",
-                       help="Measure everything again. By default, results of the last day are reused if the project's "
-                            "files, the environment variables that they name, the builds and the options are "
-                            "unchanged.")
+                       help="Measure everything again. By default, results of the last day are reused if nothing has "
+                            "changed: files, environment variables that they name, builds, options.")
     group.add_argument("--offline", action="store_true",
                        help="Download nothing; use what earlier calls installed, and the lock file's metadata.")
     group.add_argument("--build-sdists", action="store_true",
@@ -211,6 +210,9 @@ def _planned(evaluation: Evaluation, place: Path) -> list[Section]:
     try:
         before = plan_file.read(read_text(place))
     except (OSError, UnicodeDecodeError):
+        before = plan_file.Earlier()
+    except ValueError as error:
+        print_stderr(f"{place}: what moved is not known: {error}")
         before = plan_file.Earlier()
     _write(place, plan_file.markdown(evaluation, before, time.strftime("%Y-%m-%d")))
     lines = (*answer.steps(evaluation.plan), *plan_file.since(evaluation, before))

@@ -100,13 +100,13 @@ def _add_run(parser: Any) -> None:
     add_build(parser)
     parser.add_argument(
         "--rounds", metavar="N", type=positive,
-        help="Measure N rounds, each with one fresh process per cell (default: as --quick, --smoke or the full size "
-        "sets it). More rounds narrow the intervals. Replaces the budget of --quick.",
+        help="Measure N rounds, each with one fresh process per cell (default: depends on the size). More rounds "
+        "narrow the intervals. Replaces the budget of --quick.",
     )
     parser.add_argument(
         "--budget", metavar="TIME", type=duration,
-        help="Stop each experiment before TIME is over, e.g. 5m (default: as --quick, --smoke or the full size sets "
-        "it). Fewer rounds mean wider intervals.",
+        help="Stop each experiment before TIME is over, e.g. 5m (default: depends on the size). Fewer rounds mean "
+        "wider intervals.",
     )
     parser.add_argument(
         "--timeout", metavar="TIME", type=duration,
@@ -117,8 +117,8 @@ def _add_run(parser: Any) -> None:
                         help="Store results in results/LABEL/EXPERIMENT (default: date and time).")
     parser.add_argument(
         "--resume", metavar="LABEL",
-        help="Continue experiments that were interrupted or killed, with their own options; with --budget, also those "
-        "that their budget ended, for that much longer. Do not give NAME.",
+        help="Continue experiments that were interrupted or killed, with their own options. With --budget TIME, also "
+        "continue those that ran out of budget, for TIME. Do not give NAME.",
     )
     parser.add_argument("--dry-run", action="store_true", help="Only show the cells that would be measured, and why "
                                                                "others would not.")

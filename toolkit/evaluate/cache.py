@@ -51,7 +51,7 @@ class _Entry:
 
     made: float
     stamp: str          # of everything that it depends on
-    provisional: str    # why it has to be measured again, so that it is not stored; "" if it is final
+    provisional: str    # why its value was not stored; "" if it is final
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

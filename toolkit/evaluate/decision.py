@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
-    from gilscope.toolkit.evaluate.sections import Measure, Memory, Missing
+    from gilscope.toolkit.evaluate.sections import Measure, Memory, Missing, Place
 
 
 class Decision(StrEnum):
@@ -38,10 +38,10 @@ class Effort:
     """The files and places of the project that are known to need a change."""
 
     files: tuple[str, ...]
-    places: tuple[str, ...]       # "file:line"
+    places: tuple[Place, ...]
     packages: tuple[str, ...]     # to be taken in another version, replaced or waited for
     unknown: str                  # why there may be more; ""
-    beside: tuple[str, ...] = ()  # "file:line" of what tests or measures it, which nobody gets who uses the project
+    beside: tuple[Place, ...] = ()   # of tests and measuring scripts, which are not shipped
 
 
 How = Literal["measured", "forced off", "predicted", "at most"]
@@ -99,7 +99,8 @@ State = Literal["done", "open", "not known", "not needed"]
 class Step:
     """One step of a migration."""
 
-    name: str                     # stays the same from one evaluation to the next
+    key: str                      # "cost-and-gain"; the same in each evaluation
+    name: str                     # for people
     state: State
     says: str                     # what was seen, or what is to be done
 

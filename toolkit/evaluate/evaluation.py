@@ -1,4 +1,4 @@
-"""The nouns of a whole evaluation: everything found of a project on each build, and what it comes to."""
+"""The nouns of a whole evaluation: everything found about a project on each build, and its conclusions."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class BuildEvaluation:
     offered: tuple[WheelChoice, ...] | Missing
     readiness: BuildReport | Missing
     tests: TestRun | Missing
-    reference_tests: TestRun | Missing   # on its twin with a GIL: what fails there, too, is not held against it
+    reference_tests: TestRun | Missing   # on its counterpart with a GIL: what fails there, too, is not held against it
     cost: Cost | Missing
     gain: Gain | Missing
     contention: Contention | Missing
     failure: WorkloadFailure | None = None
     forced: Forced | Missing | None = None   # None: nothing turned the GIL on in what was to be measured
     own: OwnBuild | None = None              # None: it has no extension modules of its own
-    differs: str = ""                        # how the workload's threads give something else than on its twin
+    differs: str = ""                        # how the workload's threads give something else than on its counterpart
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,7 +99,7 @@ class Conclusion:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluation:
-    """A project, everything found, and what it comes to."""
+    """A project, everything found about it, and its conclusions."""
 
     project: Project
     request: EvaluationRequest

@@ -14,7 +14,7 @@ from gilscope.toolkit.evaluate.sections import Cause
 
 if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.decision import State
-    from gilscope.toolkit.evaluate.sections import Missing
+    from gilscope.toolkit.evaluate.sections import Missing, Place
     from gilscope.toolkit.report.document import Inflation
     from gilscope.toolkit.stats.verdict import Comparison
 
@@ -37,13 +37,13 @@ class Effect(StrEnum):
     MAY_COST = "may-cost"              # the cost may be more than little; decides only if nothing else costs
     GAINS = "gains"
     SUPPORTS = "supports"              # evidence that the project runs there
-    CAUTION = "caution"                # to know before running there, and no reason against it
+    CAUTION = "caution"                # a warning that does not block
     NOT_LOOKED_AT = "not-looked-at"    # no part of the verdict, which lowers its confidence
     NOTE = "note"
 
 
 class PlanStep(StrEnum):
-    """A step of the migration; the names stay the same from one evaluation to the next."""
+    """A step of the migration: its name for people; the key stays the same when the name is reworded."""
 
     DEPENDENCIES = "dependencies are ready"
     EXTENSIONS = "own extension modules are declared"
@@ -53,6 +53,11 @@ class PlanStep(StrEnum):
     COST_AND_GAIN = "cost and gain are known"
     CI = "CI runs the tests on the free-threaded build"
     CLASSIFIER = "the metadata says so"
+
+    @property
+    def key(self) -> str:
+        """Return the key in plan files and JSON: "cost-and-gain"."""
+        return self.name.lower().replace("_", "-")
 
 
 class Remedy(StrEnum):
@@ -64,7 +69,7 @@ class Remedy(StrEnum):
     WORKLOAD = "workload"    # a --workload
 
 
-# The call that would have a section, by the cause for which it is missing.
+# How to get a missing section, by cause.
 REMEDIES = {Cause.TIME: Remedy.TIME, Cause.BUSY: Remedy.QUIET, Cause.OFFLINE: Remedy.REPAIR,
             Cause.FAILED: Remedy.REPAIR, Cause.NOT_RUN: Remedy.REPAIR, Cause.WORKLOAD_FAILED: Remedy.REPAIR}
 Confidence = Literal["high", "medium", "low"]
@@ -81,7 +86,7 @@ class TableCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """Something that a probe could not find out, why, and the kind of call that would."""
+    """What a fact leaves open, why, and the kind of call that would tell; most follow from a `Missing` section."""
 
     reason: str = ""               # for people
     cause: Cause = Cause.OTHER     # tells whether another call may find otherwise although no file has changed
@@ -104,7 +109,7 @@ class Fact:
     subject: str = ""               # "lxml 6.1.3", "gain"
     text: str                       # written once, read by people alone
     evidence: str = ""              # how it is known, for where there is room
-    places: tuple[str, ...] = ()    # "file:line" of the project, to be looked at
+    places: tuple[Place, ...] = ()  # of the project, to be looked at
     step: PlanStep | None = None    # of the migration plan
     state: State | None = None      # of that step; None: it follows from the effect
     action: str = ""                # what to do next
@@ -113,7 +118,7 @@ class Fact:
     explain: str = ""               # the name under which --explain shows more
     gap: Gap | None = None          # what could not be found out about the subject
     for_all: bool = False           # the action is for all builds at once
-    consequence: bool = False       # it follows from another fact, and is mended with it
+    consequence: bool = False       # caused by another fact; fixing that one fixes it
     confidence: Confidence | None = None   # the most that a verdict with this fact may have; None: by the effect
     heading: str = ""               # of the screen, under which the text is shown
     cell: TableCell | None = None   # in a column of the probe's own; sections that gilscope measures have theirs

@@ -95,7 +95,7 @@ class Measurements:
 
     project: Project                 # without the tests that cannot be collected
     reports: Reports                 # of the packages, on the builds without a GIL
-    inside: Reports                  # of the packages in subinterpreters, on their twins
+    inside: Reports                  # of the packages in subinterpreters, on their counterparts
     own: Mapping[str, OwnBuild]
     tests: Tests
     lacking: Mapping[str, tuple[str, ...]]   # by build, the packages that could not be installed for running
@@ -114,7 +114,7 @@ class Evaluator:
         open_cache: Callable[[Project, Sequence[Build]], EvaluationCache] | None = None,
         probes: Sequence[Probe] = PROBES,
     ) -> None:
-        """Evaluate on `builds`, which have no GIL; their twins with a GIL are looked for in `at_hand`.
+        """Evaluate on `builds`, which have no GIL; their counterparts with a GIL are looked for in `at_hand`.
 
         `open_cache` opens the results of earlier evaluations of the project on those builds; None: keep none.
 
@@ -138,9 +138,9 @@ class Evaluator:
         # A lock of a project without dependencies is none of these.
         if request.lock and not self._requirements.locked and request.lock.suffix not in {".toml", ".lock"}:
             raise BadFileError(f"{request.lock} names no package: fill it, or leave --lock out")
-        self._twin_of = {build.label: reference_of(build, at_hand) for build in builds}
-        self._twins = tuple({twin.label: twin for twin in self._twin_of.values() if twin}.values())
-        evaluation_cache = open_cache(self._project, (*self._builds, *self._twins)) if open_cache else None
+        self._counterpart_of = {build.label: reference_of(build, at_hand) for build in builds}
+        self._counterparts = tuple({each.label: each for each in self._counterpart_of.values() if each}.values())
+        evaluation_cache = open_cache(self._project, (*self._builds, *self._counterparts)) if open_cache else None
         if evaluation_cache and evaluation_cache.doubt:
             say(evaluation_cache.doubt)
         self._preparer = RunSitePreparer(self._requirements, self._extensions, request=request, at_hand=at_hand,
@@ -166,7 +166,8 @@ class Evaluator:
 
             own = self._own(prepared) if self._extensions.any else {}
             workers = once("workers", lambda: {
-                twin.label: self._workers(twin, inside[twin.label], run_sites()[twin.label]) for twin in self._twins})
+                each.label: self._workers(each, inside[each.label], run_sites()[each.label])
+                for each in self._counterparts})
             tests, lacking = once("tests", lambda: (self._tests(run_sites()), _lacking(run_sites())),
                                   str(self._project.tests))
             project = without(self._project, tests.values())
@@ -188,7 +189,7 @@ class Evaluator:
             KeyboardInterrupt: All processes of the evaluation are gone.
         """
         reports, inside = self._packages()
-        labels = [build.label for build in (*self._builds, *self._twins)]
+        labels = [build.label for build in (*self._builds, *self._counterparts)]
         earlier = self._steps.earlier
         not_run: Tests = dict.fromkeys(labels, NOT_RUN)
         tests, lacking = earlier("tests", str(self._project.tests)) or (not_run, {})
@@ -201,7 +202,7 @@ class Evaluator:
             own = {} if known else self._built()
         return self._evaluation(Measurements(
             project=project, reports=reports, inside=inside, own=own, tests=tests, lacking=lacking,
-            compared=compared or CostsAndGains(machine=NOT_RUN, others=NOT_RUN, several=False,
+            compared=compared or CostsAndGains(machine=NOT_RUN, others=NOT_RUN, models_compared=False,
                                                sections=dict.fromkeys(labels, Sections.missing(NOT_RUN)))))
 
     def _steps_to_make(self) -> dict[str, EvaluationStep]:
@@ -233,9 +234,9 @@ class Evaluator:
     # The steps, in their order.
 
     def _packages(self) -> tuple[Reports, Reports]:
-        """Return the package reports of the builds without a GIL, and of their twins."""
+        """Return the package reports of the builds without a GIL, and of their counterparts."""
         reports = self._steps.once("packages", lambda: self._newest(self._readiness(self._builds, interpreters=False)))
-        inside = self._steps.once("interpreters", lambda: self._readiness(self._twins, interpreters=True))
+        inside = self._steps.once("interpreters", lambda: self._readiness(self._counterparts, interpreters=True))
         return reports, inside
 
     def _readiness(self, builds: Sequence[Build], *, interpreters: bool) -> Reports:
@@ -243,7 +244,7 @@ class Evaluator:
         environment = self._requirements.environment(sdists=self._request.sdists, offline=self._request.offline)
         labels = [build.label for build in builds]
         if not environment.requirements:   # nothing can be in the way
-            return {build.label: BuildReport(build=build, reference=self._twin_of.get(build.label), findings=(),
+            return {build.label: BuildReport(build=build, reference=self._counterpart_of.get(build.label), findings=(),
                                              others=0) for build in builds}
         if self._left() <= 0:
             return dict.fromkeys(labels, NO_TIME)
@@ -256,7 +257,7 @@ class Evaluator:
     def _newest(self, reports: Reports) -> Reports:
         """Return the reports with what the newest versions of blocking packages do, if there is time to install them.
 
-        They say nothing about the project as it is, so at least a share of the budget is left for running it.
+        Newer versions do not describe the current project, so keep a share of the budget for running it.
         """
         if self._request.offline or self._left() <= self._request.budget * SHARE_FOR_RUNNING:
             return reports
@@ -268,15 +269,15 @@ class Evaluator:
             return reports
 
     def _prepared(self, folder: Path) -> PreparedSites:
-        """Return where the project's code runs on each build, the twins with a GIL last."""
-        builds = (*self._builds, *self._twins)
+        """Return where the project's code runs on each build, the counterparts with a GIL last."""
+        builds = (*self._builds, *self._counterparts)
         if not self._preparer.needed:
             return PreparedSites.missing(builds, NO_TESTS)
         return PreparedSites.missing(builds, NO_TIME) if self._left() <= 0 else self._preparer.prepare(folder, builds)
 
     def _own(self, prepared: Callable[[], PreparedSites]) -> dict[str, OwnBuild]:
         """Return the evidence about the project's own extension modules on each build."""
-        return self._steps.once("extensions", lambda: self._preparer.own_builds(prepared(), self._twin_of))
+        return self._steps.once("extensions", lambda: self._preparer.own_builds(prepared(), self._counterpart_of))
 
     def _built(self) -> dict[str, OwnBuild]:
         """Build the project only for the evidence about its own extension modules."""
@@ -284,23 +285,24 @@ class Evaluator:
             return self._own(lambda: self._prepared(Path(folder)))
 
     def _workers(
-        self, twin: Build, readiness: BuildReport | Missing, run_site: RunSite | Missing,
+        self, counterpart: Build, readiness: BuildReport | Missing, run_site: RunSite | Missing,
     ) -> Workers | InterpretersCrashed | Missing:
         """Return the price of one more interpreter that imports everything of the project that loads there."""
         if self._left() <= 0:
             return NO_TIME
         if isinstance(readiness, Missing):
             return readiness
-        self._say(f"{twin.label}: what one more interpreter, thread and process take")
+        self._say(f"{counterpart.label}: what one more interpreter, thread and process take")
         path = self._project.sources if isinstance(run_site, Missing) else run_site.folders
-        python = readiness.python or (Path(twin.executable) if isinstance(run_site, Missing) else run_site.python)
+        python = readiness.python or (
+            Path(counterpart.executable) if isinstance(run_site, Missing) else run_site.python)
         with self._turn():
             return measure_workers(
                 python, modules_inside(self._project, readiness), path=[str(each) for each in path],
                 foreign=path == self._project.sources, limit=min(WORKERS_LIMIT, self._left() * SHARE_FOR_WORKERS))
 
     def _tests(self, run_sites: RunSites) -> Tests:
-        """Run the tests on each build, the twins with a GIL last: alone they say nothing."""
+        """Run the tests on each build, the counterparts with a GIL last: alone they say nothing."""
         runs: Tests = {}
         for number, (label, run_site) in enumerate(run_sites.items()):
             if isinstance(run_site, Missing):
@@ -326,8 +328,8 @@ class Evaluator:
             began = self._clock()
             wait_quiet(self._request.wait_quiet, self._say)
             self._began += self._clock() - began
-        labels = {label: twin.label for label, twin in self._twin_of.items() if twin}
-        measurer = CostAndGainMeasurer(project, self._request.workload, (*self._builds, *self._twins), labels,
+        labels = {label: counterpart.label for label, counterpart in self._counterpart_of.items() if counterpart}
+        measurer = CostAndGainMeasurer(project, self._request.workload, (*self._builds, *self._counterparts), labels,
                                        left=self._left, say=self._say, turn=self._turn)
         return measurer.compare(run_sites, tests)
 
@@ -352,8 +354,8 @@ class Evaluator:
         return judged(Evaluation(
             project=project, machine=measured.compared.machine,
             builds=tuple(self._on_build(build, measured) for build in self._builds),
-            interpreters=tuple(_interpreters(twin, measured) for twin in self._twins),
-            processes=tuple(_processes(self._twins, measured.compared)),
+            interpreters=tuple(_interpreters(counterpart, measured) for counterpart in self._counterparts),
+            processes=tuple(_processes(self._counterparts, measured.compared)),
             races=measured.races, extensions=self._extensions, sections=measured.sections,
             needed=needed_to_run(project) if any(measured.lacking.values()) else frozenset(), seconds=seconds,
             development=self._requirements.development(measured.lacking), upkeep=upkeep(project.root),
@@ -361,11 +363,12 @@ class Evaluator:
         ), self._probes)
 
     def _on_build(self, build: Build, measured: Measurements) -> BuildEvaluation:
-        twin, speed = self._twin_of[build.label], measured.compared.sections[build.label]
-        no_twin = Missing(reason=f"no build like {build.label} with a GIL is at hand")
+        counterpart, speed = self._counterpart_of[build.label], measured.compared.sections[build.label]
+        no_counterpart = Missing(reason=f"no build like {build.label} with a GIL is at hand")
         return BuildEvaluation(
             build=build, offered=self._requirements.offered(build), readiness=measured.reports[build.label],
-            tests=measured.tests[build.label], reference_tests=measured.tests[twin.label] if twin else no_twin,
+            tests=measured.tests[build.label],
+            reference_tests=measured.tests[counterpart.label] if counterpart else no_counterpart,
             cost=speed.cost, gain=speed.gain, contention=speed.contention, failure=speed.failure, forced=speed.forced,
             own=measured.own.get(build.label), differs=speed.differs,
         )
@@ -376,18 +379,18 @@ def _lacking(run_sites: RunSites) -> dict[str, tuple[str, ...]]:
     return {label: run_site.lacking for label, run_site in run_sites.items() if isinstance(run_site, RunSite)}
 
 
-def _interpreters(twin: Build, measured: Measurements) -> InterpretersEvaluation:
+def _interpreters(counterpart: Build, measured: Measurements) -> InterpretersEvaluation:
     others = measured.compared.others
     speed = (OtherModel(measured=others, failure="") if isinstance(others, Missing)
-             else others["subinterpreters", twin.label])
+             else others["subinterpreters", counterpart.label])
     return InterpretersEvaluation(
-        build=twin, readiness=measured.inside[twin.label], measured=speed.measured, failure=speed.failure,
-        workers=measured.workers.get(twin.label, UNASKED), own=measured.own.get(twin.label))
+        build=counterpart, readiness=measured.inside[counterpart.label], measured=speed.measured, failure=speed.failure,
+        workers=measured.workers.get(counterpart.label, UNASKED), own=measured.own.get(counterpart.label))
 
 
-def _processes(twins: Sequence[Build], compared: CostsAndGains) -> Iterator[ProcessesEvaluation]:
+def _processes(counterparts: Sequence[Build], compared: CostsAndGains) -> Iterator[ProcessesEvaluation]:
     """Yield what processes do on each build with a GIL; nothing where no function was measured."""
-    if isinstance(compared.others, Missing) or not compared.several:
+    if isinstance(compared.others, Missing) or not compared.models_compared:
         return
-    for twin in twins:
-        yield ProcessesEvaluation(build=twin, measured=compared.others["processes", twin.label].measured)
+    for counterpart in counterparts:
+        yield ProcessesEvaluation(build=counterpart, measured=compared.others["processes", counterpart.label].measured)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.packages.installing import name_of
+from gilscope.toolkit.builds.missing_packages import distribution_of
 from gilscope.toolkit.evaluate.packages.scratch import EnvironmentRequest
 from gilscope.toolkit.evaluate.requirements.closure import LockSplit, reachable, split_lock
 from gilscope.toolkit.evaluate.requirements.locks import DependencyGraph, LockedPackage, read_graph, read_lock
@@ -36,13 +36,13 @@ class ProjectRequirements:
         may have no wheel.
         """
         pins = self.split.runtime
-        if beside and (needed := reachable(self.graph, map(name_of, beside))):
+        if beside and (needed := reachable(self.graph, map(distribution_of, beside))):
             pins = (*pins, *(each for each in self.split.development if each.name in needed))
         locked = {each.name for each in self.locked}
         # A lock that is older than the declaration lacks some requirements.
-        unlocked = [text for text in self.project.requirements if name_of(text) not in locked]
+        unlocked = [text for text in self.project.requirements if distribution_of(text) not in locked]
         # The other packages of a lock are imported by these.
-        named = tuple(map(name_of, (*self.project.requirements, *beside))) if self.locked else ()
+        named = tuple(map(distribution_of, (*self.project.requirements, *beside))) if self.locked else ()
         return EnvironmentRequest(requirements=(*(each.pin for each in pins), *unlocked, *beside), sdists=sdists,
                                   offline=offline, asked=named)
 
@@ -66,10 +66,10 @@ class ProjectRequirements:
 
     def development(self, lacking: Mapping[str, tuple[str, ...]]) -> Development | None:
         """Return the packages for development, and those of `lacking` (by build) that users do not need."""
-        runtime = {each.name for each in self.split.runtime} | set(map(name_of, self.project.requirements))
+        runtime = {each.name for each in self.split.runtime} | set(map(distribution_of, self.project.requirements))
         others = {label: names for label, missing in lacking.items()
                   if (names := tuple(name for name in missing if name not in runtime))}
-        for_tests = (name_of(text) for text in self.project.test_requirements)
+        for_tests = (distribution_of(text) for text in self.project.test_requirements)
         packages = tuple(dict.fromkeys([*(each.name for each in self.split.development),
                                         *(name for name in for_tests if name not in runtime)]))
         if not (packages or self.project.extras or others):
@@ -85,5 +85,5 @@ def read_requirements(project: Project) -> ProjectRequirements:
     """
     locked = tuple(read_lock(project.lock)) if project.lock else ()
     graph = read_graph(project.lock) if project.lock else DependencyGraph(needs={}, known=False)
-    split = split_lock(locked, graph, map(name_of, project.requirements) if project.declares else None)
+    split = split_lock(locked, graph, map(distribution_of, project.requirements) if project.declares else None)
     return ProjectRequirements(project=project, locked=locked, graph=graph, split=split)

@@ -1,6 +1,6 @@
-"""Readings of the sections that several probes and views share: what cost and gain are known, what was not watched.
+"""Readings of the sections that several probes and views share: the best known cost and gain, the code nobody watched.
 
-Pure functions over what was measured; the facts that follow are the probes'.
+Pure functions over the measurements; the probes turn them into facts.
 """
 
 from __future__ import annotations
@@ -12,24 +12,26 @@ from gilscope.toolkit.evaluate.decision import Gained, Paid
 from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Binding
 from gilscope.toolkit.evaluate.sections import NOT_THE_SAME, Cause, Cost, Forced, Missing, ValueRange, known
+from gilscope.toolkit.report.wording import interval_text, ratio_number
 from gilscope.toolkit.units import few
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from gilscope.toolkit.evaluate.decision import How
-    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation
+    from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, InterpretersEvaluation
+    from gilscope.toolkit.evaluate.packages.doctor import Finding
     from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild, OwnExtensions, UnbuiltModule
     from gilscope.toolkit.evaluate.sections import Gain, MachineFacts, Measure, Races
     from gilscope.toolkit.stats.verdict import Comparison
 
 WORTHWHILE_GAIN = 1.2  # a smaller gain is not worth a migration
-LOST_RED = 1.2         # a workload that slows by more has lost more C code than it shows
+LOST_RED = 1.2         # a larger slowdown means that the lost C code matters
 WIDER = 2.0            # factor on the interval of CPU time on a busy machine, by its logarithm
-TIME_FOR_COST = 120.0  # seconds beside all else, in which a short workload is measured on two pairs of builds
-NOT_QUIET = "the machine was too busy or too small for a word on speed"
+TIME_FOR_COST = 120.0  # seconds in which a short workload is measured on two pairs of builds
+NOT_QUIET = "the machine was too busy or too small to judge speed"
 TAKES: dict[Measure, str] = {"workload": "one thread takes", "script": "the script takes", "tests": "the tests take"}
-# Where there is no workload, these are the reasons why the tests tell no cost.
+# Without a workload, the reasons why the tests show no cost.
 NOT_BY_TESTS = {Cause.TESTS_TOO_SHORT, Cause.TESTS_TOO_LONG, Cause.TESTS_NOT_TIMED}
 
 
@@ -65,7 +67,7 @@ def lost_too_much(build: BuildEvaluation, machine: MachineFacts | Missing) -> st
     return f"{TAKES[cost.by]} {factor.value:.2f} times the CPU time of {cost.against}"
 
 
-def enough(seconds: float) -> str:
+def budget_for_cost(seconds: float) -> str:
     """Return a budget in which an evaluation that took `seconds` can measure the cost, in the form of --budget."""
     return f"{-int(-(seconds + TIME_FOR_COST) // 60)}m"
 
@@ -114,7 +116,7 @@ def best_known_gain(build: BuildEvaluation, machine: MachineFacts | Missing) -> 
     if isinstance(gain, Missing):
         return gain
     if not is_quiet(machine):
-        # What is in the way of both is so on a quiet machine, too.
+        # A reason that blocks both would hold on a quiet machine, too.
         return gain.lacking or Missing(reason=NOT_QUIET)
     if best := _best(gain.measured):
         return _compared("measured", *best, gain, gain.against)
@@ -133,7 +135,7 @@ def _estimated(gain: Gain) -> Gained | Missing:
 
 
 def _best(measured: Mapping[int, Comparison] | Missing) -> tuple[int, Comparison] | None:
-    """Return the number of threads that is fastest, of those that anything can be said of."""
+    """Return the fastest number of threads with a conclusive comparison."""
     sure = {threads: each for threads, each in (known(measured) or {}).items() if each.verdict() != "unknown"}
     return max(sure.items(), key=lambda item: item[1].ratio) if sure else None
 
@@ -148,14 +150,38 @@ def forced_speed(forced: Forced | Missing | None) -> str:
     """Return how fast threads are with the GIL forced off, or "" if that is not known."""
     seen = known(forced)
     measured = known(seen.measured) if seen else None
-    # That no difference was shown matters where none that is worth it can be left to be shown.
+    # "Same" counts only if a worthwhile gain is excluded.
     telling = {threads: each for threads, each in (measured or {}).items()
             if each.verdict() in {"faster", "slower"} or (each.verdict() == "same" and each.hi < WORTHWHILE_GAIN)}
     if seen is None or not telling or not is_quiet(seen.machine):
         return ""
     threads, best = max(telling.items(), key=lambda item: item[1].ratio)
-    with_threads = f" with {threads} threads" if threads else ""
-    return f"{best.ratio:.2f}x [{best.lo:.2f}, {best.hi:.2f}] as fast as on {seen.against}{with_threads}"
+    return as_fast_as(best, f"on {seen.against}", threads)
+
+
+def as_fast_as(speed: Comparison, than: str, threads: int = 0) -> str:
+    """Return "1.80x [1.71, 1.90] as fast as 3.14 with 4 threads"; 0 threads: those that the program starts."""
+    return f"{interval_text(speed)} as fast as {than}{with_threads(threads)}"
+
+
+def times_cpu_time(by: Measure, factor: ValueRange, against: str) -> str:
+    """Return "one thread takes 1.31 [1.25, 1.37] times the CPU time of 3.14"."""
+    return f"{TAKES[by]} {range_text(factor)} times the CPU time of {against}"
+
+
+def range_text(number: ValueRange, unit: str = "") -> str:
+    """Return "1.31 [1.25, 1.37]", with "x" as unit "1.31x [1.25, 1.37]"."""
+    return f"{ratio_number(number.value)}{unit} [{ratio_number(number.lo)}, {ratio_number(number.hi)}]"
+
+
+def with_threads(threads: int) -> str:
+    """Return " with 4 threads"; "" for 0, those that the program starts."""
+    return f" with {threads} threads" if threads else ""
+
+
+def own_finding(seen: BuildEvaluation | InterpretersEvaluation) -> tuple[Finding, ...]:
+    """Return the project itself as one more package, where it was built."""
+    return (seen.own.finding,) if seen.own and seen.own.finding else ()
 
 
 def turns_gil_on(build: BuildEvaluation) -> bool:
@@ -168,15 +194,10 @@ def turns_gil_on(build: BuildEvaluation) -> bool:
     return by_package or bool(own.failure and own.elsewhere) or (itself.blocks and itself is not Status.LOST)
 
 
-def is_own_file(file: str) -> bool:
-    """Return True if a file is the project's own, as `Shown` names files."""
-    return not file.startswith(("/", "<", "lib/", "site-packages/"))
-
-
 def unreached_texts(races: Races) -> Iterator[str]:
     """Yield the statements that no thread came to and that change what threads share."""
     if races.unreached:
-        places = few([f"{each.file}:{each.line} ({each.what})" for each in races.unreached])
+        places = few([f"{each.place} ({each.what})" for each in races.unreached])
         yield f"no thread came to {places}, which changes what they share"
 
 
@@ -202,11 +223,11 @@ def unbuilt_texts(own: OwnBuild | None, where: str) -> Iterator[str]:
 
 def build_failure_text(failure: Missing, where: str = "without the GIL") -> str:
     """Return that the project could not be built, so that its behaviour `where` is unknown."""
-    return f"its own extension modules were not built, so what they do {where} is not known: {failure.reason}"
+    return f"its own extension modules were not built, so their behaviour {where} is unknown: {failure.reason}"
 
 
 def unbuilt_text(module: UnbuiltModule, where: str = "without the GIL") -> str:
     """Return that the build left out a module, so that its behaviour `where` is unknown."""
     name = module.name if module.nameless else f"its own extension module {module.name}"
     why = module.why or "the build went on without it and said nothing"
-    return f"{name} was not built, so what it does {where} is not known: {why}"
+    return f"{name} was not built, so its behaviour {where} is unknown: {why}"

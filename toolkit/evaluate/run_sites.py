@@ -47,7 +47,7 @@ class PreparedSites:
 
     @classmethod
     def missing(cls, builds: Iterable[Build], reason: Missing) -> PreparedSites:
-        """Return that no build has a place."""
+        """Return the same reason for every build."""
         return cls(run_sites=dict.fromkeys((build.label for build in builds), reason), installed={})
 
 
@@ -97,14 +97,14 @@ class RunSitePreparer:
                  if build.label in made else NOTHING_INSTALLED for build in builds}
         return PreparedSites(run_sites=sites, installed=installed)
 
-    def own_builds(self, prepared: PreparedSites, twins: Mapping[str, Build | None]) -> dict[str, OwnBuild]:
+    def own_builds(self, prepared: PreparedSites, counterparts: Mapping[str, Build | None]) -> dict[str, OwnBuild]:
         """Return the evidence about the project's own extension modules on each prepared site, by label of the build.
 
-        `twins` has the build with a GIL, by the label of each build without one.
+        `counterparts` has the build with a GIL, by the label of each build without one.
         """
         missing = {label: OwnBuild(build=label, failure=run_site)
                    for label, run_site in prepared.run_sites.items() if isinstance(run_site, Missing)}
-        labels = {label: twin.label for label, twin in twins.items() if twin}
+        labels = {label: counterpart.label for label, counterpart in counterparts.items() if counterpart}
         return missing | own_builds(self._extensions, prepared.installed, labels)
 
     def _installed(self, folder: Path, build: Build, made: scratch.ScratchEnvironment) -> InstalledProject:

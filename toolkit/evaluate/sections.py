@@ -1,6 +1,6 @@
 """The nouns of an evaluation's sections: the machine, tests, cost, gain, contention, races, workers.
 
-A section that could not be had is a `Missing` in its place, with the reason.  Seconds unless the name says otherwise.
+A missing section is a `Missing` with the reason.  Seconds unless the name says otherwise.
 """
 
 from __future__ import annotations
@@ -39,7 +39,11 @@ class Cause(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Missing:
-    """A section that is not there, and the reason."""
+    """A section that is missing, and why: whatever would have measured it could not.
+
+    A `Gap` is a fact's view of it, with the remedy.  A `Skip` is a cell that `run` leaves out, an `Absence` a cell of a
+    table without a number, an `InstallProblem` a package that was not installed.
+    """
 
     reason: str                  # for people
     cause: Cause = Cause.OTHER   # for decisions
@@ -101,12 +105,9 @@ class CommandEnding:
         return self.detail + (f", at {self.percent} %" if self.percent is not None else "")
 
 
-SUCCESS = CommandEnding(kind="exit")
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkloadFailure:
-    """A failure of the workload on a build without a GIL that does not occur on its twin with one."""
+    """A failure of the workload on a build without a GIL that does not occur on its counterpart with one."""
 
     kind: Literal["turns-gil-on", "fails"]
     detail: str
@@ -125,7 +126,7 @@ class MachineFacts:
     run_queue: float | None      # share of a spinning process's life that it waited for a core, 0..1
     governor: str | None
     libc: str                    # "glibc 2.36"
-    doubts: tuple[str, ...]      # why no word on speed can be said; empty: it can
+    doubts: tuple[str, ...]      # why speed cannot be judged; empty: it can
     inherited: str | None = None   # what is unusual in how gilscope was started, and the measured processes with it
 
     @property
@@ -136,13 +137,18 @@ class MachineFacts:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """A line of the project's."""
+    """A line of a file."""
 
     file: str                    # relative to the project's root where it is below it
     line: int
-    what: str                    # what happens there: "list.append", an extension module; "" when it is not known
+    what: str = ""               # what happens there: "list.append", an extension module; "" when it is not known
     seconds: float = 0.0         # that threads waited there, all of them together
     way: tuple[str, ...] = ()    # "file:line" of what is imported from there on until it happens, the outermost first
+    own: bool = True             # the file is the project's
+
+    def __str__(self) -> str:
+        """Return "file:line"."""
+        return f"{self.file}:{self.line}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -203,7 +209,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cost:
-    """CPU time and memory of one thread on a build against another, in interleaved rounds, or of what stands in."""
+    """CPU time and memory of one thread on a build against another, in interleaved rounds, or of the tests instead."""
 
     against: str                 # build
     cpu: Comparison              # ratio < 1: takes more CPU time here
@@ -211,7 +217,7 @@ class Cost:
     more_bytes: float | None = None   # resident here than there
     import_seconds: float | None  # of the workload's module, here
     import_there: float | None = None   # likewise on the other
-    by: Measure = "workload"     # the start of the tests counts with them, all threads of a script with it
+    by: Measure = "workload"     # "tests" includes start-up; "script" includes all threads
     sample: str = ""             # which of the tests were run for it: "7 of 40 files"; "": all of them
     memory: Memory | None = None   # with as many threads as were measured; None: not known
     compiled: tuple[str, ...] | None = None   # extension modules of the project's own that were loaded; None: not known
@@ -242,7 +248,7 @@ class Gain:
 
     @property
     def lacking(self) -> Missing | None:
-        """Return what is in the way of both the prediction and the measurement, whatever the machine does, or None."""
+        """Return the reason that prevents both the prediction and the measurement on any machine, or None."""
         same = cause_of(self.predicted) is cause_of(self.measured)
         return self.measured if same and isinstance(self.measured, Missing) else None
 
@@ -251,8 +257,7 @@ class Gain:
 class Forced:
     """Cost and gain with the GIL forced off, where something had turned it on.
 
-    It tells what mending that could be worth, and is no way to run: what did not say that it can do without the GIL may
-    crash or give wrong results.
+    Shows what a fix could gain.  Not safe to run: an undeclared module may crash or give wrong results.
     """
 
     against: str                                  # the build with the GIL
@@ -297,7 +302,7 @@ class Sections:
 
     @classmethod
     def missing(cls, reason: Missing) -> Sections:
-        """Return sections that could not be had."""
+        """Return missing sections."""
         return cls(cost=reason, gain=reason, contention=reason)
 
 
@@ -305,13 +310,10 @@ MOST_PLACES = 4   # of a race that are named
 Raced = Literal["workload", "script", "tests", "tests at once"]   # the last: each test in several threads
 
 
-def in_order(places: Iterable[str]) -> tuple[str, ...]:
-    """Return places, "file:line", each once, by file and line: 9 before 10."""
-    def by_line(place: str) -> tuple[str, int]:
-        file, _, line = place.rpartition(":")
-        return file, int(line)
-
-    return tuple(sorted(set(places), key=by_line))
+def in_order(places: Iterable[Place]) -> tuple[Place, ...]:
+    """Return each place once, by file and line."""
+    lines = {(place.file, place.line): place for place in places}
+    return tuple(lines[line] for line in sorted(lines))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -324,14 +326,19 @@ class RaceFact:
     line: int
     confirmed: bool              # a re-run that paused at both places lost an update
     violation: bool = False      # each access is locked, and the whole is not: it goes wrong with the GIL, too
-    places: tuple[str, ...] = ()   # "file:line" of all sides; empty: that of file and line
+    places: tuple[Place, ...] = ()   # of all sides; empty: that of file and line
     repair: str = ""             # in the race checker's words
+    own: bool = True             # `file` is the project's
+
+    @property
+    def place(self) -> Place:
+        """Return the place of its first side."""
+        return Place(file=self.file, line=self.line, own=self.own)
 
     @property
     def where(self) -> str:
         """Its places in words."""
-        places = self.places or (f"{self.file}:{self.line}",)
-        return few(places, MOST_PLACES)
+        return few([*map(str, self.places or (self.place,))], MOST_PLACES)
 
     @property
     def what(self) -> str:
@@ -376,6 +383,11 @@ class Unwatched:
     line: int
     what: str                    # "what exec runs"; the statement
 
+    @property
+    def place(self) -> Place:
+        """Return its place."""
+        return Place(file=self.file, line=self.line)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Races:
@@ -385,7 +397,7 @@ class Races:
     found: tuple[RaceFact, ...]
     command: tuple[str, ...]
     looks: tuple[RaceLook, ...] = ()
-    lacking: tuple[tuple[Raced, Missing], ...] = ()   # what was to be looked at and could not be
+    lacking: tuple[tuple[Raced, Missing], ...] = ()   # not checked, and why
     shared: tuple[SharedFact, ...] | None = None  # by the calls of the workload; None: not looked at
     unwatched: tuple[Unwatched, ...] = ()
     unreached: tuple[Unwatched, ...] = ()         # statements that would change what threads share, and no thread ran
@@ -398,7 +410,7 @@ class Races:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Development:
-    """Packages for development, which are no part of the verdict as users need none of them."""
+    """Packages for development, not part of the verdict: users do not install them."""
 
     packages: tuple[str, ...]    # that a lock has beside what is needed to run, and that the tests need
     extras: tuple[str, ...]      # of the project, for its users; each is judged on its own, when it is asked for

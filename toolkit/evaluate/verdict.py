@@ -24,7 +24,7 @@ from gilscope.toolkit.evaluate.facts import (
 )
 from gilscope.toolkit.evaluate.probes import PROBES
 from gilscope.toolkit.evaluate.project.own_modules import is_test
-from gilscope.toolkit.evaluate.readings import best_known_cost, best_known_gain, enough
+from gilscope.toolkit.evaluate.readings import as_fast_as, best_known_cost, best_known_gain, budget_for_cost
 from gilscope.toolkit.evaluate.request import BUDGET, WAIT_QUIET
 from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, in_order, known
 from gilscope.toolkit.units import counted, few
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.facts import Confidence
     from gilscope.toolkit.evaluate.probes.probe import Probe
 
-# The word that an effect makes, unless a heavier one is there, and the effects whose texts are the reasons.
+# For each effect, heaviest first: the verdict it leads to, and which effects' texts explain it.
 WORDS: dict[Effect, tuple[Verdict, tuple[Effect, ...]]] = {
     Effect.BLOCKS: (Verdict.BLOCKED, (Effect.BLOCKS,)),
     Effect.UNKNOWN: (Verdict.INCONCLUSIVE, (Effect.UNKNOWN,)),
@@ -49,20 +49,20 @@ WORDS: dict[Effect, tuple[Verdict, tuple[Effect, ...]]] = {
     Effect.MAY_COST: (Verdict.INCONCLUSIVE, (Effect.MAY_COST, Effect.GAINS)),
 }
 READY = (Verdict.READY, (Effect.SUPPORTS, Effect.GAINS, Effect.CAUTION))
-# The state of a step of the plan that an effect makes, where the fact says no other.
+# The state of a plan step by effect, unless the fact has its own.
 STATES: dict[Effect, State] = {
     Effect.BLOCKS: "open", Effect.COSTS: "open", Effect.UNKNOWN: "not known", Effect.UNPRICED: "not known",
     Effect.MAY_COST: "not known", Effect.NOT_LOOKED_AT: "not known"}
 WORST: tuple[State, ...] = ("open", "not known", "done", "not needed")
 LEVELS: tuple[Confidence, ...] = ("low", "medium", "high")
-# Of several builds the one that most can be said of: what can be done at once, then what nothing can help.
+# Which build the answer is about: the first decision in this order.
 ORDER = (Decision.MOVE, Decision.CAN, Decision.NO, Decision.WAIT, Decision.UNKNOWN)
 MOST_SAID = 4    # facts in the line of a step
 COULD_NOT = 3    # the exit code of what could not be finished
 
 
 def judged(found: Evaluation, probes: Sequence[Probe] = PROBES) -> Evaluation:
-    """Return an evaluation with the facts that the probes find in it, and all that these come to."""
+    """Return an evaluation with its facts, conclusions, plan and answer."""
     facts = tuple(fact for probe in probes for fact in probe.find(found))
     found = replace(found, facts=facts)
     labels = [each.build.label for each in found.builds]
@@ -125,7 +125,8 @@ def _step(name: PlanStep, facts: Sequence[Fact]) -> Step:
     states: list[State] = [fact.state or STATES.get(fact.effect, "done") for fact in facts]
     state: State = min(states, key=WORST.index, default="not known")
     texts = list(dict.fromkeys(_step_text(fact) for fact, each in zip(facts, states, strict=True) if each == state))
-    return Step(name=name.value, state=state, says=few(texts, MOST_SAID, between="; ") or "no probe looked at it")
+    says = few(texts, MOST_SAID, between="; ") or "no probe looked at it"
+    return Step(key=name.key, name=name.value, state=state, says=says)
 
 
 def _step_text(fact: Fact) -> str:
@@ -158,7 +159,7 @@ def decide(found: Evaluation, target: str) -> Decision:
     """Return the decision about one build."""
     effects = {fact.effect for fact in about(found.facts, target)}
     match _word(found, target):
-        case _ if Effect.NO_GAIN in effects:   # whatever stands in the way, or is not known: nothing is to be had there
+        case _ if Effect.NO_GAIN in effects:   # even if something blocks: there is no gain
             return Decision.NO
         case Verdict.BLOCKED:
             return Decision.WAIT
@@ -185,11 +186,11 @@ def _blockers(facts: Sequence[Fact]) -> Iterator[Blocker]:
 
 def _effort(found: Evaluation, facts: Sequence[Fact]) -> Effort:
     places = in_order(place for fact in facts for place in fact.places)
-    beside = tuple(place for place in places if _is_beside(place.rpartition(":")[0], found.project.measuring))
+    beside = tuple(place for place in places if _is_beside(place.file, found.project.measuring))
     inside = tuple(place for place in places if place not in beside)
     blocking = [fact for fact in facts if fact.effect is Effect.BLOCKS]
     return Effort(
-        files=tuple(dict.fromkeys(place.rpartition(":")[0] for place in inside)), places=inside, beside=beside,
+        files=tuple(dict.fromkeys(place.file for place in inside)), places=inside, beside=beside,
         packages=tuple(dict.fromkeys(fact.package for fact in blocking if fact.package)),
         unknown=_not_looked_for(found) or next(
             (fact.text for fact in facts if fact.code == "races.not-reached"), ""))
@@ -262,18 +263,17 @@ def _instead(found: Evaluation, decision: Decision) -> Iterator[str]:
     for target in models:
         for fact in found.facts if target in ready else ():
             if fact.target == target and fact.value and fact.value.verdict() == "faster":
-                yield (f"{target}: {fact.value.ratio:.2f}x [{fact.value.lo:.2f}, {fact.value.hi:.2f}] as fast as "
-                       "threads there")
+                yield f"{target}: {as_fast_as(fact.value, 'threads there')}"
 
 
 def _more(found: Evaluation, decision: Decision, facts: Sequence[Fact], blockers: Sequence[Blocker]) -> str:
-    """Return the one command that tells most of what is not said."""
+    """Return the most useful next command."""
     request = found.request
     if name := _explained(facts, blockers):
         return request.command("--explain", name)
     remedies = {fact.remedy for fact in facts}
     if Remedy.TIME in remedies:
-        return replace(request, budget=BUDGET).command("--budget", enough(found.seconds))
+        return replace(request, budget=BUDGET).command("--budget", budget_for_cost(found.seconds))
     if decision is Decision.UNKNOWN and Remedy.REPAIR in remedies:
         return replace(request, offline=False).command()   # what is repaired may have to be downloaded
     if Remedy.QUIET in remedies and decision is not Decision.WAIT:
@@ -284,6 +284,6 @@ def _more(found: Evaluation, decision: Decision, facts: Sequence[Fact], blockers
 
 
 def _explained(facts: Sequence[Fact], blockers: Sequence[Blocker]) -> str:
-    """Return the package in the way that --explain tells most of, or the project's own extension modules, or ""."""
+    """Return the name to pass to --explain: a package in the way, or the project's own extension modules; or ""."""
     packages = [each.who for each in blockers if each.who != OURS]
     return next(iter([*packages, *(fact.explain for fact in facts if fact.explain and fact.owner == OURS)]), "")

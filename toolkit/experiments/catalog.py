@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import importlib
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.errors import UnknownNameError
+from gilscope.toolkit.errors import UnknownNameError, suggestion
 
 if TYPE_CHECKING:
     from gilscope.toolkit.experiments.base import Experiment
@@ -35,8 +34,7 @@ def find(name: str) -> Experiment:
         UnknownNameError: no experiment has that name.
     """
     if name not in EXPERIMENTS:
-        close = get_close_matches(name, EXPERIMENTS, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else ""
+        hint = suggestion(name, EXPERIMENTS)
         raise UnknownNameError(f"unknown experiment {name!r}{hint}; `gilscope experiment list` shows all")
     module, _, attribute = EXPERIMENTS[name].partition(":")
     found: Experiment = getattr(importlib.import_module(module), attribute)()

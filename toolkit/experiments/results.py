@@ -32,7 +32,7 @@ class Results:
         self.builds: tuple[Build, ...] = run.builds
         self._folder = folder
         self._index = Index(run)
-        self._ratios = Ratios(self._index)
+        self._ratios = Ratios(self._index, comparisons=len(self._index.cells()))
         self._cells = self._index.cells()
         self._unstarved = {each.cell: tuple(o for o in each.observations if not o.starved)
                            for each in run.measurements}
@@ -54,6 +54,10 @@ class Results:
         """Return the cell with exactly these parameters, or None if the plan has none."""
         found = self.cells(build=build, runner=runner, workers=workers, **parameters)
         return next((cell for cell in found if len(cell.parameters) == len(parameters)), None)
+
+    def serial(self, build: str, **parameters: str) -> Cell | None:
+        """Return the build's serial cell with exactly these parameters, or None if the plan has none."""
+        return self.find(build=build, runner="serial", workers=1, **parameters)
 
     def rows(self, *, build: str | None = None, **parameters: str) -> list[tuple[str, int]]:
         """Return the models and numbers of workers of the matching cells, each pair once, in plan order."""

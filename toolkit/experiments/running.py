@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.environment import build_environment
+from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError
 from gilscope.toolkit.experiments.base import EffortLevel, PlanningContext
@@ -134,7 +135,7 @@ class TrialStarter:
             build=cell.build,
             model=cell.runner,
             workers=cell.workers,
-            gil=required_gil(cell.runner),
+            gil=find_model(cell.runner).gil,
             parameters=dict(cell.parameters),
             scales=dict(self.scales),
             host=sys.executable,
@@ -143,13 +144,6 @@ class TrialStarter:
             **self.prepared.environment, **gil_control(cell, free_threaded), **self.experiment.environment(cell)
         }
         return ProcessStart(python=self.prepared.pythons[cell.build], spec=spec, environment=environment)
-
-
-def required_gil(model: str) -> bool | None:
-    """Return True if the model needs the GIL on, False if it needs it off, None if either will do."""
-    if model.startswith("free-threaded"):
-        return False
-    return True if model == "threads" else None
 
 
 def plan(experiment: Experiment, request: ExperimentRequest, prepared: PreparedBuilds) -> Plan:

@@ -111,7 +111,7 @@ class SwitchIntervalExperiment(Experiment):
             return
 
         def against_serial(**parameters: str) -> Comparison | None:
-            return results.compare(_serial(results, build), arm.find(results, most, **parameters))
+            return results.compare(results.serial(build.label), arm.find(results, most, **parameters))
 
         usual, short = against_serial(interval=DEFAULT_INTERVAL), against_serial(interval=SHORTEST)
         if usual is None or short is None or "unknown" in {usual.verdict(), short.verdict()}:
@@ -156,17 +156,13 @@ def _times(comparison: Comparison) -> str:
     return f"{ratio_number(1 / comparison.ratio)} times"
 
 
-def _serial(results: Results, build: Build) -> Cell | None:
-    return results.find(build=build.label, runner="serial", workers=1)
-
-
 def _rows(results: Results, arm: BuildArm) -> list[dict[str, str]]:
     """Return the distinct parameters of the arm's cells, in plan order."""
     return [dict(row) for row in dict.fromkeys(cell.parameters for cell in arm.cells(results))]
 
 
 def _seconds_table(results: Results, arm: BuildArm) -> Table:
-    """Return the wall times beside those of 2021; the serial time depends on no interval, so it stands once."""
+    """Return the wall times beside those of 2021; the serial time depends on no interval, so it is shown once."""
     counts = arm.worker_counts(results)
     then = sorted({1, *counts})
     table = TableBuilder(
@@ -174,7 +170,7 @@ def _seconds_table(results: Results, arm: BuildArm) -> Table:
         *value_columns(["no threads", *_thread_titles(counts)], "now", arm.build.label),
         *value_columns(_thread_titles(then), "2021"))
     for row in _rows(results, arm):
-        serial = _serial(results, arm.build) if row == {"interval": DEFAULT_INTERVAL} else None
+        serial = results.serial(arm.build.label) if row == {"interval": DEFAULT_INTERVAL} else None
         cells = [serial, *(arm.find(results, count, **row) for count in counts)]
         published = THEN[row["interval"]]
         table.add(interval_label(row), *(table.entry(cell, results.duration) for cell in cells),
@@ -189,7 +185,7 @@ def _speedup_table(results: Results, arm: BuildArm) -> Table:
     table = TableBuilder(
         results, f"{arm.build.label}, {arm.model}: speed-up, sequential / threads", key_column("switch interval"),
         *value_columns(_thread_titles(counts), "now", arm.build.label), *value_columns(_thread_titles(then), "2021"))
-    serial = _serial(results, arm.build)
+    serial = results.serial(arm.build.label)
     for row in _rows(results, arm):
         now = (table.entry(arm.find(results, count, **row), lambda cell: results.speedup(serial, cell))
                for count in counts)
@@ -214,8 +210,9 @@ def _panel(results: Results, arm: BuildArm) -> LinePanel:
 
 def _line(results: Results, arm: BuildArm, count: int, *, fine: bool) -> Series:
     """Return the times of one number of threads by interval, those with a fine timer or those without."""
+    serial = results.serial(arm.build.label)
     points = [
-        (parse_seconds(parameter(cell, "interval")), relative_time(results.compare(_serial(results, arm.build), cell)))
+        (parse_seconds(parameter(cell, "interval")), relative_time(results.compare(serial, cell)))
         for cell in arm.cells(results, workers=count) if ("slack" in dict(cell.parameters)) is fine
     ]
     return measured_series(f"{counted(count, 'thread')}{', fine timer' if fine else ''}", sorted(points))

@@ -7,7 +7,7 @@ an unknown number, which a figure draws as a cross.
 from __future__ import annotations
 
 from math import isnan, nan
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.report.document import Column, Entry, Table
 from gilscope.toolkit.report.figures.figure import Series
@@ -59,9 +59,21 @@ def arm_columns(arms: Iterable[BuildArm], group: str = "") -> list[Column]:
     return [Column(title=arm.title, group=group, source=arm.build.label) for arm in arms]
 
 
-def published_columns(*editions: str) -> list[Column]:
-    """Return the columns of published numbers: "2021: Python 3.9" is the column "Python 3.9" under "2021"."""
-    return [Column(title=title, group=year) for year, _, title in (each.partition(": ") for each in editions)]
+class PublishedColumn(NamedTuple):
+    """The heading of published numbers: the Python they were measured on, under the year."""
+
+    year: str
+    python: str
+
+    @property
+    def text(self) -> str:
+        """The heading on one line, for a legend: "2021: Python 3.9"."""
+        return f"{self.year}: {self.python}"
+
+
+def published_columns(*headings: PublishedColumn) -> list[Column]:
+    """Return the columns of published numbers."""
+    return [Column(title=each.python, group=each.year) for each in headings]
 
 
 class TableBuilder:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.model import Build
+from gilscope.toolkit.units import inflect
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping
@@ -72,7 +73,7 @@ def _builds(facts: Facts, labels: Collection[str]) -> Iterator[str]:
 
 
 def _has(names: list[str]) -> str:
-    return "has" if len(names) == 1 else "have"
+    return inflect(len(names), "has", "have")
 
 
 def _odd(has: Mapping[str, str]) -> str:

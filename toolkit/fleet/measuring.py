@@ -18,7 +18,7 @@ from gilscope.toolkit.report.progress import format_left
 from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState
 from gilscope.toolkit.store.transfer_rounds import RoundReceiver, SavePace, cut_block
-from gilscope.toolkit.units import MOST_NAMED, counted
+from gilscope.toolkit.units import MOST_NAMED, counted, inflect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -201,7 +201,7 @@ class FleetRun:
         away = [part.name for part in self._parts.values() if part.state is HostState.LOST]
         dropped = [name for name in self._known if name not in self._parts]
         new = [name for name in self._parts if name not in self._known] if self._known else []
-        changes = [f"{_listed(names)} {'is' if len(names) == 1 else 'are'} {what}" for names, what in (
+        changes = [f"{_listed(names)} {inflect(len(names), 'is', 'are')} {what}" for names, what in (
             (away, "not connected"), (dropped, "left out: not connected, and without a round"), (new, "new")) if names]
         if changes:
             self._say("; ".join(changes))
@@ -212,7 +212,7 @@ class FleetRun:
 
     def _report_finished(self) -> None:
         if self._finished:
-            have = "has" if len(self._finished) == 1 else "have"
+            have = inflect(len(self._finished), "has", "have")
             self._say(f"{_names(self._finished)} {have} finished: {_rounds_of(self._finished)}")
             self._finished.clear()
 

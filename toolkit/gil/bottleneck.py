@@ -115,7 +115,7 @@ def _lock(share: float, summary: RecordingSummary) -> Limit:
     what = max(seconds, key=lambda each: seconds[each])
     places = [place for place in summary.places if not place.idle and place.what != THE_GIL]
     worst = next((place for place in places if _kind(place) is what), places[0] if places else None)
-    shared = f"A{worst.what.removeprefix('a')}" if worst else "An object"
+    shared = f"{worst.what[0].upper()}{worst.what[1:]}" if worst else "An object"
     subject = {Limiter.LOCK: "A lock limits it", Limiter.PAUSES: "Pauses in which all threads are stopped limit it",
                Limiter.OBJECT: f"{shared} that threads share limits it"}
     if summary.spun > seconds[what]:     # one that was free before the thread was parked
@@ -139,7 +139,7 @@ def _nothing(summary: RecordingSummary, of_gil: float, of_locks: float, *, free_
     else:
         sentence = f"Nothing limits it: {_little(of_gil, of_locks, begin='its threads')}."
         if free_threaded:
-            sentence += " What sharing objects costs without a wait, --inflation tells."
+            sentence += " --inflation shows what sharing costs without waits."
     return Limit(what=Limiter.NOTHING, share=max(of_gil, of_locks), thread=None, place=None, sentence=sentence)
 
 
@@ -151,7 +151,12 @@ def _little(of_gil: float, of_locks: float, begin: str = "They") -> str:
 
 
 def where(place: CodeLine | Holder | WaitPlace) -> str:
-    """Return file, line and function; the file with its folder only if its name is not telling."""
+    """Return file, line and function."""
+    return f"{file_line(place)} {place.function}"
+
+
+def file_line(place: CodeLine | Holder | WaitPlace) -> str:
+    """Return file and line; the file with its folder if its name is `__init__` or `__main__`."""
     path = PurePath(place.file.removeprefix("<frozen ").removesuffix(">").rpartition("importlib.")[2])
     name = str(PurePath(*path.parts[-2:])) if path.stem in {"__init__", "__main__"} else path.name
-    return f"{name}:{place.line} {place.function}"
+    return f"{name}:{place.line}"

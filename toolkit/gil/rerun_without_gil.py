@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.gil.recorder import BUSY, SAME, queued_share, record
 from gilscope.toolkit.gil.summary import summarize
 from gilscope.toolkit.processes.supervised import Supervised
@@ -44,7 +43,7 @@ def free_build(builds: Sequence[Build], version: str) -> Build | None:
     minor = [int(part) for part in version.split(".")[:2]]
 
     def distance(build: Build) -> tuple[bool, int]:
-        other = [int(part) for part in minor_of(build).split(".")]
+        other = [int(part) for part in build.minor.split(".")]
         return build.debug, abs(other[1] - minor[1])
 
     return min((build for build in builds if build.free_threaded), key=distance, default=None)

@@ -92,17 +92,17 @@ class RecordingSummary:
     spun: float               # yielded the CPU until one was free
     spins: int
     idle: float
-    cpu: float | None         # of the threads whose end was seen; None when none was
+    cpu: float | None         # of the threads whose end was recorded; None if no end was
     run_queue: float | None
-    system_calls: int         # each try, wake-up of a waiter, yield; not those of the mutex around a GIL, as many again
+    system_calls: int         # each try, wake-up of a waiter, yield; the mutex around a GIL makes as many more
     context_switches: int | None
     overhead: float           # CPU seconds that measuring took, estimated from costs measured at the start
     threads: tuple[ThreadSummary, ...]
     places: tuple[WaitPlace, ...]   # the most seconds first
-    thread_places: tuple[WaitPlace, ...]  # likewise, those of each thread on their own
-    sites_lost: int           # looks at where a thread waits that found no room to be kept
+    thread_places: tuple[WaitPlace, ...]  # the same, separately for each thread
+    sites_lost: int           # samples of a waiting thread that there was no room to store
     at_once: int              # threads that did something, at the same time in one process; its main one is not counted
-    killed: int               # processes that left no end
+    killed: int               # processes without an end record
     threads_lost: int
     sites_known: bool
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.errors import UnknownNameError
+from gilscope.toolkit.errors import UnknownNameError, suggestion
 from gilscope.toolkit.measure.child.spec import UserTarget  # noqa: TC001 - run.json is checked against it
 from gilscope.toolkit.model import Build, Cell, Phase, Skip
 
@@ -189,12 +188,8 @@ def choose_runners(names: Sequence[str], runners: Sequence[Runner]) -> tuple[str
     for name in names:
         matching = [runner.name for runner in runners if name in {runner.name, runner.family}]
         if not name or not matching:
-            hint = _hint(name, [runner.name for runner in runners])
+            known = [runner.name for runner in runners]
+            hint = suggestion(name, known, f"; there are {', '.join(known)}")
             raise UnknownNameError(f"unknown model {name!r}{hint}; `gilscope list` shows all")
         chosen += [each for each in matching if each not in chosen]
     return tuple(chosen)
-
-
-def _hint(name: str, known: Sequence[str]) -> str:
-    close = get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; there are {', '.join(known)}"

@@ -57,9 +57,10 @@ class Flag(IntFlag):
 # key: attribute, global, cell or method name, already mangled ("" for items).
 # text: the source of the accessed expression, e.g. "self.balance", "counts[word]".  flags: Flag.
 # partners: indexes (site numbers once linked) of the reads that this write may depend on.
-# note: the suppression comment's reason on the line, or None.
+# note: the suppression comment's reason on the line, or None.  operator: of an augmented assignment, such as "+=".
 SiteInfo = namedtuple(  # noqa: PYI024  typing costs a checked program 5 ms at its start
-    "SiteInfo", "path line column end_line end_column function op key text flags partners note")
+    "SiteInfo", "path line column end_line end_column function op key text flags partners note operator",
+    defaults=("",))
 
 # Methods that `method` is emitted for: containers of the standard library, and queues for their empty/get pairs.
 CONTAINER_METHODS = frozenset({

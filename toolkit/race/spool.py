@@ -34,8 +34,6 @@ SUFFIX = ".jsonl"
 MARK = ".lost"        # before the suffix of a file that lacks a record
 LONGEST = 2**24       # bytes in a line; ours have a few thousand
 MOST_DAMAGED = 100    # lines of a file, after which the rest is not read
-LOST = ("some or all of its records are lost: TMPDIR was full, too many files were open, or the program has changed "
-        "the checker's files")
 
 
 class Spool:

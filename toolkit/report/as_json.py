@@ -7,7 +7,7 @@ field keeps the version of a schema; removing one or changing its meaning makes 
 from __future__ import annotations
 
 from collections import Counter
-from math import isfinite
+from math import exp, isfinite
 from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
@@ -15,10 +15,10 @@ from gilscope.toolkit.metrics import MEMORY
 from gilscope.toolkit.report.document import Heading, Lines
 from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.sessions import scope_text, session_rounds
-from gilscope.toolkit.report.table import build_tables, judge, rounds_to_tell
+from gilscope.toolkit.report.table import build_tables, common_shifts, judge, rounds_to_tell, unjudged
 from gilscope.toolkit.report.table.observations import Absence, Index
 from gilscope.toolkit.report.table.unsteady import unsteady_baselines
-from gilscope.toolkit.stats.sample import summarize
+from gilscope.toolkit.stats.sample import CONFIDENCE, summarize
 from gilscope.toolkit.stats.verdict import MARGIN
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
         ScalingFit,
         WorkloadTable,
     )
+    from gilscope.toolkit.stats.common_shift import CommonShift
     from gilscope.toolkit.stats.noise_floor import NoiseFloor
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.scaling import FittedValue
@@ -87,12 +88,15 @@ def compare_values(  # noqa: PLR0913 - the parts of a comparison
             {
                 "baseline": cell_values(each.baseline), "sample": cell_values(each.sample), **_contrast(each, margin),
                 "baseline_time": summary(each.baseline_time), "sample_time": summary(each.sample_time),
+                **_doubt(each.comparison, margin),
             }
             for each in contrasts
         ],
+        "shifts": [_shift(each) for each in common_shifts(contrasts)],
         "gate": None if gate is None else {
             "limit": gate.limit, "judged": gate.judged, "past": len(gate.past), "within": len(gate.within),
-            "untold": len(gate.undecided), "one_sided": len(gate.one_sided), "empty": len(gate.empty),
+            "untold": len(gate.undecided), "untold_by_shift": gate.shifted,
+            "one_sided": len(gate.one_sided), "empty": len(gate.empty),
         },
         "in_short": list(sentences),
     })
@@ -219,6 +223,34 @@ def _metrics(result: CellResult) -> dict[str, Any]:
 
 def _contrast(contrast: Contrast, margin: float = MARGIN) -> dict[str, Any]:
     return {"clock": contrast.clock, "ratio": comparison(contrast.comparison, margin), "reason": contrast.reason}
+
+
+def _doubt(found: Comparison | None, margin: float) -> dict[str, Any]:
+    """Return why a cell has no verdict, and what the common shift of two runs leaves of its ratio."""
+    if found is None:
+        return {"unjudged": None, "without_shift": None}
+    shift = found.shift
+    return {
+        "unjudged": unjudged(found, margin),
+        "without_shift": None if shift is None else {
+            "basis": shift.basis, "ratio": shift.ratio, **interval_values((shift.lo, shift.hi))},
+    }
+
+
+def _shift(found: CommonShift) -> dict[str, Any]:
+    """Return the common shift of two runs by one clock."""
+    return {
+        "clock": found.clock, "basis": found.basis, "ratio": found.ratio, **interval_values(found.interval),
+        "confidence": CONFIDENCE, "same_builds": found.same_builds,
+        "workloads": [{"workload": each.workload, "ratio": exp(each.center), **interval_values(each.interval)}
+                      for each in found.workloads],
+    }
+
+
+def interval_values(interval: tuple[float, float]) -> dict[str, float | None]:
+    """Return both ends by their names."""
+    lo, hi = ends(interval)
+    return {"lo": lo, "hi": hi}
 
 
 def summary(found: Summary | None) -> dict[str, Any] | None:

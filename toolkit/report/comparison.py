@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from math import isfinite
+from dataclasses import replace
+from math import exp, inf, isfinite
 from statistics import median
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.model import Phase
+from gilscope.toolkit.model import Note, Phase
 from gilscope.toolkit.report.document import (
     Banner,
     Column,
@@ -22,22 +23,35 @@ from gilscope.toolkit.report.document import (
     VerdictWord,
     summary_lines,
 )
-from gilscope.toolkit.report.table import judge, rounds_to_tell
-from gilscope.toolkit.report.table_sentences import title_text
-from gilscope.toolkit.report.wording import list_text, percent_number, percent_text, range_text
-from gilscope.toolkit.stats.verdict import MARGIN
+from gilscope.toolkit.report.table import common_shifts, judge, rounds_to_tell, unjudged
+from gilscope.toolkit.report.table_sentences import spread_line, title_text
+from gilscope.toolkit.report.wording import (
+    list_text,
+    percent_number,
+    percent_text,
+    range_text,
+    ratio_interval_text,
+    ratio_number,
+)
+from gilscope.toolkit.stats.common_shift import TYPICAL_SHIFT
+from gilscope.toolkit.stats.distributions import t_quantile
+from gilscope.toolkit.stats.sample import CONFIDENCE
+from gilscope.toolkit.stats.verdict import MARGIN, ShiftBasis, Unjudged
 from gilscope.toolkit.units import counted, format_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gilscope.toolkit.model import Cell, Note
+    from gilscope.toolkit.model import Cell
     from gilscope.toolkit.report.table import Contrast
+    from gilscope.toolkit.stats.common_shift import CommonShift
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.verdict import Comparison
 
 LONGEST = 16   # characters of a name in a heading; a longer one is called A or B
 QUIETER = "less noise"
+AGAIN = "--again"
+_SHIFTED = {Unjudged.SHIFT, Unjudged.FEW_WORKLOADS}
 LEAST_SHOWN = 0.001
 WORTH_SAYING = 0.9   # of an interval: measuring together is worth mentioning if it is narrower than this
 _CLOCKS = {"wall": "wall time", "cpu": "CPU time"}
@@ -57,7 +71,8 @@ def comparison_document(
         notes: Warnings above the tables.
         margin: Differences up to this share are called none.
     """
-    sections: list[Section] = [Heading(title, 1), *(Banner(note.text) for note in notes)]
+    sections: list[Section] = [
+        Heading(title, 1), *(Banner(note.text) for note in (*notes, *shift_notes(contrasts, baseline, sample)))]
     seen = dict.fromkeys(note.text for each in contrasts if each.comparison for note in each.comparison.notes)
     compared = [each for each in contrasts if each.comparison is not None]
     missing = [each for each in contrasts if each.comparison is None]
@@ -85,16 +100,24 @@ def _legend(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: f
     if (first, second) != (baseline, sample):
         yield f"A is {baseline}, B is {sample}."
     yield f"Times: medians over rounds; {_clock_text(contrasts)}."
+    if spread := spread_line(time for each in contrasts for time in (each.baseline_time, each.sample_time) if time):
+        yield spread
     yield f"Ratio: how many times faster {second} is than {first}, with its interval: 0.80x takes 1.25 times as long."
     yield (f"same: every difference above {margin * 100:g} % is excluded. "
            "cannot tell: it is not, and no difference above the noise floor is significant.")
     if any(each.comparison and each.comparison.verdict_interval for each in contrasts):
         yield ("Verdicts use wider intervals than the printed ones: those of all cells hold at once with 95 % "
                "confidence.")
+    if any(each.comparison and _has_remainder(each.comparison) for each in contrasts):
+        yield ("without shift: the ratio over what the other workloads have in common. A verdict holds whether none "
+               "or all of the shift is the machine's.")
     if wanted := {_needs(each.comparison, margin) for each in contrasts if each.comparison} - {""}:
         each_run = " in each run" if contrasts[0].half is not None else ""
         quieter = f"; {QUIETER}: a quieter machine" if QUIETER in wanted else ""
-        yield f"needs: about so many rounds{each_run} for a verdict, if the noise stays the same{quieter}."
+        again = (f"; {AGAIN}: both sides measured in turn, as it cannot be told from the shift" if AGAIN in wanted
+                 else "")
+        yield (f"needs: about so many rounds{each_run} for a verdict, if the noise stays the same{quieter}"
+               f"{again}.")
 
 
 def _clock_text(contrasts: Sequence[Contrast]) -> str:
@@ -127,8 +150,12 @@ def _table(
     rows = [(each, each.comparison) for each in contrasts if each.comparison is not None]
     columns = [
         *(Column(title=each, key=True, align="right" if each == "N" else "left") for each in keys),
-        *(Column(title=each) for each in titles), Column(title="ratio"), Column(title="verdict", align="left"),
+        *(Column(title=each) for each in titles), Column(title="ratio"),
     ]
+    remainders = any(_has_remainder(seen) for _, seen in rows)
+    if remainders:
+        columns.append(Column(title="without shift"))
+    columns.append(Column(title="verdict", align="left"))
     needs = [_needs(seen, margin) for _, seen in rows]
     if any(needs):
         columns.append(Column(title="needs", align="left"))
@@ -136,10 +163,23 @@ def _table(
         (
             Entry(each.sample.build if keys[0] == "build" else each.sample.runner), Entry(_counts(each)),
             _time(each.baseline_time), _time(each.sample_time), Entry(Interval(seen)),
-            Entry(VerdictWord(judge(seen, margin))), *([Entry(needed)] if any(needs) else []),
+            *([_remainder(seen)] if remainders else []), Entry(VerdictWord(judge(seen, margin))),
+            *([Entry(needed)] if any(needs) else []),
         )
         for (each, seen), needed in zip(rows, needs, strict=True)
     ))
+
+
+def _has_remainder(comparison: Comparison) -> bool:
+    return comparison.shift is not None and comparison.shift.basis is ShiftBasis.WORKLOADS
+
+
+def _remainder(comparison: Comparison) -> Entry:
+    """Return the ratio without the common shift of the two runs."""
+    shift = comparison.shift
+    if shift is None or not _has_remainder(comparison):
+        return Entry("-")
+    return Entry(Interval(replace(comparison, ratio=shift.ratio, lo=shift.lo, hi=shift.hi)))
 
 
 def _floor_text(comparisons: Iterable[Comparison]) -> str:
@@ -160,6 +200,8 @@ def _needs(comparison: Comparison, margin: float) -> str:
         return ""
     if comparison.floor is None:
         return "an A/A arm"
+    if unjudged(comparison, margin) in _SHIFTED:
+        return AGAIN
     rounds = rounds_to_tell(comparison, margin)
     return QUIETER if rounds is None else f"{rounds} rounds"
 
@@ -179,9 +221,41 @@ def in_short(contrasts: Sequence[Contrast], margin: float = MARGIN) -> str:
     if counts["same"]:
         parts.append(f"{counts['same']} same (within {margin * 100:g} %)")
     if counts["cannot tell"]:
-        parts.append(f"{counts['cannot tell']} cannot tell")
+        reasons = Counter(unjudged(each.comparison, margin) for each in contrasts if each.comparison is not None)
+        shifted = sum(reasons[why] for why in _SHIFTED)
+        more = f" ({shifted} from the common shift)" if shifted else ""
+        parts.append(f"{counts['cannot tell']} cannot tell{more}")
     compared = f"{counted(counts.total(), 'cell')} compared: {', '.join(parts)}."
     return f"{compared} {missing} not compared." if missing else compared
+
+
+def shift_notes(contrasts: Iterable[Contrast], baseline: str, sample: str) -> list[Note]:
+    """Return a warning for the common shift of two runs by each clock."""
+    return [Note(text=_shift_text(each, baseline, sample)) for each in common_shifts(contrasts)]
+
+
+def _shift_text(shift: CommonShift, baseline: str, sample: str) -> str:
+    clock, ratio = _CLOCKS[shift.clock], ratio_interval_text(shift.ratio, *shift.interval)
+    if shift.basis is ShiftBasis.TYPICAL:
+        names = list_text(each.workload for each in shift.workloads)
+        reach = exp(t_quantile(CONFIDENCE, inf) * TYPICAL_SHIFT) - 1
+        moved = f"{clock}: {names} as a whole runs at {ratio} the speed in {sample} that it has in {baseline}"
+        doubt = (f"{_cause_text(shift)}. One or two workloads do not show which, so verdicts allow for a machine that "
+                 f"differs by ±{reach * 100:.0f} % between runs")
+    else:
+        ends = (shift.workloads[0], shift.workloads[-1])
+        slowest, fastest = (f"{ratio_number(exp(each.center))}x ({each.workload})" for each in ends)
+        moved = (f"{clock}: most workloads moved together, to {ratio} the speed in {sample} that they have in "
+                 f"{baseline}; all range from {slowest} to {fastest}")
+        doubt = f"{_cause_text(shift)}: what cannot be told from this shift has no verdict"
+    return f"{moved}. {doubt}. To know, measure both sides in turn: `gilscope compare {baseline} {sample} {AGAIN}`"
+
+
+def _cause_text(shift: CommonShift) -> str:
+    """Return what may have moved all cells; builds that look the same may still have been made anew."""
+    if shift.same_builds:
+        return "The builds look the same in both runs, so the machine may have changed, or the measured code"
+    return "The machine may have changed, or the builds"
 
 
 def unpaired_text(contrasts: Iterable[Contrast], baseline: str, sample: str) -> str:

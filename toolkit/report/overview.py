@@ -11,10 +11,10 @@ from gilscope.toolkit.report.table.judgement import judge
 from gilscope.toolkit.report.wording import (
     SHOWN_SPREAD,
     between_text,
-    cost_interval,
     gain_form,
     interval_text,
     list_text,
+    price_text,
     ratio_number,
 )
 from gilscope.toolkit.stats.verdict import MARGIN
@@ -118,7 +118,7 @@ def _legend(table: Table) -> str:
         ("*: no measured model is significantly faster", any(gain.best for gain in gains)),
         (f"none: no gain above {MARGIN * 100:g} %", "none" in forms),
         ("?: cannot tell", "range" in forms),
-        (f"±: 95 % interval, where wider than {SHOWN_SPREAD * 100:g} %", "spread" in forms),
+        (f"±: 95 % interval of a speed-up, where wider than {SHOWN_SPREAD * 100:g} %", "spread" in forms),
         ("N: workers", any(gain.workers is not None for gain in gains)),
         ("[ ]: starved", any(entry.doubtful for row in table.rows for entry in row)),
         ("-: not measured", "-" in words),
@@ -132,13 +132,13 @@ def closing_lines(tables: Sequence[WorkloadTable], run: Run, *, intervals: bool 
     Args:
         tables: Of the run.
         run: What was measured.
-        intervals: True if each number is shown with its interval.
+        intervals: True if each ratio is shown with its interval; costs always are.
     """
     steady = [table for table in tables if table.phase is Phase.STEADY]
     costs = _costs(steady, {build.label for build in run.builds if build.free_threaded})
     twins = [twin for table in steady for twin in table.twins]
     for (build, gil_build), found in costs.items():
-        text = _cost_text(found, named=_several(tables), intervals=intervals)
+        text = _cost_text(found, named=_several(tables))
         yield f"Cost of free-threading (CPU time of one thread, {build} against {gil_build}): {text}."
     yield from _twin_lines(steady, named=_several(tables), intervals=intervals)
     comparisons = [*(each for found in costs.values() for each in found.values()), *(twin.comparison for twin in twins)]
@@ -161,19 +161,16 @@ def _several(tables: Iterable[WorkloadTable]) -> bool:
     return len({table.workload for table in tables}) > 1
 
 
-def _cost_text(found: Mapping[str, Comparison], *, named: bool, intervals: bool) -> str:
-    """Return "5.1 % (a) to 14.2 % (b); none beyond 3 % (c); cannot tell for d (-1 to +5 %)"; alone "5 % [+4, +6]"."""
+def _cost_text(found: Mapping[str, Comparison], *, named: bool) -> str:
+    """Return "5 % [4, 7] (a), 14 % [13, 15] (b); none beyond 3 % (c); cannot tell for d (-1 to +5 %)"."""
     by_verdict: dict[str, list[str]] = {}
     for name, seen in found.items():
         by_verdict.setdefault(judge(seen), []).append(name)
     parts = []
-    differ = sorted(
-        (1 / found[name].ratio - 1, name) for word in ("slower", "faster") for name in by_verdict.get(word, ()))
+    differ = sorted((name for word in ("slower", "faster") for name in by_verdict.get(word, ())),
+                    key=lambda name: -found[name].ratio)
     if differ:
-        shown = intervals or len(differ) == 1
-        ends = [f"{share * 100:.1f} %{cost_interval(found[name]) if shown else ''}" + f" ({name})" * named
-                for share, name in (differ[0], differ[-1])]
-        parts.append(ends[0] if len(differ) == 1 else " to ".join(ends))
+        parts.append(", ".join(price_text(found[name]) + f" ({name})" * named for name in differ))
     if "same" in by_verdict:
         parts.append(f"none beyond {MARGIN * 100:g} %" + f" ({list_text(by_verdict['same'])})" * named)
     if "cannot tell" in by_verdict:
@@ -188,7 +185,7 @@ def _limits(seen: Comparison) -> str:
 
 
 def _twin_lines(tables: Iterable[WorkloadTable], *, named: bool, intervals: bool) -> Iterator[str]:
-    """Compare the best model of each free-threaded build with the best of its twin, one line for each pair."""
+    """Compare the fastest model of each free-threaded build with that of its twin, one line for each pair."""
     pairs: dict[tuple[str, str], dict[str, str]] = {}
     for table in tables:
         for twin in table.twins:
@@ -203,4 +200,4 @@ def _twin_lines(tables: Iterable[WorkloadTable], *, named: bool, intervals: bool
             pairs.setdefault((twin.free.cell.build, twin.gil.cell.build), {})[_title(table)] = text
     for (build, gil_build), found in pairs.items():
         several = ", ".join(f"{name} {text}" if named or len(found) > 1 else text for name, text in found.items())
-        yield f"The best of {build} against the best of {gil_build}: {several}."
+        yield f"The fastest of {build} against the fastest of {gil_build}: {several}."

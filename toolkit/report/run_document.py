@@ -27,7 +27,7 @@ from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.overview import overview
 from gilscope.toolkit.report.sessions import scope_text, session_lines, unsteady_banners
 from gilscope.toolkit.report.table import build_tables
-from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, title_text
+from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, title_text
 from gilscope.toolkit.report.wording import ratio_number
 from gilscope.toolkit.units import format_bytes, format_seconds
 
@@ -132,7 +132,8 @@ def _build_row(build: Build) -> tuple[str, ...]:
 def _workload(table: WorkloadTable) -> list[Section]:
     sections: list[Section] = [Heading(title_text(table)), _matrix(table)]
     notes = (f"Note: {note.text}." for note in table.notes)
-    sections.append(Lines("", (noise_line(table.floors), *notes)))
+    spread = filter(None, [spread_line(table.times)])
+    sections.append(Lines("", (noise_line(table.floors), *spread, *notes)))
     if fits := fit_lines(table.fits):
         sections.append(Lines("Scaling over workers", fits))
     if overhead := overhead_table(table):

@@ -5,13 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.wording import estimate_text, list_text, percent_text
+from gilscope.toolkit.stats.sample import CONFIDENCE, needed
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from gilscope.toolkit.model import Cell
     from gilscope.toolkit.report.table import Floors, ScalingFit, WorkloadTable
+    from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.scaling import Scaling
 
 
@@ -24,6 +26,21 @@ def noise_line(floors: Floors) -> str:
     errors = [f"{percent_text(floor.error)} ({name})" for name, floor in known if floor.error is not None]
     aa_errors = f"; cells measured twice (A/A) differed by {list_text(errors)}" if errors else ""
     return f"Noise floor, from the spread over all processes: {bounds}{aa_errors}."
+
+
+def spread_line(times: Iterable[Summary]) -> str | None:
+    """Return the confidence of the ± of times where it is lower than 95 %, None if it is not."""
+    few = sorted({each.count: each.confidence for each in times if 1 < each.count < needed(CONFIDENCE)}.items())
+    if not few:
+        return None
+    counts, levels = _or_text([str(count) for count, _ in few]), [f"{level * 100:.3g}" for _, level in few]
+    return (f"Times: ± is half of the 95 % interval of the median; with {counts} processes it is half of their range, "
+            f"which holds with {_or_text(levels)} %.")
+
+
+def _or_text(items: Sequence[str]) -> str:
+    *first, last = items
+    return f"{', '.join(first)} or {last}" if first else last
 
 
 def fit_lines(fits: Sequence[ScalingFit]) -> tuple[str, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from math import floor, isfinite, log10
+from math import floor, inf, isfinite, log10
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from gilscope.toolkit.report.document import (
@@ -36,6 +36,7 @@ GainForm = Literal["none", "range", "ratio", "spread"]
 SAME = f"none beyond {MARGIN * 100:g} %"   # no difference
 SHOWN_SPREAD = 0.04   # of a gain: half an interval up to it goes without saying
 ANYTHING = 100.0      # the ratio of the ends of an interval from which it is no information
+SHARP = 2.0     # percentage points: a decimal of a wider interval says nothing
 NARROW = 0.02   # two in the second digit
 SMALL = 0.2     # of the logarithm: from 0.63 to 1.6
 _RAISED = "⁰¹²³⁴⁵⁶⁷⁸⁹"
@@ -119,12 +120,16 @@ def ratio_text(comparison: Comparison) -> str:
 
 def interval_text(comparison: Comparison) -> str:
     """Return "3.40x [3.32, 3.49]", with a third digit where two would hide that something was measured."""
-    if not isfinite(comparison.hi):
-        return f"{ratio_number(comparison.ratio)}x"   # one process on each side has no interval
+    return ratio_interval_text(comparison.ratio, comparison.lo, comparison.hi)
+
+
+def ratio_interval_text(ratio: float, lo: float, hi: float) -> str:
+    """Return "3.40x [3.32, 3.49]" of a ratio and its interval; the ratio alone if that has no end."""
+    if not isfinite(hi):
+        return f"{ratio_number(ratio)}x"   # one process on each side has no interval
     # Two digits would hide a narrow interval around a small difference: "0.96x [0.96, 0.96]".
-    extra = int(comparison.hi - comparison.lo < NARROW and abs(log10(comparison.ratio)) < SMALL)
-    ratio, lo, hi = (ratio_number(each, extra) for each in (comparison.ratio, comparison.lo, comparison.hi))
-    return f"{ratio}x [{lo}, {hi}]"
+    extra = int(hi - lo < NARROW and abs(log10(ratio)) < SMALL)
+    return f"{ratio_number(ratio, extra)}x [{ratio_number(lo, extra)}, {ratio_number(hi, extra)}]"
 
 
 def inflation_text(comparison: Comparison) -> str:
@@ -196,6 +201,16 @@ def cost_interval(comparison: Comparison) -> str:
     if not isfinite(comparison.hi):
         return ""
     return f" [{(1 / comparison.hi - 1) * 100:+.1f}, {(1 / comparison.lo - 1) * 100:+.1f}]"
+
+
+def price_text(comparison: Comparison) -> str:
+    """Return "11 % [5, 18]": how much more time the sample takes, in as many digits as its interval is sharp."""
+    shares = [(1 / end - 1) * 100 for end in (comparison.ratio, comparison.hi, comparison.lo) if 0 < end < inf]
+    if len(shares) < 3:   # noqa: PLR2004 - one process on each side has no interval
+        return f"{shares[0]:.0f} %"
+    digits = int(shares[2] - shares[1] < SHARP)
+    cost, least, most = (f"{share:.{digits}f}" for share in shares)
+    return f"{cost} % [{least}, {most}]"
 
 
 def ratio_number(ratio: float, extra: int = 0) -> str:

@@ -3,6 +3,6 @@
 A comparison goes through `log_times` (one number per process, corrected for the machine's load), `noise` (the spread of
 processes, pooled over all cells) and `ratios` (estimate, confidence intervals, verdict).  Then follow `best` (the set
 that contains the fastest), `interim_looks` (cells that need more rounds) and `noise_floor` (the A/A arms check the
-rest).  `paired` does all of it for arms with one number per process, `unpaired` compares arms of two separate runs, and
-`hosts` pools comparisons of several hosts.
+rest).  `paired` does all of it for arms with one number per process, `unpaired` and `common_shift` compare arms
+of two separate runs, and `hosts` pools comparisons of several hosts.
 """

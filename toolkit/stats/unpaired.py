@@ -7,6 +7,7 @@ Satterthwaite's.  `tests/benchmarks/coverage.py` measures the coverage of the in
 
 Assumption: the machine was on average the same in both runs, and its rounds differ independently.  Otherwise all arms
 shift together, which the two runs cannot distinguish from a change of all arms; measuring both sides in one run can.
+`common_shift` finds such a shift, and what remains of each ratio.
 
 Sources: Welch (1947), "The Generalization of 'Student's' Problem when Several Different Population Variances are
 Involved"; Satterthwaite (1946), "An Approximate Distribution of Estimates of Variance Components"; for the moderated
@@ -70,9 +71,14 @@ class UnpairedRatio:
     aa_error: float = 0.0   # the largest A/A difference of either run, as a share: a lower bound of the noise floor
 
     @property
+    def log(self) -> float:
+        """Return the log of the estimate."""
+        return self.before.center - self.after.center
+
+    @property
     def ratio(self) -> float:
         """Return the estimate: 2.0 is twice as fast as in the first run."""
-        return exp(self.before.center - self.after.center)
+        return exp(self.log)
 
     @property
     def rounds(self) -> int:
@@ -82,12 +88,12 @@ class UnpairedRatio:
     @property
     def floor(self) -> float:
         """Return the noise floor between two such runs, as a share."""
-        half = _half([*self.before.parts(self.before.usual), *self.after.parts(self.after.usual)], CONFIDENCE)
+        half = half_width([*self.before.parts(self.before.usual), *self.after.parts(self.after.usual)], CONFIDENCE)
         return max(exp(half) - 1, self.aa_error) if half < MOST_LOG else inf
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
         """Return the interval that covers the truth with `confidence`; 0 and infinity if nothing is known."""
-        half = _half([*self.before.parts(self.before.own), *self.after.parts(self.after.own)], confidence)
+        half = half_width([*self.before.parts(self.before.own), *self.after.parts(self.after.own)], confidence)
         return (self.ratio * exp(-half), self.ratio * exp(half)) if half < MOST_LOG else (0.0, inf)
 
     def between(self, confidence: float) -> tuple[float, float]:
@@ -107,7 +113,7 @@ class UnpairedRatio:
         """
         if not (self.before.kept and self.after.kept):
             return None
-        half = _half([self.before.own, self.after.own], CONFIDENCE)
+        half = half_width([self.before.own, self.after.own], CONFIDENCE)
         return exp(half) - 1 if half < MOST_LOG else inf
 
 
@@ -150,12 +156,19 @@ def _middle(values: Sequence[float], errors: tuple[float, ...]) -> float:
     return huber(values, HUBER * scale_of_differences(errors) / sqrt(2))
 
 
-def _half(parts: Iterable[ErrorPart], confidence: float) -> float:
+def half_width(parts: Iterable[ErrorPart], confidence: float) -> float:
+    """Return the half-width of the interval of an estimate with these variance components, infinite if unknown."""
+    total = total_part(parts)
+    if not total.square < inf:
+        return inf
+    return t_quantile(confidence, total.freedom) * sqrt(total.square) if total.square else 0.0
+
+
+def total_part(parts: Iterable[ErrorPart]) -> ErrorPart:
+    """Return the sum of independent variance components, with Satterthwaite's degrees of freedom."""
     known = [each for each in parts if each.square > 0]
     total = sum(each.square for each in known)
-    if not total < inf:
-        return inf
-    if not known:
-        return 0.0
-    freedom = total**2 / sum(each.square**2 / each.freedom for each in known) if known else inf
-    return t_quantile(confidence, freedom) * sqrt(total)
+    if not known or not total < inf:
+        return ErrorPart(square=total, freedom=inf)
+    weights = sum(each.square**2 / each.freedom for each in known)
+    return ErrorPart(square=total, freedom=total**2 / weights if weights else inf)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from math import inf, log, log1p
 from typing import Literal
 
@@ -13,6 +14,40 @@ Word = Literal["faster", "slower", "no difference", "cannot tell"]
 
 MIN_ROUNDS = 3       # one or two rounds agree by chance too often for any verdict
 MARGIN = 0.03        # smaller differences are not worth changing code
+
+
+class ShiftBasis(StrEnum):
+    """What the common shift of two runs is known by."""
+
+    WORKLOADS = "workloads"   # the movements of at least three workloads
+    TYPICAL = "typical"       # one or two workloads moved: a typical difference between runs is allowed for
+
+
+class Unjudged(StrEnum):
+    """Why a comparison has no verdict."""
+
+    SHIFT = "common shift"           # without the common shift of the two runs it would have one
+    FEW_WORKLOADS = "few workloads"  # it would have one if one or two workloads could show the machine's shift
+    ROUNDS = "rounds"                # too few of them
+    NOISE = "noise"                  # neither a difference nor its absence is significant
+    UNKNOWN_NOISE = "unknown noise"  # there are too few processes to know it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShiftAllowance:
+    """What the common shift of two runs leaves of a ratio."""
+
+    basis: ShiftBasis
+    ratio: float                    # without the shift; with the basis `TYPICAL` nothing is known to take out
+    lo: float                       # of its 95 % interval, in which the uncertainty of the shift is
+    hi: float
+    without: tuple[float, float]    # what would not be excluded if there were no shift
+
+    def inverted(self) -> ShiftAllowance:
+        """Return the same of the inverse ratio."""
+        lo, hi = self.without
+        return replace(self, ratio=1 / self.ratio, lo=_inverse(self.hi), hi=_inverse(self.lo),
+                       without=(_inverse(hi), _inverse(lo)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +69,8 @@ class Comparison:
     # The simultaneous interval that decides the verdict in a table; None: `lo` and `hi`.
     verdict_interval: tuple[float, float] | None = None
     notes: tuple[Note, ...] = ()
+    # Of two runs with a common shift: `verdict_interval` then holds whether none or all of it is the machine's.
+    shift: ShiftAllowance | None = None
 
     @property
     def between(self) -> tuple[float, float]:
@@ -45,7 +82,11 @@ class Comparison:
         lo, hi = self.between
         return replace(
             self, ratio=1 / self.ratio, lo=_inverse(self.hi), hi=_inverse(self.lo),
-            verdict_interval=(_inverse(hi), _inverse(lo)))
+            verdict_interval=(_inverse(hi), _inverse(lo)), shift=self.shift.inverted() if self.shift else None)
+
+    def without_shift_doubt(self) -> Comparison:
+        """Return the comparison as it would be if the two runs had no common shift."""
+        return replace(self, verdict_interval=self.shift.without, shift=None) if self.shift else self
 
     def verdict(self) -> Verdict:
         """Return the verdict; "same" means no significant difference, "unknown" that there is too little data."""

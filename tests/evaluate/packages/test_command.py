@@ -26,7 +26,7 @@ wheels = [{url = "https://example.invalid/thing-1.0-py3-none-any.whl", hashes = 
 
 @pytest.fixture
 def one_build(monkeypatch, tmp_path):
-    """Have one free-threaded build at hand, without its twin, and nothing in the cache."""
+    """Have one free-threaded build at hand, without its counterpart, and nothing in the cache."""
     if not FREE_THREADED:
         pytest.skip("no free-threaded build")
     found = type("Found", (), {"builds": (build_called(FREE_THREADED[0]),), "problems": ()})()

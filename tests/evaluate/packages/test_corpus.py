@@ -1,4 +1,4 @@
-"""Small projects, each with the verdict it must get, evaluated for real on a build without a GIL and its twin."""
+"""Small projects, each with its verdict, evaluated for real on a build without a GIL and its counterpart."""
 
 import platform
 import shutil

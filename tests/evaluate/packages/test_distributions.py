@@ -23,7 +23,8 @@ def thing(tmp_path):
         info = tmp_path / "Thing_One-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: Thing.One\nVersion: 1.0\n"
-                                       "Requires-Dist: Needed (>=1)\nRequires-Dist: extra_one; extra == 'x'\n")
+                                       "Requires-Dist: Needed (>=1)\nRequires-Dist: extra_one; extra == 'x'\n"
+                                       "Requires-Dist: extra_two;extra=='x'\nRequires-Dist: three; 'x' == extra\n")
         (info / "WHEEL").write_text("Wheel-Version: 1.0\nTag: cp314-cp314t-linux_x86_64\n")
         (info / "RECORD").write_text("".join(f"{text.partition(':')[0]},,\n" for text in files))
         build = replace(at_hand()[0], version=version, free_threaded=free_threaded)

@@ -1,4 +1,4 @@
-"""Packages that do one thing each, in real environments of every free-threaded build at hand and its twin."""
+"""Packages that do one thing each, in real environments of every free-threaded build at hand and its counterpart."""
 
 import json
 from dataclasses import replace
@@ -78,25 +78,25 @@ def report(reports, site, variants, tmp_path, monkeypatch):
     def look(label):
         if label not in reports:
             build = build_called(label)
-            twin = reference_of(build, at_hand())
-            if twin is None:
+            counterpart = reference_of(build, at_hand())
+            if counterpart is None:
                 pytest.skip(f"no build of {label} with a GIL")
             scratches = {each.label: filled(site(each.label), free_threaded=each.free_threaded)
-                         for each in (build, twin)}
+                         for each in (build, counterpart)}
             monkeypatch.setattr(doctor, "prepare", lambda *_: scratches)
             request = EnvironmentRequest(requirements=("plain", "good", "lazy"))
             (found,) = diagnose(request, [build], at_hand(), DoctorOptions(limit=LIMIT, interpreters=True))
-            hanging = the_one_that_hangs(build, twin, tmp_path, variants, monkeypatch)
+            hanging = the_one_that_hangs(build, counterpart, tmp_path, variants, monkeypatch)
             reports[label] = replace(found, findings=(*found.findings, hanging))
         return reports[label]
 
     return look
 
 
-def the_one_that_hangs(build, twin, folder, variants, monkeypatch):
+def the_one_that_hangs(build, counterpart, folder, variants, monkeypatch):
     """Return what the doctor says of it alone, as it takes all the time that there is, several times."""
     scratches = {}
-    for each in (build, twin):
+    for each in (build, counterpart):
         site = Site(each, folder / f"hang-{each.label}", variants(each.label))
         site.add("hang", PACKAGES["hang"][0])
         scratches[each.label] = site.scratch()

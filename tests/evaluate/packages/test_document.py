@@ -13,10 +13,10 @@ from tests.evaluate.packages.test_judge import CRASH, THING, extension, load, ru
 from tests.evaluate.places import at_hand
 
 BUILD = replace(at_hand()[0], label="3.99t", free_threaded=True)
-TWIN = replace(BUILD, label="3.99", free_threaded=False)
+COUNTERPART = replace(BUILD, label="3.99", free_threaded=False)
 
 
-def shown(seen, *, reference=TWIN, **fields):
+def shown(seen, *, reference=COUNTERPART, **fields):
     interpreters, reasons = judge_interpreters(seen)
     finding = Finding(name="thing", version="1.0", requested=True, seen=seen, verdict=judge(seen),
                       interpreters=interpreters, interpreter_reasons=reasons)
@@ -41,13 +41,14 @@ def test_crash_of_the_package_alone_is_its_own():
     assert "itself" not in text
 
 
-def test_without_a_twin_lost_code_is_in_doubt():
+def test_without_a_counterpart_lost_code_is_in_doubt():
     assert "it cannot be told whether C code was lost" in shown(READY, reference=None)
     assert "cannot be told" not in shown(READY)
 
 
 def test_pure_wheel_beside_compiled_ones_is_in_doubt():
-    assert "other_one on 3.99t: the installer took a pure Python wheel" in shown(READY, twins=("other_one",))
+    said = shown(READY, compiled_elsewhere=("other_one",))
+    assert "other_one on 3.99t: the installer took a pure Python wheel" in said
 
 
 def test_module_of_no_package_blocks():

@@ -142,7 +142,7 @@ def test_wheels_of_every_build_are_kept_apart_from_those_of_one(index, tmp_path)
     pins = ("a==1.0", "b==1", "c==1")
     assert list(WheelStore(gil).find(pins)) == ["a==1.0", "b==1"]
     assert list(WheelStore(free).find(pins)) == ["a==1.0"]
-    # A build without a GIL may be given the pure twin of what is compiled for others.
+    # A build without a GIL may be given the pure counterpart of what is compiled for others.
     (index / "c-1-py3-none-any.whl").touch()
     WheelStore(free).keep([index / "c-1-py3-none-any.whl"])
     assert (list(WheelStore(gil).find(["c==1"])), list(WheelStore(free).find(["c==1"]))) == ([], ["c==1"])

@@ -59,7 +59,8 @@ CASES = {
     "loaded and needs no GIL": (
         PackageEvidence(distribution=THING, extensions=(extension(),), run=run(load()), reference=run(load(gil=None)),
                         reference_distribution=THING), Status.READY),
-    "without a twin": (PackageEvidence(distribution=THING, extensions=(extension(),), run=run(load())), Status.READY),
+    "without a counterpart": (
+        PackageEvidence(distribution=THING, extensions=(extension(),), run=run(load())), Status.READY),
     "no C code on any build": (
         PackageEvidence(distribution=PURE, run=run(), reference=run(), reference_distribution=PURE), Status.PURE),
     "its slots say so although it was not loaded": (
@@ -71,7 +72,7 @@ CASES = {
         PackageEvidence(distribution=THING, free_threaded=False, extensions=(extension(gil="used"),),
                         run=run(load(gil=None))),
         Status.READY),
-    "in the wheel of the twin alone": (
+    "in the wheel of the counterpart alone": (
         PackageEvidence(distribution=PURE, run=run(), reference=run(load()),
                         reference_distribution=THING), Status.LOST),
     "loaded by its name alone, where the package itself loads it with the GIL": (
@@ -80,12 +81,12 @@ CASES = {
     "loaded by its name alone on both": (
         PackageEvidence(distribution=THING, extensions=(extension(),), run=run(load(part="extensions")),
                         reference=run(load(part="extensions")), reference_distribution=THING), Status.READY),
-    "libraries for ctypes in the wheel of the twin alone": (
+    "libraries for ctypes in the wheel of the counterpart alone": (
         PackageEvidence(distribution=PURE, run=run(), reference=run(), reference_distribution=LIBRARIES), Status.LOST),
-    "in the wheel of the twin alone, where a library that it needs is too old": (
+    "in the wheel of the counterpart alone, where a library that it needs is too old": (
         PackageEvidence(distribution=PURE, run=run(), reference=run(failed=((C, "ImportError: libssl"),)),
                         reference_distribution=THING), Status.LOST),
-    "in one wheel, a file for the twin alone, which cannot load it either": (
+    "in one wheel, a file for the counterpart alone, which cannot load it either": (
         PackageEvidence(distribution=LIBRARIES, run=run(), reference=run(failed=((C, "ImportError: cut off"),)),
                         reference_distribution=THING), Status.LOST),
     "libraries for ctypes in both": (

@@ -6,10 +6,10 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.toolkit.builds.missing_packages import distribution_of, has_exact_version
 from gilscope.toolkit.builds.package_installer import WITHOUT_WHEEL
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate.packages import installing, scratch
-from gilscope.toolkit.evaluate.packages.installing import name_of
 from gilscope.toolkit.evaluate.packages.scratch import EnvironmentRequest, prepare
 from tests.evaluate.places import at_hand
 
@@ -28,10 +28,10 @@ class Installer:
         self.calls.append((folder.name, words))
         lacking = {name for part, names in self.lacks.items() if part in folder.name for name in names}
         for text in named:
-            if name_of(text) in lacking or name_of(text) not in self.has:
+            if distribution_of(text) in lacking or distribution_of(text) not in self.has:
                 return f"ERROR: No matching distribution found for {text}"
         for text in named:
-            name = name_of(text)
+            name = distribution_of(text)
             info = folder / "lib" / "python3" / "site-packages" / f"{name}-{self.has[name]}.dist-info"
             info.mkdir(parents=True, exist_ok=True)
             (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {self.has[name]}\n")
@@ -149,7 +149,14 @@ def test_what_is_installed_is_told_once_and_for_the_build_alone(installer):
     ("aiohttp[speedups]==3.1 ; python_version > '3'", "aiohttp"),
 ])
 def test_name_of_a_requirement(text, name):
-    assert name_of(text) == name
+    assert distribution_of(text) == name
+
+
+@pytest.mark.parametrize(("text", "exact"), [
+    ("lxml==6.1", True), ("lxml[html]==6.1; python_version > '3'", True), ("lxml===6.1", True),
+    ("tomli; python_version == '3.10'", False), ("lxml>=6", False), ("-r other==1", False)])
+def test_exact_version_is_not_that_of_a_marker(text, exact):
+    assert has_exact_version(text) is exact
 
 
 def test_cache_folder_that_cannot_be_made_is_refused(installer, monkeypatch, tmp_path):

@@ -196,7 +196,7 @@ def test_failure_with_the_gil_forced_off_is_a_step():
 @pytest.mark.parametrize(("value", "words"), [
     (forced(), "one thread takes 1.25 [1.23, 1.28] times the CPU time of 3.14 (20 rounds); measured against 3.14 1.8"),
     (forced(failure=FAILED, measured=NOT_DONE), f"the workload fails, and does not with the GIL: {FAILED}; one thread"),
-    (forced(machine=BUSY), f"no word on speed: something else is running {RULE}"),
+    (forced(machine=BUSY), f"speed was not judged: something else is running {RULE}"),
     (NO_TIME, "not measured: no time was left in the budget"),
     (forced(by="tests", failure="the tests do not pass", cost=NOT_DONE, measured=NOT_DONE), "the tests do not pass")])
 def test_screen_says_what_was_measured_and_that_it_is_not_safe(value, words):

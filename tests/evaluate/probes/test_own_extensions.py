@@ -21,7 +21,7 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
     UnbuiltModule,
     how_to_declare,
 )
-from gilscope.toolkit.evaluate.sections import Development, Missing
+from gilscope.toolkit.evaluate.sections import Development, Missing, Place
 from gilscope.toolkit.evaluate.verdict import answer
 from gilscope.toolkit.evaluate.views.json_document import plain
 from gilscope.toolkit.evaluate.views.screen import document
@@ -79,8 +79,8 @@ def built(status, *reasons):
     (built(Status.UNKNOWN, "x: no hook"), Verdict.INCONCLUSIVE, "its own extension modules: unknown: x: no hook"),
     (built(Status.LOST, "x: not there"), Verdict.WITH_COST, "it loses C code of its own: x: not there"),
     (replace(FAILED, elsewhere="3.14"), Verdict.BLOCKED, "cannot be built here, and can on 3.14: pkg/_c.c:1: error"),
-    (FAILED, Verdict.INCONCLUSIVE, "were not built, so what they do without the GIL is not known: pkg/_c.c:1: error"),
-    (LACKS, Verdict.INCONCLUSIVE, "module lxml.etree was not built, so what it does without the GIL is not known"),
+    (FAILED, Verdict.INCONCLUSIVE, "were not built, so their behaviour without the GIL is unknown: pkg/_c.c:1: error"),
+    (LACKS, Verdict.INCONCLUSIVE, "module lxml.etree was not built, so its behaviour without the GIL is unknown"),
     (replace(LACKS, unbuilt=(UnbuiltModule(name="a", why="", elsewhere="3.14"),)), Verdict.WITH_COST,
      "a is not built here"),
 ])
@@ -92,8 +92,8 @@ def test_verdict(own, word, reason):
 
 BUSY = replace(QUIET, doubts=("busy",))
 UNBUILT = replace(LACKS,
-                  unbuilt=(UnbuiltModule(name="a", why='pkg/_a.c:3:2: error: #error "not yet"', place="pkg/_a.c:3",
-                                         elsewhere="3.14"),))
+                  unbuilt=(UnbuiltModule(name="a", why='pkg/_a.c:3:2: error: #error "not yet"', elsewhere="3.14",
+                                         place=Place(file="pkg/_a.c", line=3)),))
 
 
 @pytest.mark.parametrize("own", [UNBUILT, built(Status.LOST, "x: not there")])
@@ -116,7 +116,7 @@ def places(own, extensions):
 
 
 def test_place_at_which_compiling_stops_is_to_be_looked_at():
-    assert places(UNBUILT, OWN) == ["pkg/_a.c:3"]
+    assert [*map(str, places(UNBUILT, OWN))] == ["pkg/_a.c:3"]
     assert places(LACKS, OWN) == []
 
 
@@ -127,7 +127,7 @@ def test_tests_that_fail_for_want_of_its_modules_are_no_other_thing(elsewhere):
     assert said.startswith("its own extension modules cannot be built here" if elsewhere else "1 test fails")
 
 
-LIMITED = replace(OWN, limited=("setup.py:5", "setup.py:8"))
+LIMITED = replace(OWN, limited=(Place(file="setup.py", line=5), Place(file="setup.py", line=8)))
 REFUSED = replace(FAILED, failure=Missing(reason="ValueError: `py_limited_api='cp312'` not supported"),
                   elsewhere="3.14", names_limited_api=True)
 
@@ -148,10 +148,10 @@ def test_nanobinds_word_is_written_where_its_build_names_the_module():
     source = replace(SOURCE, language="C++", binding=Binding.NANOBIND, remarks=())
     own = OwnExtensions(sources=(source,), modules=(replace(MODULE, binding=Binding.NANOBIND, file="CMakeLists.txt",
                                                             line=22),))
-    assert places(TURNS_ON, own) == ["CMakeLists.txt:22"]
+    assert [*map(str, places(TURNS_ON, own))] == ["CMakeLists.txt:22"]
     (step,) = (each for each in next_steps(found(own=TURNS_ON), extensions=own) if "declare" in each)
     assert "CMakeLists.txt:22: declare that lxml.etree does without the GIL" in step
-    assert places(TURNS_ON, replace(own, modules=())) == ["src/etree.c:90"]
+    assert [*map(str, places(TURNS_ON, replace(own, modules=())))] == ["src/etree.c:90"]
 
 
 def test_files_of_its_own_count_as_ready_ones():
@@ -204,7 +204,7 @@ def test_interpreters_refuse_its_own_as_they_do_packages():
 def test_nobody_knows_what_it_does_in_interpreters_when_it_was_not_built(own):
     said = conclude_interpreters(replace(inside(finding()), own=own), QUIET)
     assert said.word is Verdict.INCONCLUSIVE
-    assert "in interpreters is not known" in said.reasons[0]
+    assert "behaviour in interpreters is unknown" in said.reasons[0]
 
 
 def steps(own, extensions=OWN):
@@ -320,7 +320,7 @@ def test_json_has_modules_sources_and_what_was_built():
 
 
 def test_effort_counts_the_places_of_extension_modules_that_turn_the_gil_on():
-    assert places(TURNS_ON, OWN) == [f"src/etree.c:{line}" for line in (90, 7, 20, 21, 40)]
+    assert [*map(str, places(TURNS_ON, OWN))] == [f"src/etree.c:{line}" for line in (90, 7, 20, 21, 40)]
     assert places(LACKS, OWN) == places(None, OWN) == []
     told = answer(whole())
     assert "src/etree.c" in told.effort.files
@@ -336,7 +336,7 @@ def test_unlocked_writes_are_in_doubt_whatever_was_seen_running():
     said = conclude(ran, QUIET, CLEAN, KEEPS)
     assert said.word is Verdict.INCONCLUSIVE
     assert made.answer.decision is Decision.UNKNOWN
-    assert made.answer.effort.places == ("src/etree.c:9", "src/etree.c:12")
+    assert [*map(str, made.answer.effort.places)] == ["src/etree.c:9", "src/etree.c:12"]
     assert made.answer.more.endswith("--explain extensions")
     assert next(each for each in made.plan if each.name == EXTENSIONS).state == "open"
     shown = text(made)
@@ -357,7 +357,7 @@ def test_module_without_a_name_is_the_subject_of_a_sentence_all_the_same():
     own = replace(LACKS, unbuilt=(
         UnbuiltModule(name="the module made by setup.py:27", why="it is made only if FAST", nameless=True),))
     assert conclude(found(own=own), QUIET, CLEAN).reasons[0] == (
-        "the module made by setup.py:27 was not built, so what it does without the GIL is not known: it is made only "
+        "the module made by setup.py:27 was not built, so its behaviour without the GIL is unknown: it is made only "
         "if FAST")
 
 

@@ -14,6 +14,7 @@ from gilscope.toolkit.evaluate.sections import (
     LeftOut,
     Memory,
     Missing,
+    Place,
     RaceFact,
     SharedFact,
     Unwatched,
@@ -129,10 +130,13 @@ def test_unconfirmed_race_is_to_be_judged_before_anything_is_ready():
         "data race on total (lost update, a.py:3), not confirmed by a second run: guard it, or say why it may be",)
 
 
+THIRD = Place(file="a.py", line=3)
+
+
 @pytest.mark.parametrize("confirmed", [True, False])
 def test_atomicity_violation_is_there_with_the_gil_and_blocks_nothing(confirmed):
     both = RaceFact(kind="check-then-act", variable="_cache", file="a.py", line=3, confirmed=confirmed, violation=True,
-                    places=("a.py:3", "a.py:9"), repair="Hold _lock around the check and the act together.")
+                    places=(THIRD, replace(THIRD, line=9)), repair="Hold _lock around the check and the act together.")
     races = replace(CLEAN, found=(both,))
     verdict = conclude(found(), QUIET, races)
     sure = ", confirmed" if confirmed else ""
@@ -140,7 +144,7 @@ def test_atomicity_violation_is_there_with_the_gil_and_blocks_nothing(confirmed)
         f"atomicity violation on _cache (check-then-act, a.py:3, a.py:9){sure}, also there with the GIL: mend it on "
         "any build"))
     answer = concluded(found(), races=races).answer
-    assert (answer.blockers, answer.effort.places) == ((), ("a.py:3",))
+    assert (answer.blockers, answer.effort.places) == ((), (THIRD,))
     assert concluded(found(), races=races).next_steps[0] == (
         "a.py:3, a.py:9: hold _lock around the check and the act together (_cache: check-then-act)")
 

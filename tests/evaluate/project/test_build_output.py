@@ -10,6 +10,7 @@ from gilscope.toolkit.evaluate.project.build_output import (
     why_module_not_built,
     why_not_built,
 )
+from gilscope.toolkit.evaluate.sections import Place
 
 pytestmark = pytest.mark.newest
 
@@ -55,8 +56,8 @@ def test_first_error_and_last_of_a_build_that_failed():
 
 
 @pytest.mark.parametrize(("message", "place"), [
-    (WHY, "pkg/_c.c:3"), ("cc: not found", ""), ("site-packages/numpy/a.h:3: error: no", ""),
-    ("/usr/include/a.h:3: error: no", ""), ("", "")])
+    (WHY, Place(file="pkg/_c.c", line=3)), ("cc: not found", None), ("site-packages/numpy/a.h:3: error: no", None),
+    ("/usr/include/a.h:3: error: no", None), ("", None)])
 def test_place_of_an_error_is_in_the_project(message, place):
     assert place_of_error(message) == place
 

@@ -88,8 +88,8 @@ test =
 PKG_INFO = """Metadata-Version: 2.1
 Name: app
 Requires-Dist: lxml
-Requires-Dist: twine; extra == "dev"
-Requires-Dist: pytest; (sys_platform == "linux") and extra == "testing"
+Requires-Dist: twine; "dev"==extra
+Requires-Dist: pytest; (sys_platform == "linux") and extra=="testing"
 
 """
 
@@ -102,7 +102,7 @@ Requires-Dist: pytest; (sys_platform == "linux") and extra == "testing"
      "for the tests: groups and extras of pyproject.toml"),
     ({"tox.ini": TOX, "setup.cfg": SETUP_CFG}, ("pytest", "pytest-mock"), "for the tests: extras of setup.cfg"),
     ({"setup.cfg": SETUP_CFG.replace("test =", "docs =")}, ("twine",), "for the tests: extras of setup.cfg"),
-    ({"setup.py": "", "PKG-INFO": PKG_INFO}, ('pytest; (sys_platform == "linux") and python_version >= "3"',),
+    ({"setup.py": "", "PKG-INFO": PKG_INFO}, ('pytest; sys_platform == "linux" and python_version >= "3"',),
      "for the tests: extras of PKG-INFO"),
     ({"tox.ini": "[tox]"}, (), None),
 ])

@@ -196,7 +196,8 @@ def test_facts_of_a_report_confirmed_ones_first():
     given = {(race["base"], race["severity"], race["repair"]) for race in report["races"]}
     named = {True: "atomicity violation", False: "race"}
     assert {(race.variable, named[race.violation], race.repair) for race in found} == given
-    assert all(f"{race.file}:{race.line}" == race.places[0] for race in found)
+    assert all(race.place == race.places[0] for race in found)
+    assert all(race.own for race in found)
 
 
 @pytest.mark.parametrize("confirmed", [True, False, None])
@@ -273,22 +274,22 @@ def test_why_tests_cannot_be_run_in_several_threads(tmp_path, monkeypatch, tests
 
 
 def shared_of(folder, *told):
-    """Return what threads share by a report that tells of variables: base, file, function and line of the write."""
-    shared = [{"base": base, "alike": False, "verb": "store", "other_verb": "load",
+    """Return what threads share by a report of variables: name, file and function of the write, file of the use."""
+    shared = [{"base": f"global {name}", "name": name, "alike": False, "verb": "store", "other_verb": "load",
                "write": {"path": str(folder / file), "line": 1, "function": function},
                "other": {"path": str(folder / other), "line": 2, "function": "work"}}
-              for base, file, function, other in told]
+              for name, file, function, other in told]
     project = replace(PROJECT, root=folder, sources=(folder,))
     shown = ProjectPaths(project, RunSite(build="3.14t", python=Path("python"), folders=(folder,)))
     return [each.variable for each in shared_facts({"shared": shared, "target": str(folder / "run.py")}, shown)]
 
 
 @pytest.mark.parametrize(("told", "shared"), [
-    (("global TABLE in lazy.py", "lazy.py", "<module>", "app.py"), False),   # made at the import, in each process
-    (("TABLE", "lazy.py", "<module>", "app.py"), False),
+    (("TABLE", "lazy.py", "<module>", "app.py"), False),   # made at the import, in each process
+    (("TABLE.rows", "lazy.py", "<module>", "app.py"), False),
     (("TABLE", "lazy.py", "fill", "app.py"), True),
     (("REGISTRY", "lazy.py", "<module>", "app.py"), True),    # another's: it depends on who has imported what
-    (("global COUNT in run.py", "run.py", "<module>", "run.py"), True),   # the script itself
+    (("COUNT", "run.py", "<module>", "run.py"), True),   # the script itself
     (("SEEN", "tests/helper.py", "note", "tests/test_app.py"), False),
     (("SEEN", "tests/helper.py", "note", "app.py"), True),
     (("SEEN", "tests/helper.py", "note", "/elsewhere/threading.py"), True),

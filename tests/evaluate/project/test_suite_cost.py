@@ -17,7 +17,7 @@ from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing
 from tests.evaluate.made_up import NOT_DONE, PROJECT, ended, suite
 from tests.fakes import make_build
 
-TWINS = {"3.14t": "3.14"}
+COUNTERPARTS = {"3.14t": "3.14"}
 BENCHES = {label: RunSite(build=label, python=Path(f"/{label}/bin/python"), folders=()) for label in ("3.14t", "3.14")}
 
 
@@ -45,7 +45,7 @@ def runs(monkeypatch):
         costs = SuiteCosts(PROJECT, BENCHES, usual | tests, limit=limit, say=lambda _: None, forced=forced is not None,
                            turn=turn)
         costs.calibration._spin = lambda cores: Spin(cores=cores, effective=cores, ran=9, waited=1, lasted=10)
-        costs.measure(TWINS)
+        costs.measure(COUNTERPARTS)
         return costs.cost("3.14t", "3.14"), asked, costs
 
     return measure
@@ -162,9 +162,9 @@ def test_suite_that_fits_is_run_whole(runs):
 
 @pytest.mark.parametrize(("workload", "gain"), [("app:work", NO_TIME), (None, NO_WORKLOAD)])
 def test_nothing_is_left_is_no_number_below_zero(workload, gain, tmp_path):
-    twins = {"3.14t": "3.14"}
+    counterparts = {"3.14t": "3.14"}
     project = replace(PROJECT, root=tmp_path)
-    comparing = CostAndGainMeasurer(project, workload, [make_build("3.14t"), make_build("3.14")], twins,
+    comparing = CostAndGainMeasurer(project, workload, [make_build("3.14t"), make_build("3.14")], counterparts,
                                     left=lambda: -2.0, say=lambda _: None)
     sections = comparing.compare(BENCHES, {"3.14t": suite(), "3.14": suite(build="3.14", gil_end=True)}).sections
     assert (sections["3.14t"].cost, sections["3.14t"].gain) == (NO_TIME, gain)

@@ -240,7 +240,7 @@ def test_what_is_not_known_of_a_worker_is_left_out():
     unknown = workers(run_queue=None, kept=None, modules=(), interpreter=empty, process=empty, thread=empty, bare=empty)
     crashed = InterpretersCrashed(reason="crashed with SIGSEGV")
     assert list(lines([inside(workers=unknown), inside(workers=crashed)])) == [
-        "3.14: importing nothing: no word on times: the system does not tell who waited for a core",
+        "3.14: importing nothing: times were not judged: the system does not tell who waited for a core",
         "3.14: not known: crashed with SIGSEGV"]
     assert list(takes(unknown)) == []
     assert list(takes(workers(kept=None, process=empty))) == [

@@ -1,4 +1,4 @@
-"""Real small workloads in rounds on a build without a GIL and its twin, and what their numbers come to."""
+"""Real small workloads in rounds on a build without a GIL and its counterpart, and what their numbers come to."""
 
 import json
 import random
@@ -120,7 +120,7 @@ def test_workload_that_is_none_has_a_reason(project, text, reason):
 
 
 def test_function_is_measured_in_threads_interpreters_and_processes_in_turn(measurer, pair, monkeypatch):
-    build, twin = pair
+    build, counterpart = pair
     models = ("subinterpreters", "processes")
     taken = []
 
@@ -137,37 +137,37 @@ def test_function_is_measured_in_threads_interpreters_and_processes_in_turn(meas
     assert {(tuple(each.details["passes"]), len(each.answer.fields["values"])) for arms in taken for each in arms
             if each.answer.kind == "measured"} == {((0, 1), 2)}
     assert set(made.found) == {*(WorkloadCell(each.label, count) for each in pair for count in (1, 2)),
-                               *(WorkloadCell(twin.label, 2, model) for model in models),
-                               WorkloadCell(twin.label, 1, twin=True)}
+                               *(WorkloadCell(counterpart.label, 2, model) for model in models),
+                               WorkloadCell(counterpart.label, 1, twin=True)}
     # Before 3.14 interpreters need a package that is not there.
     assert not [measured.failure for measured in made.found.values() if measured.failure and not measured.unavailable]
     assert all(measured.cpu and measured.rss for measured in made.found.values() if not measured.unavailable)
     assert not list(made.project.root.rglob("__pycache__"))
     speed = Speed(made, QUIET)
-    sections = speed.sections(build.label, twin.label)
-    assert sections.cost.against == twin.label
+    sections = speed.sections(build.label, counterpart.label)
+    assert sections.cost.against == counterpart.label
     assert sections.cost.import_seconds > 0
-    assert speed.several
-    assert speed.failure(twin.label, "subinterpreters") == ""
+    assert speed.models_compared
+    assert speed.failure(counterpart.label, "subinterpreters") == ""
 
 
 def test_script_is_measured_as_it_is(measurer, pair):
-    build, twin = pair
+    build, counterpart = pair
     made = measurer("script.py 3", models=("processes",), rounds=3)
     assert set(made.found) == {WorkloadCell(each.label, 0) for each in pair}
     speed = Speed(made, QUIET)
-    sections = speed.sections(build.label, twin.label)
+    sections = speed.sections(build.label, counterpart.label)
     assert "a script chooses its threads itself" in sections.gain.predicted.reason
     assert sections.cost.by == "script"
-    assert not speed.several
+    assert not speed.models_compared
 
 
 @pytest.mark.parametrize(("name", "reason"), [
     ("app:broken", "RuntimeError: no"), ("app:crash", "SIGABRT"), ("app:absent", "absent"), ("gone:f", "gone"),
     ("exits.py", "exit code 3")])
 def test_workload_that_fails_is_the_reason_of_every_section(measurer, pair, name, reason):
-    build, twin = pair
-    sections = Speed(measurer(name), QUIET).sections(build.label, twin.label)
+    build, counterpart = pair
+    sections = Speed(measurer(name), QUIET).sections(build.label, counterpart.label)
     for section in (sections.cost, sections.gain, sections.contention):
         assert isinstance(section, Missing)
         assert reason in section.reason
@@ -230,11 +230,12 @@ def answered(monkeypatch):
 
 def test_what_a_process_tells_is_kept_by_round(answered):
     made, _ = answered(lambda spec: measured(starved=spec.build == "3.14", gil_end=True, gil_culprit="a._b"))
-    found, twin = made.found[WorkloadCell("3.14t", 2)], made.found[WorkloadCell("3.14", 2)]
+    found, counterpart = made.found[WorkloadCell("3.14t", 2)], made.found[WorkloadCell("3.14", 2)]
     assert (found.wall, found.cpu, found.idle, found.rss, found.imports, found.pools) == (
         {0: pytest.approx(2.0)}, {0: pytest.approx(1.5)}, {0: 0.25}, [5e6], [0.5], {"OpenBLAS": 2, "OpenMP": 4})
-    assert (twin.wall, twin.cpu) == ({}, {0: pytest.approx(1.5)})   # starved: CPU time is known all the same
-    assert (found.flipped, twin.flipped) == ("the GIL was on at the end of the workload: a._b turned it on", "")
+    # Starved: CPU time is known all the same.
+    assert (counterpart.wall, counterpart.cpu) == ({}, {0: pytest.approx(1.5)})
+    assert (found.flipped, counterpart.flipped) == ("the GIL was on at the end of the workload: a._b turned it on", "")
     assert set(made.found) == {*(WorkloadCell(label, count) for label in ("3.14t", "3.14") for count in (1, 2)),
                                WorkloadCell("3.14", 2, "subinterpreters"), WorkloadCell("3.14", 2, "processes"),
                                WorkloadCell("3.14", 1, twin=True)}
@@ -451,19 +452,19 @@ def test_workload_that_hangs_costs_its_limit(measurer, pair, monkeypatch):
 
 
 def test_without_time_nothing_is_measured(measurer, pair):
-    build, twin = pair
+    build, counterpart = pair
     made = measurer("app:busy", left=lambda: 0.0)
     assert made.found == {}
-    assert "no time" in Speed(made, QUIET).sections(build.label, twin.label).cost.reason
+    assert "no time" in Speed(made, QUIET).sections(build.label, counterpart.label).cost.reason
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(NO_SHIM is not None, reason=str(NO_SHIM))
 def test_places_of_contention_are_the_projects(measurer, pair, monkeypatch):
-    build, twin = pair
+    build, counterpart = pair
     monkeypatch.setattr(workload, "PASS_SECONDS", 0.03)   # 3.13t takes up to hundreds of times as long with two threads
     made = measurer("app:share")
-    contention = Speed(made, QUIET).sections(build.label, twin.label).contention
+    contention = Speed(made, QUIET).sections(build.label, counterpart.label).contention
     if isinstance(contention, Missing):   # the more the cores are free, the longer 3.13t takes
         assert "they are in each other's way" in contention.reason
         pytest.skip(contention.reason)
@@ -551,10 +552,10 @@ def test_work_that_is_another_in_threads_of_the_other_build(measurer, pair, proj
     (project.root / "where.py").write_text(
         "import sys, threading\n"
         "def work():\n    return 't' in sys.abiflags or threading.current_thread() is threading.main_thread()\n")
-    build, twin = pair
+    build, counterpart = pair
     made = measurer("where:work", rounds=3, left=lambda: 60.0)
-    assert Speed(made, QUIET).sections(build.label, twin.label).differs.startswith(
-        f"the workload gives True in threads, and False on {twin.label} (in the main thread True, too")
+    assert Speed(made, QUIET).sections(build.label, counterpart.label).differs.startswith(
+        f"the workload gives True in threads, and False on {counterpart.label} (in the main thread True, too")
 
 
 def test_inflation_is_of_rounds_in_which_threads_ran_at_the_same_time():
@@ -628,6 +629,7 @@ def test_places_that_cost_little_are_left_out():
     made.watched = lambda _: Seen((Thread("a", 3.0, 0.0, idle=1.0, parked=1.0),), places)
     found = Speed(made, QUIET).sections("3.14t", "3.14").contention
     assert [place.file for place in found.places] == ["many.py"] * 8 + ["app.py", "site-packages/lib.py"]
+    assert [place.own for place in found.places] == [True] * 9 + [False]
     assert (found.inflation, found.parked, found.threads, found.cores) == (None, 0.5, 2, workload.usable_cores())
     places += [replace(waiting("/src/app.py"), line=2, seconds=0.4)]
     assert len(Speed(made, QUIET).sections("3.14t", "3.14").contention.places) == 10
@@ -711,7 +713,7 @@ def test_nothing_measured_for_want_of_time():
     assert found.cost == found.gain == found.contention == NO_TIME
 
 
-def test_build_without_a_twin_has_a_reason():
+def test_build_without_a_counterpart_has_a_reason():
     made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE))
     assert "no build like 3.14t with a GIL" in Speed(made, QUIET).sections("3.14t", "").cost.reason
 
@@ -726,7 +728,7 @@ def test_other_models_are_compared_with_threads():
     assert speed.other_model("3.14", "subinterpreters").reason == "the workload failed: ImportError: no"
     assert speed.failure("3.14", "subinterpreters") == "ImportError: no"
     assert speed.failure("3.14", "processes") == ""
-    assert speed.several
+    assert speed.models_compared
     starved = made.found[WorkloadCell("3.14", 2, "processes")]
     starved.wall = {10: 1.0}
     assert "had the cores that they needed" in speed.other_model("3.14", "processes").reason

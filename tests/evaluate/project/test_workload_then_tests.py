@@ -104,16 +104,16 @@ def test_race_that_one_run_confirms_is_told_once(seen):
     sure = replace(RACE, confirmed=True)
     found["workload", "3.14t"] = replace(WORKED, found=(RACE, replace(RACE, line=9)))
     found["tests", "3.14t"] = replace(CLEAN, found=(sure,))
-    assert looked().found == (replace(sure, places=("app.py:3", "app.py:9")),)
+    assert looked().found == (replace(sure, places=(RACE.place, replace(RACE, line=9).place)),)
 
 
 def test_races_of_one_variable_are_one_thing_to_mend(seen):
     """Another kind of it, another file or what is there with the GIL is another."""
     found, _ = seen
     others = (replace(RACE, file="b.py"), replace(RACE, variable="sum"), replace(RACE, violation=True))
-    pair = replace(RACE, kind="check-then-act", line=11, places=("app.py:11", "app.py:3"))
+    pair = replace(RACE, kind="check-then-act", line=11, places=(replace(RACE, line=11).place, RACE.place))
     found["workload", "3.14t"] = replace(WORKED, found=(others[-1], RACE, pair, *others[:-1]))
-    both = replace(RACE, kind="lost update and check-then-act", places=("app.py:3", "app.py:11"))
+    both = replace(RACE, kind="lost update and check-then-act", places=(RACE.place, replace(RACE, line=11).place))
     assert looked().found == (both, *others)
     assert both.what == "data race on total (lost update and check-then-act, app.py:3, app.py:11)"
 

@@ -52,7 +52,7 @@ def test_no_wheel_has_its_reason(wheels, said, monkeypatch):
     assert said in found.note
 
 
-def test_pure_twin_of_binaries_is_told():
+def test_pure_counterpart_of_binaries_is_told():
     (found,) = choose_wheels([locked("py3-none-any", f"cp314-cp314-{OLD}")], make_build("3.14t"))
     assert found.note == "pure Python, although 1 wheels of other builds have C code"
 

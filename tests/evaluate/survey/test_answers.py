@@ -7,8 +7,9 @@ import time
 import pytest
 
 from gilscope.toolkit.evaluate.survey import cache, report
-from gilscope.toolkit.evaluate.survey.answer import PackageAnswer, counts, from_doctor, from_line, to_line
+from gilscope.toolkit.evaluate.survey.answer import PackageAnswer, counts, from_doctor, to_line
 from gilscope.toolkit.evaluate.survey.cache import AnswerCache
+from gilscope.toolkit.records import from_plain
 from gilscope.toolkit.report import terminal
 from tests.evaluate.survey.told import package, told
 
@@ -49,6 +50,10 @@ def test_module_that_belongs_to_no_package_is_in_the_way():
 def test_what_is_no_answer_of_doctor_is_an_error(wrong):
     with pytest.raises((KeyError, TypeError, ValueError)):
         from_doctor("thing", wrong, 1.0)
+
+
+def from_line(line):
+    return from_plain(PackageAnswer, {name: value for name, value in line.items() if name != "blocked"})
 
 
 @pytest.mark.parametrize("answer", [READY, NEEDY, FAILED])

@@ -25,7 +25,7 @@ def shown(reports, name, **beside):
 
 
 def culprit():
-    """Return lxml as a wheel for glibc 2.26 and newer, needed by soup; on the twin it has another version."""
+    """Return lxml as a wheel for glibc 2.26 and newer, needed by soup; on the counterpart it has another version."""
     found = lxml()
     here = replace(found.seen.distribution, tags=("cp314-cp314t-manylinux_2_26_x86_64",))
     return replace(found, way=("soup", "lxml"),

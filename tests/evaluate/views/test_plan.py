@@ -129,11 +129,29 @@ def test_plan_is_read_back():
     text = plan_file.markdown(given(), plan_file.Earlier(), "2026-11-22")
     earlier = plan_file.read(text)
     assert earlier.date == "2026-11-22"
-    assert earlier.states == {each.name: each.state for each in given().plan}
+    assert earlier.states == {each.key: each.state for each in given().plan}
     assert f"- [x] **{TESTS}** (done): 412 tests passed" in text
     assert "- [ ] **CI runs the tests" in text
     assert f"- [x] **{EXTENSIONS}** (not needed)" in text
     assert "What moved" not in text
+
+
+def test_plan_is_read_back_although_people_reworded_it():
+    text = plan_file.markdown(given(), plan_file.Earlier(), "2026-11-22")
+    reworded = text.replace(TESTS, "the tests are green").replace("(done)", "(ja)").replace("saw it on", "sah es am")
+    assert plan_file.read(reworded) == plan_file.read(text)
+
+
+def test_plan_of_an_earlier_checkout_has_its_states_in_its_lines():
+    text = plan_file.markdown(given(), plan_file.Earlier(), "2026-11-22")
+    old = text[:text.index("<!--")] + "- [ ] **a step of somebody else's** (open): x\n"
+    assert plan_file.read(old) == plan_file.read(text)
+
+
+@pytest.mark.parametrize("states", ['{"tests": "soon"}', "3", "{"])
+def test_damaged_comment_is_an_error(states):
+    with pytest.raises(ValueError, match=r"states|delimiter|Expecting"):
+        plan_file.read(f'<!-- gilscope plan {{"date": "", "states": {states}}} -->\n')
 
 
 def test_what_moved_since_the_last_time():
@@ -152,5 +170,5 @@ def test_nothing_moved_is_said_and_a_first_plan_says_nothing():
 
 
 def test_step_that_is_new_has_not_moved():
-    before = plan_file.Earlier(date="2026-11-20", states={TESTS: "done"})
+    before = plan_file.Earlier(date="2026-11-20", states={PlanStep.TESTS.key: "done"})
     assert plan_file.moved(given(), before) == []

@@ -61,7 +61,7 @@ def test_busy_machine_shows_no_speed():
     shown = " ".join(terminal.render(document(evaluation(machine=BUSY)), width=100).split())
     assert "no prediction and nothing measured: the machine is too busy or too small" in shown
     assert not any(number in shown for number in ("1.50x", "1.60x", "1.25x ", "2.90 times"))
-    assert "so no word on speed" in shown
+    assert "speed was not judged" in shown
     assert "1.20-1.30x" in shown   # CPU time is told, in a wide interval
 
 
@@ -234,10 +234,10 @@ def test_cost_by_the_tests_has_a_footnote():
 
 @pytest.mark.parametrize(("measured", "parked", "places", "said"), [
     ({2: ratio(0.74)}, 0.3, (CACHE,), (
-        "less than predicted, which knows CPU time and not how threads wait for each other: they were parked 30 % of "
+        "less than predicted: the prediction ignores how threads wait for each other; they were parked 30 % of "
         "their time in another run, most at cache.py:41")),
-    ({2: ratio(0.74)}, None, (), "wait for each other: for what was not seen"),
-    ({2: ratio(1.95)}, None, (), "more than predicted, which knows the waits for the GIL"),
+    ({2: ratio(0.74)}, None, (), "wait for each other; the cause was not seen"),
+    ({2: ratio(1.95)}, None, (), "more than predicted: the prediction ignores the cost"),
     ({2: ratio(1.6)}, None, (), ""), ({2: ratio(0.74), 4: ratio(1.6)}, None, (), ""),
 ])
 def test_measured_outside_the_prediction_says_why(measured, parked, places, said):

@@ -72,7 +72,8 @@ class Program:
         column = source.index(text) if text in source else source.index(source.strip())
         width = len(text) if text in source else len(source.strip())
         info = SiteInfo(str(self.path), line, column, line, column + width, function or self.function_at(line), op, key,
-                        text, int(flags), tuple(self.numbers[name] for name in partners), note)
+                        text, int(flags), tuple(self.numbers[name] for name in partners), note,
+                        "+=" if flags & Flag.AUGMENTED else "")
         self.numbers[label] = register_sites([info._replace(partners=())])
         all_sites[self.numbers[label]] = info
         return self.numbers[label]

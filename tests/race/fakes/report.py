@@ -18,7 +18,8 @@ def frame(place, function, source=""):
 def make_access(*, path=f"{ROOT}/bank.py", **changes):
     place = Frame(path=path, line=14, function="Account.deposit", source="self.balance += amount")
     access = Access(
-        thread="thread-1", verb="write", place=place, text="self.balance", locks=(), augmented=True, partner=None,
+        thread="thread-1", verb="write", place=place, text="self.balance", locks=(), partner=None,
+        augmented=True, operator="+=",
         stack=(frame("teller.py:31", "serve", "account.deposit(10)"),
                frame("/usr/lib/python3.14/threading.py:1010", "Thread.run", "self._target(*self._args)")),
         started=(frame("main.py:5", "<module>", "threading.Thread(target=serve).start()"),),
@@ -29,7 +30,8 @@ def make_access(*, path=f"{ROOT}/bank.py", **changes):
 
 def make_race(**changes):
     race = Race(
-        ident="0123456789ab", variable="Account.balance of <Account 'bob'>", base="Account.balance", kind="lost update",
+        ident="0123456789ab", variable="Account.balance of <Account 'bob'>", base="Account.balance",
+        name="Account.balance", kind="lost update",
         severity="race", rule=None, first=make_access(thread="thread-2", locks=(LOCK,)), second=make_access(), count=12,
         pattern="Neither is ordered before the other. `+=` reads, computes, writes: "
                 "a write of the other thread in between is lost.",
@@ -40,21 +42,24 @@ def make_race(**changes):
 
 
 CHECK = make_race(
-    ident="ba9876543210", variable="Pool.jobs['a, b: 100%']", base="Pool.jobs", kind="check-then-act",
+    ident="ba9876543210", variable="Pool.jobs['a, b: 100%']", base="Pool.jobs", name="Pool.jobs",
+    item_key="['a, b: 100%']", kind="check-then-act",
     severity="atomicity violation", confirmation="confirmed: 2 updates lost in a re-run", confirmed=True, count=1,
     second=make_access(
-        verb="popleft", text="self.jobs", augmented=False, started=(), thread="MainThread", stack=(),
+        verb="popleft", text="self.jobs", augmented=False, operator="", started=(), thread="MainThread", stack=(),
         place=frame("pool.py:9", "Pool.take", "return self.jobs.popleft()"),
         pause=Spot(path=f"{ROOT}/pool.py", line=9, column=15, op="method"),
         partner=Spot(path=f"{ROOT}/pool.py", line=8, column=11, op="size", source="if self.jobs:")),
     pattern="Each step is fine by itself, together they are not.", missing="No lock is held at any of the 2 places.",
     repair="Hold one lock around the check and the act together: pool.py:9 and bank.py:14.")
 FLAG = make_race(
-    ident="f1a9f1a9f1a9", variable="Worker.stopped", base="Worker.stopped", kind="unsynchronised read/write",
+    ident="f1a9f1a9f1a9", variable="Worker.stopped", base="Worker.stopped", name="Worker.stopped",
+    kind="unsynchronised read/write",
     severity="note", rule="flag", count=1, missing="m", repair="r",
     pattern="A flag is stored as a constant and tested.",
-    first=make_access(verb="read", stack=(), augmented=False))
-HIDDEN = make_race(ident="51de51de51de", variable="Stats.hits", base="Stats.hits", reason="an estimate is enough")
+    first=make_access(verb="read", stack=(), augmented=False, operator=""))
+HIDDEN = make_race(ident="51de51de51de", variable="Stats.hits", base="Stats.hits", name="Stats.hits",
+                   reason="an estimate is enough")
 
 
 def make_report(**changes):
@@ -62,6 +67,6 @@ def make_report(**changes):
         target="main.py", build="3.14t", core="C", root=ROOT, races=(make_race(), CHECK), notes=(FLAG,),
         suppressed=(HIDDEN,), unused_suppressions=("bank.py:3: `# race: ok` suppresses nothing in this run",),
         unexplained_suppressions=("bank.py:9: `# race: ok` gives no reason; write why it is",),
-        unrewritten=((f"{ROOT}/odd.py", "nested too deeply"),), processes=2, watched=123456,
+        unrewritten=((f"{ROOT}/odd.py", "nested too deeply"),), lost=("process 4711",), processes=2, watched=123456,
     )
     return replace(report, **changes)

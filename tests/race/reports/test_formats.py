@@ -40,7 +40,7 @@ def test_text_in_colour():
 
 def test_text_of_a_clean_run():
     report = make_report(races=(), notes=(), suppressed=(), unused_suppressions=(), unexplained_suppressions=(),
-                         unrewritten=(), processes=1, watched=None)
+                         unrewritten=(), lost=(), processes=1, watched=None)
     assert text.render(report) == "gilscope race: no race in what this run did [main.py, on 3.14t, C core]"
 
 
@@ -91,8 +91,9 @@ def test_kinds_and_rules_of_the_schema_are_those_of_reports():
     assert race["rule"]["enum"] == [None, *RULES]
 
 
-SHARED = SharedVariable(base="CACHE", write=Frame(path="/home/ann/bank/bank.py", line=3, function="put"), verb="write",
-                        other=Frame(path="/home/ann/bank/bank.py", line=9, function="get"), other_verb="read")
+SHARED = SharedVariable(base="CACHE", name="CACHE", verb="write", other_verb="read",
+                        write=Frame(path="/home/ann/bank/bank.py", line=3, function="put"),
+                        other=Frame(path="/home/ann/bank/bank.py", line=9, function="get"))
 
 
 def test_what_threads_share_is_told_and_comes_back():
@@ -141,13 +142,13 @@ def test_github():
 
 def test_github_escapes_what_would_end_a_command():
     odd = make_race(variable="d['a,b:c%\n']", second=make_access(path="/home/ann/bank/a,b.py"))
-    report = make_report(races=(odd,), unused_suppressions=(), unexplained_suppressions=())
+    report = make_report(races=(odd,), lost=(), unused_suppressions=(), unexplained_suppressions=())
     [line] = github.render(report).split("\n")
     assert line.startswith("::error file=a%2Cb.py,line=14,title=lost update on d['a%2Cb%3Ac%25\\n']::")
 
 
 def test_github_has_nothing_to_say_of_a_clean_run():
-    report = make_report(races=(), unused_suppressions=(), unexplained_suppressions=())
+    report = make_report(races=(), lost=(), unused_suppressions=(), unexplained_suppressions=())
     assert github.render(report) == ""
     assert github.render(report, notes=True).startswith("::notice ")
     assert FLAG.variable in github.render(report, notes=True)

@@ -57,7 +57,7 @@ def account(**attributes):
 ])
 def test_an_attribute_of_a_labelled_instance(attributes, expected):
     found = name_of("attr", account(**attributes), "balance", site("self.balance"))
-    assert found == (expected, "Account.balance")
+    assert found == (expected, "Account.balance", "Account.balance", "")
 
 
 def test_an_attribute_is_no_label_of_itself():
@@ -87,7 +87,7 @@ def test_an_instance_is_told_by_the_attribute_that_refers_to_it():
     (test_an_attribute_is_no_label_of_itself, "calls", "test_an_attribute_is_no_label_of_itself.calls"),
 ])
 def test_attributes_of_classes_and_functions(owner, key, expected):
-    assert name_of("attr", owner, key, site("x.y")) == (expected, expected)
+    assert name_of("attr", owner, key, site("x.y")) == (expected, expected, expected, "")
 
 
 @pytest.mark.parametrize(("file", "expected"), [
@@ -97,7 +97,8 @@ def test_attributes_of_classes_and_functions(owner, key, expected):
 ])
 def test_a_global(file, expected):
     namespace = {"__name__": "jobs", "__builtins__": {}, "total": 3} | ({"__file__": file} if file else {})
-    assert name_of("item", namespace, "total", site("total", "global_read", "total")) == (expected, expected)
+    found = name_of("item", namespace, "total", site("total", "global_read", "total"))
+    assert found == (expected, expected, "total", "")
 
 
 @pytest.mark.parametrize(("function", "others", "expected"), [
@@ -107,7 +108,7 @@ def test_a_global(file, expected):
 ])
 def test_a_closure_variable(function, others, expected):
     sites = [site("total", "cell_update", "total", name) for name in (function, *others)]
-    assert VariableNamer(sites).variable("cell", object(), "total", sites[:1]).text == expected
+    assert VariableNamer(sites).variable("cell", object(), "total", sites[:1]) == (expected, expected, "total", "")
 
 
 LEDGER = "Ledger.add"
@@ -136,7 +137,15 @@ LEDGER = "Ledger.add"
     ("iterator", iter(()), None, site("next(numbers)", "advance", "", "work"), ("numbers", "numbers")),
 ])
 def test_a_container_by_the_text_of_its_access(part, owner, key, info, expected):
-    assert name_of(part, owner, key, info) == expected
+    found = name_of(part, owner, key, info)
+    assert (found.text, found.base) == expected
+    assert found.name == found.base
+    assert found.text in {found.base, found.base + found.item_key, f"'/' in {found.base}"}
+    assert bool(found.item_key) is (part == "item" and not isinstance(owner, set))
+
+
+def test_a_container_without_a_name():
+    assert name_of("item", {}, "k", site("load()", "reads")) == ("a dict['k']", "a dict", "", "['k']")
 
 
 def test_the_side_that_names_the_attribute_wins():

@@ -10,6 +10,7 @@ from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.program import start
 from gilscope.toolkit.race.report import github, json_, sarif, sentences, text
 from gilscope.toolkit.race.report.gather import load
+from gilscope.toolkit.race.report.locksets import Location, Locksets
 from gilscope.toolkit.race.report.model import ConfirmationOutcome, HeldLock
 from gilscope.toolkit.race.report.settings import Suppression
 from gilscope.toolkit.race.site import AccessKind, Flag
@@ -118,8 +119,8 @@ def test_suppressions_of_the_project(program):
 def test_what_two_processes_make_of_a_variable_is_alike_where_both_do(program, told, alike):
     place = [str(program.path), 9, "Ledger.merge"]
     for number, each in enumerate(told):
-        record = {"t": "shared", "base": "Ledger.counts", "write": [*place, ""], "verb": "write", "other": [*place, ""],
-                  "other_verb": "read", "alike": each}
+        record = {"t": "shared", "base": "Ledger.counts", "name": "Ledger.counts", "alike": each,
+                  "write": [*place, ""], "verb": "write", "other": [*place, ""], "other_verb": "read"}
         (program.spool / f"{number}-1.jsonl").write_text(json.dumps(record) + "\n")
     (found,) = program.report().shared
     assert found.alike is alike
@@ -136,9 +137,8 @@ def test_what_stands_in_the_place_of_the_records_is_told_and_not_waited_for(prog
     assert start.has_records(str(program.spool))
     report = program.report()
     assert not report.races
-    ((path, reason),) = report.unrewritten
-    assert path == f"process {os.getpid()}"
-    assert "the program has changed the checker's files" in reason
+    assert report.lost == (f"process {os.getpid()}",)
+    assert "the program has changed the checker's files" in text.render(report)
 
 
 def test_whatever_a_program_writes_into_its_records_is_told_and_costs_no_report(program):
@@ -148,7 +148,7 @@ def test_whatever_a_program_writes_into_its_records_is_told_and_costs_no_report(
     (file,) = program.spool.glob("*.jsonl")
     whole = [json.loads(line) for line in file.read_text().splitlines()]
     assert {record["t"] for record in whole} == {"process", "race", "finish"}
-    assert not program.report().unrewritten
+    assert not program.report().lost
     wrong = []
     for number, record in enumerate(whole):
         for path in {kind_of(path): path for path in places(record)}.values():
@@ -161,7 +161,7 @@ def test_whatever_a_program_writes_into_its_records_is_told_and_costs_no_report(
                     json_.render(report), text.render(report), sarif.render(report), github.render(report)
                 except (TypeError, ValueError, LookupError, AttributeError) as error:
                     wrong.append(f"{path} {str(value)[:9]}: {error!r}")
-                if not report.races and not report.notes and not report.unrewritten and path[-1] != "severity":
+                if not report.races and not report.notes and not report.lost and path[-1] != "severity":
                     wrong.append(f"{path} {str(value)[:9]}: a race is gone without a word")
     assert not wrong, "\n".join(wrong)
 
@@ -175,7 +175,7 @@ def test_a_line_that_is_no_record_costs_no_other(program, line):
     file.write_bytes(line + b"\n" + file.read_bytes() + line + b"\n")
     report = program.report()
     assert len(report.races) == 1
-    assert dict(report.unrewritten).keys() == {f"process {os.getpid()}"}
+    assert report.lost == (f"process {os.getpid()}",)
 
 
 def test_who_fills_the_records_with_lines_does_not_keep_us_busy(program):
@@ -218,24 +218,51 @@ def lock(uid, name):
     return HeldLock(uid=uid, name=name, taken=None)
 
 
+NO_LOCK = sentences.LockAdvice("No lock is held at the place.", None)
+
+
+def held_at(**held):
+    """Return accesses of one location, each at line 1 of a file of its own, with the locks they held."""
+    return [make_access(place=frame(f"/{file}.py:1", "f"), locks=tuple(locks)) for file, locks in held.items()]
+
+
+HERE = Location("process 1", 7, "counts")
+
+
+def locksets(*accesses):
+    return Locksets((HERE, access) for access in accesses)
+
+
 @pytest.mark.parametrize(("first", "second", "said", "to_hold"), [
     ([], [], "No lock is held at any of the 2 places.", None),
-    ([lock(1, "A.lock")], [], "1 of 2 places holds A.lock; b.py:2 does not.", "A.lock"),
-    ([lock(1, "A.lock")], [lock(1, "A.lock")], "Both hold A.lock, but let go of it between the steps.", "A.lock"),
+    ([lock(1, "A.lock")], [], "1 of 2 places holds A.lock; b.py:1 does not.", "A.lock"),
+    ([lock(1, "A.lock")], [lock(1, "A.lock")], "Both hold A.lock, but release it between the steps.", "A.lock"),
     ([lock(1, "A.lock")], [lock(2, "A.lock")],
-     "Both hold a lock named A.lock, but not the same one: each guards against itself alone.", "A.lock"),
-    ([lock(1, "A.lock")], [lock(2, "B.lock")], "1 of 2 places holds A.lock; b.py:2 does not.", "A.lock"),
+     "Both hold a lock named A.lock, but not the same one, so neither excludes the other.", "A.lock"),
+    ([lock(1, "A.lock")], [lock(2, "B.lock")], "1 of 2 places holds A.lock; b.py:1 does not.", "A.lock"),
 ])
 def test_the_sentence_on_locks(first, second, said, to_hold):
-    places = {"/a.py": first, "/b.py": second}
-    found = {(path, 1 + (path == "/b.py")): frozenset(each.name for each in held) for path, held in places.items()}
-    sides = [make_access(place=frame(f"{path}:1", "f"), locks=tuple(held)) for path, held in places.items()]
-    assert sentences.missing_lock(found, *sides) == (said, to_hold)
+    sides = held_at(a=first, b=second)
+    assert sentences.missing_lock(locksets(*sides), *sides, "process 1")[:2] == (said, to_hold)
 
 
 def test_one_place_without_a_lock():
     side = make_access()
-    assert sentences.missing_lock({("/a.py", 1): frozenset()}, side, side)[0] == "No lock is held at the place."
+    assert sentences.missing_lock(locksets(side), side, side, "process 1").sentence == "No lock is held at the place."
+
+
+def test_two_locks_of_one_name_are_two_where_they_were_held_for_one_location():
+    a, b, c = held_at(a=[lock(1, "lock")], b=[lock(2, "lock")], c=[])
+    found = sentences.missing_lock(locksets(a, b, c), b, c, "process 1")
+    assert found.sentence == "1 of 3 places holds the same lock named lock; a.py:1 and c.py:1 do not."
+    assert found.lacking == (c,)
+
+
+@pytest.mark.parametrize("other", [Location("process 1", 8, "counts"), Location("process 2", 7, "counts")])
+def test_the_locks_of_two_instances_and_of_two_processes_are_one(other):
+    a, b, c = held_at(a=[lock(1, "A.lock")], b=[lock(2, "A.lock")], c=[])
+    found = Locksets([(HERE, a), (other, b), (other, c)])
+    assert sentences.missing_lock(found, b, c, "process 1").sentence == "2 of 3 places hold A.lock; c.py:1 does not."
 
 
 @pytest.mark.parametrize(("kind", "part", "expected"), [
@@ -249,19 +276,15 @@ def test_one_place_without_a_lock():
     ("unsynchronised read/write", "attr", "Hold one lock for both accesses: bank.py:14, or hand the value over"),
 ])
 def test_the_repair_is_that_of_the_kind(kind, part, expected):
-    assert sentences.repair(kind, part, make_access(), make_access(), None).startswith(expected)
+    assert sentences.repair(kind, part, make_access(), make_access(), NO_LOCK).startswith(expected)
 
 
-@pytest.mark.parametrize(("source", "said"), [
-    ("self.total += 1", "`+=` reads, computes, writes"), ("mask |= bit", "`|=` reads, computes, writes"),
-    ("n **= 2", "`**=` reads, computes, writes"),
-])
-def test_the_pattern_names_the_operator(source, said):
-    side = make_access(place=frame("a.py:3", "f", source))
-    assert said in sentences.pattern("lost update", "order", "attr", side, side, None)
+def test_the_pattern_names_the_operator():
+    side = make_access(place=frame("a.py:3", "f", "self.totals['a//=b'] -= 1  # was +="), operator="-=")
+    assert "`-=` reads, computes, writes" in sentences.pattern("lost update", "order", "attr", side, side, None)
 
 
 def test_the_pattern_of_a_split_update_names_both_lines():
-    side = make_access(augmented=False, partner=make_access().pause, place=frame("bank.py:16", "f"))
+    side = make_access(augmented=False, operator="", partner=make_access().pause, place=frame("bank.py:16", "f"))
     said = sentences.pattern("lost update", "span", "attr", side, side, None)
     assert "read in line 14 is written back in line 16" in said

@@ -148,6 +148,15 @@ def test_a_comment_on_any_line_of_the_statement_suppresses():
 
 # Flags.
 
+@pytest.mark.parametrize("target", ["self.total", "self.totals['a//=b']", "total"])
+@pytest.mark.parametrize("operator", ["+=", "-=", "*=", "@=", "/=", "//=", "%=", "**=", "<<=", ">>=", "|=", "^=", "&="])
+@pytest.mark.parametrize("value", ["1", "self.next()"])
+def test_an_augmented_assignment_has_its_operator(target, operator, value):
+    source = f"total = 0\ndef f(self):\n    global total\n    {target} {operator} {value}  # was <>="
+    assert {info.operator for info in sites(source) if info.flags & Flag.AUGMENTED} == {operator}
+    assert {info.operator for info in sites(source) if not info.flags & Flag.AUGMENTED} <= {""}
+
+
 def test_flags_say_what_stands_around():
     assert flags_of(function("while self.go: pass"), "attr_read") == [Flag.TEST | Flag.POLL]
     assert flags_of(function("if self.go: pass"), "attr_read") == [Flag.TEST]

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
+from gilscope.toolkit.builds.missing_packages import distribution_of, has_exact_version
 from gilscope.toolkit.commands.doctor.survey import lines_file, refuse_beside_list, survey
 from gilscope.toolkit.commands.options.common import add_build, duration
 from gilscope.toolkit.commands.options.files import add_page
@@ -19,7 +20,6 @@ from gilscope.toolkit.evaluate.packages.distributions import current_requirement
 from gilscope.toolkit.evaluate.packages.doctor import DoctorOptions, diagnose, with_newest
 from gilscope.toolkit.evaluate.packages.eviction import USUAL_GIB, VARIABLE, clear
 from gilscope.toolkit.evaluate.packages.imports import LIMIT
-from gilscope.toolkit.evaluate.packages.installing import name_of
 from gilscope.toolkit.evaluate.packages.scratch import EnvironmentRequest
 from gilscope.toolkit.evaluate.project.discovery import find_project
 from gilscope.toolkit.evaluate.requirements.closure import top_level_packages
@@ -80,8 +80,8 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--build-sdists", action="store_true",
                         help="Build packages without a wheel from source. Runs the packages' build scripts.")
     parser.add_argument("--offline", action="store_true",
-                        help="Download nothing; judge what earlier calls installed. For packages that none installed, "
-                             "only list the wheels in the lock file; that is not a verdict.")
+                        help="Download nothing; judge what earlier calls installed. For others, only list the lock "
+                             "file's wheels, without a verdict.")
     parser.add_argument("--timeout", metavar="TIME", type=duration, default=LIMIT,
                         help="End the imports of one package after TIME (default: 60s). It then counts as hanging.")
     parser.add_argument("--clear-cache", action="store_true",
@@ -113,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
     reports = diagnose(request, builds, found.builds, options, print_stderr)
     if len(reports) < len(builds) and args.offline:
         return _metadata_only(args, builds, locked, page)
-    if not args.offline and any("==" in text for text in request.requirements):
+    if not args.offline and any(map(has_exact_version, request.requirements)):
         reports = with_newest(reports, found.builds, options, print_stderr)
     blocked = any(report.blocked for report in reports)
     output = ReportOutput(args)
@@ -133,7 +133,7 @@ def _locked(args: argparse.Namespace) -> tuple[LockedPackage, ...]:
     locked = read_lock(args.lock)
     if not locked:
         raise BadFileError(f"{args.lock} pins no package: there is nothing to look at")
-    wanted = {name_of(checked(text, paths=True)): text for text in args.packages}
+    wanted = {distribution_of(checked(text, paths=True)): text for text in args.packages}
     if absent := [text for name, text in wanted.items() if name not in {each.name for each in locked}]:
         raise UnknownNameError(f"{args.lock} does not pin {', '.join(absent)}")
     return tuple(each for each in locked if not wanted or each.name in wanted)
@@ -156,7 +156,7 @@ def _metadata_only(
     if lock is None:
         raise ToolkitError("nothing of this was installed before, and there is no lock file here to read; call it once "
                            "without --offline, or name a lock with --lock")
-    asked = {name_of(text) for text in args.packages}
+    asked = {distribution_of(text) for text in args.packages}
     locked = locked or [each for each in read_lock(lock) if not asked or each.name in asked]
     offers = {build.label: choose_wheels(locked, build) for build in builds}
     output = ReportOutput(args)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.commands.doctor.survey_question import AnswerSource, known_as, question_of
+from gilscope.toolkit.commands.doctor.survey_question import AnswerSource, question_of
 from gilscope.toolkit.commands.fleet.cluster import cluster, from_any_folder, meet_ours
 from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.errors import BuildError, UnknownNameError
@@ -17,7 +17,7 @@ from gilscope.toolkit.evaluate.survey.answer import PackageAnswer
 from gilscope.toolkit.fleet.dask_cluster import Connection, another_version
 from gilscope.toolkit.fleet.host_differences import builds_of
 from gilscope.toolkit.report.wording import list_text
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.units import counted, inflect
 
 if TYPE_CHECKING:
     import argparse
@@ -47,7 +47,7 @@ def fleet_asked(args: argparse.Namespace) -> Iterator[AnswerSource]:
         question = replace(question, added=tuple(map(from_any_folder, question.added)))
         print_stderr(f"{counted(len(facts), 'host')} for {', '.join(question.builds)}")
         among = [*facts] if met.others or len(facts) < len(met.facts) else None
-        yield AnswerSource(question=question, depends=(*_known_by(facts, question), known_as(question)),
+        yield AnswerSource(question=question, depends=(*_known_by(facts, question), question.key),
                            ask=partial(_ask, connection, question, among))
 
 
@@ -92,7 +92,7 @@ def _having(facts: Facts, labels: Sequence[str], args: argparse.Namespace) -> Fa
 
 
 def _are(hosts: Collection[str]) -> str:
-    return "is" if len(hosts) == 1 else "are"
+    return inflect(len(hosts), "is", "are")
 
 
 def _known_by(facts: Facts, question: SurveyQuestion) -> Iterator[str]:

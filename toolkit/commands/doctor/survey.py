@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from gilscope.toolkit.builds.environment import identity
 from gilscope.toolkit.commands.doctor.on_fleet import fleet_asked
-from gilscope.toolkit.commands.doctor.survey_question import AnswerSource, known_as, question_of
+from gilscope.toolkit.commands.doctor.survey_question import AnswerSource, question_of
 from gilscope.toolkit.commands.options.files import STDOUT
 from gilscope.toolkit.commands.output.reports import ReportOutput, form_on_stdout
 from gilscope.toolkit.commands.streams import print_stderr, put
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 LINES = ".jsonl"
 UNANSWERED = 3   # as of a cell that failed
-CORES_EACH = 2   # a package takes two installers, or imports and their twins
+CORES_EACH = 2   # a package takes two installers, or imports and their counterparts
 
 # Attributes of the command line that are about one answer: how a user writes them.
 _OF_ONE = {"packages": "PACKAGE", "lock": "--lock", "explain": "--explain", "offline": "--offline", "html": "--html"}
@@ -107,7 +107,7 @@ def _asked(args: argparse.Namespace, targets: Callable[[], Sequence[Build]]) -> 
     builds = targets()
     question = question_of(args, [build.label for build in builds])
     most = max(1, usable_cores() // CORES_EACH)
-    yield AnswerSource(question=question, depends=(*map(_known_by, builds), known_as(question)),
+    yield AnswerSource(question=question, depends=(*map(_known_by, builds), question.key),
                        ask=lambda packages: as_they_come(partial(ask, question=question), packages, most))
 
 

@@ -19,17 +19,12 @@ class AnswerSource:
     """The hosts or processes that answer a survey, and how they are asked."""
 
     question: SurveyQuestion
-    depends: tuple[str, ...]   # what answers go by: the builds, and how they are asked
+    depends: tuple[str, ...]   # cache key: the builds, and how they are asked
     ask: Callable[[Sequence[str]],
-                  Generator[PackageAnswer]]   # answers as they come; closed, it ends what is being asked
+                  Generator[PackageAnswer]]   # yields answers; closing it ends running requests
 
 
 def question_of(args: argparse.Namespace, labels: Sequence[str]) -> SurveyQuestion:
     """Return the question of the command line about each package, on builds of these labels."""
     return SurveyQuestion(builds=tuple(labels), added=tuple(args.build), limit=args.timeout,
                           interpreters=args.interpreters, sdists=args.build_sdists)
-
-
-def known_as(question: SurveyQuestion) -> str:
-    """Return the options that distinguish these answers from others about the same builds."""
-    return f"{question.limit} {question.interpreters} {question.sdists}"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.gil.bottleneck import SEEN, held_share, where
+from gilscope.toolkit.gil.bottleneck import SEEN, file_line, held_share, where
 from gilscope.toolkit.gil.recorder import BUSY
 from gilscope.toolkit.gil.records import SpanKind
 from gilscope.toolkit.gil.rerun_without_gil import took_as_long
@@ -302,8 +302,8 @@ def places_table(places: Sequence[WaitPlace], left_out: int, *, lost: bool) -> T
 
 def _where(place: WaitPlace | Holder) -> str:
     """Return file, line and function; a function that does not fit is shortened to its last name, or left out."""
-    at, _, function = where(place).partition(" ")
-    names = (function, function.rpartition(".")[2])
+    at = file_line(place)
+    names = (place.function, place.function.rpartition(".")[2])
     return next((f"{at} {name}" for name in names if len(at) + len(name) < LONGEST_PLACE), at)
 
 

@@ -16,7 +16,6 @@ from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest
 from gilscope.toolkit.race.report import json_, text
 from gilscope.toolkit.race.report.formats import FLAG, FORMATS, IN_PLACE
 from gilscope.toolkit.race.report.gather import load
-from gilscope.toolkit.race.spool import LOST
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -52,8 +51,7 @@ def report(
 
         unsaved = page.saved("race.html", race_values(json_.plain(without_pytest(found))), root=found.root) or unsaved
     # Lost records must not look like a program without races.
-    lost = any(reason == LOST for _, reason in found.unrewritten)
-    return bool(found.races), unsaved or SaveError.exit_code * lost
+    return bool(found.races), unsaved or (SaveError.exit_code if found.lost else 0)
 
 
 def _write(args: Namespace, report: RaceReport) -> int:
@@ -79,8 +77,9 @@ def _write(args: Namespace, report: RaceReport) -> int:
 
 def _is_worth_saying(args: Namespace, report: RaceReport) -> bool:
     """Return True if there is something to report, or a reader for the line that there is no race."""
-    remarks = report.unrewritten or report.unused_suppressions or report.unexplained_suppressions
-    return bool(report.races or remarks or args.shared or (args.notes and report.notes)) or wants_all_clear()
+    remarks = report.unused_suppressions or report.unexplained_suppressions
+    limits = report.unrewritten or report.lost
+    return bool(report.races or limits or remarks or args.shared or (args.notes and report.notes)) or wants_all_clear()
 
 
 def _confirmations(args: Namespace, report: RaceReport, first: FirstRun) -> dict[str, ConfirmationOutcome]:

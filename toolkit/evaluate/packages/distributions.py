@@ -16,11 +16,13 @@ from importlib.metadata import distributions
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
+from packaging.utils import canonicalize_name
+
 from gilscope.toolkit.bounded_reading import opened
-from gilscope.toolkit.builds.missing_packages import normalize_name
-from gilscope.toolkit.builds.pairing import minor_of
+from gilscope.toolkit.builds.missing_packages import distribution_of
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.evaluate.packages.evidence import Distribution
+from gilscope.toolkit.evaluate.requirements.extras import is_of_an_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -51,7 +53,7 @@ def installed(folders: Sequence[Path], build: Build) -> tuple[Distribution, ...]
 def own_name(found: Metadata) -> str:
     """Return a distribution's normalised name; "" for a folder without metadata, as an interrupted pip leaves it."""
     try:
-        return normalize_name(found.metadata.get("Name") or "")
+        return canonicalize_name(found.metadata.get("Name") or "")
     except FileNotFoundError:   # raised since 3.15
         return ""
 
@@ -66,13 +68,13 @@ def _distribution(found: Metadata, name: str, build: Build) -> Distribution:
         inner=tuple(_inner(files)),
         extensions=extensions, tags=tuple(re.findall(r"^Tag: *(\S+)", wheel, re.MULTILINE)),
         pure=not any(file.endswith((".so", ".dylib")) for file in files),
-        requires=tuple(dict.fromkeys(normalize_name(match[0]) for text in found.requires or ()
-                                     if "extra ==" not in text and (match := re.match(r"[\w.-]+", text)))))
+        requires=tuple(dict.fromkeys(distribution_of(text) for text in found.requires or ()
+                                     if not is_of_an_extra(text))))
 
 
 def _extensions(files: Iterable[str], root: Path, build: Build) -> Iterable[tuple[str, str]]:
     """Yield name and file of every extension module that `build` can load."""
-    tag = minor_of(build).replace(".", "") + ("t" if build.free_threaded else "")
+    tag = build.minor.replace(".", "") + ("t" if build.free_threaded else "")
     for file in files:
         *folders, last = file.split("/")
         match = _EXTENSION.fullmatch(last)

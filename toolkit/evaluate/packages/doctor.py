@@ -10,9 +10,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path  # noqa: TC003 - the cache reads the hints
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.missing_packages import normalize_name
+from packaging.utils import canonicalize_name
+
+from gilscope.toolkit.builds.missing_packages import distribution_of, has_exact_version
 from gilscope.toolkit.builds.package_installer import InstallProblem
-from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.evaluate.packages.evidence import (
     Distribution,
     InterpreterReason,
@@ -31,7 +32,6 @@ from gilscope.toolkit.evaluate.packages.imports import (
     interpreter_runs,
     read_extensions,
 )
-from gilscope.toolkit.evaluate.packages.installing import name_of
 from gilscope.toolkit.evaluate.packages.judge import judge, judge_interpreters, owns
 from gilscope.toolkit.evaluate.packages.scratch import (
     EnvironmentRequest,
@@ -84,7 +84,7 @@ class Finding:
         names = {self.name}
         for extension in self.seen.extensions:
             names |= {extension.name, extension.file, extension.file.rpartition("/")[2]}
-        return name in names or normalize_name(name) == self.name
+        return name in names or canonicalize_name(name) == self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -92,10 +92,10 @@ class BuildReport:
     """The results on one build."""
 
     build: Build
-    reference: Build | None         # the twin with a GIL; None if there is none, so that lost C code cannot be detected
+    reference: Build | None         # the counterpart; None if there is none, so that lost C code cannot be detected
     findings: tuple[Finding, ...]   # sorted by name; without dependencies that are pure Python everywhere
     others: int                     # number of those dependencies
-    twins: tuple[str, ...] = ()     # pure Python here and on the reference, compiled on another build
+    compiled_elsewhere: tuple[str, ...] = ()   # pure Python here and on the reference, compiled on another build
     newest: dict[str, tuple[str, Status]] = field(default_factory=dict)   # of packages that block: version, status
     unowned: tuple[str, ...] = ()   # modules that turned the GIL on and belong to no distribution
     python: Path | None = None      # of the environment
@@ -119,7 +119,7 @@ class BuildReport:
     def knows(self, name: str) -> bool:
         """Return True if any distribution here goes by `name`."""
         return (any(finding.is_called(name) for finding in self.findings)
-                or any(each.name == normalize_name(name) for each in self.rest))
+                or any(each.name == canonicalize_name(name) for each in self.rest))
 
 
 def diagnose(
@@ -131,7 +131,7 @@ def diagnose(
     Args:
         request: The packages to install.
         builds: The builds to examine, in the order of the result.
-        at_hand: The builds among which twins with a GIL are found.
+        at_hand: The builds among which counterparts with a GIL are found.
         options: How thoroughly to examine.
         say: Callback for progress messages.
 
@@ -139,30 +139,30 @@ def diagnose(
         BuildError: An environment cannot be made.
     """
     options = options or DoctorOptions()
-    twins = {build.label: reference_of(build, at_hand) for build in builds}
-    involved = {build.label: build for build in [*builds, *filter(None, twins.values())]}
+    counterparts = {build.label: reference_of(build, at_hand) for build in builds}
+    involved = {build.label: build for build in [*builds, *filter(None, counterparts.values())]}
     scratches = prepare(request, list(involved.values()), say, at_hand)
     chosen_by = chooser(request, list(involved.values()), at_hand)
-    requested = set(request.asked) or {name_of(text) for text in request.requirements}
+    requested = set(request.asked) or {distribution_of(text) for text in request.requirements}
     compiled = {(each.name, each.version) for scratch in scratches.values() for each in scratch.distributions
                 if each.extensions}
     versions = {each.name: each.version for scratch in scratches.values() for each in scratch.distributions}
     reference_runs: dict[str, dict[str, ImportOutcome]] = {}
     reports = []
     for build in builds:
-        twin = twins[build.label]
+        counterpart = counterparts[build.label]
         scratch = scratches.get(build.label)
         if scratch is None:
             continue
-        there = scratches.get(twin.label) if twin else None
-        if twin and there and twin.label not in reference_runs:
-            say(f"{twin.label}: import {counted(len(_worth(there, None, requested)), 'package')}, to compare with")
-            reference_runs[twin.label] = import_each(
-                there, _worth(there, None, requested), {}, limit=options.limit)
-        known = reference_runs.get(twin.label, {}) if twin else {}
+        there = scratches.get(counterpart.label) if counterpart else None
+        if counterpart and there and counterpart.label not in reference_runs:
+            worth = _worth(there, None, requested)
+            say(f"{counterpart.label}: import {counted(len(worth), 'package')}, to compare with")
+            reference_runs[counterpart.label] = import_each(there, worth, {}, limit=options.limit)
+        known = reference_runs.get(counterpart.label, {}) if counterpart else {}
         say(f"{build.label}: look at {counted(len(_worth(scratch, there, requested)), 'package')}")
-        report = _report(_Place(build, twin, scratch, there, known, compiled, versions, requested, options))
-        pinned = all("==" in text for text in request.requirements)
+        report = _report(_Place(build, counterpart, scratch, there, known, compiled, versions, requested, options))
+        pinned = all(map(has_exact_version, request.requirements))
         reports.append(replace(report, chosen_by="" if pinned or chooses_well(chosen_by) else chosen_by.label))
     return tuple(reports)
 
@@ -192,7 +192,7 @@ def with_newest(
 
 
 def _versions(reports: Iterable[BuildReport], name: str) -> set[str]:
-    """Return the versions of a distribution here and on the twin; empty if neither has it."""
+    """Return the versions of a distribution here and on the counterpart; empty if neither has it."""
     return {version for report in reports for finding in report.findings
             if finding.name == name and (version := version_of(finding))}
 
@@ -211,7 +211,7 @@ def _newest(report: BuildReport | None) -> dict[str, tuple[str, Status]]:
 
 def reference_of(build: Build, at_hand: Iterable[Build]) -> Build | None:
     """Return the build with a GIL and the same minor version, preferably the same version."""
-    same = [each for each in at_hand if not each.free_threaded and minor_of(each) == minor_of(build)]
+    same = [each for each in at_hand if not each.free_threaded and each.minor == build.minor]
     return min(same, key=lambda each: (each.version != build.version, each.debug), default=None)
 
 
@@ -220,10 +220,10 @@ class _Place:
     """One build with everything needed to examine it."""
 
     build: Build
-    twin: Build | None
+    counterpart: Build | None
     scratch: ScratchEnvironment
-    there: ScratchEnvironment | None           # of the twin
-    known: dict[str, ImportOutcome]       # imports on the twin
+    there: ScratchEnvironment | None           # of the counterpart
+    known: dict[str, ImportOutcome]       # imports on the counterpart
     compiled: set[tuple[str, str]]  # name and version of distributions with C code on any build
     versions: dict[str, str]        # versions to install, by name
     requested: set[str]
@@ -259,21 +259,21 @@ def _report(place: _Place) -> BuildReport:
         return replace(_finding(place, name, seen), way=ways.get(name, ()), wanted=place.versions.get(name, ""))
 
     findings = tuple(all_at_once(look, names).values())
-    return BuildReport(build=place.build, reference=place.twin if place.there else None, findings=findings,
+    return BuildReport(build=place.build, reference=place.counterpart if place.there else None, findings=findings,
                        others=len(by_name) - sum(name in by_name for name in names),
                        rest=tuple(each for name, each in by_name.items() if name not in names), ways=ways,
-                       twins=_twins(place, names), python=place.scratch.python,
+                       compiled_elsewhere=_compiled_elsewhere(place, names), python=place.scratch.python,
                        unowned=_unowned([each.run for each in imports.values()], place.scratch.distributions))
 
 
 def _missing(place: _Place, name: str) -> InstallProblem:
     problem = place.scratch.missing.get(name, NOT_INSTALLED)
-    twin_lacks = place.twin and place.there and place.there.missing.get(name)
-    if twin_lacks and twin_lacks.not_found:
-        return twin_lacks
-    if twin_lacks and place.twin and place.twin != place.build:
+    counterpart_lacks = place.counterpart and place.there and place.there.missing.get(name)
+    if counterpart_lacks and counterpart_lacks.not_found:
+        return counterpart_lacks
+    if counterpart_lacks and place.counterpart and place.counterpart != place.build:
         # It fails on both builds, so it is not about the GIL; it may be a misspelt name.
-        problem = replace(problem, reason=f"{problem.reason}, nor for {place.twin.label}")
+        problem = replace(problem, reason=f"{problem.reason}, nor for {place.counterpart.label}")
     return problem
 
 
@@ -297,7 +297,7 @@ def _asked_more(place: _Place, seen: PackageEvidence, wanted: ImportRequest) -> 
 
 
 def _control_modules(seen: PackageEvidence) -> tuple[str, ...]:
-    """Return the modules of the standard library that importing the package loaded, here or on the twin."""
+    """Return the modules of the standard library that importing the package loaded, here or on the counterpart."""
     names = next((run.stdlib for run in (seen.run, seen.reference) if run and run.stdlib), USUAL_STDLIB)
     return control_modules(names)
 
@@ -322,7 +322,7 @@ def _missing_needs(place: _Place, seen: PackageEvidence) -> str:
     return ", ".join(name for name in seen.distribution.requires if name in place.scratch.missing)
 
 
-def _twins(place: _Place, names: Sequence[str]) -> tuple[str, ...]:
+def _compiled_elsewhere(place: _Place, names: Sequence[str]) -> tuple[str, ...]:
     return tuple(each.name for each in place.scratch.distributions
                  if (each.name, each.version) in place.compiled and (each.name not in names or not each.extensions)
                  and not any(there.name == each.name and there.extensions

@@ -34,7 +34,6 @@ from gilscope.toolkit.builds.package_installer import (
     run_to_end,
     was_stopped,
 )
-from gilscope.toolkit.builds.pairing import minor_of
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate.children.asking import ask
 from gilscope.toolkit.evaluate.packages.eviction import WHEELS
@@ -144,7 +143,7 @@ def pip_of(build: Build, environment: Path) -> BundledPip | None:
     """
     lib = Path(build.base_executable).resolve().parent.parent / "lib"
     kind = "t" if build.free_threaded else ""
-    bundled = sorted((lib / f"python{minor_of(build)}{kind}" / "ensurepip" / "_bundled").glob("pip-*.whl"))
+    bundled = sorted((lib / f"python{build.minor}{kind}" / "ensurepip" / "_bundled").glob("pip-*.whl"))
     if not bundled:
         return None
     folder = cache_dir() / "pip" / bundled[-1].stem

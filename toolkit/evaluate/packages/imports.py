@@ -141,7 +141,7 @@ def import_each(
     Args:
         scratch: The environment; distributions that are not installed in it are left out.
         names: The distributions.
-        known: Results on the twin build; the same modules are imported here.
+        known: Results on the counterpart build; the same modules are imported here.
         limit: Seconds for each.
     """
     by_name = {each.name: each for each in scratch.distributions}

@@ -17,8 +17,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from packaging.utils import canonicalize_name
+
 from gilscope.toolkit.builds.environment import create, installer
-from gilscope.toolkit.builds.missing_packages import normalize_name
+from gilscope.toolkit.builds.missing_packages import distribution_of
 from gilscope.toolkit.builds.package_installer import (
     NO_SUCH_VERSION,
     NOT_FOUND,
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
 # Messages of pip and uv about a requirement without a wheel.
 _MISSING = re.compile(r"(?:No matching distribution found for|Because(?: only)?) ([A-Za-z0-9][\w.-]*)")
 _NEEDS = re.compile(r"requires ([\w.-]+), which is not installed")   # from `pip check`
-_CANCELLED = re.compile(r"Operation cancelled by user")   # all that tells Ctrl-C in pip from an error: its code is 1
+_CANCELLED = re.compile(r"Operation cancelled by user")   # the only sign of Ctrl-C: pip exits with 1 either way
 # The tool that made a package's wheels tells what building from source needs; setuptools does not name the compiler.
 _SETUPTOOLS = "a compiler of C, C++ or Rust"
 _TOOLCHAINS = (("maturin", "rustc"), ("meson", "a C compiler and meson"), ("scikit-build", "a C++ compiler and CMake"),
@@ -97,8 +99,8 @@ def fill(
         found = _install(folder, rest, chosen, sdists=sdists)
     else:
         found = _fetch(pip, build, rest, chosen)
-    return found | {name_of(text): InstallProblem("it is named by its source, which is built with --build-sdists only")
-                    for text in sources}
+    why = InstallProblem("it is named by its source, which is built with --build-sdists only")
+    return found | {distribution_of(text): why for text in sources}
 
 
 def _is_source(requirement: str) -> bool:
@@ -119,11 +121,12 @@ def _fetch(
     if chosen is None:
         return found
     pinned = {text.partition("==")[0] for text in chosen.pins}
-    return found | _with_limits(pip.environment, [text for text in requirements if name_of(text) not in pinned], chosen)
+    rest = [text for text in requirements if distribution_of(text) not in pinned]
+    return found | _with_limits(pip.environment, rest, chosen)
 
 
 def _locked(pip: BundledPip, build: Build, requirements: Sequence[str]) -> dict[str, InstallProblem] | None:
-    """Install the versions that a lock pins, whichever are missing; None if this is not a lock, or it fails.
+    """Install the pinned versions that have a wheel; None if this is not a lock, or it fails.
 
     A resolver gives up at a pinned package that needs another one without a wheel, and trying each alone takes long.
     """
@@ -135,7 +138,7 @@ def _locked(pip: BundledPip, build: Build, requirements: Sequence[str]) -> dict[
         return None
     missing |= _with_limits(pip.environment, [text for text in requirements if text not in pins], limits)
     # If the pins are not a complete lock, they need further packages.
-    needed = dict.fromkeys(map(normalize_name, _NEEDS.findall(pip.run("check"))))
+    needed = dict.fromkeys(map(canonicalize_name, _NEEDS.findall(pip.run("check"))))
     return missing | _with_limits(pip.environment, [name for name in needed if name not in missing], limits)
 
 
@@ -152,8 +155,8 @@ def _choose(pip: BundledPip, build: Build, requirements: Sequence[str]) -> dict[
         if rest or pip.install(Path(name).glob("*.whl")):
             return None
         store.keep(Path(name).glob("*.whl"))
-        told = pip.fetch([text for text in requirements if name_of(text) in missing], Path(name))
-    return missing | {name_of(text): _why(text, each, build, {}) for text, each in told.items() if each.problem}
+        told = pip.fetch([text for text in requirements if distribution_of(text) in missing], Path(name))
+    return missing | {distribution_of(text): _why(text, each, build, {}) for text, each in told.items() if each.problem}
 
 
 def _same(pip: BundledPip, build: Build, chosen: ChosenVersions) -> dict[str, InstallProblem] | None:
@@ -167,7 +170,7 @@ def _same(pip: BundledPip, build: Build, chosen: ChosenVersions) -> dict[str, In
         if pip.install([*wheels.values(), *Path(name).glob("*.whl")]):
             return None
         store.keep(Path(name).glob("*.whl"))
-    return {name_of(pin): _why(pin, each, build, dict(chosen.made_by))
+    return {distribution_of(pin): _why(pin, each, build, dict(chosen.made_by))
             for pin, each in told.items() if each.problem}
 
 
@@ -203,7 +206,7 @@ def _install(
     pinned = {text.partition("==")[0] for text in chosen.pins}
     missing = _install_rest(folder, chosen.pins, [*options, "--no-deps"])
     return missing | _with_limits(
-        folder, [text for text in requirements if name_of(text) not in pinned], chosen, sdists=sdists)
+        folder, [text for text in requirements if distribution_of(text) not in pinned], chosen, sdists=sdists)
 
 
 def _with_limits(
@@ -232,7 +235,7 @@ def _constraints(chosen: ChosenVersions) -> Iterator[list[str]]:
 def _install_rest(folder: Path, requirements: Sequence[str], options: Sequence[str]) -> dict[str, InstallProblem]:
     """Install as much as possible together; leave out the package that each failure names, and try again."""
     missing, rest = _without_missing(requirements, lambda wanted: _installed(folder, [*options, *wanted]))
-    return missing | {name_of(text): problem_in(reason) for text in rest
+    return missing | {distribution_of(text): problem_in(reason) for text in rest
                       if (reason := _installed(folder, [*options, text]))}
 
 
@@ -248,12 +251,12 @@ def _without_missing(
     # One package may be listed several times, for different versions of Python.
     todo: dict[str, list[str]] = {}
     for text in requirements:
-        todo.setdefault(name_of(text), []).append(text)
+        todo.setdefault(distribution_of(text), []).append(text)
     while todo:
         reason = attempt([*chain.from_iterable(todo.values())])
         if not reason:
             break
-        names = [normalize_name(match.rstrip(".-")) for match in _MISSING.findall(reason)]
+        names = [canonicalize_name(match.rstrip(".-")) for match in _MISSING.findall(reason)]
         name = next((name for name in names if name in todo), None)
         if name is None:   # a dependency of one of them
             return missing, [*chain.from_iterable(todo.values())]
@@ -280,7 +283,3 @@ def _checked(reason: str) -> str:
     return reason
 
 
-def name_of(requirement: str) -> str:
-    """Return the name of the distribution in a requirement like "lxml[html]>=6"."""
-    match = re.match(r"[A-Za-z0-9][\w.-]*", requirement.strip())
-    return normalize_name(match[0]) if match else requirement

@@ -7,10 +7,11 @@ import sys
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterReason, InterpreterStatus, PackageVerdict, Status
+from gilscope.toolkit.measure.child.refusal import REFUSAL
 from gilscope.toolkit.units import inflect
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gilscope.toolkit.evaluate.packages.evidence import (
         Distribution,
@@ -51,7 +52,7 @@ def _whole(seen: PackageEvidence) -> PackageVerdict:
     if failed := _never_imported(seen):
         verdict = _fails(failed)
         return verdict if verdict.status is Status.INTERPRETER else PackageVerdict(status=Status.UNKNOWN, reasons=tuple(
-            f"{reason}; on the build with the GIL, too" for reason in failed))
+            f"{reason}; on the build with the GIL, too" for reason in _texts(failed)))
     if unknown := _unknown(seen):
         return PackageVerdict(status=Status.UNKNOWN, reasons=unknown)
     compiled = [each for each in (seen.distribution, seen.reference_distribution) if each and not each.pure]
@@ -69,27 +70,35 @@ def _broken(seen: PackageEvidence, run: ImportRun) -> PackageVerdict:
     return PackageVerdict(status=status, reasons=(reason,))
 
 
-def _failed(seen: PackageEvidence) -> tuple[str, ...]:
-    """Return the roots that fail here and not with the GIL; without a twin build, all roots if all of them fail."""
+def _failed(seen: PackageEvidence) -> dict[str, str]:
+    """Return the errors of the roots that fail here and not with the GIL.
+
+    Without a counterpart, those of all roots if all of them fail.
+    """
     failed = _failed_roots(seen)
     if seen.reference:
         elsewhere = {name for name, _ in seen.reference.failed}
         failed = {name: error for name, error in failed.items() if name not in elsewhere}
     elif seen.distribution and set(failed) != set(seen.distribution.modules):
         failed = {}   # one of them may need a package that was never installed
+    return failed
+
+
+def _fails(failed: Mapping[str, str]) -> PackageVerdict:
+    reasons = _texts(failed)
+    if all(map(_lacks_stdlib, failed.values())):
+        return PackageVerdict(status=Status.INTERPRETER, reasons=tuple(
+            f"{reason}; this build lacks that part of the standard library" for reason in reasons))
+    return PackageVerdict(status=Status.FAILS, reasons=reasons)
+
+
+def _texts(failed: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(f"{name}: {error}" for name, error in failed.items())
 
 
-def _fails(failed: tuple[str, ...]) -> PackageVerdict:
-    if all(_lacks_stdlib(reason) for reason in failed):
-        return PackageVerdict(status=Status.INTERPRETER, reasons=tuple(
-            f"{reason}; this build lacks that part of the standard library" for reason in failed))
-    return PackageVerdict(status=Status.FAILS, reasons=failed)
-
-
-def _lacks_stdlib(reason: str) -> bool:
+def _lacks_stdlib(error: str) -> bool:
     """Return True if an import failed because Python was built without a library: `_sqlite3`, `_ctypes`, `zlib`."""
-    told = re.search(r"No module named '(_\w+|zlib|readline)'$", reason)
+    told = re.search(r"No module named '(_\w+|zlib|readline)'$", error)
     return told is not None and told[1] in sys.stdlib_module_names | _NEWER
 
 
@@ -135,15 +144,11 @@ def _unknown(seen: PackageEvidence) -> tuple[str, ...]:
                  if extension.name not in nowhere)
 
 
-def _never_imported(seen: PackageEvidence) -> tuple[str, ...]:
+def _never_imported(seen: PackageEvidence) -> dict[str, str]:
     """Return the errors if nothing of the distribution could be imported, here or with the GIL."""
     if not seen.run or seen.run.imported:
-        return ()
-    return tuple(f"{name}: {error}" for name, error in _failed_roots(seen).items())
-
-
-# CPython's message about an extension module that an interpreter with its own GIL cannot load.
-REFUSED = re.compile(r"module (\S+) does not support loading in subinterpreters")
+        return {}
+    return _failed_roots(seen)
 
 
 def refusal_in(output: str) -> str:
@@ -151,7 +156,7 @@ def refusal_in(output: str) -> str:
 
     A package that needs the module often raises an error of its own: "Unable to import required dependency numpy".
     """
-    names = list(dict.fromkeys(REFUSED.findall(output)))
+    names = list(dict.fromkeys(REFUSAL.findall(output)))
     does = inflect(len(names), "does", "do")
     return f"{', '.join(names)} {does} not support loading in subinterpreters" if names else ""
 
@@ -179,7 +184,7 @@ def judge_interpreters(seen: PackageEvidence) -> tuple[InterpreterStatus, tuple[
 
 def _library_refuses(run: ImportRun) -> list[str]:
     """Return the modules of the standard library that an interpreter refused, if it refused no others, as on 3.12."""
-    refused = {load.name for load in run.loads if load.error and "support loading in subinterpreters" in load.error}
+    refused = {load.name for load in run.loads if REFUSAL.search(load.error or "")}
     return sorted(refused) if all(name.partition(".")[0] in sys.stdlib_module_names for name in refused) else []
 
 
@@ -211,7 +216,7 @@ def _failing_modules(seen: PackageEvidence, first: ImportRun) -> tuple[Interpret
 
 
 def _reason(name: str, error: str) -> InterpreterReason:
-    refused = REFUSED.search(error)
+    refused = REFUSAL.search(error)
     return InterpreterReason(f"{name}: {error}", refused=refused[1] if refused else "")
 
 

@@ -25,6 +25,7 @@ from packaging.version import InvalidVersion, Version
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.environment import identity, python_of
 from gilscope.toolkit.builds.inspection import version_key
+from gilscope.toolkit.builds.missing_packages import has_exact_version
 from gilscope.toolkit.builds.package_installer import InstallProblem
 from gilscope.toolkit.builds.uv import uv_command
 from gilscope.toolkit.errors import BuildError
@@ -132,7 +133,7 @@ def prepare(
 def chooser(request: EnvironmentRequest, builds: Sequence[Build], at_hand: Sequence[Build]) -> Build:
     """Return the build that chooses the versions: the newest release with a GIL, also from `at_hand` if necessary."""
     best = min(builds, key=_chooses)
-    pinned = all("==" in text for text in request.requirements)   # exact versions leave little to choose
+    pinned = all(map(has_exact_version, request.requirements))   # they leave little to choose
     return best if pinned or request.offline or chooses_well(best) else min([best, *at_hand], key=_chooses)
 
 

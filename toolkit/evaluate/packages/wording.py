@@ -42,5 +42,5 @@ def judged(status: Status, why: str) -> str:
 
 
 def chain_clause(finding: Finding) -> str:
-    """Return the chain of dependencies to a package that the user did not request, whose owner can be asked."""
-    return f"; needed by {' -> '.join(finding.way[:-1])}" if len(finding.way) > 1 else ""
+    """Return the chain of dependencies to a package that the user did not request, whose owner can be asked; or ""."""
+    return f"needed by {' -> '.join(finding.way[:-1])}" if len(finding.way) > 1 else ""

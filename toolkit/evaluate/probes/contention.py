@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, Gap
-from gilscope.toolkit.evaluate.readings import is_own_file, is_quiet
+from gilscope.toolkit.evaluate.readings import is_quiet
 from gilscope.toolkit.evaluate.sections import Cause, Missing, known
 from gilscope.toolkit.gil.summary import A_LOCK, INNER_LOCK, SPINNING, THE_GIL, THE_WORLD
 from gilscope.toolkit.units import MOST_NAMED
@@ -18,10 +18,10 @@ if TYPE_CHECKING:
 
 HEADING = "Where threads wait for each other"
 MACHINE = "Machine"
-HAVE_LINES = {"machine.busy", "machine.not-looked-at"}   # codes of facts that the heading already tells
+HAVE_LINES = {"machine.busy", "machine.not-looked-at"}   # codes of facts that this heading already shows
 SLOW_SHARE = 1.5       # CPU inflation above which threads are in each other's way
 PARKED_MUCH = 0.1      # share of thread time above which they are
-LEAST_WAITED = 0.02    # seconds of all threads: less costs nobody anything
+LEAST_WAITED = 0.02    # seconds of all threads: less does not matter
 MOST_LINES = 3
 # Variables that limit a library's own threads.
 LIMITS = {"OpenBLAS": "OPENBLAS_NUM_THREADS", "MKL": "MKL_NUM_THREADS", "BLIS": "BLIS_NUM_THREADS",
@@ -61,7 +61,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
 
 def _contention(label: str, found: Contention, *, sure: bool) -> Iterator[Fact]:
     where = found.places[0] if found.places else None
-    at = f", most at {where.file}:{where.line}" if where else ""
+    at = f", most at {where}" if where else ""
     if sure and found.inflation is not None and found.inflation > SLOW_SHARE:
         yield Fact(code="contention.cpu-time", target=label, effect=Effect.COSTS, subject="contention",
                    text="threads get in each other's way: "
@@ -77,8 +77,8 @@ def _contention(label: str, found: Contention, *, sure: bool) -> Iterator[Fact]:
 def _pools(found: Contention) -> Iterator[Fact]:
     for pool in _crowding(found):
         yield Fact(code="contention.native-pool", target=FREE_THREADING, effect=Effect.NOTE, subject=pool.library,
-                   text=_crowd(found, pool), action=f"set {LIMITS[pool.library]}=1 where threads of yours do the work: "
-                                                    f"each has {pool.library} start more")
+                   text=_crowd(found, pool),
+                   action=f"set {LIMITS[pool.library]}=1: otherwise each of your threads starts {pool.library}'s own")
 
 
 def _parts(found: Contention, *, sure: bool) -> Iterator[str]:
@@ -86,7 +86,7 @@ def _parts(found: Contention, *, sure: bool) -> Iterator[str]:
         yield f"{found.inflation:.2f} times the CPU time per operation"
     if found.parked is not None:
         yield f"parked {found.parked * 100:.0f} % of their time"
-    places = ", ".join(f"{place.file}:{place.line}{f' ({place.what})' if place.what else ''}"
+    places = ", ".join(f"{place}{f' ({place.what})' if place.what else ''}"
                        for place in found.places[:MOST_NAMED])
     if places:
         waited = ", while they waited for a core as well" if found.parked is None else ""
@@ -108,22 +108,21 @@ def _crowding(found: Contention) -> list[NativePool]:
 def own_places(found: Contention) -> Iterator[Place]:
     """Yield the project's own lines where threads waited for each other long enough to matter.
 
-    None if they waited for cores: then it is the machine that kept the thread that all others waited for.
+    None if they waited for cores: then the machine delayed the thread that the others waited for.
     """
     for place in found.places if found.parked is not None else ():
         # Where they wait for the GIL, a package has turned it on.
-        if is_own_file(place.file) and place.seconds >= LEAST_WAITED and place.what != THE_GIL:
+        if place.own and place.seconds >= LEAST_WAITED and place.what != THE_GIL:
             yield place
 
 
 def _line(place: Place, measuring: str) -> Fact:
     """Return the fact about one line; no action where the file was written to measure the project."""
-    where = f"{place.file}:{place.line}"
     advice = WAITS.get(place.what, SHARED)
     # A change there does not help where all threads are stopped for a collection.
-    places = () if place.what == THE_WORLD else (where,)
-    return Fact(code="contention.line", target=FREE_THREADING, effect=Effect.NOTE, subject=where, text=advice,
-                places=places, action="" if place.file == measuring else f"{where}: {advice}")
+    places = () if place.what == THE_WORLD else (place,)
+    return Fact(code="contention.line", target=FREE_THREADING, effect=Effect.NOTE, subject=str(place), text=advice,
+                places=places, action="" if place.file == measuring else f"{place}: {advice}")
 
 
 def _machine(found: Evaluation) -> Iterator[Fact]:
@@ -143,7 +142,7 @@ def _machine(found: Evaluation) -> Iterator[Fact]:
 
 
 def _cores(machine: MachineFacts) -> str:
-    able = f", which do {machine.effective:.2f} cores' work at once" if machine.effective is not None else ""
-    waits = f", {machine.run_queue * 100:.0f} % of the time waited for one" if machine.run_queue is not None else ""
-    no_word = "; so no word on speed" if machine.doubts else ""
-    return f"{machine.cores} cores{able}{waits}; {machine.libc}{no_word}"
+    able = f", worth {machine.effective:.2f} in parallel" if machine.effective is not None else ""
+    waits = f"; waits for a core: {machine.run_queue * 100:.0f} % of the time" if machine.run_queue is not None else ""
+    not_judged = "; speed was not judged" if machine.doubts else ""
+    return f"{machine.cores} cores{able}{waits}; {machine.libc}{not_judged}"

@@ -5,7 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, Gap, PlanStep, Remedy, gap
-from gilscope.toolkit.evaluate.readings import TAKES, cpu_time_factor, enough, forced_speed, is_quiet, turns_gil_on
+from gilscope.toolkit.evaluate.readings import (
+    TAKES,
+    budget_for_cost,
+    cpu_time_factor,
+    forced_speed,
+    is_quiet,
+    times_cpu_time,
+    turns_gil_on,
+)
 from gilscope.toolkit.evaluate.sections import (
     NOT_THE_SAME,
     Cause,
@@ -73,8 +81,8 @@ def _to_measure(found: Evaluation, build: BuildEvaluation, missing: Missing) -> 
         case Cause.WORKLOAD_FAILED:
             return f"have the workload run ({missing.reason})"
         case Cause.TIME if not out_of_time(build):   # tests that ran out of time ask for more of it already
-            return (f"raise --budget to about {enough(found.seconds)}, to measure what one thread costs: what was "
-                    "measured is kept")
+            return (f"raise --budget to about {budget_for_cost(found.seconds)}, to measure what one thread costs: what "
+                    "was measured is kept")
         case Cause.TESTS_TOO_SHORT | Cause.TESTS_TOO_LONG:
             return ("name what the program does for one request or job, to measure what it costs: --workload SCRIPT, "
                     "or --workload MODULE:FUNCTION")
@@ -113,15 +121,13 @@ def _measured(found: Evaluation, build: BuildEvaluation, cost: Cost) -> Iterator
         yield Fact(code="cost.machine-busy", target=FREE_THREADING, effect=Effect.NOTE, subject="cost", text=text,
                    action="repeat when the machine is quiet, or with --wait-quiet, to know what one thread costs")
     yield Fact(code="cost.measured", target=label, effect=Effect.NOTE, subject="cost", step=PlanStep.COST_AND_GAIN,
-               state="done", text=f"{TAKES[cost.by]} {seen.value:.2f} [{seen.lo:.2f}, {seen.hi:.2f}] times the CPU "
-                                  f"time of {cost.against}")
+               state="done", text=times_cpu_time(cost.by, seen, cost.against))
     yield from _more_memory(label, cost)
 
 
 def wide_cost(cost: Cost, seen: ValueRange) -> str:
     """Return what one thread takes, measured where speeds cannot be compared."""
-    return (f"{TAKES[cost.by]} {seen.value:.2f} [{seen.lo:.2f}, {seen.hi:.2f}] times the CPU time of {cost.against}, "
-            "measured on a busy or small machine")
+    return f"{times_cpu_time(cost.by, seen, cost.against)}, measured on a busy or small machine"
 
 
 def _more_memory(label: str, cost: Cost) -> Iterator[Fact]:

@@ -1,13 +1,13 @@
-"""Facts about a workload, or the tests, with the GIL forced off: what it could be worth to keep the GIL off."""
+"""Facts about the workload, or the tests, with the GIL forced off: what a fix could gain."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, gap
-from gilscope.toolkit.evaluate.readings import TAKES, forced_speed, is_quiet
+from gilscope.toolkit.evaluate.readings import cpu_time_factor, forced_speed, is_quiet, times_cpu_time, with_threads
 from gilscope.toolkit.evaluate.sections import Forced, Missing, known, reason_of
-from gilscope.toolkit.report.wording import ratio_number, ratio_text
+from gilscope.toolkit.report.wording import ratio_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,7 +36,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
 
 
 def _to_weigh(label: str, forced: Forced) -> Iterator[Fact]:
-    """Yield what it could bring to keep the GIL off, or that it takes more than to declare so."""
+    """Yield what a fix could gain, or that declaring the modules safe would not be enough."""
     if forced.failure:
         broke = forced.failure if forced.by == "tests" else f"the workload fails: {forced.failure}"
         yield Fact(code="forced.fails", target=label, effect=Effect.NOTE, subject="the GIL forced off", text=broke,
@@ -67,7 +67,7 @@ def _parts(forced: Forced) -> Iterator[str]:
     if not is_quiet(forced.machine) and (measured or cost):
         # These rounds had a machine of their own; that of the others has a section.
         machine = known(forced.machine)
-        yield f"no word on speed: {machine.doubts[0] if machine else reason_of(forced.machine)}"
+        yield f"speed was not judged: {machine.doubts[0] if machine else reason_of(forced.machine)}"
         return
     if cost:
         yield f"{_cost(cost)} ({cost.cpu.rounds} rounds)"
@@ -75,13 +75,11 @@ def _parts(forced: Forced) -> Iterator[str]:
         yield f"cost not measured: {reason_of(forced.cost)}"
     if measured:
         yield f"measured against {forced.against} " + ", ".join(
-            ratio_text(each) + (f" with {threads} threads" if threads else "") for threads, each in measured.items())
+            ratio_text(each) + with_threads(threads) for threads, each in measured.items())
     # Tests gain nothing, and a workload that fails has no gain.
     if (why := reason_of(forced.measured)) and not forced.failure and forced.by != "tests":
         yield f"gain not measured: {why}"
 
 
 def _cost(cost: Cost) -> str:
-    more = cost.cpu.inverted()
-    factor, lo, hi = map(ratio_number, (more.ratio, more.lo, more.hi))
-    return f"{TAKES[cost.by]} {factor} [{lo}, {hi}] times the CPU time of {cost.against}"
+    return times_cpu_time(cost.by, cpu_time_factor(cost, sure=True), cost.against)

@@ -1,4 +1,4 @@
-"""Facts about what threads gain without the GIL: measured, predicted, or a bound."""
+"""Facts about the gain from threads without the GIL: measured, predicted, or a bound."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import Effect, Fact, Gap, PlanStep, Remedy, gap
 from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
-from gilscope.toolkit.evaluate.readings import WORTHWHILE_GAIN, is_quiet
+from gilscope.toolkit.evaluate.readings import WORTHWHILE_GAIN, as_fast_as, is_quiet, range_text, with_threads
 from gilscope.toolkit.evaluate.sections import Missing, known, reason_of
 from gilscope.toolkit.report.wording import ratio_number, ratio_text
 from gilscope.toolkit.units import format_seconds
@@ -26,7 +26,7 @@ NOT_QUIET_BELOW = "the machine is too busy or too small, see below"
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
-    """Yield what threads of the workload gain on each build."""
+    """Yield the gain from threads of the workload on each build."""
     for build in found.builds:
         label = build.build.label
         match build.gain:
@@ -52,9 +52,8 @@ def _looked_at(found: Evaluation, build: BuildEvaluation, gain: Gain) -> Iterato
         yield Fact(code="gain.none", target=label, effect=Effect.NO_GAIN, subject="gain", text=nothing)
     for threads, each in (known(gain.measured) or {}).items() if sure else ():
         if each.verdict() == "faster":
-            with_threads = f" with {threads} threads" if threads else ""
             yield Fact(code="gain.measured", target=label, effect=Effect.GAINS, subject="gain",
-                       text=f"{each.ratio:.2f}x [{each.lo:.2f}, {each.hi:.2f}] as fast as {gain.against}{with_threads}")
+                       text=as_fast_as(each, gain.against, threads))
     parts = [*_parts(gain, sure=sure), *(_otherwise(gain, build.contention) if sure else ()),
              *(_import_parts(build.cost) if sure else ())]
     yield Fact(code="gain.details", target=label, effect=Effect.NOTE, subject="gain", heading=HEADING,
@@ -69,41 +68,40 @@ def _not_known(label: str, reason: str) -> Fact:
 def _not_worth(gain: Gain, *, sure: bool) -> str:
     """Return why there is no gain; "" if there is one, or if it is not known.
 
-    That threads hardly wait for the GIL says nothing about speed: it is true on a busy machine, too, where threads that
-    wait for a core instead wait less for the GIL, so the bound is lower.
+    Short waits for the GIL also count on a busy machine, but with a lower bound: a thread that waits for a core does
+    not wait for the GIL meanwhile.
     """
     measured = (known(gain.measured) or {}) if sure else {}
     told = [each for each in measured.values() if each.verdict() != "unknown"]
     if told:
         best = max(told, key=lambda each: each.ratio)
-        return (f"the workload is {best.ratio:.2f}x [{best.lo:.2f}, {best.hi:.2f}] as fast as on {gain.against}"
-                if best.hi < WORTHWHILE_GAIN else "")
+        return f"the workload is {as_fast_as(best, f'on {gain.against}')}" if best.hi < WORTHWHILE_GAIN else ""
     relied = sure and (gain.queued or 0.0) <= MOST_QUEUED
     if gain.wait_share is not None and gain.wait_share < (WAITS_LITTLE if relied else WAITS_NEVER):
         alone = "; all the work is one thread's" if gain.busiest and gain.busiest > ALONE else ""
         return f"threads wait for the GIL {gain.wait_share * 100:.1f} % of their time on {gain.against}: no gain{alone}"
     predicted = known(gain.predicted) if sure else None
     if predicted and predicted.hi < WORTHWHILE_GAIN:
-        return f"predicted {predicted.value:.2f}x [{predicted.lo:.2f}, {predicted.hi:.2f}]"
+        return f"predicted {range_text(predicted, 'x')}"
     return ""
 
 
 def _otherwise(gain: Gain, contention: Contention | Missing) -> Iterator[str]:
-    """Yield why what was measured lies outside what was predicted: what no prediction knows, and what was seen."""
+    """Yield why the measured gain lies outside the predicted one: what the prediction ignores, and what was seen."""
     predicted, measured = known(gain.predicted), known(gain.measured)
     if predicted is None or not measured:
         return
     most = measured[max(measured)]   # the prediction is for the most threads
     if most.lo > predicted.hi:
-        yield "more than predicted, which knows the waits for the GIL and not what it costs to hand it over"
+        yield "more than predicted: the prediction ignores the cost of handing the GIL over"
     elif most.hi < predicted.lo:
-        yield ("less than predicted, which knows CPU time and not how threads wait for each other: "
+        yield ("less than predicted: the prediction ignores how threads wait for each other; "
                f"{_seen_waits(known(contention))}")
 
 
 def _seen_waits(contention: Contention | None) -> str:
     if contention is None or (contention.parked is None and not contention.places):
-        return "for what was not seen"
+        return "the cause was not seen"
     place = contention.places[0] if contention.places else None
     at = f", most at {place.file}:{place.line}{f' ({place.what})' if place.what else ''}" if place else ""
     share = "" if contention.parked is None else f" {contention.parked * 100:.0f} % of their time"
@@ -131,13 +129,12 @@ def _parts(gain: Gain, *, sure: bool) -> Iterator[str]:
         case Missing(reason=reason):
             yield f"no prediction: {reason}"
         case predicted:
-            yield (f"predicted {ratio_number(predicted.value)}x "
-                   f"[{ratio_number(predicted.lo)}, {ratio_number(predicted.hi)}]")
+            yield f"predicted {range_text(predicted, 'x')}"
     match gain.measured:
         case Missing(reason=reason):
             yield f"not measured: {reason}"
         case measured:
-            yield "measured " + ", ".join(ratio_text(each) + (f" with {threads} threads" if threads else "")
+            yield "measured " + ", ".join(ratio_text(each) + with_threads(threads)
                                           for threads, each in measured.items())
 
 

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import Effect, Fact, gap, processes_on, subinterpreters_on
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus
-from gilscope.toolkit.evaluate.packages.judge import REFUSED
 from gilscope.toolkit.evaluate.packages.wording import name_and_version
 from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
 from gilscope.toolkit.evaluate.readings import (
     WORTHWHILE_GAIN,
+    as_fast_as,
     is_quiet,
+    own_finding,
     unbuilt_texts,
     unreached_texts,
     unwatched_texts,
@@ -28,6 +29,7 @@ from gilscope.toolkit.evaluate.sections import (
     known,
     reason_of,
 )
+from gilscope.toolkit.measure.child.refusal import REFUSAL
 from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.units import counted, few, format_bytes, format_seconds, inflect
 
@@ -68,15 +70,10 @@ def _inside(found: Evaluation, inside: InterpretersEvaluation) -> Iterator[Fact]
                                 blocked=any(each.effect is Effect.BLOCKS for each in judged))
 
 
-def _itself(inside: InterpretersEvaluation) -> tuple[Finding, ...]:
-    """Return the project itself as one more package, where it was built."""
-    return (inside.own.finding,) if inside.own and inside.own.finding else ()
-
-
 def _loading(inside: InterpretersEvaluation, report: BuildReport) -> Iterator[Fact]:
     """Yield what packages and the project's own extension modules do in interpreters."""
     target = subinterpreters_on(inside.build.label)
-    own = [each for each in _itself(inside) if each.seen.extensions]
+    own = [each for each in own_finding(inside) if each.seen.extensions]
     findings = (*report.findings, *own)
     failing = [each for each in findings if each.interpreters in STOPS]
     for text in _failing(failing):
@@ -103,7 +100,7 @@ def _loading(inside: InterpretersEvaluation, report: BuildReport) -> Iterator[Fa
 
 
 def _stops(inside: InterpretersEvaluation) -> Iterator[str]:
-    """Yield what fails in interpreters although each package loads in one: all of it together, or the project's own."""
+    """Yield failures although each package loads in an interpreter alone: all together, or the project's own code."""
     match inside.workers:
         case InterpretersCrashed(reason=reason):
             yield f"a process whose interpreters import all of it: {reason}"
@@ -161,7 +158,7 @@ def _processes(found: Evaluation, processes: ProcessesEvaluation) -> Iterator[Fa
 
 
 def _compared(measured: Comparison | Missing, machine: MachineFacts | Missing) -> Comparison | None:
-    """Return the comparison if anything can be said of it."""
+    """Return the comparison if it is conclusive."""
     seen = known(measured)
     return seen if seen is not None and is_quiet(machine) and seen.verdict() != "unknown" else None
 
@@ -171,8 +168,7 @@ def _gain(target: str, gain: Comparison | None, label: str) -> Iterator[Fact]:
         slow = gain.hi < WORTHWHILE_GAIN
         yield Fact(code="model.no-gain" if slow else "model.gain", target=target, value=gain, subject="workload",
                    effect=Effect.NO_GAIN if slow else Effect.GAINS,
-                   text=f"the workload is {gain.ratio:.2f}x [{gain.lo:.2f}, {gain.hi:.2f}] as fast as in threads of "
-                        f"{label}")
+                   text=f"the workload is {as_fast_as(gain, f'in threads of {label}')}")
 
 
 def _gain_not_known(target: str, measured: Comparison | Missing, machine: MachineFacts | Missing) -> Fact:
@@ -189,7 +185,7 @@ def _gain_not_known(target: str, measured: Comparison | Missing, machine: Machin
 
 
 def _beside(found: Evaluation, target: str) -> Iterator[Fact]:
-    """Yield what may be shared beside what was seen: where no thread came to, and in C."""
+    """Yield state that was not checked: unreached statements and C code."""
     races = known(found.races)
     for text in chain(unreached_texts(races) if races else (), unwatched_texts(found.extensions)):
         yield Fact(code="model.shared-not-looked-at", target=target, effect=Effect.NOT_LOOKED_AT, subject="races",
@@ -197,7 +193,7 @@ def _beside(found: Evaluation, target: str) -> Iterator[Fact]:
 
 
 def _shared(races: Races | Missing, worker: str) -> str:
-    """Return which state the workload's threads share: whether copies of it will do is for the reader to say."""
+    """Return the state that the workload's threads share; the reader must say whether copies of it would do."""
     seen = known(races)
     shared = (seen.shared if seen else None) or ()
     if not shared:
@@ -210,7 +206,7 @@ def _shared(races: Races | Missing, worker: str) -> str:
 
 
 def _not_looked(races: Races | Missing, worker: str) -> str:
-    """Return why nobody knows what the workload's threads share, or "" if that was looked at."""
+    """Return why the state that the workload's threads share is unknown, or "" if it is known."""
     match races:
         case Missing(reason=reason):
             pass
@@ -239,15 +235,15 @@ def _failing(failing: Sequence[Finding]) -> Iterator[str]:
 
 
 def _refusing(finding: Finding) -> list[str]:
-    """Return the modules that refused, whatever the package says of it."""
+    """Return the modules that refused to load, by CPython's message, which packages often hide."""
     return list(dict.fromkeys(load.name for run in finding.seen.interpreters for load in run.loads
-                              if REFUSED.search(load.error or "")))
+                              if REFUSAL.search(load.error or "")))
 
 
 def _in_interpreters(finding: Finding) -> str:
     owned = {name for name, _ in finding.seen.distribution.extensions} if finding.seen.distribution else set()
     refusing = _refusing(finding)
-    # Those of what it needs have a line of their own, unless it has none itself.
+    # Show its own refusing modules; its dependencies' only if it has none.
     if refusing := [module for module in refusing if module in owned] or refusing:
         more = f" and {len(refusing) - 1} more" if len(refusing) > 1 else ""
         refuse = inflect(len(refusing), "refuses", "refuse")
@@ -296,13 +292,13 @@ def _parts(workers: Workers) -> Iterator[str]:
     if destroying:
         yield f"destroying an interpreter {' and '.join(destroying)}"
     if workers.run_queue is None:
-        yield "no word on times: the system does not tell who waited for a core"
+        yield "times were not judged: the system does not tell who waited for a core"
     elif not _sure_of_times(workers):
-        yield f"no word on times: they waited {workers.run_queue * 100:.0f} % of their time for a core"
+        yield f"times were not judged: they waited {workers.run_queue * 100:.0f} % of their time for a core"
 
 
 def _sure_of_times(workers: Workers) -> bool:
-    """Return True if they got a core when they wanted one."""
+    """Return True if the workers hardly waited for a core."""
     return workers.run_queue is not None and workers.run_queue <= MOST_QUEUED
 
 

@@ -15,7 +15,7 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
     source_of,
 )
 from gilscope.toolkit.evaluate.readings import build_failure_text, lost_too_much, unbuilt_text, unwatched_texts
-from gilscope.toolkit.evaluate.sections import Cause, cause_of
+from gilscope.toolkit.evaluate.sections import Cause, Place, cause_of
 from gilscope.toolkit.units import counted, few, inflect
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _build(found: Evaluation, build: BuildEvaluation) -> Iterator[Fact]:
     yield Fact(code="extensions.result", target=label, effect=Effect.NOTE, heading=TITLE, text="; ".join(built(own)))
 
 
-def _not_built(own: OwnBuild, failure: Missing, label: str, action: str, places: tuple[str, ...]) -> Fact:
+def _not_built(own: OwnBuild, failure: Missing, label: str, action: str, places: tuple[Place, ...]) -> Fact:
     """Return the fact that the project could not be built, which blocks if it can be built with the GIL."""
     if own.elsewhere:
         return Fact(code="extensions.cannot-be-built-here", target=label, effect=Effect.BLOCKS, explain=EXTENSIONS,
@@ -90,7 +90,7 @@ def _not_built(own: OwnBuild, failure: Missing, label: str, action: str, places:
                 gap=gap(failure), places=places)
 
 
-def _unbuilt(each: UnbuiltModule, label: str, action: str, places: tuple[str, ...], slower: str) -> Fact:
+def _unbuilt(each: UnbuiltModule, label: str, action: str, places: tuple[Place, ...], slower: str) -> Fact:
     """Return the fact that one module was not built, which is a cost if it is built with the GIL."""
     if each.elsewhere:
         text = f"its own extension module {each.name} is not built here, and is on {each.elsewhere}"
@@ -103,7 +103,7 @@ def _unbuilt(each: UnbuiltModule, label: str, action: str, places: tuple[str, ..
 
 
 def _judged(found: Evaluation, own: OwnBuild, label: str, slower: str) -> Iterator[Fact]:
-    """Yield what the files that were built do, and what is to be declared where."""
+    """Yield what the built files do, and which declarations they lack."""
     finding = own.finding
     assert finding is not None
     status, why = finding.verdict.status, "; ".join(finding.verdict.reasons[:1])
@@ -126,7 +126,7 @@ def _judged(found: Evaluation, own: OwnBuild, label: str, slower: str) -> Iterat
         yield Fact(code="extensions.do-not-run", target=label, effect=Effect.BLOCKS, step=PlanStep.EXTENSIONS,
                    text=f"its own code, as it is built, {status.value}{f': {why}' if why else ''}", explain=EXTENSIONS,
                    places=tuple(_to_declare(found.extensions, users)))
-    # What is missing for the limited API, or was not built at all, is to be mended first.
+    # A module that is missing because of the limited API, or was not built, has to be fixed first.
     for name in users if not _limited(own, found.extensions) else ():
         yield Fact(code="extension.declare", target=label, effect=Effect.NOTE, subject=name,
                    text=f"{name} turns the GIL on", action=declare(finding, name, found.extensions))
@@ -136,7 +136,7 @@ def _judged(found: Evaluation, own: OwnBuild, label: str, slower: str) -> Iterat
                    text=f"{counted(files, 'file')} on {label}")
 
 
-def _to_declare(extensions: OwnExtensions, users: dict[str, str]) -> Iterator[str]:
+def _to_declare(extensions: OwnExtensions, users: dict[str, str]) -> Iterator[Place]:
     """Yield the places where modules declare what they need, and those that porting must look at."""
     yield from (place_of(extensions, source) for name in users if (source := source_of(extensions, name)))
     for source in extensions.sources:
@@ -145,16 +145,17 @@ def _to_declare(extensions: OwnExtensions, users: dict[str, str]) -> Iterator[st
     yield from places_of(extensions)
 
 
-def places_of(extensions: OwnExtensions) -> list[str]:
-    """Return "file:line" of what porting must look at in the project's own sources."""
-    return list(dict.fromkeys(f"{each.file}:{remark.line}" for each in extensions.sources for remark in each.remarks))
+def places_of(extensions: OwnExtensions) -> list[Place]:
+    """Return the places in the project's own sources that porting must look at."""
+    return list(dict.fromkeys(Place(file=each.file, line=remark.line)
+                              for each in extensions.sources for remark in each.remarks))
 
 
 def _build_action(own: OwnBuild, extensions: OwnExtensions) -> str:
     """Return what is to be done so that everything is built, or ""."""
     if limited := _limited(own, extensions):
-        return (f"{few(limited)}: leave the limited API out on builds without a GIL before 3.15, which have "
-                "none and load no abi3 module: where sysconfig.get_config_var('Py_GIL_DISABLED') is 1")
+        return (f"{few([*map(str, limited)])}: leave the limited API out on builds without a GIL before 3.15, which "
+                "have none and load no abi3 module: where sysconfig.get_config_var('Py_GIL_DISABLED') is 1")
     cause = cause_of(own.failure)
     if cause is Cause.OFFLINE:
         return "have the project itself built: evaluate it once without --offline"
@@ -169,13 +170,13 @@ def _build_action(own: OwnBuild, extensions: OwnExtensions) -> str:
     return f"have {names} built{f' ({why})' if why else ''}: pip install -v . shows what its build does"
 
 
-def _stops(own: OwnBuild, extensions: OwnExtensions) -> Iterator[str]:
+def _stops(own: OwnBuild, extensions: OwnExtensions) -> Iterator[Place]:
     """Yield the places where compiling stops, and where the limited API is asked for."""
     yield from filter(None, (each.place for each in own.unbuilt))
     yield from _limited(own, extensions)
 
 
-def _limited(own: OwnBuild, extensions: OwnExtensions) -> tuple[str, ...]:
+def _limited(own: OwnBuild, extensions: OwnExtensions) -> tuple[Place, ...]:
     """Return where the limited API is asked for, where modules are missing for it: its build says so, or nothing."""
     only_elsewhere = bool(own.failure and own.elsewhere) or any(each.elsewhere for each in own.unbuilt)
     silent = any(each.elsewhere and not each.why for each in own.unbuilt)
@@ -183,7 +184,7 @@ def _limited(own: OwnBuild, extensions: OwnExtensions) -> tuple[str, ...]:
 
 
 def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
-    """Return what is to be written for the module `name`, and where, once it was made safe."""
+    """Return the declaration for the module `name`, and where to write it, once the module is safe."""
     found = next((each for each in finding.seen.extensions if each.name == name), None)
     source = source_of(extensions, name)
     binding = source.binding if source else binding_of_module(extensions, name)
@@ -198,19 +199,21 @@ def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
 
 
 def _unlocked(extensions: OwnExtensions) -> Iterator[Fact]:
-    """Yield that C code writes without a lock: nobody knows what threads do to it, whatever was seen running."""
+    """Yield that C code writes without a lock: no run shows that threads do it no harm."""
     writing = [source for source in extensions.sources
                if any(remark.concern == "unlocked write" for remark in source.remarks)]
-    places = tuple(dict.fromkeys(f"{source.file}:{remark.line}" for source in writing for remark in source.remarks
-                                 if remark.concern == "unlocked write"))
+    places = tuple(dict.fromkeys(
+        Place(file=source.file, line=remark.line) for source in writing for remark in source.remarks
+        if remark.concern == "unlocked write"))
     if not places:
         return
+    where = few([*map(str, places)])
     code = "C code" if all(source.language in {"C", "C++"} for source in writing) else "compiled code"
     yield Fact(code="extensions.unlocked-writes", target=FREE_THREADING, effect=Effect.UNKNOWN, places=places,
                text=f"its own {code} writes to fields without a lock at {counted(len(places), 'place')} "
-                    f"({few(places)}): whether several threads reach the same ones is not known, as nothing watches "
+                    f"({where}): whether several threads reach the same ones is not known, as nothing watches "
                     "C code", explain=EXTENSIONS, step=PlanStep.EXTENSIONS, state="open",
-               action=f"{few(places)}: guard the {counted(len(places), 'write')} to fields, as --explain extensions "
+               action=f"{where}: guard the {counted(len(places), 'write')} to fields, as --explain extensions "
                       "says of each, or say in a comment there why it may be (race: ok WHY): threads that share one "
                       "may crash")
 
@@ -220,7 +223,7 @@ def _named(found: Evaluation) -> Iterator[Fact]:
     if not own.any:
         yield Fact(code="extensions.none", target=FREE_THREADING, effect=Effect.NOTE, text="it has none",
                    step=PlanStep.EXTENSIONS, state="not needed")
-    if names := [each.name or each.place for each in own.modules]:
+    if names := [each.name or each.stand_in for each in own.modules]:
         kinds = sorted({f"{each.binding.value}, {each.backend}" for each in own.modules})
         optional = [each.name for each in own.modules if each.optional and each.name]
         without = f"; the build goes on without {few(optional)}" if optional else ""

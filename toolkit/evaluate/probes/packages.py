@@ -10,7 +10,7 @@ from gilscope.toolkit.evaluate.facts import FREE_THREADING, OURS, Effect, Fact, 
 from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users
 from gilscope.toolkit.evaluate.packages.wording import ADVICE, chain_clause, clause, name_and_version
-from gilscope.toolkit.evaluate.readings import lost_too_much, turns_gil_on
+from gilscope.toolkit.evaluate.readings import lost_too_much, own_finding, turns_gil_on
 from gilscope.toolkit.evaluate.sections import Missing, known
 from gilscope.toolkit.units import MOST_NAMED, counted, few, inflect
 
@@ -51,7 +51,7 @@ def _not_looked_at(build: BuildEvaluation, missing: Missing) -> Iterator[Fact]:
     yield Fact(code="packages.not-looked-at", target=label, effect=Effect.UNKNOWN, confidence="low",
                text=f"the packages were not installed and looked at: {missing.reason}", step=PlanStep.DEPENDENCIES,
                gap=gap(missing))
-    # What the lock alone tells is worth a line where no real install has told more.
+    # The lock alone is worth a line only without a real installation.
     if offered := known(build.offered):
         without = [each.name for each in offered if each.kind in {"sdist", "nothing"}]
         unknown = sum(each.kind == "not known" for each in offered)
@@ -65,7 +65,7 @@ def _looked_at(found: Evaluation, build: BuildEvaluation, report: BuildReport) -
     label = build.build.label
     judged = [_package(found, build, report, finding) for finding in report.findings
               if finding.verdict.status in CODES]
-    # First what is solved by a newer version.
+    # Packages that a newer version fixes come first.
     yield from sorted(judged, key=lambda fact: fact.owner != OURS or not fact.package)
     for module in report.unowned:
         yield Fact(code="module.turns-gil-on", target=label, effect=Effect.BLOCKS, subject=module,
@@ -84,11 +84,11 @@ def _package(found: Evaluation, build: BuildEvaluation, report: BuildReport, fin
     why = next(iter(finding.verdict.reasons), "")
     fact = Fact(code=CODES[status], target=label, effect=Effect.BLOCKS, subject=name_and_version(finding),
                 text=f"{name_and_version(finding)} {clause(status)}", step=PlanStep.DEPENDENCIES,
-                evidence=f"{why}{chain_clause(finding)}" if why else chain_clause(finding).removeprefix("; "))
+                evidence="; ".join(filter(None, (why, chain_clause(finding)))))
     if status is Status.NO_WHEEL:
         fact = replace(fact, text=f"{fact.text} for {label}")
     if status in UNJUDGED:
-        # What the interpreter itself does is no state of the dependencies.
+        # A fault of the interpreter says nothing about the dependencies.
         step = None if status is Status.INTERPRETER else PlanStep.DEPENDENCIES
         fact = replace(fact, step=step, effect=Effect.UNKNOWN, evidence=why,
                        text=f"{name_and_version(finding)}: {status.value}")
@@ -107,7 +107,7 @@ def _package(found: Evaluation, build: BuildEvaluation, report: BuildReport, fin
 
 
 def advice(report: BuildReport, finding: Finding) -> str:
-    """Return what can be done about a package that no newer version is known to mend."""
+    """Return what to do about a package that no newer version is known to fix."""
     newest, status = report.newest.get(finding.name, ("", None))
     if finding.verdict.status is Status.GIL and newest and status:   # the newest version does not mend it
         does = "still turns the GIL on" if status is Status.GIL else f"is no way out ({status.value})"
@@ -137,11 +137,6 @@ def _extension_files(build: BuildEvaluation, report: BuildReport) -> Fact:
                 else "no extension file is in the way")
 
 
-def own_finding(build: BuildEvaluation) -> tuple[Finding, ...]:
-    """Return the project itself as one more package, where it was built."""
-    return (build.own.finding,) if build.own and build.own.finding else ()
-
-
 def _culprits(build: BuildEvaluation, report: BuildReport) -> Iterator[Fact]:
     """Yield of each package that turns the GIL on its files, the way from the user's first line, and the newest."""
     tests = known(build.tests)
@@ -155,7 +150,7 @@ def _culprits(build: BuildEvaluation, report: BuildReport) -> Iterator[Fact]:
 
 def _ways(report: BuildReport, finding: Finding, places: dict[str, Place], flips: Sequence[str]) -> str:
     users = gil_users(finding.seen)
-    # The one that did it in the project's own tests says most, then one that they loaded.
+    # First the one that turned the GIL on in the project's own tests, then one that they loaded.
     first, *others = sorted(users, key=lambda name: (name not in flips, name not in places))
     file = next((f" ({_untagged(extension.file)})" for extension in finding.seen.extensions
                  if extension.name == first), "")

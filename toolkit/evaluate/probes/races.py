@@ -1,11 +1,11 @@
-"""Facts about data races in the project's own code, and about what the race checker could not look at."""
+"""Facts about data races in the project's own code, and about code that the race checker could not check."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, RACES, Effect, Fact, PlanStep, gap
-from gilscope.toolkit.evaluate.readings import is_own_file, unreached_texts
+from gilscope.toolkit.evaluate.readings import unreached_texts
 from gilscope.toolkit.evaluate.sections import Cause, Missing, cause_of
 
 if TYPE_CHECKING:
@@ -34,8 +34,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
 
 
 def _race(race: RaceFact) -> Fact:
-    places = tuple(place for place in (f"{race.file}:{race.line}", *race.places * (not race.violation))
-                   if is_own_file(place))
+    places = tuple(place for place in (race.place, *race.places * (not race.violation)) if place.own)
     effect, code = Effect.UNKNOWN, "race.unconfirmed"
     also = ", not confirmed by a second run: guard it, or say why it may be"
     heading, action = RACES, f"{race.where}: guard {race.variable} with a lock ({race.kind})"
@@ -53,12 +52,12 @@ def _race(race: RaceFact) -> Fact:
 
 
 def _lacking(found: Evaluation, races: Races) -> Iterator[Fact]:
-    """Yield what the race checker was to look at and could not."""
+    """Yield the parts that the race checker could not check."""
     for of, missing in races.lacking:
         yield Fact(code="races.part-not-looked-at", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT,
                    subject=f"races in the {of}", text=missing.reason, gap=gap(missing))
         for build in found.builds if of in WORKLOADS else ():
-            # A workload that does not run at all is told as the cost that is not known.
+            # A workload that does not run at all is reported as an unknown cost.
             if cause_of(build.cost) is not Cause.WORKLOAD_FAILED:
                 yield Fact(code="races.not-known", target=build.build.label, effect=Effect.UNKNOWN, subject=of,
                            text=f"whether the {of} has data races is not known: {missing.reason}")
@@ -91,7 +90,7 @@ def described(look: RaceLook) -> str:
 
 
 def _together(races: Races) -> Iterator[Fact]:
-    """Yield what was not put to the test: nothing that ran in two threads, and ways that no thread took."""
+    """Yield what was not tested: no code ran in two threads, or statements that no thread reached."""
     if not races.together:
         yield Fact(code="races.not-together", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="threads",
                    text=_not_together(races))
@@ -101,7 +100,7 @@ def _together(races: Races) -> Iterator[Fact]:
 
 
 def _not_together(races: Races) -> str:
-    """Return what to ask for where nothing of the project was seen in two threads, or that it was done."""
+    """Return how to run the project's code in two threads, or that this was tried in vain."""
     done = [_tried(look) for look in races.looks if look.of != "tests"]
     done += [f"the {of} was not seen in threads ({missing.reason})" for of, missing in races.lacking
              if of in WORKLOADS]

@@ -1,4 +1,4 @@
-"""Facts about the project's own tests on each build without a GIL, beside those on its twin with a GIL."""
+"""Facts about the project's own tests on each build without a GIL, beside those on its counterpart with a GIL."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def _not_run(found: Evaluation, build: BuildEvaluation, missing: Missing) -> Ite
 
 
 def _with_the_gil(build: BuildEvaluation) -> Iterator[Fact]:
-    """Yield why another call may tell more of the tests on the twin with a GIL."""
+    """Yield why another call may tell more of the tests on the counterpart with a GIL."""
     there = known(build.reference_tests)
     late = cause_of(build.reference_tests) is Cause.TIME or (there is not None and there.ending.kind == "unfinished")
     if late:
@@ -135,7 +135,7 @@ def _unknown(found: Evaluation, build: BuildEvaluation, tests: TestRun) -> Fact 
 
 
 def _beside_tests(found: Evaluation, build: BuildEvaluation, how: str = "seen") -> str:
-    """Return what of the project was seen, or what `how` says, where its tests show nothing."""
+    """Return which of the project's code ran, or `how`, where its tests show nothing."""
     cost, races = known(build.cost), known(found.races)
     measured = cost is not None and cost.by != "tests"
     raced = races is not None and any(look.of in {"workload", "script"} for look in races.looks)

@@ -45,7 +45,7 @@ def _looked(found: Evaluation, look: RaceLook) -> Iterator[Fact]:
                         f"{few(look.alone, MOST_NAMED)}")
     for build in found.builds if look.failing else ():
         tests = known(build.tests)
-        if tests and not tests.failed:   # those that fail alone say nothing of threads
+        if tests and not tests.failed:   # tests that also fail alone do not count
             count = len(look.failing)
             yield Fact(code="tests-at-once.fail-only-so", target=build.build.label, effect=Effect.UNKNOWN,
                        subject="tests",

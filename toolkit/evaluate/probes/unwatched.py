@@ -21,15 +21,14 @@ def facts(found: Evaluation) -> Iterator[Fact]:
     races = known(found.races)
     if races is None or not races.unwatched:
         return
-    places = few([f"{each.what} ({each.file}:{each.line})" for each in races.unwatched])
+    places = few([f"{each.what} ({each.place})" for each in races.unwatched])
     yield Fact(code="code.not-watched", target=FREE_THREADING, effect=Effect.UNKNOWN, subject="code",
                text=f"several threads run what the race checker does not watch: {places}; look at it, and say why it "
                     "may be (# race: ok WHY)",
-               places=tuple(f"{each.file}:{each.line}" for each in races.unwatched),
+               places=tuple(each.place for each in races.unwatched),
                step=PlanStep.RACES if races.together else None, state="open")
     for each in races.unwatched[:MOST_LINES]:
-        where = f"{each.file}:{each.line}"
-        yield Fact(code="code.to-look-at", target=FREE_THREADING, effect=Effect.NOTE, subject=where, text=each.what,
-                   places=(where,),
-                   action=f"{where}: look at {each.what}: several threads run it, and nothing watched it; guard it, or "
-                          "say why it may be (# race: ok WHY)")
+        yield Fact(code="code.to-look-at", target=FREE_THREADING, effect=Effect.NOTE, subject=str(each.place),
+                   text=each.what, places=(each.place,),
+                   action=f"{each.place}: look at {each.what}: several threads run it, and nothing watched it; guard "
+                          "it, or say why it may be (# race: ok WHY)")

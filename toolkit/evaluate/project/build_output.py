@@ -7,6 +7,7 @@ import textwrap
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.escaping import uncoloured
+from gilscope.toolkit.evaluate.sections import Place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -56,11 +57,11 @@ def why_module_not_built(name: str, output: str) -> str:
     return _short([line for line in _error_lines(lines) if last in line])
 
 
-def place_of_error(message: str) -> str:
-    """Return "file:line" of the project's at the start of a compiler's message; "" if it names none."""
+def place_of_error(message: str) -> Place | None:
+    """Return the place in the project at the start of a compiler's message; None if it names none."""
     match = _PLACE.match(message)
     inside = match is not None and not match[1].startswith(("/", LIBRARIES))
-    return f"{match[1]}:{match[2]}" if match and inside else ""
+    return Place(file=match[1], line=int(match[2])) if match and inside else None
 
 
 def names_limited_api(*texts: str) -> bool:

@@ -46,24 +46,24 @@ class CostsAndGains:
     machine: MachineFacts | Missing
     sections: Mapping[str, Sections]      # by label of each free-threaded build
     others: Mapping[tuple[str, str], OtherModel] | Missing   # by model and label of each build with a GIL
-    several: bool                         # a function was measured in several workers of each model
+    models_compared: bool                 # a function was measured in several workers of each model
 
 
 class CostAndGainMeasurer:
     """Measures one project in rounds on several builds."""
 
     def __init__(
-        self, project: Project, workload: str | None, builds: Sequence[Build], twins: Mapping[str, str], *,
+        self, project: Project, workload: str | None, builds: Sequence[Build], counterparts: Mapping[str, str], *,
         left: Callable[[], float], say: Callable[[str], None], turn: Turn = nullcontext,
     ) -> None:
-        """Set up; `twins` maps each free-threaded build to its build with a GIL, and `left` returns seconds.
+        """Set up; `counterparts` maps each free-threaded build to its build with a GIL, and `left` returns seconds.
 
         `turn` is held during a measurement, because others may measure on this machine at the same time.
         """
         self._project = project
         self._workload = workload
         self._builds = {build.label: build for build in builds}
-        self._twins = twins
+        self._counterparts = counterparts
         self._left = left
         self._say = say
         self._turn = turn
@@ -91,17 +91,18 @@ class CostAndGainMeasurer:
         measurer.measure()
         machine = measurer.calibration.facts()
         speed = Speed(measurer, machine)
-        sections = {label: speed.sections(label, self._twins.get(label, "")) for label in free}
+        sections = {label: speed.sections(label, self._counterparts.get(label, "")) for label in free}
         forced = self._workload_forced(measurer, speed)   # measured last, because it is not part of the verdict
         others = {(model, label): OtherModel(measured=speed.other_model(label, model),
                                              failure=speed.failure(label, model))
                   for label, build in self._builds.items() if not build.free_threaded for model in OTHER_MODELS}
-        return CostsAndGains(machine=machine, others=others, several=speed.several, sections={
+        return CostsAndGains(machine=machine, others=others, models_compared=speed.models_compared, sections={
             label: replace(each, forced=forced.get(label)) for label, each in sections.items()})
 
     def _workload_forced(self, before: WorkloadMeasurer, seen: Speed) -> dict[str, Forced | Missing]:
         """Return the workload's results with the GIL forced off, by label of each build on which it was on."""
-        pairs = {label: twin for label, twin in self._twins.items() if twin in before.run_sites and seen.flipped(label)}
+        pairs = {label: counterpart for label, counterpart in self._counterparts.items()
+                 if counterpart in before.run_sites and seen.flipped(label)}
         if self._left() < LEAST_ROUNDS * before.round_seconds:
             return dict.fromkeys(pairs, NO_TIME)
         if not pairs:
@@ -111,7 +112,7 @@ class CostAndGainMeasurer:
                                     say=self._say, forced=True, turn=self._turn)
         measurer.measure()
         speed = Speed(measurer, measurer.calibration.facts())
-        return {label: speed.forced(label, twin) for label, twin in pairs.items()}
+        return {label: speed.forced(label, counterpart) for label, counterpart in pairs.items()}
 
     def _by_tests(
         self, free: Sequence[str], places: Mapping[str, RunSite], tests: Mapping[str, TestRun | Missing],
@@ -122,26 +123,26 @@ class CostAndGainMeasurer:
         missing = Sections.missing(lacking)
         if self._left() <= 0:
             forced = self._tests_forced(places, tests)
-            return CostsAndGains(machine=unknown, others=lacking, several=False, sections={
+            return CostsAndGains(machine=unknown, others=lacking, models_compared=False, sections={
                 label: replace(missing, cost=NO_TIME, forced=forced.get(label)) for label in free})
         costs = SuiteCosts(self._project, places, tests, say=self._say,
                            limit=min(MOST_FOR_COST, self._left() * SHARE_FOR_COST), turn=self._turn)
-        costs.measure(self._twins)
+        costs.measure(self._counterparts)
         machine = costs.calibration.facts() if costs.found else unknown
         forced = self._tests_forced(places, tests)
-        return CostsAndGains(machine=machine, others=lacking, several=False, sections={
-            label: replace(missing, cost=costs.cost(label, self._twins.get(label, "a build with a GIL")),
+        return CostsAndGains(machine=machine, others=lacking, models_compared=False, sections={
+            label: replace(missing, cost=costs.cost(label, self._counterparts.get(label, "a build with a GIL")),
                            forced=forced.get(label)) for label in free})
 
     def _tests_forced(
         self, places: Mapping[str, RunSite], tests: Mapping[str, TestRun | Missing],
     ) -> dict[str, Forced | Missing]:
         """Return the tests' results with the GIL forced off, by label of each build on which they turned it on."""
-        pairs = {label: twin for label, twin in self._twins.items()
+        pairs = {label: counterpart for label, counterpart in self._counterparts.items()
                  if isinstance(run := tests.get(label), TestRun) and run.gil_end}
         if self._left() <= 0:
             return dict.fromkeys(pairs, NO_TIME)
         costs = SuiteCosts(self._project, places, tests, say=self._say, limit=min(MOST_FOR_COST, self._left()),
                            forced=True, turn=self._turn)
         costs.measure(pairs)
-        return {label: costs.forced(label, twin) for label, twin in pairs.items()}
+        return {label: costs.forced(label, counterpart) for label, counterpart in pairs.items()}

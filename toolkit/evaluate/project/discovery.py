@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from packaging.utils import canonicalize_name
 
 from gilscope.toolkit.bounded_reading import read_text
+from gilscope.toolkit.builds.missing_packages import has_exact_version
 from gilscope.toolkit.errors import BadFileError, ToolkitError
 from gilscope.toolkit.evaluate.requirements.closure import is_for_developers
 from gilscope.toolkit.evaluate.requirements.declared import (
@@ -159,7 +160,7 @@ def _lock(root: Path, named: Path | None, notes: list[str]) -> Path | None:
 def _pinned(path: Path) -> bool:
     """Return True if every requirement in the file has an exact version, which makes it a lock."""
     lines = requirement_lines(path)
-    return bool(lines) and all("==" in line for line in lines)
+    return bool(lines) and all(map(has_exact_version, lines))
 
 
 def _tests(

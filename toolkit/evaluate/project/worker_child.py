@@ -23,6 +23,7 @@ from gilscope.toolkit.evaluate.children.child import (
     run_in,
     stdlib_modules,
 )
+from gilscope.toolkit.measure.child.refusal import REFUSAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,15 +37,16 @@ sys.path.extend(path for path in {path!r} if path not in sys.path)
 from importlib import import_module
 for name in {modules!r}: import_module(name)
 """
-# The refusal by CPython is at the end of the chain of exceptions, below whatever packages raise.
+# CPython's refusal is at the end of the chain of exceptions, below whatever packages raise.
 TRIAL = """
 try:
     import_module({name!r})
 except BaseException as error:
+    import re
     chain = [error]
     while following := chain[-1].__cause__ or chain[-1].__context__: chain.append(following)
-    told = [line for each in chain for line in str(each).splitlines() if 'does not support loading' in line]
-    raise ImportError(told[0].rpartition(': ')[2] if told else f'{{type(error).__name__}}: {{error}}') from None
+    refusals = [found[0] for each in chain if (found := re.search({refusal!r}, str(each)))]
+    raise ImportError(refusals[0] if refusals else f'{{type(error).__name__}}: {{error}}') from None
 """
 
 
@@ -175,7 +177,7 @@ def _refused(interpreters: Any, path: list[str], modules: list[str]) -> dict[str
         def prepare(self) -> None:
             self._ident = interpreters.create()
             for name in modules:
-                script = SCRIPT.format(path=path, modules=[]) + TRIAL.format(name=name)
+                script = SCRIPT.format(path=path, modules=[]) + TRIAL.format(name=name, refusal=REFUSAL.pattern)
                 if error := run_in(interpreters, self._ident, script):
                     refused[name] = error.strip().splitlines()[-1]
 

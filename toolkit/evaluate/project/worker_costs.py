@@ -13,10 +13,10 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit import temporary
+from gilscope.toolkit.builds.missing_packages import distribution_of
 from gilscope.toolkit.evaluate.children.asking import ask
 from gilscope.toolkit.evaluate.packages.doctor import control_modules
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus
-from gilscope.toolkit.evaluate.packages.installing import name_of
 from gilscope.toolkit.evaluate.project.where_to_run import compiled_into
 from gilscope.toolkit.evaluate.sections import InterpretersCrashed, Missing, Spread, WorkerPrice, Workers
 
@@ -38,7 +38,7 @@ def modules_inside(project: Project, report: BuildReport | Missing) -> tuple[str
     """Return the modules that an interpreter may import for the project: requirements that load, then its own."""
     found = [] if isinstance(report, Missing) else [
         each for each in report.findings if each.interpreters in {InterpreterStatus.OK, InterpreterStatus.LOST}]
-    named = {name_of(text) for text in project.requirements}
+    named = {distribution_of(text) for text in project.requirements}
     direct = [each for each in found if each.name in named] or found
     modules = [name for each in direct if each.seen.distribution and each.seen.run and each.seen.interpreters
                for name in each.seen.distribution.modules

@@ -14,6 +14,7 @@ from packaging.utils import canonicalize_name
 
 from gilscope.toolkit.bounded_reading import read_bytes, read_text
 from gilscope.toolkit.errors import BadFileError
+from gilscope.toolkit.evaluate.requirements.extras import for_extra, is_of_an_extra
 from gilscope.toolkit.evaluate.requirements.requirements_file import read_requirements_file, requirement_lines
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def _resolve_own_extras(
 
 def _from_metadata(path: Path) -> Iterator[str]:
     """Yield the requirements in an sdist's metadata, which was built when it was published; not those of extras."""
-    yield from (text for text in _required(path) if "extra ==" not in text)
+    yield from (text for text in _required(path) if not is_of_an_extra(text))
 
 
 def _required(path: Path) -> tuple[str, ...]:
@@ -176,9 +177,7 @@ def _first_of(extra: Callable[[str], Iterable[str]]) -> tuple[str, ...]:
 
 def _of_extra(path: Path, name: str) -> Iterator[str]:
     """Yield the requirements of an extra in an sdist's metadata, without the condition on the extra."""
-    condition = re.compile(rf"""extra == ["']{name}["']""")
-    # The rest of the marker, such as a version of Python, is decided on each build.
-    yield from (condition.sub('python_version >= "3"', text) for text in _required(path) if condition.search(text))
+    yield from (found for text in _required(path) if (found := for_extra(text, name)) is not None)
 
 
 def _from_tox(path: Path) -> Iterator[str]:

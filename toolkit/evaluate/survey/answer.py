@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.builds.missing_packages import distribution_of
 from gilscope.toolkit.evaluate.packages.evidence import Status
-from gilscope.toolkit.evaluate.packages.installing import name_of
-from gilscope.toolkit.records import from_plain, to_plain
+from gilscope.toolkit.records import to_plain
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -66,7 +66,7 @@ def from_doctor(package: str, told: Mapping[str, Any], seconds: float) -> Packag
         KeyError, TypeError, ValueError: The JSON has another form.
     """
     return PackageAnswer(package=package, seconds=round(seconds, 1),
-                         builds=tuple(_on_build(name_of(package), each) for each in told["builds"]))
+                         builds=tuple(_on_build(distribution_of(package), each) for each in told["builds"]))
 
 
 def _on_build(name: str, told: Mapping[str, Any]) -> BuildAnswer:
@@ -88,15 +88,6 @@ def to_line(answer: PackageAnswer) -> dict[str, Any]:
     line = to_plain(answer)
     del line["kept"]
     return line | {"blocked": answer.blocked}
-
-
-def from_line(line: Mapping[str, Any]) -> PackageAnswer:
-    """Return the answer that `to_line` was given.
-
-    Raises:
-        DamagedError: It is not a result of `to_line`.
-    """
-    return from_plain(PackageAnswer, {name: value for name, value in line.items() if name != "blocked"})
 
 
 def counts(answers: Sequence[PackageAnswer], build: str) -> dict[str, int]:

@@ -35,6 +35,11 @@ class SurveyQuestion:
     interpreters: bool = False
     sdists: bool = False
 
+    @property
+    def key(self) -> str:
+        """Return the options that distinguish these answers from others about the same builds, as a cache key."""
+        return f"{self.limit} {self.interpreters} {self.sdists}"
+
     def words(self, package: str) -> list[str]:
         """Return the command line after `gilscope`."""
         added = [word for each in self.added for word in ("--build", each)]

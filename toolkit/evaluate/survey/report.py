@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.builds.missing_packages import distribution_of
 from gilscope.toolkit.evaluate.packages.evidence import Status
-from gilscope.toolkit.evaluate.packages.installing import name_of
 from gilscope.toolkit.evaluate.packages.wording import judged
 from gilscope.toolkit.evaluate.survey.answer import counts, to_line, word_of
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
@@ -82,7 +82,7 @@ def _blockers(answers: Sequence[PackageAnswer]) -> Iterable[str]:
             for each in here.in_the_way:
                 needed_by.setdefault((here.build, each), []).append(answer.package)
     for (label, each), names in needed_by.items():
-        others = [name for name in names if name_of(name) != each.name]
+        others = [name for name in names if distribution_of(name) != each.name]
         whose = f"; {few(others)} {inflect(len(others), 'needs', 'need')} it" if others else ""
         newest = f"; version {' is '.join(each.newest)}" if each.newest and each.newest[0] != each.version else ""
         what = judged(Status(each.status), "; ".join(each.reasons[:MOST_REASONS]))

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.decision import Paid
 from gilscope.toolkit.evaluate.facts import OURS
-from gilscope.toolkit.evaluate.readings import TAKES
-from gilscope.toolkit.evaluate.sections import Memory, Missing
+from gilscope.toolkit.evaluate.readings import times_cpu_time
+from gilscope.toolkit.evaluate.sections import Memory, Missing, ValueRange
 from gilscope.toolkit.report.wording import ratio_number
 from gilscope.toolkit.units import MOST_NAMED, counted, few, format_bytes
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.evaluate.decision import Answer, Blocker, Effort, Gained, Step
+    from gilscope.toolkit.evaluate.sections import Place
 
 TITLE = "Should we move?"
 FORCED = ", with the GIL forced off, which is not safe"
@@ -66,10 +67,9 @@ def _cost(cost: Paid | Missing) -> str:
     if isinstance(cost, Missing):
         return f"not known: {cost.reason}"
     wide = "; the interval is twice as wide, as the machine was busy or small" if cost.busy else ""
-    between = f"[{ratio_number(cost.lo)}, {ratio_number(cost.hi)}]"
-    times = f"{ratio_number(cost.times)} {between} times the CPU time of {cost.against}"
+    times = times_cpu_time(cost.by, ValueRange(value=cost.times, lo=cost.lo, hi=cost.hi), cost.against)
     of = f", {cost.of}" if cost.of else ""
-    return f"{TAKES[cost.by]} {times}{of}{wide}{FORCED * cost.forced}"
+    return f"{times}{of}{wide}{FORCED * cost.forced}"
 
 
 def _in_the_way(blockers: Sequence[Blocker]) -> Iterator[str]:
@@ -87,11 +87,15 @@ def _effort(effort: Effort, blockers: Sequence[Blocker]) -> str:
               else "no place of ours is known to need a change")
     if effort.places:
         places = (f"{counted(len(effort.places), 'place')} in {counted(len(effort.files), 'file')} of ours "
-                  f"to be looked at ({few(effort.places, MOST_NAMED)})")
+                  f"to be looked at ({_few_places(effort.places)})")
     beside = (f"; {counted(len(effort.beside), 'place')} in what tests or measures it "
-              f"({few(effort.beside, MOST_NAMED)})" if effort.beside else "")
+              f"({_few_places(effort.beside)})" if effort.beside else "")
     packages = f"; {counted(len(effort.packages), 'package')} to change" if effort.packages else ""
     return f"{places}{beside}{packages}{f'; {effort.unknown}' if effort.unknown else ''}"
+
+
+def _few_places(places: Sequence[Place]) -> str:
+    return few([*map(str, places)], MOST_NAMED)
 
 
 def steps(plan: Sequence[Step]) -> Iterator[str]:

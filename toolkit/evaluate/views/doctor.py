@@ -82,7 +82,8 @@ def plain(reports: Sequence[BuildReport]) -> dict[str, Any]:
         "versions_chosen_by": report.chosen_by or None,
         "others": [{"name": each.name, "version": each.version, "wheel_tags": list(each.tags),
                     "way": list(report.ways.get(each.name, ()))} for each in report.rest],
-        "pure_python_dependencies": report.others, "pure_python_here_compiled_elsewhere": list(report.twins),
+        "pure_python_dependencies": report.others,
+        "pure_python_here_compiled_elsewhere": list(report.compiled_elsewhere),
         "unowned_modules_that_need_the_gil": list(report.unowned),
         "packages": [_plain_finding(report, finding) for finding in report.findings]} for report in reports]}
 
@@ -158,8 +159,9 @@ def _blockers(report: BuildReport) -> Iterable[str]:
     for finding in report.findings:
         status = finding.verdict.status
         if status.blocks:
-            whose = f"{chain_clause(finding)}{_newer(report, finding)}"
-            yield f"{name_and_version(finding)} on {report.build.label}{judged(status, _why(report, finding))}{whose}"
+            chain = chain_clause(finding)
+            yield (f"{name_and_version(finding)} on {report.build.label}{judged(status, _why(report, finding))}"
+                   f"{f'; {chain}' if chain else ''}{_newer(report, finding)}")
     if report.unowned:
         yield (f"{', '.join(report.unowned)} on {report.build.label} turns the GIL on and belongs to no package: "
                "it came with the interpreter or was put there by hand")
@@ -225,7 +227,7 @@ def _doubts(report: BuildReport) -> Iterable[str]:
         yield (f"{report.build.label} itself {last.reason} while importing {last.during} in interpreter "
                f"{len(spared[0].seen.interpreters)}, with the standard library alone, too: not held against "
                f"{few([finding.name for finding in spared])}")
-    for name in report.twins:
+    for name in report.compiled_elsewhere:
         yield (f"{name} on {report.build.label}: the installer took a pure Python wheel; other builds have compiled "
                "code of the same version")
 

@@ -6,7 +6,8 @@ import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.builds.missing_packages import normalize_name
+from packaging.utils import canonicalize_name
+
 from gilscope.toolkit.evaluate.packages.doctor import version_of
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users, lost_modules
@@ -56,14 +57,14 @@ def explain(reports: Sequence[BuildReport], name: str, beside: Beside = NOTHING_
     The document is empty when nothing is known of it.
     """
     sections: list[Section] = []
-    owners = {normalize_name(name)}
+    owners: set[str] = {canonicalize_name(name)}
     for report in reports:
         for finding in report.findings:
             if finding.is_called(name):
                 owners.add(finding.name)
                 sections += _everything(report, finding, name, beside)
         for each in report.rest:
-            if each.name == normalize_name(name):
+            if each.name == canonicalize_name(name):
                 title = f"{each.name} {each.version} on {report.build.label}: pure Python, needed by others"
                 sections += [Heading(title), Lines(
                     "Installed", tuple(_installed(each, report.ways.get(each.name, ()), beside)))]
@@ -178,7 +179,7 @@ def _load_line(load: ExtensionLoad) -> str:
 
 
 def _locked(names: set[str], beside: Beside) -> Iterator[Section]:
-    """Yield what the lock has of it: the wheels, which of them each build takes, and who needs it."""
+    """Yield what the lock records: the wheels, which one each build takes, and which packages need it."""
     for each in beside.locked:
         if each.name in names:
             offers = [(build.label, offer) for build in beside.builds for offer in choose_wheels(beside.locked, build)

@@ -63,7 +63,7 @@ def workflow(project: Project, builds: Sequence[Build], *, extensions: bool) -> 
         builds: Those without a GIL that were looked at.
         extensions: Whether it has C code of its own, so that wheels have to be built.
     """
-    versions = list(dict.fromkeys(f"{_minor(build)}t" for build in builds))
+    versions = list(dict.fromkeys(f"{build.minor}t" for build in builds))
     lines = [_head(versions), _run(_install(project))]
     if project.modules:
         lines.append(_run(_check(project.modules)))
@@ -76,10 +76,6 @@ def workflow(project: Project, builds: Sequence[Build], *, extensions: bool) -> 
 
 def _head(versions: Sequence[str]) -> str:
     return _HEAD.format(pythons=json.dumps(versions))
-
-
-def _minor(build: Build) -> str:
-    return ".".join(build.version.split(".")[:2])
 
 
 def _run(command: str) -> str:
@@ -100,7 +96,7 @@ def _check(modules: Iterable[str]) -> str:
 
 
 def _wheels(project: Project, builds: Sequence[Build]) -> str:
-    names = dict.fromkeys(f"cp{_minor(build).replace('.', '')}t-*" for build in builds)
+    names = dict.fromkeys(f"cp{build.minor.replace('.', '')}t-*" for build in builds)
     enable = ["cpython-freethreading"] if "cp313t-*" in names else []   # from 3.14 on they are built as others are
     enable += ["cpython-prerelease"] if any(not re.fullmatch(r"[\d.]+\+?", build.version) for build in builds) else []
     return _WHEELS.format(

@@ -6,18 +6,22 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.evaluate.decision import Effort
 from gilscope.toolkit.evaluate.evaluation import BuildEvaluation
 from gilscope.toolkit.evaluate.facts import Fact
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport
 from gilscope.toolkit.evaluate.project.discovery import Project
-from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild
-from gilscope.toolkit.evaluate.sections import Cause, CommandEnding, Missing, Races, cause_of, reason_of
+from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild, OwnExtensions, UnbuiltModule
+from gilscope.toolkit.evaluate.sections import Cause, CommandEnding, Missing, RaceFact, Races, cause_of, reason_of
 from gilscope.toolkit.evaluate.views import doctor as doctor_document
 from gilscope.toolkit.model import Build
 from gilscope.toolkit.stats.verdict import Comparison
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from gilscope.toolkit.evaluate.evaluation import Evaluation
+    from gilscope.toolkit.evaluate.sections import Place
 
 SCHEMA = 1
 INTERNAL = {"needed", "request", "sections"}   # the facts and the command have what follows from them
@@ -42,6 +46,14 @@ def _plain(value: Any) -> Any:  # noqa: C901, PLR0911, PLR0912 - one form per ki
             return _fields(value) | {"failure": str(value.failure or "")}
         case OwnBuild():
             return _own_build(value)
+        case RaceFact():
+            return _fields(value) | {"places": _texts(value.places)}
+        case Effort():
+            return _fields(value) | {"places": _texts(value.places), "beside": _texts(value.beside)}
+        case OwnExtensions():
+            return _fields(value) | {"limited": _texts(value.limited)}
+        case UnbuiltModule():
+            return _fields(value) | {"place": str(value.place or "")}
         case Races():
             return _fields(value) | {"lacking": [[of, each.reason] for of, each in value.lacking]}
         case BuildReport():
@@ -76,9 +88,13 @@ def _own_build(own: OwnBuild) -> dict[str, Any]:
 def _fact(fact: Fact) -> dict[str, Any]:
     return {
         "code": fact.code, "target": fact.target, "effect": fact.effect.value, "subject": fact.subject,
-        "text": fact.text, "evidence": fact.evidence, "places": list(fact.places),
+        "text": fact.text, "evidence": fact.evidence, "places": _texts(fact.places),
         "step": fact.step.value if fact.step else None, "action": fact.action, "owner": fact.owner,
         "provisional": fact.provisional}
+
+
+def _texts(places: Iterable[Place]) -> list[str]:
+    return [*map(str, places)]
 
 
 def _fields(value: Any) -> dict[str, Any]:

@@ -49,7 +49,7 @@ def explained(found: Evaluation, name: str) -> Iterator[Section]:
 
 
 def builds_of(found: Evaluation) -> list[OwnBuild]:
-    """Return what came of building the project itself, on each build."""
+    """Return the results of building the project itself, on each build."""
     return [own for own in (*(each.own for each in found.builds), *(each.own for each in found.interpreters)) if own]
 
 

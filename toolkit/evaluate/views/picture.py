@@ -46,7 +46,7 @@ def _panel(title: str, bars: Sequence[Bar]) -> CategoryPanel:
 
 
 def _gains(found: Evaluation) -> Iterator[Bar]:
-    """Yield what threads gain on each build; a bound is no value with an interval."""
+    """Yield the gain from threads on each build, without bounds, which have no interval."""
     for build in found.builds:
         match best_known_gain(build, found.machine):
             case Gained(lo=float(lo), hi=float(hi)) as gain:

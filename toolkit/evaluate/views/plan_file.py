@@ -1,21 +1,30 @@
-"""A migration's steps as a file that a team keeps, and what moved since it was written the last time.  Pure."""
+"""A migration's steps as a file that a team keeps, and what moved since it was last written.  Pure."""
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Mapping  # noqa: TC003 - `from_plain` reads the hints
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.bounded_reading import parse_json
 from gilscope.toolkit.escaping import in_markdown, visible
+from gilscope.toolkit.evaluate.decision import State  # noqa: TC001 - `from_plain` reads the hints
+from gilscope.toolkit.evaluate.facts import PlanStep
 from gilscope.toolkit.evaluate.views.answer import BOXES
+from gilscope.toolkit.records import from_plain, to_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from gilscope.toolkit.evaluate.evaluation import Evaluation
 
-_STEP = re.compile(r"- \[.\] \*\*(.+?)\*\* \((done|open|not known|not needed)\)")
-_DATE = re.compile(r"\bon (\d{4}-\d\d-\d\d)\b")
+# The states are in a comment, which Markdown does not show: people may reword all that they see.
+_RECORD = re.compile(r"^<!-- gilscope plan (\{.*\}) -->$", re.MULTILINE)
+# Plans of earlier checkouts have no such comment.
+_OLD_STEP = re.compile(r"- \[.\] \*\*(.+?)\*\* \((done|open|not known|not needed)\)")
+_OLD_DATE = re.compile(r"\bon (\d{4}-\d\d-\d\d)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,19 +32,27 @@ class Earlier:
     """The states of the steps in a plan that was written before."""
 
     date: str = ""                                             # "2026-11-22"; "": there was none
-    states: Mapping[str, str] = field(default_factory=dict)    # by the step's name
+    states: Mapping[str, State] = field(default_factory=dict)   # by the step's key
 
 
 def read(text: str) -> Earlier:
-    """Return the states in the text of a plan; empty if it is no plan."""
-    date = _DATE.search(text)
-    return Earlier(date=date[1] if date else "", states=dict(_STEP.findall(text)))
+    """Return the states in the text of a plan; empty if it is no plan.
+
+    Raises:
+        ValueError: The comment with the states is damaged.
+    """
+    if record := _RECORD.search(text):
+        return from_plain(Earlier, parse_json(record[1]), "its comment")
+    keys = {step.value: step.key for step in PlanStep}
+    date = _OLD_DATE.search(text)
+    return from_plain(Earlier, {"date": date[1] if date else "", "states": {
+        keys[name]: state for name, state in _OLD_STEP.findall(text) if name in keys}})
 
 
 def moved(found: Evaluation, before: Earlier) -> list[str]:
     """Return the steps whose state has changed, one line each."""
-    return [f"{each.name}: {before.states[each.name]} -> {each.state}" for each in found.plan
-            if before.states.get(each.name, each.state) != each.state]
+    return [f"{each.name}: {before.states[each.key]} -> {each.state}" for each in found.plan
+            if before.states.get(each.key, each.state) != each.state]
 
 
 def since(found: Evaluation, before: Earlier) -> Iterator[str]:
@@ -57,6 +74,8 @@ def markdown(found: Evaluation, before: Earlier, date: str) -> str:
         *(f"- {boxes[each.state]} **{each.name}** ({each.state}): {_plain(each.says)}" for each in found.plan)]
     if told := list(since(found, before)):
         lines += ["", "## What moved", "", *(f"- {_plain(each)}" for each in told)]
+    record = Earlier(date, {each.key: each.state for each in found.plan})
+    lines += ["", f"<!-- gilscope plan {json.dumps(to_plain(record))} -->"]
     return "\n".join(lines) + "\n"
 
 

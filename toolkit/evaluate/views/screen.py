@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.facts import Fact
     from gilscope.toolkit.report.document import Section
 
-# In this order; a probe may have another heading, which comes after them.
+# In this order; other headings of probes follow.
 HEADINGS = (packages.CULPRITS, own_extensions.TITLE, packages.IN_THE_LOCK, gain.HEADING, forced.TITLE,
             contention.HEADING, interpreters.HEADING, tests.LEFT_OUT, RACES, packages.DEVELOPMENT,
             contention.MACHINE)
@@ -59,7 +59,7 @@ def _listed(facts: Sequence[Fact], heading: str) -> Iterator[str]:
 
 
 def _merged(lines: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Yield each text once, behind the targets that it is about; none before what is about every build."""
+    """Yield each text once, after the labels of its targets; a text about every build has none."""
     targets: dict[str, list[str]] = {}
     for target, text in lines:
         targets.setdefault(text, []).extend([target] * (target != FREE_THREADING))
@@ -92,7 +92,7 @@ def _most(reasons: Sequence[str]) -> str:
 
 
 def _not_looked_at(facts: Sequence[Fact]) -> Iterator[str]:
-    """Yield what was not looked at, the parts with one reason together."""
+    """Yield the parts that were not looked at, grouped by reason."""
     parts: dict[str, list[str]] = {}
     for fact in facts:
         if fact.not_looked_at and fact.code not in contention.HAVE_LINES:

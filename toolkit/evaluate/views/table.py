@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import TableCell, processes_on, subinterpreters_on
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
-from gilscope.toolkit.evaluate.readings import cpu_time_factor, is_quiet
+from gilscope.toolkit.evaluate.readings import cpu_time_factor, is_quiet, own_finding
 from gilscope.toolkit.evaluate.sections import Missing, Workers, known
 from gilscope.toolkit.report.document import Column, Entry, Inflation, Table
 from gilscope.toolkit.report.footnotes import Footnotes
@@ -85,7 +85,7 @@ def _packages(build: BuildEvaluation, report: BuildReport) -> Iterator[TableCell
     missing = sum(each.verdict.status.not_installed for each in report.findings)
     total = len(report.findings) + report.others
     yield _cell("packages", f"{total - missing}/{total}")
-    itself = (build.own.finding,) if build.own and build.own.finding else ()
+    itself = own_finding(build)
     files = [extension for each in (*report.findings, *itself) for extension in each.seen.extensions]
     fine = sum(extension.gil == "not-used" for extension in files)
     yield _cell("C files", f"{fine}/{len(files)}" if files else "none")
@@ -131,7 +131,7 @@ def _interpreters(inside: InterpretersEvaluation) -> Iterator[TableCell]:
         case report:
             able = sum(each.interpreters is InterpreterStatus.OK for each in report.findings) + report.others
             yield _cell("packages", f"{able}/{len(report.findings) + report.others}", LOADABLE)
-            itself = (inside.own.finding,) if inside.own and inside.own.finding else ()
+            itself = own_finding(inside)
             yield _cell("C lost", _first([each.name for each in (*report.findings, *itself)
                                           if each.interpreters is InterpreterStatus.LOST]))
     match inside.workers:

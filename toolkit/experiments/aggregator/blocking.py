@@ -46,7 +46,7 @@ def sync(backends: Mapping[str, str], workers: int) -> Iterator[int]:
 
 @contextlib.contextmanager
 def threads(backends: Mapping[str, str], workers: int) -> Iterator[int]:
-    """Serve `workers` requests at a time, each in a thread that lets five more ask the back ends.
+    """Serve `workers` requests at a time, each in a thread with five further threads that call the back ends.
 
     Every back end has a pool of `workers` threads, each with a session and so a connection of its own: no request waits
     for a thread.

@@ -63,7 +63,7 @@ class UserLoad:
 
     @property
     def text(self) -> str:
-        """The words of tables and figures."""
+        """Label in tables and figures."""
         return f"{self.users} users x {self.rate}/s"
 
     @property

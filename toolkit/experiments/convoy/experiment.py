@@ -14,6 +14,7 @@ from gilscope.toolkit.experiments.helpers.timers import DEFAULT_SECONDS
 from gilscope.toolkit.experiments.load.open_loop import is_late
 from gilscope.toolkit.experiments.results import BuildArm, as_duration, middle
 from gilscope.toolkit.experiments.tables_and_figures import (
+    PublishedColumn,
     TableBuilder,
     bounded,
     build_columns,
@@ -61,7 +62,7 @@ THEN = {
     ("threads", 0): 30_000, ("threads", 1): 100, ("threads", 2): 50, ("threads", 4): 30,
     ("processes", 1): 20_000, ("processes", 2): 20_000, ("processes", 4): 20_000,
 }
-THEN_LABEL = "2021: 3.9"
+THEN_HEADING = PublishedColumn("2021", "3.9")
 PLACES = {"threads": "threads, GIL", "free-threaded": "threads, no GIL", "processes": "processes",
           "subinterpreters": "subinterpreters"}
 LATE = ("saturated: the load generator itself was late, at its 99th percentile by more than 10 % of p50; latencies "
@@ -223,7 +224,7 @@ def _rate_table(results: Results) -> Table:
     """Return requests a second by the place of the CPU work, beside those of 2021."""
     table = TableBuilder(
         results, "Requests per second, closed loop: each request after the last reply", label_column("CPU work in"),
-        key_column("workers"), *build_columns(results.builds, "now"), *published_columns(THEN_LABEL))
+        key_column("workers"), *build_columns(results.builds, "now"), *published_columns(THEN_HEADING))
     for model, count in sorted(results.rows(), key=lambda row: (list(PLACES).index(row[0]), row[1])):
         then = THEN.get((model, count))
         table.add(PLACES[model], str(count),

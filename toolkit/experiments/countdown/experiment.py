@@ -13,6 +13,7 @@ from gilscope.toolkit.experiments.base import (
     threads_model,
 )
 from gilscope.toolkit.experiments.tables_and_figures import (
+    PublishedColumn,
     TableBuilder,
     build_columns,
     key_column,
@@ -39,9 +40,9 @@ THREADS = (1, 2, 4, 8)
 PENALTY = 0.7  # speed-up of two threads below which the penalty of 2009 (0.54x) counts as reproduced
 
 # Wall times over the sequential one by number of threads, as published.
-THEN: dict[str, dict[int, float]] = {
-    "2009: Python 2.6": {2: 45.5 / 24.6},
-    "2021: Python 3.9": {1: 1.0, 2: 6.57 / 6.52, 4: 6.59 / 6.52, 8: 6.58 / 6.52},
+THEN: dict[PublishedColumn, dict[int, float]] = {
+    PublishedColumn("2009", "Python 2.6"): {2: 45.5 / 24.6},
+    PublishedColumn("2021", "Python 3.9"): {1: 1.0, 2: 6.57 / 6.52, 4: 6.59 / 6.52, 8: 6.58 / 6.52},
 }
 
 
@@ -77,7 +78,7 @@ class CountdownExperiment(Experiment):
 
     @override
     def build_findings(self, results: Results, build: Build) -> Iterator[str]:
-        two = results.compare(_serial(results, build.label), _find(results, build, threads_model(build), 2))
+        two = results.compare(results.serial(build.label), _find(results, build, threads_model(build), 2))
         if two is None or two.verdict() == "unknown":
             return
         number = interval_text(two)
@@ -112,10 +113,6 @@ class CountdownExperiment(Experiment):
         )
 
 
-def _serial(results: Results, build: str) -> Cell | None:
-    return results.find(build=build, runner="serial", workers=1)
-
-
 def _find(results: Results, build: Build, model: str, count: int) -> Cell | None:
     return results.find(build=build.label, runner=model, workers=count)
 
@@ -142,7 +139,7 @@ def _speedup_table(results: Results) -> Table:
                          *published_columns(*THEN))
 
     def speedup(cell: Cell) -> Value | None:
-        return results.speedup(_serial(results, cell.build), cell)
+        return results.speedup(results.serial(cell.build), cell)
 
     for model, count in _rows(results):
         if model != "serial":
@@ -157,12 +154,12 @@ def _published_speedup(relative: float | None) -> str:
 
 
 def _panel(results: Results, build: Build) -> LinePanel:
-    serial = _serial(results, build.label)
+    serial = results.serial(build.label)
     series = []
     for model in dict.fromkeys(model for model, _ in results.rows(build=build.label) if model != "serial"):
         found = [(count, results.compare(serial, _find(results, build, model, count))) for count in THREADS]
         if known := [(count, relative_time(comparison)) for count, comparison in found if comparison is not None]:
             series.append(measured_series(model, known, model))
     if series:
-        series += [published_series(edition, ratios.items()) for edition, ratios in THEN.items()]
+        series += [published_series(heading.text, ratios.items()) for heading, ratios in THEN.items()]
     return LinePanel(build.label, tuple(series), rules=(Rule(1.0, "without threads", "y"),))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, override
 from gilscope.toolkit.experiments.base import SKVORTSOV, EffortLevel, EffortSettings, Experiment
 from gilscope.toolkit.experiments.results import BuildArm, arms_of, parameter
 from gilscope.toolkit.experiments.tables_and_figures import (
+    PublishedColumn,
     TableBuilder,
     arm_columns,
     key_column,
@@ -46,7 +47,7 @@ SIZES = {
 }
 OBJECTS = {"shared": "one object", "copy": "a copy each"}
 THEN = {1: 3.30, 2: 1.68, 4: 1.50, 8: 1.60}   # seconds, by threads: eight messages of 128 MiB, one bytes object
-THEN_LABEL = "2021: Python 3.9"
+THEN_HEADING = PublishedColumn("2021", "Python 3.9")
 SHORTEST_TASK = 0.025   # seconds of work per thread, below which a speed-up may not show
 # 3.15's Modules/hashlib.h, HASHLIB_EXTERNAL_INSTRUCTIONS_UNLOCKED; the comparisons that it replaced had >=.
 LATE = f", one byte more than up to 3.14: its source now has `> {THRESHOLD}` instead of `>= {THRESHOLD}`"
@@ -118,10 +119,6 @@ def _find(results: Results, arm: BuildArm, size: int, how: str, count: int) -> C
     return arm.find(results, count, bytes=str(size), object=how)
 
 
-def _serial(results: Results, build: Build, size: int) -> Cell | None:
-    return results.find(build=build.label, runner="serial", workers=1, bytes=str(size))
-
-
 def _baseline(results: Results, arm: BuildArm, size: int) -> Cell | None:
     """Return the cell that hashes one message after the other.
 
@@ -129,7 +126,7 @@ def _baseline(results: Results, arm: BuildArm, size: int) -> Cell | None:
     """
     if arm.build.free_threaded and not arm.free_threaded:
         return _find(results, arm, size, "shared", 1)
-    return _serial(results, arm.build, size)
+    return results.serial(arm.build.label, bytes=str(size))
 
 
 def _compare(results: Results, arm: BuildArm, size: int, how: str, count: int) -> Comparison | None:
@@ -160,15 +157,15 @@ def _library_banner(results: Results) -> Iterator[Section]:
 def _table(results: Results, title: str) -> TableBuilder:
     return TableBuilder(
         results, title, key_column("message"), label_column("bytes object"), key_column("threads"),
-        *arm_columns(arms_of(results), "now"), *published_columns(THEN_LABEL))
+        *arm_columns(arms_of(results), "now"), *published_columns(THEN_HEADING))
 
 
 def _seconds_table(results: Results) -> Table:
     """Return the wall times, beside those of 2021."""
     table, arms = _table(results, "Wall time of hashing the eight messages once"), arms_of(results)
     for size in _sizes(results):
-        serial = (_serial(results, arm.build, size) if arm.free_threaded or not arm.build.free_threaded else None
-                  for arm in arms)
+        serial = (results.serial(arm.build.label, bytes=str(size))
+                  if arm.free_threaded or not arm.build.free_threaded else None for arm in arms)
         table.add(size_text(size), "", "serial", *(table.entry(cell, results.duration) for cell in serial), "")
         for how, count in _thread_rows(results, size):
             entries = (table.entry(_find(results, arm, size, how, count), results.duration) for arm in arms)
@@ -297,7 +294,7 @@ def _figure_over_sizes(results: Results, count: int) -> LineFigure:
             measured_series(name, enumerate(relative_speed(_compare(results, arm, size, how, count)) for size in sizes))
             for how, name in OBJECTS.items()
         ]
-        series.append(published_series(f"{THEN_LABEL}, one object", [(len(shown) - 1, THEN[1] / THEN[count])]))
+        series.append(published_series(f"{THEN_HEADING.text}, one object", [(len(shown) - 1, THEN[1] / THEN[count])]))
         panels.append(LinePanel(arm.title, tuple(series), rules=(Rule(1.0, "no gain", "y"),)))
     ticks = tuple((float(place), size_text(size).removesuffix("B").strip()) for place, size in enumerate(shown))
     return LineFigure(
@@ -317,7 +314,7 @@ def _figure_over_threads(results: Results) -> LineFigure:
                 (count, relative_speed(_compare(results, arm, size, "shared", count))) for count in counts))
             for size in _sizes(results)
         ]
-        series.append(published_series(f"{THEN_LABEL}, 128 MiB", (
+        series.append(published_series(f"{THEN_HEADING.text}, 128 MiB", (
             (count, THEN[1] / seconds) for count, seconds in THEN.items())))
         panels.append(LinePanel(arm.title, tuple(series), rules=(Rule(1.0, "no gain", "y"),)))
     return LineFigure(

@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 
+from gilscope.toolkit.measure.child.base import gil_enabled
 from gilscope.toolkit.measure.child.program import ProgramValue
 
 TYPE_CHECKING = False
@@ -51,7 +52,7 @@ def measure(trial: ProgramTrial) -> ProgramValue:
     taken = _in_threads(trial, message, times, expected) if trial.model != "serial" else _serially(
         trial, message, times, expected)
     taken.metrics |= {"passes": times, "library": _library()}
-    if size == THRESHOLD and _gil_is_on():
+    if size == THRESHOLD and gil_enabled() is not False:
         taken.metrics["gil_let_go_from"] = smallest_releasing_size(PROBED)
     return taken
 
@@ -179,7 +180,3 @@ def _library() -> str:
     except ImportError:
         return "OpenSSL"
     return OPENSSL_VERSION
-
-
-def _gil_is_on() -> bool:
-    return bool(getattr(sys, "_is_gil_enabled", lambda: True)())

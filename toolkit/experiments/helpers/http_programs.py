@@ -5,9 +5,10 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
-import sys
 import threading
 from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.measure.child.base import gil_enabled
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -44,8 +45,7 @@ def allow_open_files() -> None:
 
 def gil_on() -> bool:
     """Return True if the GIL is on in this process."""
-    ask = getattr(sys, "_is_gil_enabled", None)
-    return True if ask is None else bool(ask())
+    return gil_enabled() is not False
 
 
 def refuse_gil_turned_on(trial: ProgramTrial, *, was_on: bool) -> None:

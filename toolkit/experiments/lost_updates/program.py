@@ -9,6 +9,7 @@ import subprocess
 import sys
 
 from gilscope.toolkit.experiments.lost_updates import updates
+from gilscope.toolkit.measure.child.base import gil_enabled
 from gilscope.toolkit.measure.child.program import ProgramValue
 
 TYPE_CHECKING = False
@@ -49,9 +50,8 @@ def measure(trial: ProgramTrial) -> ProgramValue:
     }
     if "check" in trial.parameters:
         metrics |= check(trial)
-    on = getattr(sys, "_is_gil_enabled", lambda: True)()
     return ProgramValue(seconds=clock.wall / expected, cpu=clock.cpu / expected, metrics=metrics,
-                        wanted_cores=1 if on else trial.workers)
+                        wanted_cores=trial.workers if gil_enabled() is False else 1)
 
 
 def check(trial: ProgramTrial) -> dict[str, float | str]:

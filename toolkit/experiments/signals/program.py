@@ -16,6 +16,7 @@ import time
 from statistics import median
 
 from gilscope.toolkit.experiments.signals import interrupted_process
+from gilscope.toolkit.measure.child.base import gil_enabled
 from gilscope.toolkit.measure.child.program import ProgramValue, sibling
 
 TYPE_CHECKING = False
@@ -81,8 +82,7 @@ def _wanted_cores(cpu_threads: int) -> float:
 
     Two at least, since the signal has a sender.  A time in seconds has no baseline that a busy machine slows as much.
     """
-    on = getattr(sys, "_is_gil_enabled", lambda: True)()
-    return 1.0 + max(1, 0 if on else cpu_threads)
+    return 1.0 + max(1, cpu_threads if gil_enabled() is False else 0)
 
 
 def _delays(trial: ProgramTrial) -> list[float]:

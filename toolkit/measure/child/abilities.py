@@ -11,6 +11,7 @@ import importlib
 import sys
 from typing import Any
 
+from gilscope.toolkit.measure.child.refusal import REFUSAL
 from gilscope.toolkit.processes.lifeline import restore_defaults
 from gilscope.toolkit.processes.sealed_answers import Seal, write_all
 
@@ -72,10 +73,8 @@ def reason(error: BaseException) -> str:
     """Return the reason of a failed import in one line: the interpreter's message, even if a package wraps it."""
     chain: BaseException | None = error
     while chain is not None:
-        for line in str(chain).splitlines():
-            # The one mark of this ImportError: CPython sets neither its name nor its path.
-            if "does not support loading in subinterpreters" in line:
-                return line.strip().removeprefix("Original error was: ")
+        if refusal := REFUSAL.search(str(chain)):
+            return refusal[0]
         chain = chain.__cause__ or chain.__context__
     lines = [line.strip() for line in str(error).splitlines() if line.strip()]
     return f"{type(error).__name__}: {lines[0] if lines else ''}"

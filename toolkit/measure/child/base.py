@@ -73,22 +73,10 @@ def take_values(
     runner = pyperf.Runner()
     part = spec.result_path.with_suffix(".part")
     pipe = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-    runner.parse_args(
-        [
-            "--worker",
-            "--pipe",
-            str(pipe),
-            "--worker-task",
-            "0",
-            "--loops",
-            str(loops),
-            "--values",
-            str(values),
-            "--warmups",
-            str(warmups),
-            *_affinity(),
-        ]
-    )
+    runner.parse_args([
+        "--worker", "--pipe", str(pipe), "--worker-task", "0", "--loops", str(loops), "--values", str(values),
+        "--warmups", str(warmups), *_affinity(),
+    ])
     with _own_argv(spec):
         runner.bench_time_func(spec.name, clock)
     part.rename(spec.result_path)

@@ -1,8 +1,8 @@
 # ruff: noqa: D100  a docstring would become the program's
 # The first file of a checked process.  Its arguments end with this file, the spool folder, the first entry of sys.path,
 # and the folder for our compiled modules.
-# It finds gilscope beside itself, whatever the build has installed, and leaves the rest to `main`.  Its names are gone
-# before the program's appear.  Older Pythons must be able to parse it.
+# It imports the gilscope that it is part of, even if the build has another one installed, and leaves the rest to
+# `main`.  It removes its names before the program starts.  Older Pythons must be able to parse it.
 import sys
 
 

@@ -201,7 +201,7 @@ def _is_ours(frame: FrameType) -> bool:
 
 
 def _hold(lifeline: int) -> None:
-    """Be killed when the process at the other end of `lifeline` is gone, however it ended: nobody would read the races.
+    """Have the system kill this process when the one at the other end of `lifeline` ends: nobody would read the races.
 
     Where the system cannot do that (it takes Linux's F_SETSIG), go on without.
 

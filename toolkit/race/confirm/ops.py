@@ -44,7 +44,7 @@ READING = frozenset({"copy", "count", "empty", "full", "get", "index", "items", 
 
 
 class AttributeProxy:
-    """Stands for an object of the program during one attribute access."""
+    """Proxy of an object of the program during one attribute access."""
 
     __slots__ = ("_object", "_recent", "_site")
 
@@ -82,7 +82,7 @@ def _parts(proxy: AttributeProxy) -> tuple[Any, PausingSite, RecentAccesses]:
 
 
 class ItemProxy:
-    """Stands for a container of the program during accesses to its items."""
+    """Proxy of a container of the program during accesses to its items."""
 
     __slots__ = ("_ops", "_owner", "_site")
 
@@ -102,7 +102,7 @@ class ItemProxy:
 
 
 class MethodProxy:
-    """Stands for a container of the program during one call of one of its methods."""
+    """Proxy of a container of the program during one method call."""
 
     __slots__ = ("_owner", "_recent", "_site")
 
@@ -338,7 +338,7 @@ class PausingCore:
 
 
 class ConfirmingSession:
-    """Rewrites the program with ops that pause; takes the place of a `Session` in a confirming run."""
+    """Rewrites the program with ops that pause; replaces the `RaceSession` in a confirming run."""
 
     def __init__(self, spool: str, plans: Sequence[Plan], attempt: int, include: Sequence[str]) -> None:
         self._file = spool + "/" + ANSWERS

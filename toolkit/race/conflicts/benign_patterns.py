@@ -107,7 +107,7 @@ def is_polled(conflict: ConflictContext) -> bool:
 def is_tested(conflict: ConflictContext) -> bool:
     """Return True if True, False or None is stored, and the load decides an `if` or is all that a property returns.
 
-    A state with more values than on and off is excluded: it goes with what else the object holds.
+    A state with more values than on and off is excluded: it may have to agree with the rest of the object.
     """
     pair = conflict.read_and_write()
     if pair is None or not _is_flag(*pair, conflict) or conflict.sources.literal(pair[1].site) not in TWO_VALUED:
@@ -130,7 +130,7 @@ def stores_same_constant(conflict: ConflictContext) -> bool:
 
 
 def _is_flag(read: ConflictSide, write: ConflictSide, conflict: ConflictContext) -> bool:
-    """Return True if a constant is stored, and the load decides about no write of its own."""
+    """Return True if a constant is stored, and no write of the reading thread depends on the load."""
     flags = write.site.flags
     if not flags & Flag.CONSTANT or _takes_value(write.site) or flags & Flag.DELETE:
         return False
@@ -171,7 +171,7 @@ def publishes(conflict: ConflictContext) -> bool:
 
 
 def is_memo(conflict: ConflictContext) -> bool:
-    """Return True if any thread would store an equal, immutable value, or stores the value that is there already."""
+    """Return True if every thread stores an equal, immutable value, or the value that is already stored."""
     acts = _acts(conflict)
     if not acts or conflict.part == "structure":
         return False
@@ -191,8 +191,8 @@ def is_memo(conflict: ConflictContext) -> bool:
 def made_alike(conflict: ConflictContext, write: ConflictSide) -> bool | None:
     """Return True if processes with their own copies of the variable would store equal values, None if unknown.
 
-    They would if the write is that of a memo, whatever orders the threads: a check decides about it, and the value is
-    immutable, or found by its name, and depends on the key alone.
+    They would if the write stores a memo, ordered or not: a check guards it, and the value depends only on the key and
+    is immutable or found by its name.
     """
     flags = write.site.flags
     if not flags & Flag.GUARD or flags & (Flag.AUGMENTED | Flag.CONSTANT) or write.number in conflict.changed:

@@ -33,6 +33,18 @@ _closure = FunctionType.__dict__["__closure__"].__get__
 _cell = CellType.__dict__["cell_contents"].__get__
 
 
+class ObjectName(NamedTuple):
+    """The name of an object, and of the module or function that it belongs to, "" if a reader knows that."""
+
+    name: str
+    place: str = ""
+
+    @property
+    def text(self) -> str:
+        """The name as a report has it."""
+        return f"{self.name} of {self.place}" if self.place else self.name
+
+
 class ReferrerSearch:
     """Search for names of objects by their referrers, within a limit of time.
 
@@ -49,7 +61,7 @@ class ReferrerSearch:
         self._seconds = seconds
         self._searches = searches
 
-    def name(self, value: Any, paths: tuple[str, ...] = ()) -> str | None:
+    def name(self, value: Any, paths: tuple[str, ...] = ()) -> ObjectName | None:
         """Return a name of the object, if possible the same in every run, or None.
 
         First a global of the files at `paths`, then an attribute of a class or instance, another module's global, a
@@ -60,10 +72,10 @@ class ReferrerSearch:
         for path in paths:
             for module, namespace in namespaces.items():
                 if namespace.get("__file__") == path and (found := _key_of(namespace, value)):
-                    return found if module == "__main__" or len(paths) == 1 else f"{found} of {module}"
+                    return ObjectName(found, "" if module == "__main__" or len(paths) == 1 else module)
         return self._search(value, namespaces)
 
-    def _search(self, value: Any, namespaces: dict[str, dict[str, Any]]) -> str | None:
+    def _search(self, value: Any, namespaces: dict[str, dict[str, Any]]) -> ObjectName | None:
         if self._seconds <= 0 or self._searches <= 0:
             return None
         self._searches -= 1
@@ -86,26 +98,26 @@ def _modules() -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _names(referrers: list[Any], value: Any, namespaces: dict[str, dict[str, Any]],
-           files: set[str] | None) -> Iterator[tuple[int, str]]:
-    """Yield rank and text of the object's referrers; the lowest rank is the most natural name."""
+           files: set[str] | None) -> Iterator[tuple[int, ObjectName]]:
+    """Yield the names that referrers give the object, each after its rank; the lowest is the most natural name."""
     of_modules = {id(namespace): name for name, namespace in namespaces.items()}
     for referrer in referrers:
         kind = type(referrer)
         if kind is dict:
             if id(referrer) in of_modules:
                 if found := _key_of(referrer, value):
-                    yield 2, f"{found} of {of_modules[id(referrer)]}"
+                    yield 2, ObjectName(found, of_modules[id(referrer)])
             elif found := _key_of(referrer, value):
                 owner = type(_instance_with(referrer))
                 if files is None or _module_of(owner) in namespaces:
-                    yield 1, f"{safe_inspection.class_name(owner)}.{found}"
+                    yield 1, ObjectName(f"{safe_inspection.class_name(owner)}.{found}")
         elif kind is CellType:
             yield from _of_cell(referrer, files)
         else:
             owner = referrer if safe_inspection.is_class(referrer) else kind
             if files is None or _module_of(owner) in namespaces:
                 found_in = [name for name, item in safe_inspection.attributes(referrer) if item is value]
-                yield from ((1, f"{safe_inspection.class_name(owner)}.{name}") for name in found_in)
+                yield from ((1, ObjectName(f"{safe_inspection.class_name(owner)}.{name}")) for name in found_in)
 
 
 def _module_of(cls: Any) -> str:
@@ -119,13 +131,13 @@ def _instance_with(namespace: dict[str, Any]) -> Any:
     return next((owner for owner in owners if safe_inspection.instance_dict(owner) is namespace), None)
 
 
-def _of_cell(cell: Any, files: set[str] | None) -> Iterator[tuple[int, str]]:
+def _of_cell(cell: Any, files: set[str] | None) -> Iterator[tuple[int, ObjectName]]:
     for function in gc.get_referrers(cell):
         for owner in [function] if type(function) is FunctionType else _functions(function):
             for name, each in zip(_code(owner).co_freevars, _closure(owner) or (), strict=False):
                 if each is cell and (files is None or _code(owner).co_filename in files):
                     outer = _code(owner).co_qualname.rpartition(".<locals>.")[0]
-                    yield 3, f"{name} of {safe_inspection.short_function(outer)}"
+                    yield 3, ObjectName(name, safe_inspection.short_function(outer))
                     return
 
 
@@ -147,10 +159,12 @@ SNAPSHOTS = frozenset({"enumerate", "list", "sorted", "tuple", "set", "reversed"
 
 
 class VariableName(NamedTuple):
-    """Text of a variable's name, and the base by which reports are merged."""
+    """The name of a variable, for reports and for scripts."""
 
     text: str
-    base: str
+    base: str            # without key and instance: reports are merged by it
+    name: str            # as the source has it, such as "clicks" or "Account.balance"; "" if it has no name
+    item_key: str = ""   # as the source has it, such as "['the']"; "" if the variable is no item
 
 
 class VariableNamer:
@@ -177,25 +191,27 @@ class VariableNamer:
             return _closure_variable(str(key), sides[0], self._sites)
         if part == "item" and is_module_dict(owner):
             text = f"global {key} in {module_file(owner, sides[0].path)}"
-            return VariableName(text, text)
-        base = self.container(owner, sides, module)
+            return VariableName(text, text, str(key))
+        found = self.container(owner, sides, module)
+        base, name = (found.text, found.name) if found else (f"a {safe_inspection.class_name(type(owner))}", "")
         if part != "item":
-            return VariableName(base, base)   # the kind of race says that it is about what the container holds
+            return VariableName(base, base, name)   # the kind of race says that it is about what the container holds
         if issubclass(type(owner), set | frozenset):
-            return VariableName(f"{safe_inspection.show(key)} in {base}", base)
-        return VariableName(f"{base}[{item_key(key)}]", base)
+            return VariableName(f"{safe_inspection.show(key)} in {base}", base, name)
+        item = f"[{item_key(key)}]"
+        return VariableName(base + item, base, name, item)
 
     def _attribute(self, owner: Any, key: str, sides: Sequence[SiteInfo]) -> VariableName:
         if safe_inspection.is_class(owner):
             name = safe_inspection.class_name(owner)
             text = f"{name}.{unmangled(key, name)}"
-            return VariableName(text, text)
+            return VariableName(text, text, text)
         if type(owner) is FunctionType:
             text = f"{_code(owner).co_name}.{key}"
-            return VariableName(text, text)
+            return VariableName(text, text, text)
         cls = safe_inspection.class_name(type(owner))
         base = f"{cls}.{unmangled(key, cls)}"
-        return VariableName(f"{base} of {self.instance(owner, without=key, hints=sides)}", base)
+        return VariableName(f"{base} of {self.instance(owner, without=key, hints=sides)}", base, base)
 
     def instance(self, owner: Any, *, without: str, hints: Sequence[SiteInfo] = ()) -> str:
         """Return a text that distinguishes the object from others: its label, a referrer's name, or its address."""
@@ -203,24 +219,24 @@ class VariableNamer:
         if text := safe_inspection.label(owner, without):
             return f"<{cls} {text}>"
         paths = tuple(dict.fromkeys(site.path for site in hints))
-        if text := self.referrers.name(owner, paths):
-            return text
+        if found := self.referrers.name(owner, paths):
+            return found.text
         return f"<{cls} at {id(owner):#x}>"
 
-    def container(self, owner: Any, sides: Sequence[SiteInfo], module: dict[str, Any] | None) -> str:
-        """Return the name of a container: `Ledger.counts`, `counts`, `Pool.jobs`, or that of a local variable."""
+    def container(self, owner: Any, sides: Sequence[SiteInfo], module: dict[str, Any] | None) -> ObjectName | None:
+        """Return the name of a container: `Ledger.counts`, `counts`, that of a local variable, or None."""
         texts = [(container_text(site), site) for site in sides]
         for text, site in texts:
             if (cls := enclosing_class(site.function)) and text.partition(".")[0] in FIRST_ARGUMENTS and "." in text:
-                return f"{cls}.{unmangled(text.partition('.')[2], cls)}"
+                return ObjectName(f"{cls}.{unmangled(text.partition('.')[2], cls)}")
         if name := _global_name(owner, module):
-            return name
+            return ObjectName(name)
         # A dotted name is better than that of a parameter; a referrer may have a better name for a parameter's object.
         if dotted := next((text for text, _ in texts if "." in text and "(" not in text), ""):
-            return dotted
-        if name := self.referrers.name(owner, tuple(site.path for site in sides)):
-            return name
-        return next((text for text, _ in texts if text), f"a {safe_inspection.class_name(type(owner))}")
+            return ObjectName(dotted)
+        if found := self.referrers.name(owner, tuple(site.path for site in sides)):
+            return found
+        return next((ObjectName(text) for text, _ in texts if text), None)
 
 
 def is_module_dict(owner: Any) -> bool:
@@ -307,7 +323,7 @@ def _closure_variable(key: str, site: SiteInfo, sites: Sequence[SiteInfo]) -> Va
     if owner == site.function and len(enclosing) > 1:
         owner = enclosing[-2]
     text = f"local {key} of {safe_inspection.short_function(owner)} (closure)"
-    return VariableName(text, text)
+    return VariableName(text, text, key)
 
 
 def _global_name(owner: Any, module: dict[str, Any] | None) -> str | None:
@@ -347,8 +363,8 @@ class LockNamer:
         if place is not None and text.partition(".")[0] in FIRST_ARGUMENTS and (cls := enclosing_class(place[2])):
             return f"{cls}.{unmangled(text.partition('.')[2], cls)}" if "." in text else cls
         paths = () if place is None else (place[0],)
-        if lock is not None and (name := self._naming.referrers.name(lock, paths)):
-            return _as_global(name, paths)
+        if lock is not None and (found := self._naming.referrers.name(lock, paths)):
+            return _as_global(found, paths)
         if text:
             return text
         return "a lock" if place is None else f"the lock first taken in {place[2]}"
@@ -373,8 +389,8 @@ def _acquired(node: ast.AST, line: int) -> str | None:
     return None
 
 
-def _as_global(name: str, paths: tuple[str, ...]) -> str:
-    if name.isidentifier() and paths:
+def _as_global(found: ObjectName, paths: tuple[str, ...]) -> str:
+    if not found.place and found.name.isidentifier() and paths:
         file = paths[0].replace("\\", "/").rpartition("/")[2]
-        return f"global {name} in {file}"
-    return name
+        return f"global {found.name} in {file}"
+    return found.text

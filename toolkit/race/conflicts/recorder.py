@@ -89,8 +89,8 @@ class Recorder:
         severity = Severity.SUPPRESSED if suppressed else classification.severity
         written = self._written.get(entry)
         if written is None or severity.rank < written.rank:
-            record = self._record(entry, name, classification, severity, sort=sort, part=part, sides=(first, second),
-                                  accesses=(raw_first, raw_second), suppressed=suppressed)
+            record = self._record(entry, name, classification, severity, sort=sort, part=part, owner=id(owner),
+                                  sides=(first, second), accesses=(raw_first, raw_second), suppressed=suppressed)
             self._written[entry] = severity      # threads that get here together each write it; the report merges them
             self._spool.write(record)
         self._pairs.setdefault((first.number, second.number), entry)
@@ -113,7 +113,7 @@ class Recorder:
         if known in self._shared and (before is False or alike in {before, None}):   # once False, always False
             return
         self._shared[known] = alike
-        self._spool.write({"t": "shared", "base": name.base, "write": places[0], "verb": verb(write),
+        self._spool.write({"t": "shared", "base": name.base, "name": name.name, "write": places[0], "verb": verb(write),
                            "other": places[1], "other_verb": verb(other), "alike": alike})
 
     def failed(self, section: str | None) -> int:
@@ -218,12 +218,13 @@ class Recorder:
         return found
 
     def _record(self, entry: RaceKey, name: VariableName, classification: Classification, severity: Severity,  # noqa: PLR0913 - the parts of one record
-                *, sort: str, part: str, sides: tuple[ConflictSide, ConflictSide],
+                *, sort: str, part: str, owner: int, sides: tuple[ConflictSide, ConflictSide],
                 accesses: tuple[RawAccess, RawAccess], suppressed: list[SiteInfo]) -> dict[str, Plain]:
         first, second = (self._access(side, access) for side, access in zip(sides, accesses, strict=True))
         return {
             "t": "race", "section": entry.section, "variable": name.text,
-            "base": name.base, "kind": entry.kind, "severity": severity.value,
+            "base": name.base, "owner": owner, "name": name.name, "item_key": name.item_key,
+            "kind": entry.kind, "severity": severity.value,
             "rule": classification.rule, "sort": sort, "part": part,
             "places": [list(place) for place in entry.places], "first": first, "second": second,
             "reasons": [[self._sources.path(site.path), site.line, site.note or ""] for site in suppressed],
@@ -238,7 +239,7 @@ class Recorder:
             "stack": [self._frame(frame) for frame in _own(self._core.stack(access[3]))],
             "started": [self._frame(frame) for frame in _own(started)],
             "locks": [self._locks.describe(uid) for uid in access[4]],
-            "text": site.text, "op": site.op, "augmented": bool(site.flags & Flag.AUGMENTED),
+            "text": site.text, "op": site.op, "operator": site.operator,
             "column": site.column, "partner": self._partner(side),
         }
 

@@ -59,7 +59,7 @@ class PureCore:
             self._holding.publish(record)
 
     def acquire(self, owner: object) -> None:
-        """Come after all who released the object; a tracked lock's releases count as lock order only."""
+        """Add an edge from every release of the object; a tracked lock's releases count as lock order only."""
         record = locks.record_of(owner)
         if record is None:
             self._monitor.acquire(owner)
@@ -71,12 +71,12 @@ class PureCore:
         return self._monitor.snapshot()
 
     def join(self, clock: object) -> None:
-        """Come after a moment that `snapshot` or `thread_end` returned."""
+        """Add an edge from a moment that `snapshot` or `thread_end` returned."""
         if isinstance(clock, VectorClock):
             self._monitor.change(lambda state: state.join(clock))
 
     def mute(self) -> int:
-        """Let this thread's locks make no order until `restore` is given the result."""
+        """Make this thread's locks add no edges until `restore` is called with the result."""
         state = self._monitor.threads.current()
         state.muted += 1
         return state.muted - 1
@@ -105,7 +105,7 @@ class PureCore:
         return locks.install(self._holding)
 
     def thread_begin(self, thread: object, clock: object | None) -> int:  # noqa: ARG002  the handler knows threads by uid
-        """Make this thread one that begins after `clock`, or after all that has happened; return its uid.
+        """Begin this thread after `clock`, or after everything so far; return its uid.
 
         Where one has begun and not ended yet (the worker of a pool), this is a logical thread on top of it.
         """

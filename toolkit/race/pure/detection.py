@@ -29,7 +29,7 @@ RECHECKED, MEMO = int(Flag.RECHECKED), int(Flag.MEMO)
 CHANGING = frozenset(map(int, (
     AccessKind.WRITE, AccessKind.ATOMIC, AccessKind.GROW, AccessKind.SHRINK, AccessKind.RESHAPE)))
 _WHOLES = 64      # reads of many items of one container at once
-# Loads that come after the store they saw: those that poll, all, those that found a container made for that store.
+# Loads with an edge from the store they read: polls, all loads, loads of a container made for that store.
 BY_POLLS, BY_ALL, BY_FRESH = 1, 2, 4
 
 
@@ -81,7 +81,7 @@ def _saw_whole(touch: Operation, by: int) -> bool:
 
 
 def polled(touch: Operation) -> None:
-    """Come after a store of a literal that the poll just before may have seen."""
+    """Add an edge from a literal store that the preceding poll may have read."""
     location, before = touch.state.polled or (None, None)
     touch.state.polled = None
     if (location is not None and location.write is not before and location.published is not None
@@ -105,12 +105,12 @@ def _against_write(touch: Operation, location: Location, access: AccessRecord | 
         return
     earlier = location.reads.get((touch.state.slot, bool(touch.site.flags & POLL)))
     if access is None and earlier is not None and touch.repeats(earlier) and earlier.serial > write.serial:
-        return     # told at the same operation before
+        return     # reported at the same operation before
     touch.conflict("order", location, write, access or touch.access(READ))
 
 
 def got(touch: Operation, location: Location) -> None:
-    """Note the load of a key: whoever gets an item comes after its insertion."""
+    """Note the load of a key, which adds an edge from its insertion."""
     spans.begin(touch, location, gets=True)
     load(touch, location)
 
@@ -121,18 +121,18 @@ def missed(touch: Operation, location: Location) -> None:
 
 
 def has(touch: Operation, location: Location) -> None:
-    """Note that a dict was asked for a key and has it."""
+    """Note that a key was looked for in a dict and found."""
     spans.begin(touch, location, gets=True, presence=True)
     load(touch, location)
 
 
 def lacks(touch: Operation, location: Location) -> None:
-    """Note that a dict or set was asked for a key and has it not."""
+    """Note that a key was looked for in a dict or set and not found."""
     spans.begin(touch, location, presence=True)
 
 
 def found(touch: Operation, location: Location) -> None:
-    """Note that a set was asked for an item and has it; that is no load of anything."""
+    """Note that an item was looked for in a set and found; this loads nothing."""
     spans.begin(touch, location, gets=True, presence=True)
 
 

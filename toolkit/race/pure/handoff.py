@@ -1,6 +1,6 @@
-"""The verbs for what is put into a container and got out of it: whoever gets it comes after who put it there.
+"""Happens-before edges through containers: getting an item is ordered after inserting it.
 
-ItemOps of dicts and sets are told apart by key, those of lists and deques by identity.  All under the guard.
+Items of dicts and sets are distinguished by key, those of lists and deques by identity.  All under the guard.
 """
 
 from __future__ import annotations
@@ -16,31 +16,31 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.pure.spans import Operation
     from gilscope.toolkit.race.pure.state import VectorClock
 
-_EQUAL = 256      # insertions of one and the same object that are told apart
+_EQUAL = 256      # insertions of one object that are remembered separately
 _UNSEEN = 64      # values of a container that may have left it unseen before it is looked through
 
 
 def hand(touch: Operation, location: Location) -> None:
-    """Let those who get this item come after now."""
+    """Add an edge from here to each later retrieval of this item."""
     now = touch.state.moment()
     location.handed = now if location.handed is None else location.handed.union(now)
     touch.publishes = True
 
 
 def take(touch: Operation, location: Location) -> None:
-    """Come after the insertion of an item."""
+    """Add an edge from the insertion of an item."""
     handed = location.handed or location.shadow.unknown
     if handed is not None:
         touch.state.join(handed)
 
 
 def removed(_: Operation, location: Location) -> None:
-    """Forget the insertion of an item that is no more."""
+    """Forget the insertion of an item that was removed."""
     location.handed = None
 
 
 def take_all(touch: Operation, location: Location) -> None:
-    """Come after every insertion into the container."""
+    """Add an edge from every insertion into the container."""
     shadow = location.shadow
     for item in shadow.locations.values():
         if item.handed is not None:
@@ -53,12 +53,12 @@ def take_all(touch: Operation, location: Location) -> None:
 
 
 def give_all(touch: Operation, location: Location) -> None:
-    """Let those who get anything from the container come after now."""
+    """Add an edge from here to each later retrieval of any item of the container."""
     hand_unknown(touch, location.shadow, ())
 
 
 def hand_right(touch: Operation, shadow: Shadow, values: Sequence[Any]) -> None:
-    """Let those who get these values from the container's right end come after now; told apart by identity."""
+    """Add edges from here to later retrievals of these values, which are now at the right end."""
     for value, clocks in _handing(touch, shadow, values):
         shadow.values[id(value)] = [*clocks, (touch.state.slot, touch.state.moment())]
 
@@ -79,20 +79,20 @@ def _handing(
 
 
 def hand_unknown(touch: Operation, shadow: Shadow, _: Sequence[Any]) -> None:
-    """Let those who get any value come after now whose insertion was not seen."""
+    """Add an edge from here to each later retrieval of a value whose insertion was not seen."""
     now = touch.state.moment()
     touch.publishes = True
     shadow.unknown = now if shadow.unknown is None else shadow.unknown.union(now)
 
 
 def see_values(touch: Operation, shadow: Shadow, values: Sequence[Any]) -> None:
-    """Come after all insertions of these values."""
+    """Add an edge from every insertion of these values."""
     for value in values:
         _come_after(touch, shadow, shadow.values.get(id(value), []))
 
 
 def take_left(touch: Operation, shadow: Shadow, values: Sequence[Any]) -> None:
-    """Come after the insertion of values that left the container at its left end.
+    """Add an edge from the insertion of values that left the container at its left end.
 
     Where several threads inserted the same object, it may be the first of each.
     """
@@ -111,7 +111,7 @@ def take_right(touch: Operation, shadow: Shadow, values: Sequence[Any]) -> None:
 
 
 def take_within(touch: Operation, shadow: Shadow, values: Sequence[Any]) -> None:
-    """Come after any insertion of values that left the container somewhere."""
+    """Add an edge from every insertion of values that left the container at an unknown position."""
     for value in values:
         clocks = _there(shadow, value)
         _come_after(touch, shadow, clocks)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
         def change(self, action: Callable[[ThreadState], object]) -> None: ...
         def tidy(self) -> None: ...
 
-_MOST_ORIGINS = 4096     # locks whose origin is remembered although they may be gone
+_MOST_ORIGINS = 4096     # locks whose origin is remembered, even if they no longer exist
 
 
 class LockRef(ref):    # type: ignore[type-arg]  # generic for checkers only
@@ -69,11 +69,11 @@ class LockTracker:
         self._monitor.change(lambda state: self._hold(state, record, frame))
 
     def released(self, record: LockState) -> None:
-        """Note that this thread is about to release the lock, whoever holds it."""
+        """Note that this thread is about to release the lock, which another thread may hold."""
         self._monitor.change(lambda state: self._let_go(state, record))
 
     def publish(self, record: LockState) -> None:
-        """Let the next holder come after now, although this thread does not release the lock."""
+        """Add an edge from here to the next acquisition, although this thread does not release the lock."""
         def action(state: ThreadState) -> None:
             now = state.moment()
             state.time += 1
@@ -82,7 +82,7 @@ class LockTracker:
         self._monitor.change(action)
 
     def observe(self, record: LockState) -> None:
-        """Come after the last release, although this thread does not acquire the lock."""
+        """Add an edge from the last release, although this thread does not acquire the lock."""
         def action(state: ThreadState) -> None:
             if record.clock is not None:
                 state.join_order(record.clock)
@@ -90,7 +90,7 @@ class LockTracker:
         self._monitor.change(action)
 
     def dropped(self, record: LockState) -> None:
-        """Note that nobody holds the lock any more, as after a fork."""
+        """Note that no thread holds the lock any more, as after a fork."""
         self._monitor.change(lambda _: self._unhold(record))
 
     def held(self) -> tuple[int, ...]:

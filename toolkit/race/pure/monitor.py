@@ -1,8 +1,8 @@
-"""The one place that takes the core's lock: notes operations, orders threads and tells of conflicts.
+"""The only code that takes the core's lock: notes operations, orders threads and reports conflicts.
 
 No code of the program runs under the guard, except what the interpreter itself slips in between two instructions (a
-finalizer, a signal handler).  Such code is not noted; should it wait for a thread that waits for the guard, that
-thread goes on without a note after a while.
+finalizer, a signal handler).  Such code is not noted.  If it waits for a thread that waits for the guard, that thread
+gives up after a time limit and continues without a note.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Monitor:
 
     def note(self, frame: FrameType, site: PureSite, steps: Sequence[Step], transfers: Sequence[Transfer] = (),
              value: Any = NO_VALUE, seen: Callable[[], Any] | None = None) -> None:
-        """Note one operation in `frame` and tell of its conflicts.
+        """Note one operation in `frame` and report its conflicts.
 
         Args:
             frame: Of the activation that does it.
@@ -78,7 +78,7 @@ class Monitor:
         self._noted(frame, site, action, value)
 
     def follow_worker(self) -> None:
-        """Come after what this worker did in its other logical threads: thread-locals make them depend."""
+        """Add an edge from this worker's other logical threads, which share its thread-locals."""
         def action(state: ThreadState) -> None:
             below = state.parent
             while below is not None:
@@ -132,7 +132,7 @@ class Monitor:
                 raise
             complain()
         if self.table.trash:
-            state.quiet += 1      # finalizers of what is let go of run here by our doing
+            state.quiet += 1      # finalizers of dropped objects run here because of us
             try:
                 shadow.drop(self.table.empty())
             finally:
@@ -143,7 +143,7 @@ class Monitor:
         self._noted(frame, site, action, NO_VALUE)
 
     def release(self, owner: object) -> None:
-        """Let those who acquire the object come after now."""
+        """Add an edge from here to each later acquisition of the object."""
         def action(state: ThreadState) -> None:
             shadowed = self.table.of(owner)
             now = state.moment()
@@ -154,7 +154,7 @@ class Monitor:
             self.change(action)
 
     def acquire(self, owner: object) -> None:
-        """Come after all who released the object."""
+        """Add an edge from every release of the object."""
         def action(state: ThreadState) -> None:
             shadowed = self.table.find(owner)
             if shadowed is not None and shadowed.sync is not None:

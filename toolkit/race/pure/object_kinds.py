@@ -28,7 +28,7 @@ _IMMUTABLE = 1 << 8       # Py_TPFLAGS_IMMUTABLETYPE
 _PLAIN: tuple[Any, ...] = (
     int, str, float, bytes, bool, complex, tuple, type(None), type(Ellipsis), type(NotImplemented), range, frozenset,
     type(len), type(_mro), type(list.append), type(Function.__call__))
-# Their `__getattribute__` is the generic one although it stands in their own dict.
+# Their `__getattribute__` is the generic one although their own dict contains it.
 _GENERIC = (object, dict, list, set, frozenset, tuple, int, str, float, bytes, bytearray, complex, BaseException,
             deque, OrderedDict, defaultdict, Function)
 _OF_ITEMS = ("__getitem__", "__setitem__", "__delitem__")
@@ -63,7 +63,7 @@ def descends(kind: type, ancestor: object) -> bool:
 
 
 def attribute(obj: Any, name: str, *, store: bool = False) -> tuple[Where, ...]:
-    """Return the locations that loading (storing) `obj.name` touches; none when it is nobody's business.
+    """Return the locations that loading (storing) `obj.name` touches; none if the access is not checked.
 
     A class attribute that an instance does not have belongs to the class that holds it, and, where the program stores
     such a name on instances, to the instance as well: the load saw that it was not there yet.  A module's attribute

@@ -101,7 +101,7 @@ def _grow_by(items: ItemOps, container: Any, hand: Taken, args: tuple[Any, ...])
 
 
 class _Handing:
-    """An iterator whose values are handed over one by one on their way into a container."""
+    """An iterator that notes each value as inserted before a container takes it."""
 
     __slots__ = ("container", "hand", "items", "native", "source")
 
@@ -163,7 +163,7 @@ def setdefault(items: ItemOps, container: Any, native: Callable[..., Any], args:
     if key is MISSING:
         return native(*args, **kwargs)
     missing = absent(container, key)
-    # Not after the insertion it finds: had it come earlier, it would have inserted itself.
+    # No edge from the found insertion: in the other order this call would have inserted.
     steps = [_item(detection.atomic, container, key)]
     if missing is not False:
         steps.append(_item(handoff.hand, container, key))
@@ -281,7 +281,7 @@ def count_up(items: ItemOps, container: Any, native: Callable[..., Any], args: t
 
 
 def _known(args: Iterable[Any]) -> list[Any]:
-    """Return the items of those arguments whose iteration changes and asks nothing, each once."""
+    """Return the items of those arguments whose iteration has no side effects, each once."""
     found: dict[int, Any] = {}
     for arg in args:
         if one_of(type(arg), _ASKS_NOTHING):

@@ -136,7 +136,7 @@ def bounds(container: Any, key: slice) -> tuple[int, int, int] | None:
 
 
 def part(container: Any, key: Any) -> Any:
-    """Return the box that a key of an array, bytearray or memoryview means; None for a whole array."""
+    """Return the box that a key of an array, bytearray or memoryview selects; None for a whole array."""
     shape: Sequence[int] | None = getattr(container, "shape", None)
     sizes = (len(container),) if shape is None else shape
     keys = key if type(key) is tuple else (key,)
@@ -214,11 +214,11 @@ class Shadow:
         self.unknown: VectorClock | None = None            # moment of insertions whose values were not seen
 
     def owner(self) -> Any:
-        """Return the object, or None when it is no more."""
+        """Return the object, or None if it no longer exists."""
         return self.strong if self.ref is None else self.ref()
 
     def location(self, part: str, key: Any) -> Location:
-        """Return the location of that part and key; one whose key died meanwhile starts anew."""
+        """Return the location of that part and key; a new one if its key no longer exists."""
         name, alive = (key, ()) if type(key) is RangeBox else token(key)
         found = self.locations.get((part, name))
         if found is not None and all(map(_is, found.guards, alive)):
@@ -291,7 +291,7 @@ class ShadowTable:
         return trash
 
     def sweep(self) -> None:
-        """Forget the objects that nobody else refers to, and the oldest of too many."""
+        """Forget the objects without other references, and the oldest if there are too many."""
         if len(self._strong) < self._limit:
             return
         dropped = [shadow for shadow in self._strong.values() if shadow.unshared()]
@@ -323,7 +323,7 @@ class ShadowTable:
 
 
 def drop(trash: list[Shadow]) -> None:
-    """Let go of the objects of these shadows; their finalizers may run here."""
+    """Drop the objects of these shadows; their finalizers may run here."""
     for shadow in trash:
         shadow.strong = None
         shadow.locations.clear()

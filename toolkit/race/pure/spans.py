@@ -57,7 +57,7 @@ class Operation:
         return kind is tuple or kind is list or kind is dict or kind is set or kind is frozenset
 
     def conflict(self, sort: str, location: Location, first: AccessRecord, second: AccessRecord) -> None:
-        """Remember a conflict; it is told once the guard is released."""
+        """Remember a conflict; it is reported after the guard is released."""
         self.conflicts.append((sort, location, first, second))
 
 
@@ -85,9 +85,9 @@ def begin(touch: Operation, location: Location, *, own: bool = False, ordered: b
         touch: The operation.
         location: What it reads.
         own: The same site will write, too.
-        ordered: A store that this read does not come after is a conflict of its own.
-        gets: The read gets an item, so it comes after the insertion.
-        presence: It asks whether there is something, not what.
+        ordered: A store without an edge to this read is a separate conflict.
+        gets: The read gets an item, so there is an edge from the insertion.
+        presence: It tests whether an item exists and does not load it.
     """
     state = touch.state
     opened = PendingRead(VectorClock(state.order, state.hard), tuple(state.held), presence=presence)

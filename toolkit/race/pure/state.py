@@ -23,7 +23,7 @@ STORED: set[str] = set()             # names of attributes that some site stores
 
 
 class PureSite:
-    """A place of the program under its number, with what the ops ask for at hand."""
+    """A site under its number, with the fields that ops need as attributes."""
 
     __slots__ = ("flags", "info", "key", "number", "partners")
 
@@ -51,12 +51,12 @@ class PureSite:
 
 
 def revive(fields: tuple[object, ...], number: int) -> PureSite:
-    """Return the site of a pickled code object: the same one here, or a new one where the process knows it not."""
+    """Return the site of a pickled code object: the same one here, or a new one in a process without it."""
     from gilscope.toolkit.race.site import SiteInfo, all_sites, register_sites
 
     info = SiteInfo(*fields)
     if number >= len(all_sites) or all_sites[number] != info:
-        info = info._replace(partners=())     # their numbers mean other places here
+        info = info._replace(partners=())     # their numbers are those of other sites here
         number = register_sites([info])
     return PureSite(info, number)
 
@@ -119,7 +119,7 @@ class PendingRead:
 
     def __init__(self, moment: VectorClock, held: tuple[tuple[int, int], ...], *, presence: bool) -> None:
         self.before = self.after = moment   # the item that it gets is handed over in between
-        self.presence = presence     # whether there is something was asked, not what
+        self.presence = presence     # it tests whether an item exists and does not load it
         self.used = -1               # serial of the thread's own next write there, after which nothing depends on it
         self.held = held
 

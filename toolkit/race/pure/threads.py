@@ -106,7 +106,7 @@ class CoreLock:
         if self._lock.acquire(blocking=False):
             return True
         if getpid() != self._process:
-            # In the child of a fork, before the core hears of it, other modules' locks come; who held this is no more.
+            # In the child of a fork, before our fork hook has run: the holder does not exist in this process.
             self._process = getpid()
             _made_anew(self._lock)
             return self._lock.acquire(blocking=False)
@@ -142,7 +142,7 @@ class ThreadTable:
         self._enlist(state, None)
 
     def current(self) -> ThreadState:
-        """Return this thread's state; one that nobody announced begins after everything that has happened so far."""
+        """Return this thread's state; an unannounced thread begins after everything that has happened so far."""
         state: ThreadState
         try:
             state = self._local.state
@@ -156,10 +156,10 @@ class ThreadTable:
         return 0 if state is None else state.muted
 
     def begin(self, clock: VectorClock | None, *, announced: bool = True) -> ThreadState:
-        """Make this thread one that begins after `clock`, or after everything so far.
+        """Begin this thread after `clock`, or after everything so far.
 
-        On top of one that has begun already this is a logical thread: what one and the same worker does for
-        several tasks is in order by luck only.
+        If it has begun already, this begins a logical thread on top of it: tasks of one worker are ordered by chance
+        only.
         """
         state = ThreadState()
         state.inside = True          # set before the guard is taken: a finalizer may run while it is held
@@ -270,7 +270,7 @@ class ThreadTable:
 
 
 class _End:
-    """Tells that the thread which owned it is no more."""
+    """Reports that the thread which owned it has ended."""
 
     __slots__ = ("gone", "state")
 

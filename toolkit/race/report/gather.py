@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.report import sentences
+from gilscope.toolkit.race.report.locksets import Location, Locksets
 from gilscope.toolkit.race.report.model import Access, Frame, HeldLock, Race, RaceReport, SharedVariable, Spot
 from gilscope.toolkit.race.report.records import FinishRecord, ProcessRecord, RaceRecord, SharedRecord, as_record
 from gilscope.toolkit.race.site import Severity
@@ -30,11 +31,12 @@ class _Gathered:
     """The records of all processes, by the key that merges them."""
 
     head: ProcessRecord = NO_PROCESS
-    records: dict[RaceKey, RaceRecord] = field(default_factory=dict)
+    records: dict[RaceKey, tuple[str, RaceRecord]] = field(default_factory=dict)   # each with its process
     counts: dict[RaceKey, int] = field(default_factory=dict)
     noted: dict[tuple[str, int], str] = field(default_factory=dict)
     used: set[tuple[str, int]] = field(default_factory=set)
     unrewritten: dict[str, str] = field(default_factory=dict)
+    lost: set[str] = field(default_factory=set)
     shared: dict[tuple[str, str, int], SharedVariable] = field(default_factory=dict)   # by base and place of the write
     alike: dict[tuple[str, str, int], bool] = field(default_factory=dict)      # by the same key, if it is known
     processes: int = 0
@@ -64,7 +66,8 @@ def load(folder: str, suppressions: Sequence[Suppression] = (), section: str | N
             [each.describe() for each in suppressions if each not in used]),
         unexplained_suppressions=sentences.unexplained(
             [(path, line) for path, line, why in comments if not why]),
-        unrewritten=tuple(sorted(gathered.unrewritten.items())), processes=gathered.processes, watched=gathered.watched,
+        unrewritten=tuple(sorted(gathered.unrewritten.items())), lost=tuple(sorted(gathered.lost)),
+        processes=gathered.processes, watched=gathered.watched,
         shared=tuple(gathered.shared[key] for key in sorted(gathered.shared)),
     )
 
@@ -73,7 +76,7 @@ def _gather(lines: Iterable[tuple[str, object]], section: str | None) -> _Gather
     gathered = _Gathered()
     for process, value in lines:
         if (record := as_record(value)) is None:
-            gathered.unrewritten[process] = spool.LOST
+            gathered.lost.add(process)
             continue
         match record:
             case ProcessRecord():
@@ -81,7 +84,7 @@ def _gather(lines: Iterable[tuple[str, object]], section: str | None) -> _Gather
                 gathered.processes += 1
             case RaceRecord():
                 if section is None or record.section == section:
-                    _add_race(gathered, record)
+                    _add_race(gathered, process, record)
             case SharedRecord():
                 _add_shared(gathered, record)
             case FinishRecord():
@@ -89,16 +92,16 @@ def _gather(lines: Iterable[tuple[str, object]], section: str | None) -> _Gather
     return gathered
 
 
-def _add_race(gathered: _Gathered, record: RaceRecord) -> None:
+def _add_race(gathered: _Gathered, process: str, record: RaceRecord) -> None:
     known = gathered.records.get(record.key)
-    if known is None or record.severity.rank < known.severity.rank:
-        gathered.records[record.key] = record
+    if known is None or record.severity.rank < known[1].severity.rank:
+        gathered.records[record.key] = process, record
 
 
 def _add_shared(gathered: _Gathered, record: SharedRecord) -> None:
     """Add a variable that threads share; it is alike only if every process that knows says so."""
-    found = SharedVariable(base=record.base, write=_frame(record.write), verb=record.verb, other=_frame(record.other),
-                           other_verb=record.other_verb)
+    found = SharedVariable(base=record.base, name=record.name, write=_frame(record.write), verb=record.verb,
+                           other=_frame(record.other), other_verb=record.other_verb)
     key = (found.base, found.write.path, found.write.line)
     known = gathered.shared.setdefault(key, found)
     if record.alike is not None:
@@ -117,20 +120,27 @@ def _add_end(gathered: _Gathered, record: FinishRecord) -> None:
 
 
 def _race(key: RaceKey, gathered: _Gathered) -> Race:
-    record = gathered.records[key]
+    process, record = gathered.records[key]
     first, second = _access(record.first), _access(record.second)
-    accesses = [_access(side) for other in gathered.records.values()
-                if other.base == record.base and other.severity is not Severity.NOTE
-                for side in (other.first, other.second)]
-    missing, lock = sentences.missing_lock(sentences.holders(accesses), first, second)
+    lock = sentences.missing_lock(_locksets(gathered, record.base), first, second, process)
     return Race(
-        ident=_ident(record), variable=record.variable, base=record.base, kind=record.kind,
+        ident=_ident(record), variable=record.variable, base=record.base, name=record.name, item_key=record.item_key,
+        kind=record.kind,
         severity=Severity.RACE if record.severity is Severity.SUPPRESSED else record.severity, rule=record.rule,
         first=first, second=second, count=max(1, gathered.counts.get(key, 1)), section=record.section,
         pattern=sentences.pattern(record.kind, record.sort, record.part, first, second, record.rule),
-        missing=missing, repair=sentences.repair(record.kind, record.part, first, second, lock),
+        missing=lock.sentence, repair=sentences.repair(record.kind, record.part, first, second, lock),
         reason=_reason(record),
     )
+
+
+def _locksets(gathered: _Gathered, base: str) -> Locksets:
+    """Return the locks at all places of conflicts on a variable that are no notes."""
+    return Locksets(
+        (Location(process, record.owner, record.variable), _access(side))
+        for process, record in gathered.records.values()
+        if record.base == base and record.severity is not Severity.NOTE
+        for side in (record.first, record.second))
 
 
 def _reason(record: RaceRecord) -> str | None:
@@ -154,7 +164,7 @@ def _access(record: SideRecord) -> Access:
         locks=tuple(HeldLock(uid=lock.uid, name=lock.name, taken=_frame((*lock.at[0], "")) if lock.at else None)
                     for lock in record.locks),
         pause=Spot(path=place.path, line=place.line, column=record.column, op=record.op, source=place.source),
-        partner=_spot(record.partner), augmented=record.augmented,
+        partner=_spot(record.partner), augmented=bool(record.operator), operator=record.operator,
     )
 
 

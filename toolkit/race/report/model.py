@@ -55,6 +55,7 @@ class Access:
     pause: Spot
     partner: Spot | None           # for a write, the read it depends on; for a read, the write that depends on it
     augmented: bool = False
+    operator: str = ""             # of an augmented assignment, such as "+="
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +73,7 @@ class Race:
     ident: str                     # equal in all runs of the same source
     variable: str
     base: str                      # the variable without key and instance
+    name: str                      # as the source has it, such as "clicks" or "Account.balance"; "" if it has no name
     kind: RaceKind
     severity: Severity             # never SUPPRESSED: a suppressed race has a `reason`
     rule: str | None               # the rule that makes it a note
@@ -85,11 +87,7 @@ class Race:
     confirmed: bool | None = None     # None: no run tried to confirm it
     section: str | None = None
     reason: str | None = None      # why it is suppressed; None: it is not
-
-    @property
-    def item_key(self) -> str:
-        """The key of a race on one item of a container as it is written, "['the']"; "" of any other race."""
-        return self.variable.removeprefix(self.base) if self.variable.startswith(f"{self.base}[") else ""
+    item_key: str = ""             # as the source has it, such as "['the']"; "" if the variable is no item
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +98,7 @@ class SharedVariable:
     """
 
     base: str                      # the variable without key and instance
+    name: str                      # as the source has it; "" if it has no name
     write: Frame
     verb: str
     other: Frame                   # where another thread uses it
@@ -120,7 +119,8 @@ class RaceReport:
     suppressed: tuple[Race, ...] = ()
     unused_suppressions: tuple[str, ...] = ()        # sentences
     unexplained_suppressions: tuple[str, ...] = ()   # sentences
-    unrewritten: tuple[tuple[str, str], ...] = ()    # path, reason
+    unrewritten: tuple[tuple[str, str], ...] = ()    # modules that ran unchecked: path, reason
+    lost: tuple[str, ...] = ()                       # processes whose records are incomplete, such as "process 4711"
     processes: int = 0
     watched: int | None = None                       # accesses; None: the core does not count them
     shared: tuple[SharedVariable, ...] = ()          # empty without `--shared`

@@ -51,7 +51,7 @@ class SideRecord:
     locks: tuple[LockRecord, ...]
     text: str
     op: str
-    augmented: bool
+    operator: str       # of an augmented assignment, such as "+="; "" of any other access
     column: int
     partner: SpotRecord | None
 
@@ -63,6 +63,9 @@ class RaceRecord:
     section: str | None
     variable: str
     base: str
+    owner: int          # id of the object that the variable belongs to
+    name: str
+    item_key: str
     kind: RaceKind
     severity: Severity
     rule: str | None
@@ -88,6 +91,7 @@ class SharedRecord:
     """A variable that several threads use."""
 
     base: str
+    name: str
     write: FrameRecord
     verb: str
     other: FrameRecord

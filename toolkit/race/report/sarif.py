@@ -11,11 +11,14 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
 from gilscope.toolkit.escaping import in_json, in_sarif_message, in_url, visible_all
+from gilscope.toolkit.race.report.sentences import lost_records
 from gilscope.toolkit.race.report.settings import relative
 from gilscope.toolkit.race.report.text import shown
 from gilscope.toolkit.race.site import RaceKind, Severity
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gilscope.toolkit.race.report.model import Access, Frame, Race, RaceReport
 
 Json = dict[str, Any]
@@ -44,9 +47,8 @@ def render(report: RaceReport, *, notes: bool = False) -> str:
         "originalUriBaseIds": {BASE: {"description": {"text": "The folder that the program was started in."}}},
         "results": [_result(race, report.root) for race in races],
     }
-    if report.unrewritten:
-        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": [
-            _notification(path, reason, report.root) for path, reason in report.unrewritten]}]
+    if notifications := list(_notifications(report)):
+        run["invocations"] = [{"executionSuccessful": not report.lost, "toolExecutionNotifications": notifications}]
     # The places are URLs by now, so they still lead to the files.
     log = visible_all({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, shown)
     return in_json(json.dumps(log, indent=2, ensure_ascii=False))
@@ -115,6 +117,10 @@ def _message(text: str) -> Json:
     return {"text": in_sarif_message(text)}
 
 
-def _notification(path: str, reason: str, root: str) -> Json:
-    return {"level": "warning", "message": _message(f"not watched: {reason}"),
-            "locations": [{"physicalLocation": {"artifactLocation": _artifact(path, root)}}]}
+def _notifications(report: RaceReport) -> Iterator[Json]:
+    """Yield a warning for each module that ran unchecked, and an error for each process whose records are lost."""
+    for path, reason in report.unrewritten:
+        yield {"level": "warning", "message": _message(f"not watched: {reason}"),
+               "locations": [{"physicalLocation": {"artifactLocation": _artifact(path, report.root)}}]}
+    for process in report.lost:
+        yield {"level": "error", "message": _message(lost_records(process))}

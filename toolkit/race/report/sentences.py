@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.race.site import RaceKind
 from gilscope.toolkit.units import inflect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Sequence
 
+    from gilscope.toolkit.race.report.locksets import LockKey, Locksets
     from gilscope.toolkit.race.report.model import Access
 
 RULES = {
@@ -27,7 +28,6 @@ ALTERNATIVES = {
     "item": "Use one atomic step (`dict.setdefault`, `dict.pop(key, None)`), or hold",
     "structure": "Act and catch the failure (IndexError, KeyError, queue.Empty), use queue.Queue, or hold",
 }
-Holders = dict[tuple[str, int], frozenset[str]]     # place -> names of the locks held there each time
 
 
 def where(path: str, line: int) -> str:
@@ -61,21 +61,13 @@ def _course(kind: RaceKind, part: str, first: Access, second: Access) -> str:
 
 
 def _lost(first: Access, second: Access) -> str:
-    augmented = next((side for side in (first, second) if side.augmented), None)
-    if augmented is not None:
-        operator = _operator(augmented.place.source)
+    if operator := first.operator or second.operator:
         return f"`{operator}` reads, computes, writes: a write of the other thread in between is lost."
     split = next((side for side in (first, second) if side.partner is not None), None)
     if split is not None and split.partner is not None and split.partner.line != split.place.line:
         lines = sorted((split.partner.line, split.place.line))
         return f"The value read in line {lines[0]} is written back in line {lines[1]}: a write in between is lost."
     return "The write depends on an earlier read: a write of the other thread in between is lost."
-
-
-def _operator(source: str) -> str:
-    found = [sign for sign in ("**=", "//=", ">>=", "<<=", "+=", "-=", "*=", "/=", "%=", "|=", "&=", "^=", "@=")
-             if sign in source]
-    return found[0] if found else "+="
 
 
 def _checked(first: Access, second: Access) -> str:
@@ -86,67 +78,74 @@ def _checked(first: Access, second: Access) -> str:
     return "What was found"
 
 
-def holders(accesses: Iterable[Access]) -> Holders:
-    """Return the places of conflicting accesses to a variable, each with its lockset: the locks held every time."""
-    found: Holders = {}
-    for access in accesses:
-        place = (access.place.path, access.place.line)
-        names = frozenset(lock.name for lock in access.locks)
-        found[place] = found.get(place, names) & names
-    return found
+class LockAdvice(NamedTuple):
+    """The sentence on the locks that were held, and which lock to hold."""
+
+    sentence: str
+    name: str | None                   # of the lock to hold at both places; None: none was held
+    lacking: tuple[Access, ...] = ()   # the accesses that did not hold it
 
 
-def missing_lock(found: Holders, first: Access, second: Access) -> tuple[str, str | None]:
-    """Return the sentence on locks, and the name of the lock to hold at both places, or None."""
+def missing_lock(found: Locksets, first: Access, second: Access, process: str) -> LockAdvice:
+    """Return what to say about the locks at two accesses of one process."""
     both = {lock.name for lock in first.locks} & {lock.name for lock in second.locks}
     shared = {lock.uid for lock in first.locks} & {lock.uid for lock in second.locks}
     if shared:
         name = next(lock.name for lock in first.locks if lock.uid in shared)
-        return f"Both hold {name}, but let go of it between the steps.", name
+        return LockAdvice(f"Both hold {name}, but release it between the steps.", name)
     if both:
         name = min(both)
-        return f"Both hold a lock named {name}, but not the same one: each guards against itself alone.", name
-    here = {lock.name for side in (first, second) for lock in side.locks}
-    candidates = sorted({name for held in found.values() for name in held} | here)
+        return LockAdvice(f"Both hold a lock named {name}, but not the same one, so neither excludes the other.", name)
+    here = {side: found.keys(side, process) for side in (first, second)}
+    candidates = sorted({key for held in (*found.held.values(), *here.values()) for key in held})
+    places = len(found.held)
     if not candidates:
-        return f"No lock is held at {'the place' if len(found) == 1 else f'any of the {len(found)} places'}.", None
-    best = max(candidates, key=lambda name: (sum(name in held for held in found.values()), name in here))
-    return _majority(found, best), best
+        return LockAdvice(f"No lock is held at {'the place' if places == 1 else f'any of the {places} places'}.", None)
+    best = max(candidates, key=lambda key: (sum(key in held for held in found.held.values()),
+                                            any(key in held for held in here.values())))
+    return LockAdvice(_majority(found, best), best.name, tuple(side for side, held in here.items() if best not in held))
 
 
-def _majority(found: Holders, name: str) -> str:
-    without = [where(*place) for place, held in sorted(found.items()) if name not in held]
-    with_it = len(found) - len(without)
+def _majority(found: Locksets, lock: LockKey) -> str:
+    without = [where(*place) for place, held in sorted(found.held.items()) if lock not in held]
+    with_it = len(found.held) - len(without)
     holds, does = inflect(with_it, "holds", "hold"), inflect(len(without), "does", "do")
+    name = f"the same lock named {lock.name}" if lock.process else lock.name
     rest = f"; {_joined(without)} {does} not" if without else ""
-    return f"{with_it} of {len(found)} places {holds} {name}{rest}."
+    return f"{with_it} of {len(found.held)} places {holds} {name}{rest}."
 
 
 def _joined(words: Sequence[str]) -> str:
     return ", ".join(words[:-1]) + (" and " if len(words) > 1 else "") + words[-1] if words else "none"
 
 
-def repair(kind: RaceKind, part: str, first: Access, second: Access, lock: str | None) -> str:
+def repair(kind: RaceKind, part: str, first: Access, second: Access, lock: LockAdvice) -> str:
     """Return the sentence on the repair, in terms of these places."""
-    name = lock or "one lock"
-    lacking = _places([side for side in (first, second) if lock not in {held.name for held in side.locks}])
+    name = lock.name or "one lock"
+    lacking = _places(lock.lacking)
     places = _places((first, second))
     if kind == RaceKind.CHECK_THEN_ACT:
         return f"{ALTERNATIVES.get(part, 'Hold')} {name} around the check and the act together: {places}."
     if kind == RaceKind.LOST_UPDATE:
-        return f"Hold {name} from the read to the write{f' in {lacking}, too' if lock and lacking else f': {places}'}."
+        return f"Hold {name} from the read to the write{f' in {lacking}, too' if lock.lacking else f': {places}'}."
     if kind == RaceKind.ITERATION:
         return f"Loop over a copy made under {name} (`list(...)`), and hold {name} for the change, too: {places}."
     if kind == RaceKind.TORN_WRITE:
         return f"Hold {name} around all steps of the write and around the other access: {places}."
     if part == "iterator":
         return f"Give each thread its own iterator, hand items out through queue.Queue, or hold {name} around `next`."
-    also = f" in {lacking}, too" if lock and lacking else f" for both accesses: {places}"
+    also = f" in {lacking}, too" if lock.lacking else f" for both accesses: {places}"
     return f"Hold {name}{also}, or hand the value over through queue.Queue, Event or join."
 
 
 def _places(sides: Sequence[Access]) -> str:
     return _joined(list(dict.fromkeys(where(side.place.path, side.place.line) for side in sides)))
+
+
+def lost_records(process: str) -> str:
+    """Return the sentence on a process whose records are incomplete."""
+    return (f"{process}: some or all records are lost: TMPDIR was full, too many files were open, or the program has "
+            "changed the checker's files")
 
 
 def unused(comments: Sequence[tuple[str, int]], entries: Sequence[str]) -> tuple[str, ...]:

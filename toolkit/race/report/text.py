@@ -10,6 +10,7 @@ from dataclasses import replace
 from typing import IO, TYPE_CHECKING
 
 from gilscope.toolkit.escaping import visible, visible_all, without_commands
+from gilscope.toolkit.race.report.sentences import lost_records
 from gilscope.toolkit.race.report.settings import relative
 from gilscope.toolkit.race.site import Severity
 from gilscope.toolkit.units import counted
@@ -131,7 +132,7 @@ def _callers(side: Access) -> tuple[Frame, ...]:
 
 def _shared(report: RaceReport) -> Iterator[str]:
     if report.shared:
-        yield "SHARED by threads, in order or not; each process and subinterpreter would have its own"
+        yield "Shared by threads (ordered or not). Each process and subinterpreter would have its own copy"
     for each in report.shared:
         yield (f"  {each.base}: {each.verb} at {at(each.write, report.root)}, "
                f"{each.other_verb} at {at(each.other, report.root)}"
@@ -141,6 +142,7 @@ def _shared(report: RaceReport) -> Iterator[str]:
 def _remarks(report: RaceReport) -> Iterator[str]:
     for path, reason in report.unrewritten:
         yield f"not watched: {relative(path, report.root)}: {reason}"
+    yield from map(lost_records, report.lost)
     yield from report.unexplained_suppressions
     yield from report.unused_suppressions
 

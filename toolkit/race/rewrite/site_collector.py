@@ -78,6 +78,7 @@ class SiteCollector:
         self.plan = plan
         self.notes = notes
         self.function = "<module>"
+        self.operator = ""         # of the augmented assignment that is rewritten
         self.lines = (0, 0)        # first and last of the statement, each of which may have a suppressing comment
         self.acting: set[str] = set()      # functions with writes that have partners
         self._infos: list[SiteInfo] = []
@@ -101,7 +102,7 @@ class SiteCollector:
         end_line, end_column = getattr(node, "end_lineno", line), getattr(node, "end_col_offset", column)
         shown = text if isinstance(text, str) else self.text.of(text)
         self._infos.append(SiteInfo(self.path, line, column, end_line, end_column, self.function, op, key, shown,
-                                    int(flags), (), self._note(line)))
+                                    int(flags), (), self._note(line), self.operator * bool(flags & Flag.AUGMENTED)))
         return ast.Constant((MARKER, index))  # type: ignore[arg-type]  # any constant will do
 
     def _note(self, line: int) -> str | None:

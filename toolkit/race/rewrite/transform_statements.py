@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _SIMPLE = (ast.Attribute, ast.Subscript)
+OPERATORS: dict[type[ast.operator], str] = {
+    ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.MatMult: "@=", ast.Div: "/=", ast.FloorDiv: "//=", ast.Mod: "%=",
+    ast.Pow: "**=", ast.LShift: "<<=", ast.RShift: ">>=", ast.BitOr: "|=", ast.BitXor: "^=", ast.BitAnd: "&=",
+}
 
 
 class StatementRewriter(ExpressionRewriter):
@@ -102,6 +106,7 @@ class StatementRewriter(ExpressionRewriter):
 
     def visit_AugAssign(self, node: ast.AugAssign) -> ast.stmt | list[ast.stmt]:
         """Rewrite `x += v`."""
+        self.sites.operator = OPERATORS[type(node.op)]
         simple = self.simple(node.value)
         if isinstance(node.target, ast.Name):
             return self.augment_name(node, node.target, simple=simple)

@@ -204,7 +204,7 @@ class QueuePatches:
         hooks: tuple[tuple[str, Callable[..., Any] | None, Callable[..., Any]], ...] = (
             ("put", self.before_simple_put, self.do_nothing), ("put_nowait", self.before_simple_put, self.do_nothing),
             ("get", None, self.after_simple_get), ("get_nowait", None, self.after_simple_get),
-            ("qsize", None, self.after_simple_size), ("empty", None, self.after_simple_empty))
+            ("qsize", None, self.after_size), ("empty", None, self.after_empty))
         if not all(self._layer.wrap(original, name, before, after) for name, before, after in hooks):
             body = {name: self._layer.core.wrap(vars(original)[name], before, after) for name, before, after in hooks}
             body |= {"__module__": original.__module__, "__doc__": original.__doc__}
@@ -221,16 +221,6 @@ class QueuePatches:
         """Add the edge from the put to the get."""
         self._join(self._of(queue).take(item))
         self._layer.pause()
-
-    def after_simple_size(self, _state: object, size: int, queue: object) -> None:
-        """Add the edges from the puts of all waiting items to a positive qsize()."""
-        if size:
-            self._join(self._of(queue).waiting())
-
-    def after_simple_empty(self, _state: object, empty: bool, queue: object) -> None:  # noqa: FBT001
-        """Add the edge from the oldest put to an empty() that returns False."""
-        if not empty:
-            self._join(self._of(queue).waiting()[:1])
 
 
 def defined_in(kind: type, name: str) -> str | None:

@@ -155,7 +155,7 @@ def hosts_contrasts(
 
 def _together(contrast: Contrast, over: HostsComparison) -> Contrast:
     bare = replace(contrast, comparison=None, reason=None, baseline_time=None, sample_time=None, half=None,
-                   half_together=None)
+                   half_together=None, shift=None)
     if over.pooled is not None:
         return replace(bare, comparison=over.pooled.comparison)
     reasons = dict.fromkeys(each.reason for each in over.lacking.values())

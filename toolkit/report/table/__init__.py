@@ -1,8 +1,15 @@
 """Runs into rows, columns and baselines.  Everything here is derived, and can be made again from a stored run."""
 
 from gilscope.toolkit.report.table.cell_results import CellResult, Floors, TableRow
-from gilscope.toolkit.report.table.contrast import Choice, Contrast, compare_builds, compare_models, compare_runs
-from gilscope.toolkit.report.table.judgement import Gate, Judgement, gate, judge, missing, rounds_to_tell
+from gilscope.toolkit.report.table.contrast import (
+    Choice,
+    Contrast,
+    common_shifts,
+    compare_builds,
+    compare_models,
+    compare_runs,
+)
+from gilscope.toolkit.report.table.judgement import Gate, Judgement, gate, judge, missing, rounds_to_tell, unjudged
 from gilscope.toolkit.report.table.matrix import ScalingFit, WorkloadTable, build_tables
 from gilscope.toolkit.report.table.observations import Absence, CellSeries, MetricValue
 from gilscope.toolkit.report.table.recommendation import Advice, OpenCell, Option, TwinAdvice
@@ -25,6 +32,7 @@ __all__ = [
     "TwinAdvice",
     "WorkloadTable",
     "build_tables",
+    "common_shifts",
     "compare_builds",
     "compare_models",
     "compare_runs",
@@ -32,4 +40,5 @@ __all__ = [
     "judge",
     "missing",
     "rounds_to_tell",
+    "unjudged",
 ]

@@ -1,4 +1,4 @@
-"""The pairs of builds that a report compares."""
+"""The builds that a report compares with each other."""
 
 from __future__ import annotations
 

@@ -9,6 +9,7 @@ from gilscope.toolkit.errors import UnknownNameError
 from gilscope.toolkit.model import Note, Phase
 from gilscope.toolkit.report.table.observations import Absence, Clock, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
+from gilscope.toolkit.stats.common_shift import CommonShift, Place, ShiftedRatio, common_shift, without_shift
 from gilscope.toolkit.stats.interim_looks import final_confidence
 from gilscope.toolkit.stats.paired import conclude
 from gilscope.toolkit.stats.ratios import simultaneous
@@ -18,11 +19,12 @@ from gilscope.toolkit.stats.unpaired import UnpairedRatio, run_level
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gilscope.toolkit.model import Cell, Run
+    from gilscope.toolkit.model import Build, Cell, Run
+    from gilscope.toolkit.stats.noise_floor import AACheck
     from gilscope.toolkit.stats.verdict import Comparison
 
-DRIFT = Note(text="the two runs were made at different times: how the machine changed between them "
-                  "is not in the intervals")
+DRIFT = Note(text="the two runs were made at different times: of how the machine changed between them, only a shift "
+                  "that most workloads have in common is noticed")
 Choice = Literal["wall", "cpu", "auto"]
 
 
@@ -41,6 +43,7 @@ class Contrast:
     by_session: Mapping[int, Comparison] = field(default_factory=dict)   # in each session of the run; {}: there is one
     half: float | None = None              # half the interval of two separate runs, a share
     half_together: float | None = None     # the same if one run had measured both; None: not known
+    shift: CommonShift | None = None       # of two separate runs, by `clock`; None: there is none
 
 
 def pick_clock(choice: Choice, workers: int) -> Clock:
@@ -141,6 +144,7 @@ def compare_runs(
     shared = {*left.cells()} & {*right.cells()}
     confidence = simultaneous(len(shared), final_confidence(max(first.looks, second.looks)))
     contrasts = []
+    apart: dict[Clock, dict[int, UnpairedRatio]] = {}   # by place in `contrasts`
     for cell in dict.fromkeys([*left.cells(), *right.cells()]):
         chosen = pick_clock(clock, cell.workers)
         a, b = left.by(cell, chosen), right.by(cell, chosen)
@@ -151,29 +155,63 @@ def compare_runs(
             contrasts.append(replace(result, reason=(
                 f"not the same work: {what} {values[0]} in {left_name}, {values[1]} in {right_name}")))
         elif a and b:
-            contrasts.append(_apart(result, before, after, confidence))
+            apart.setdefault(chosen, {})[len(contrasts)] = _unpaired(result, before, after)
+            contrasts.append(result)
         elif cell not in shared:
             only = f"only in {left_name if cell in left.cells() else right_name}"
             contrasts.append(replace(result, reason=only, short_reason=only))
         else:
             contrasts.append(_without_comparison(
                 result, [(f"in {left_name}", left, cell), (f"in {right_name}", right, cell)]))
+    for by_clock, ratios in apart.items():
+        places = {place: Place(workload=contrasts[place].sample.workload, build=contrasts[place].sample.build)
+                  for place in ratios}
+        shift = common_shift(ratios, places, by_clock)
+        if shift is not None:
+            shift = replace(shift, same_builds=_same_builds(first, second, {each.build for each in places.values()}))
+        shifted = without_shift(ratios, places, shift.basis, len(shared)) if shift else {}
+        sides = (before.by(by_clock), after.by(by_clock))
+        # Use the worse check: a side without A/A arms leaves the ratio unchecked; else the larger widening applies.
+        check = max((each.check for each in sides), key=lambda check: (not check.arms, check.widening))
+        for place, ratio in ratios.items():
+            contrasts[place] = replace(
+                contrasts[place], half=ratio.half, half_together=ratio.half_together, shift=shift,
+                comparison=_unpaired_comparison(ratio, shifted.get(place), check, confidence, by_clock))
     return tuple(contrasts)
 
 
-def _apart(contrast: Contrast, first: Ratios, second: Ratios, confidence: float) -> Contrast:
-    """Return the contrast of two runs with its comparison; both runs have numbers."""
+def _same_builds(first: Run, second: Run, labels: Iterable[str]) -> bool:
+    """Return True if the builds called `labels` look the same in both runs; one that was made anew may, too."""
+    before, after = ({build.label: build_identity(build) for build in run.builds} for run in (first, second))
+    return all(label in before and before[label] == after.get(label) for label in labels)
+
+
+def build_identity(build: Build) -> tuple[object, ...]:
+    """Return what two builds have in common if they look the same."""
+    return (build.version, build.revision, build.base_executable, build.compiler, build.opt_level, build.pgo, build.lto,
+            build.debug, build.jit)
+
+
+def _unpaired(contrast: Contrast, first: Ratios, second: Ratios) -> UnpairedRatio:
+    """Return the ratio of two runs; both have numbers."""
     cell, clock = contrast.sample, contrast.clock
     group, sides = group_of(cell), (first.by(clock), second.by(clock))
     before, after = (run_level(each.logs[group], each.noises[group], cell) for each in sides)
     aa_error = max(each.error(group, clock, cell.workers) or 0.0 for each in (first, second))
-    ratio = UnpairedRatio(before=before, after=after, aa_error=aa_error)
-    # Use the worse check: a side without A/A arms leaves the ratio unchecked; otherwise the larger widening applies.
-    check = max((each.check for each in sides), key=lambda check: (not check.arms, check.widening))
-    return replace(
-        contrast, half=ratio.half, half_together=ratio.half_together,
-        comparison=conclude(ratio, check, confidence, clock=clock, notes=(DRIFT,)),
-    )
+    return UnpairedRatio(before=before, after=after, aa_error=aa_error)
+
+
+def _unpaired_comparison(
+    ratio: UnpairedRatio, shifted: ShiftedRatio | None, check: AACheck, confidence: float, clock: Clock,
+) -> Comparison:
+    """Return the comparison of two runs; its verdict holds whether none or all of a common shift is the machine's."""
+    found = conclude(shifted or ratio, check, confidence, clock=clock, notes=(DRIFT,))
+    return replace(found, shift=shifted.allowance(confidence)) if shifted else found
+
+
+def common_shifts(contrasts: Iterable[Contrast]) -> tuple[CommonShift, ...]:
+    """Return the common shift of two runs by each clock, where there is one."""
+    return tuple(dict.fromkeys(each.shift for each in contrasts if each.shift is not None))
 
 
 def _time(seconds: Mapping[int, float]) -> Summary | None:

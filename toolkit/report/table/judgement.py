@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import log, log1p
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.stats.distributions import NORMAL
 from gilscope.toolkit.stats.ratios import POWER, rounds_until
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
-from gilscope.toolkit.stats.verdict import MARGIN, beyond
+from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS, ShiftBasis, Unjudged, beyond
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +39,19 @@ def judge(comparison: Comparison, margin: float = MARGIN) -> Judgement:
     return "same" if max(beyond(comparison.between), comparison.floor or 0.0) <= margin else "cannot tell"
 
 
+def unjudged(comparison: Comparison, margin: float = MARGIN) -> Unjudged | None:
+    """Return why a comparison has no verdict, None if it has one."""
+    if judge(comparison, margin) != "cannot tell":
+        return None
+    if comparison.rounds < MIN_ROUNDS:
+        return Unjudged.ROUNDS
+    if comparison.floor is None or not comparison.sure:
+        return Unjudged.UNKNOWN_NOISE
+    if comparison.shift is not None and judge(comparison.without_shift_doubt(), margin) != "cannot tell":
+        return Unjudged.SHIFT if comparison.shift.basis is ShiftBasis.WORKLOADS else Unjudged.FEW_WORKLOADS
+    return Unjudged.NOISE
+
+
 def gains_nothing(comparison: Comparison, margin: float = MARGIN) -> bool:
     """Return True if every gain above `margin` is excluded, whether or not there is a loss."""
     return judge(comparison, margin) in {"same", "slower"} or (
@@ -52,6 +65,8 @@ def judgeable(comparison: Comparison) -> bool:
 
 def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None:
     """Return the rounds that give a verdict with 80 % power, or None if more rounds alone cannot: see `stats`."""
+    if comparison.shift is not None:   # more rounds do not tell the machine's shift from a change
+        return None
     ends = (*comparison.between, comparison.lo, comparison.hi)
     if comparison.floor is None or min(ends) <= 0:   # no noise floor, or too few rounds for a simultaneous interval
         return None
@@ -88,6 +103,13 @@ class Gate:
     def judged(self) -> int:
         """Return the number of cells that are clearly on one side of the limit."""
         return len(self.past) + len(self.within)
+
+    @property
+    def shifted(self) -> int:
+        """Return how many of `undecided` would be decided if the two runs had no common shift."""
+        without = [replace(each, comparison=each.comparison.without_shift_doubt())
+                   for each in self.undecided if each.comparison is not None and each.comparison.shift is not None]
+        return sum(_place(each, self.limit) != "undecided" for each in without)
 
 
 def gate(contrasts: Sequence[Contrast], limit: float) -> Gate:

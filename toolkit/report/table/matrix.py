@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Cell, Run
     from gilscope.toolkit.report.table.cell_results import Floors
+    from gilscope.toolkit.stats.sample import Summary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,6 +51,11 @@ class WorkloadTable:
     notes: tuple[Note, ...]
     advice: tuple[Advice, ...]          # one per build
     twins: tuple[TwinAdvice, ...]       # one per free-threaded build that is compared with a GIL build
+
+    @property
+    def times(self) -> list[Summary]:
+        """Return the times of all cells that have one."""
+        return [result.time for row in self.rows for result in row.results if result.time is not None]
 
     @property
     def metric_columns(self) -> list[str]:

@@ -12,8 +12,10 @@ from math import expm1, isfinite, log
 from statistics import fmean
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.table.build_pairs import build_pairs
 from gilscope.toolkit.report.table.cell_results import Floors
-from gilscope.toolkit.report.table.observations import group_of
+from gilscope.toolkit.report.table.observations import Absence, group_of
 from gilscope.toolkit.report.table.session_spread import SessionSpread
 from gilscope.toolkit.stats.best import best, best_of
 from gilscope.toolkit.stats.interim_looks import final_confidence
@@ -51,7 +53,7 @@ class Ratios:
     Args:
         index: The run.
         comparisons: The number of comparisons shown together: the chance of any false verdict among them is 5 %.  None:
-            one for every cell.
+            those of a run's report, see `reported_comparisons`.
     """
 
     def __init__(self, index: Index, comparisons: int | None = None) -> None:
@@ -82,7 +84,7 @@ class Ratios:
     def confidence(self) -> float:
         """Return the confidence of the intervals that verdicts use; without the joint shifts of sessions."""
         own = self.spread("wall").table_shares(self._together)[0]
-        return simultaneous(self._comparisons or len(self.index.cells()), own)
+        return simultaneous(self._comparisons or reported_comparisons(self.index), own)
 
     def compare(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Comparison | None:
         """Return the speed-up of `sample` over `baseline`, None if the two share no round."""
@@ -224,6 +226,26 @@ def _by_session(
 def _arms_of_sessions(sessions: Mapping[int, RoundLogs[Cell]]) -> RoundLogs[tuple[Cell, int]]:
     return RoundLogs(levels={(cell, session): levels for session, logs in sessions.items()
                              for cell, levels in logs.levels.items() if levels})
+
+
+def reported_comparisons(index: Index) -> int:
+    """Return the number of verdicts in the report of a run.
+
+    They are the speed-up and the CPU time of every cell against its baseline, the CPU time of every cell with one
+    worker between two builds, and the fastest models of a build and its free-threaded twin.
+    """
+    run = index.run
+    cells = {cell for cell in index.cells() if not isinstance(index.look_up(cell), Absence)}
+    against_baseline = sum(cell != (base := replace(cell, runner=run.baseline, workers=1)) and base in cells
+                           for cell in cells)
+    pairs = [(first.label, second.label) for first, second in build_pairs(run.builds)]
+    between_builds = sum(cell.workers == 1 and cell.build == first and replace(cell, build=second) in cells
+                         for cell in cells for first, second in pairs)
+    free = {build.label for build in run.builds if build.free_threaded}
+    groups = {(group_of(cell), cell.build) for cell in cells if cell.phase is Phase.STEADY}
+    twins = sum(second in free and first not in free and build == first and (group, second) in groups
+                for group, build in groups for first, second in pairs)
+    return 2 * against_baseline + between_builds + twins
 
 
 def _logs(cells: Mapping[Cell, Sequence[Observation]], clock: Clock) -> RoundLogs[Cell]:

@@ -62,7 +62,7 @@ class Advice:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TwinAdvice:
-    """The best model of a free-threaded build compared with the best model of its GIL twin."""
+    """The fastest model of a free-threaded build compared with the fastest of its GIL twin."""
 
     gil: Option
     free: Option
@@ -98,10 +98,13 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
 
 
 def compare_twins(ratios: Ratios, gil: Advice, free: Advice) -> TwinAdvice | None:
-    """Compare the choices for a build and its free-threaded twin; None if one has none."""
+    """Compare the fastest models of a build and its free-threaded twin, by time; None if one has none.
+
+    The preferred models would not do: one that is simpler may be a tenth slower.
+    """
     if not gil.options or not free.options:
         return None
-    first, second = gil.options[0], free.options[0]
+    first, second = (max(each.options, key=lambda option: option.speedup.ratio) for each in (gil, free))
     comparison = ratios.compare(first.cell, second.cell)
     return None if comparison is None else TwinAdvice(gil=first, free=second, comparison=comparison)
 

@@ -1,7 +1,8 @@
 // Any two builds, models, runs or machines.
 //
 // Pairs of one run were compared when the site was made.  Two runs are compared here, from where each cell lies by its
-// run, as stats/unpaired.py, stats/words.py and report/comparison.py do it; tests hold the words against theirs.
+// run, as stats/unpaired.py, stats/common_shift.py, stats/verdict.py and report/comparison.py do it; tests hold the words
+// against theirs.
 "use strict";
 
 window.gilscopeRuns = {};
@@ -49,15 +50,18 @@ window.gilscopeRuns = {};
 
   const NEARLY_NORMAL = 1e5;   // degrees of freedom: with more it is the normal distribution to five digits
 
+  const tOutside = (distance, freedom) => {
+    const free = Math.min(freedom, NEARLY_NORMAL);
+    return incompleteBeta(free / 2, 0.5, free / (free + distance * distance));
+  };
+
   const tQuantile = (confidence, freedom) => {
     if (freedom <= 0) return Infinity;
-    const free = Math.min(freedom, NEARLY_NORMAL);
-    const outside = distance => incompleteBeta(free / 2, 0.5, free / (free + distance * distance));
     let [low, high] = [0, 1];
-    while (outside(high) > 1 - confidence) high *= 2;
+    while (tOutside(high, freedom) > 1 - confidence) high *= 2;
     while (high - low > 1e-9 * high) {
       const middle = (low + high) / 2;
-      if (outside(middle) > 1 - confidence) low = middle; else high = middle;
+      if (tOutside(middle, freedom) > 1 - confidence) low = middle; else high = middle;
     }
     return high;
   };
@@ -75,38 +79,49 @@ window.gilscopeRuns = {};
 
   const partsOf = (level, own) => [{ square: own.square * level.kept, freedom: own.freedom }, level.machine];
 
-  const halfOf = (parts, confidence) => {
+  const totalOf = parts => {
     const counted = parts.filter(each => each.square > 0);
-    const total = counted.reduce((all, each) => all + each.square, 0);
-    if (!(total < Infinity)) return Infinity;
-    if (!counted.length) return 0;
-    const freedom = total ** 2 / counted.reduce((all, each) => all + each.square ** 2 / each.freedom, 0);
-    return tQuantile(confidence, freedom) * Math.sqrt(total);
+    const square = counted.reduce((all, each) => all + each.square, 0);
+    if (!counted.length || !(square < Infinity)) return { square, freedom: Infinity };
+    return { square, freedom: square ** 2 / counted.reduce((all, each) => all + each.square ** 2 / each.freedom, 0) };
+  };
+
+  const halfOf = (parts, confidence) => {
+    const total = totalOf(parts);
+    if (!(total.square < Infinity)) return Infinity;
+    return total.square ? tQuantile(confidence, total.freedom) * Math.sqrt(total.square) : 0;
   };
 
   const MOST_LOG = 300;
 
-  const apart = (first, second, confidence) => {
+  const around = (center, half) =>
+    half < MOST_LOG ? [Math.exp(center - half), Math.exp(center + half)] : [0, Infinity];
+
+  const notExcluded = (ratio, [lo, hi], floor) => [Math.min(lo, ratio / (1 + floor)), Math.max(hi, ratio * (1 + floor))];
+
+  const unpaired = (first, second) => {
     const [before, after] = [levelOf(first), levelOf(second)];
-    const ratio = Math.exp(before.center - after.center);
+    const log = before.center - after.center;
+    const ratio = Math.exp(log);
     const own = [...partsOf(before, before.own), ...partsOf(after, after.own)];
     const usual = halfOf([...partsOf(before, before.usual), ...partsOf(after, after.usual)], by.confidence);
     const floor = usual < MOST_LOG ? Math.max(Math.exp(usual) - 1, first.off || 0, second.off || 0) : Infinity;
-    const interval = wanted => {
-      const half = halfOf(own, wanted);
-      return half < MOST_LOG ? [ratio * Math.exp(-half), ratio * Math.exp(half)] : [0, Infinity];
-    };
-    const [lo, hi] = interval(by.confidence);
-    const [least, most] = interval(confidence);
-    const between = [Math.min(least, ratio / (1 + floor)), Math.max(most, ratio * (1 + floor))];
+    const interval = wanted => around(log, halfOf(own, wanted));
+    return { first, second, before, after, log, ratio, floor, interval, rounds: Math.min(before.rounds, after.rounds),
+      workload: first.workload, build: first.build, between: wanted => notExcluded(ratio, interval(wanted), floor) };
+  };
+
+  const seenOf = (raw, shifted, confidence) => {
+    const { first, second, before, after, ratio, floor, rounds } = raw;
+    const [lo, hi] = raw.interval(by.confidence);
+    const between = (shifted || raw).between(confidence);
     const together = before.kept && after.kept ? halfOf([before.own, after.own], by.confidence) : null;
-    const rounds = Math.min(before.rounds, after.rounds);
     const sure = Number.isFinite(floor) && lo > 0;
     const sides = [first.check, second.check];
     const [arms, widening] = sides.reduce((a, b) =>
       Number(!b[0]) > Number(!a[0]) || (!b[0] === !a[0] && b[1] > a[1]) ? b : a);
-    const notes = ["the two runs were made at different times: how the machine changed between them is not in the "
-      + "intervals"];
+    const notes = ["the two runs were made at different times: of how the machine changed between them, only a shift that "
+      + "most workloads have in common is noticed"];
     if (!arms) notes.push("no cell was measured twice (A/A), so nothing checks the noise that the intervals go by");
     if (rounds < by.leastRounds) {
       notes.push(`fewer than ${by.leastRounds} rounds: nothing can be called faster or slower`);
@@ -118,10 +133,131 @@ window.gilscopeRuns = {};
         + `${first.clock} time are ${widening.toFixed(1)} times wider for it`);
     }
     return { ratio, lo, hi, between, floor: sure ? floor : null, rounds, sure, notes, half: hi / ratio - 1,
-      halfTogether: together === null ? null : together < MOST_LOG ? Math.exp(together) - 1 : Infinity };
+      halfTogether: together === null ? null : together < MOST_LOG ? Math.exp(together) - 1 : Infinity,
+      shift: shifted ? { basis: shifted.basis, ratio: Math.exp(shifted.center), lo: shifted.remaining(by.confidence)[0],
+        hi: shifted.remaining(by.confidence)[1], without: raw.between(confidence) } : null };
   };
 
-  // ---- Words: stats/words.py, report/table/judgement.py
+  // ---- The common shift of two runs: stats/common_shift.py
+
+  const mean = numbers => numbers.reduce((all, each) => all + each, 0) / numbers.length;
+
+  const median = numbers => {
+    const sorted = [...numbers].sort((a, b) => a - b);
+    const middle = Math.floor(sorted.length / 2);
+    return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
+  };
+
+  const grouped = (items, keyOf) => {
+    const groups = new Map();
+    for (const each of items) groups.set(keyOf(each), [...groups.get(keyOf(each)) || [], each]);
+    return groups;
+  };
+
+  const medianError = cells => {
+    const times = (cells.length > 2 ? by.medianVariance : 1) / cells.length;
+    return totalOf(["before", "after"].flatMap(name => {
+      const sides = cells.map(each => each[name]);
+      return [
+        { square: mean(sides.map(each => each.own.square * each.kept)) * times,
+          freedom: sides.reduce((all, each) => all + each.own.freedom, 0) },
+        { square: mean(sides.map(each => each.machine.square)), freedom: mean(sides.map(each => each.machine.freedom)) }];
+    }));
+  };
+
+  const blocksOf = ratios => {
+    const usable = ratios.filter(each => each.rounds >= by.leastRounds && Number.isFinite(each.floor));
+    return [...grouped(usable, each => JSON.stringify([each.workload, each.build])).values()].map(cells => ({
+      workload: cells[0].workload, build: cells[0].build, center: median(cells.map(each => each.log)),
+      error: medianError(cells) }));
+  };
+
+  const chanceOf = (block, way) => {
+    const right = block.center * way > 0;
+    if (!block.error.square) return right ? 0 : 1;
+    const outside = tOutside(Math.abs(block.center) / Math.sqrt(block.error.square), block.error.freedom) / 2;
+    return right ? outside : 1 - outside;
+  };
+
+  const choose = (n, k) => {
+    let found = 1;
+    for (let i = 1; i <= k; i += 1) found = found * (n - k + i) / i;
+    return found;
+  };
+
+  const mostMoved = chances => {
+    const count = chances.length;
+    const least = Math.floor(count / 2) + 1;
+    const chance = [...chances].sort((a, b) => a - b)[least - 1];
+    let atLeast = 0;
+    for (let k = least; k <= count; k += 1) atLeast += choose(count, k) * chance ** k * (1 - chance) ** (count - k);
+    return atLeast <= (1 - by.confidence) / 2;
+  };
+
+  const movedTogether = blocks => {
+    const builds = [...grouped(blocks, each => each.build).values()];
+    return builds.length > 0 && [1, -1].some(way =>
+      builds.every(own => mostMoved(own.map(each => chanceOf(each, way)))));
+  };
+
+  const workloadsOf = blocks => [...grouped(blocks, each => each.workload)].map(([workload, own]) => {
+    const worst = own.map(each => each.error).reduce((a, b) => b.square > a.square ? b : a);
+    return { workload, center: mean(own.map(each => each.center)), half: halfOf([worst], by.confidence) };
+  });
+
+  const centreOf = blocks => {
+    const workloads = workloadsOf(blocks);
+    const count = workloads.length;
+    const center = median(workloads.map(each => each.center));
+    const distance = median(blocks.map(each => Math.abs(each.center - center))) / by.normalMad;
+    const errors = mean(blocks.map(each => each.error.square));
+    const typical = Math.max(by.typicalScatter, (by.proportional + by.growth * Math.abs(center)) * Math.abs(center)) ** 2;
+    const freedom = count > 1 ? Math.max((count - 1) / by.medianVariance, 1) : 0;
+    const moderated = (by.prior * (typical + errors) + freedom * distance ** 2) / (by.prior + freedom);
+    const total = Math.max(moderated, distance ** 2);
+    return { center, scatter: Math.max(total - errors, typical),
+      error: total * (count > 2 ? by.medianVariance : 1) / count, freedom: by.prior + freedom };
+  };
+
+  const commonShift = (ratios, clock) => {
+    const blocks = blocksOf(ratios);
+    if (!movedTogether(blocks)) return null;
+    const workloads = workloadsOf(blocks).sort((a, b) => a.center - b.center);
+    if (workloads.length < by.enough) {
+      return { clock, basis: "typical", center: mean(workloads.map(each => each.center)), workloads,
+        half: Math.hypot(...workloads.map(each => each.half)) / workloads.length };
+    }
+    const found = centreOf(blocks);
+    return { clock, basis: "workloads", center: found.center, workloads,
+      half: halfOf([{ square: found.error, freedom: found.freedom }], by.confidence) };
+  };
+
+  // Return what remains of each ratio without the shift of the other workloads.
+  const withoutShift = (ratios, basis, cells) => {
+    const blocks = blocksOf(ratios);
+    const shifts = new Map([...new Set(blocks.map(each => each.workload))].map(workload => {
+      if (basis === "typical") return [workload, [0, { square: by.typicalShift ** 2, freedom: Infinity }]];
+      const found = centreOf(blocks.filter(each => each.workload !== workload));
+      return [workload, [found.center, { square: found.scatter + found.error, freedom: found.freedom }]];
+    }));
+    return new Map(ratios.filter(each => shifts.has(each.workload)).map(raw => {
+      const [shift, error] = shifts.get(raw.workload);
+      const [center, sides] = [raw.log - shift, [raw.before, raw.after]];
+      const remaining = (confidence, together = confidence) => {
+        const own = halfOf(sides.map(side => ({ square: side.own.square * side.kept, freedom: side.own.freedom })),
+          confidence);
+        return around(center, Math.sqrt(own ** 2 + halfOf([...sides.map(side => side.machine), error], together) ** 2));
+      };
+      const between = confidence => {
+        const rest = notExcluded(Math.exp(center), remaining(confidence, confidence ** (cells / shifts.size)), raw.floor);
+        const [lo, hi] = raw.between(confidence);
+        return [Math.min(lo, rest[0]), Math.max(hi, rest[1])];
+      };
+      return [raw, { basis, center, remaining, between }];
+    }));
+  };
+
+  // ---- Verdicts: stats/verdict.py, report/table/judgement.py
 
   const beyond = ([lo, hi]) => lo > 0 ? Math.max(hi - 1, 1 / lo - 1) : Infinity;
 
@@ -137,12 +273,17 @@ window.gilscopeRuns = {};
     return Math.max(beyond(seen.between), seen.floor) <= by.margin ? "same" : "cannot tell";
   };
 
+  // Whether it would be judged if the two runs had no common shift.
+  const fromShift = seen => judge(seen) === "cannot tell" && seen.shift !== null
+    && judge({ ...seen, between: seen.shift.without }) !== "cannot tell";
+
   const twoDigits = number => {
     const step = number < 100 ? 1 : 10;
     return Math.ceil(number / step) * step;
   };
 
   const roundsToTell = seen => {
+    if (seen.shift) return null;
     const ends = [...seen.between, seen.lo, seen.hi];
     if (seen.floor === null || Math.min(...ends) <= 0) return null;
     const far = pair => Math.max(...pair.map(end => Math.abs(Math.log(end / seen.ratio))));
@@ -159,6 +300,7 @@ window.gilscopeRuns = {};
   const wouldTell = seen => {
     if (judge(seen) !== "cannot tell") return "";
     if (seen.floor === null) return "an A/A arm";
+    if (fromShift(seen)) return "--again";
     const rounds = roundsToTell(seen);
     return rounds === null ? "less noise" : `${rounds} rounds`;
   };
@@ -181,16 +323,12 @@ window.gilscopeRuns = {};
 
   const percent = share => share > 0 && share * 100 < 0.1 ? "<0.1 %" : `${(share * 100).toFixed(1)} %`;
 
+  const general3 = number => String(Number(number.toPrecision(3)));
+
   const general = number => String(Number(number.toPrecision(6)));
 
   const listText = items => items.length < 2 ? items.join("")
     : `${items.slice(0, -1).join(", ")} and ${items[items.length - 1]}`;
-
-  const median = numbers => {
-    const sorted = [...numbers].sort((a, b) => a - b);
-    const middle = Math.floor(sorted.length / 2);
-    return sorted.length % 2 ? sorted[middle] : (sorted[middle - 1] + sorted[middle]) / 2;
-  };
 
   // ---- The report of two runs: report/table/contrast.py, report/comparison.py
 
@@ -224,20 +362,35 @@ window.gilscopeRuns = {};
       || "they share no round on this clock";
   };
 
+  const sameBuilds = (left, right, labels) => {
+    const [before, after] = [left, right].map(run => new Map(run.builds.map(each => [each[0], JSON.stringify(each)])));
+    return [...labels].every(label => before.has(label) && before.get(label) === after.get(label));
+  };
+
   const contrasts = (left, right) => {
     const [before, after] = [left, right].map(run => new Map(run.cells.map(cell => [cell.key, cell])));
     const shared = [...before.keys()].filter(key => after.has(key)).length;
     // The run with more looks has the higher confidence.
     const together = Math.max(left.together, right.together);
     const confidence = together ** (1 / Math.max(shared, 1));
-    return [...new Set([...before.keys(), ...after.keys()])].map(key => {
+    const all = [...new Set([...before.keys(), ...after.keys()])].map(key => {
       const [a, b] = [before.get(key), after.get(key)];
       const cell = b || a;
       const reason = unlikeWork(left, right, a, b);
       if (reason) return { cell, reason };
-      if (a && b && a.level && b.level) return { cell, seen: apart(a, b, confidence), times: [a.time, b.time] };
+      if (a && b && a.level && b.level) return { cell, raw: unpaired(a, b), times: [a.time, b.time],
+        processes: [a.processes, b.processes] };
       return { cell, reason: why(left, right, a, b) };
     });
+    const shifts = [];
+    for (const [clock, several] of grouped(all.filter(each => each.raw), each => each.cell.clock)) {
+      const ratios = several.map(each => each.raw);
+      const shift = commonShift(ratios, clock);
+      if (shift) shifts.push({ ...shift, sameBuilds: sameBuilds(left, right, new Set(ratios.map(each => each.build))) });
+      const rest = shift ? withoutShift(ratios, shift.basis, shared) : new Map();
+      for (const each of several) each.seen = seenOf(each.raw, rest.get(each.raw), confidence);
+    }
+    return { all, shifts };
   };
 
   const differences = (left, right) => {
@@ -268,22 +421,65 @@ window.gilscopeRuns = {};
   const titles = (left, right) =>
     Math.max(left.label.length, right.label.length) <= LONGEST ? [left.label, right.label] : ["A", "B"];
 
+  // report/table_sentences.py
+  const spreadLines = compared => {
+    const counts = [...new Set(compared.flatMap(each => each.processes))].filter(each => each > 1 && each < by.sureRounds);
+    if (!counts.length) return [];
+    const listed = items => items.length > 1 ? `${items.slice(0, -1).join(", ")} or ${items[items.length - 1]}` : items[0];
+    counts.sort((a, b) => a - b);
+    const levels = counts.map(each => general3((1 - 2 ** (1 - each)) * 100));
+    return [`Times: ± is half of the 95 % interval of the median; with ${listed(counts)} processes it is half of their `
+      + `range, which holds with ${listed(levels)} %.`];
+  };
+
   const legend = (compared, left, right) => {
     const [first, second] = titles(left, right);
     const lines = first === "A" && left.label !== "A" ? [`A is ${left.label}, B is ${right.label}.`] : [];
     const margin = general(by.margin * 100);
+    lines.push(`Times: medians over rounds; ${clockText(compared)}.`, ...spreadLines(compared));
     lines.push(
-      `Times: medians over rounds; ${clockText(compared)}.`,
       `Ratio: how many times faster ${second} is than ${first}, with its interval: 0.80x takes 1.25 times as long.`,
       `same: every difference above ${margin} % is excluded. cannot tell: it is not, and no difference above the noise `
         + "floor is significant.",
       "Verdicts use wider intervals than the printed ones: those of all cells hold at once with 95 % confidence.");
+    if (compared.some(({ seen }) => hasRemainder(seen))) {
+      lines.push("without shift: the ratio over what the other workloads have in common. A verdict holds whether none or "
+        + "all of the shift is the machine's.");
+    }
     const wanted = new Set(compared.map(({ seen }) => wouldTell(seen)).filter(Boolean));
     if (wanted.size) {
       const quieter = wanted.has("less noise") ? "; less noise: a quieter machine" : "";
-      lines.push(`needs: about so many rounds in each run for a verdict, if the noise stays the same${quieter}.`);
+      const again = wanted.has("--again")
+        ? "; --again: both sides measured in turn, as it cannot be told from the shift" : "";
+      lines.push(
+        `needs: about so many rounds in each run for a verdict, if the noise stays the same${quieter}${again}.`);
     }
     return lines;
+  };
+
+  const hasRemainder = seen => seen.shift !== null && seen.shift.basis === "workloads";
+
+  const CLOCKS = { wall: "wall time", cpu: "CPU time" };
+
+  const shiftText = (shift, left, right) => {
+    const [lo, hi] = around(shift.center, shift.half);
+    const ratio = intervalText({ ratio: Math.exp(shift.center), lo, hi });
+    const cause = shift.sameBuilds
+      ? "The builds look the same in both runs, so the machine may have changed, or the measured code"
+      : "The machine may have changed, or the builds";
+    const again = `To know, measure both sides in turn: \`gilscope compare ${left.label} ${right.label} --again\``;
+    if (shift.basis === "typical") {
+      const names = listText(shift.workloads.map(each => each.workload));
+      const reach = (Math.exp(by.zConfidence * by.typicalShift) - 1) * 100;
+      return `${CLOCKS[shift.clock]}: ${names} as a whole runs at ${ratio} the speed in ${right.label} that it has in `
+        + `${left.label}. ${cause}. One or two workloads do not show which, so verdicts allow for a machine that `
+        + `differs by ±${reach.toFixed(0)} % between runs. ${again}`;
+    }
+    const [slowest, fastest] = [shift.workloads[0], shift.workloads[shift.workloads.length - 1]].map(each =>
+      `${ratioNumber(Math.exp(each.center))}x (${each.workload})`);
+    return `${CLOCKS[shift.clock]}: most workloads moved together, to ${ratio} the speed in ${right.label} that they have `
+      + `in ${left.label}; all range from ${slowest} to ${fastest}. ${cause}: what cannot be told from this shift has no `
+      + `verdict. ${again}`;
   };
 
   const floorText = compared => {
@@ -301,11 +497,14 @@ window.gilscopeRuns = {};
     }
     return [...groups].map(([title, rows]) => {
       const told = rows.map(({ seen }) => wouldTell(seen));
-      const columns = [["model", false], ["N", true], ...titles(left, right).map(each => [each, true]), ["ratio", true],
-        ["verdict", false]];
+      const columns = [["model", false], ["N", true], ...titles(left, right).map(each => [each, true]), ["ratio", true]];
+      const remainders = rows.some(({ seen }) => hasRemainder(seen));
+      if (remainders) columns.push(["without shift", true]);
+      columns.push(["verdict", false]);
       if (told.some(Boolean)) columns.push(["needs", false]);
       return { kind: "table", build: rows[0].cell.build, title: title + floorText(rows), columns, rows: rows.map(({ cell, seen, times }, i) => [
-        [cell.model], [String(cell.workers), cell.workers], ...times, [intervalText(seen), seen.ratio], [judge(seen)],
+        [cell.model], [String(cell.workers), cell.workers], ...times, [intervalText(seen), seen.ratio],
+        ...remainders ? [hasRemainder(seen) ? [intervalText(seen.shift), seen.shift.ratio] : ["-"]] : [], [judge(seen)],
         ...told.some(Boolean) ? [[told[i]]] : []]) };
     });
   };
@@ -349,16 +548,20 @@ window.gilscopeRuns = {};
     if (!words.length) return "No cell could be compared.";
     const parts = ["faster", "slower"].filter(count).map(word => `${count(word)} ${word}`);
     if (count("same")) parts.push(`${count("same")} same (within ${general(by.margin * 100)} %)`);
-    if (count("cannot tell")) parts.push(`${count("cannot tell")} cannot tell`);
+    if (count("cannot tell")) {
+      const shifted = compared.filter(({ seen }) => fromShift(seen)).length;
+      parts.push(`${count("cannot tell")} cannot tell${shifted ? ` (${shifted} from the common shift)` : ""}`);
+    }
     return `${words.length === 1 ? "1 cell" : `${words.length} cells`} compared: ${parts.join(", ")}.`
       + (missing.length ? ` ${missing.length} not compared.` : "");
   };
 
   const report = (left, right) => {
-    const all = contrasts(left, right);
+    const { all, shifts } = contrasts(left, right);
     const [compared, missing] = [all.filter(each => each.seen), all.filter(each => !each.seen)];
     const sections = [{ kind: "heading", text: `${right.label} against ${left.label}` },
-      ...differences(left, right).map(text => ({ kind: "banner", text }))];
+      ...[...differences(left, right), ...shifts.map(each => shiftText(each, left, right))]
+        .map(text => ({ kind: "banner", text }))];
     const notes = new Set(compared.flatMap(({ seen }) => seen.notes));
     if (compared.length) {
       sections.push({ kind: "lines", title: "", items: legend(compared, left, right) },

@@ -17,12 +17,13 @@ from gilscope.toolkit.report.comparison import comparison_document, workload_tex
 from gilscope.toolkit.report.document import Duration, with_scope
 from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import compare_builds, compare_models
-from gilscope.toolkit.report.table.contrast import pick_clock
+from gilscope.toolkit.report.table.contrast import build_identity, pick_clock
 from gilscope.toolkit.report.table.observations import Absence, group_of
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import value_text
 from gilscope.toolkit.site.how_to_repeat import command
 from gilscope.toolkit.site.page_values import document_values, shown
+from gilscope.toolkit.stats import common_shift
 from gilscope.toolkit.stats.distributions import NORMAL
 from gilscope.toolkit.stats.interim_looks import final_confidence
 from gilscope.toolkit.stats.ratios import MOST_ROUNDS, POWER
@@ -43,7 +44,10 @@ if TYPE_CHECKING:
 CONSTANTS = {
     "confidence": CONFIDENCE, "margin": MARGIN, "leastRounds": MIN_ROUNDS, "mostRounds": MOST_ROUNDS,
     "zConfidence": NORMAL.inv_cdf((1 + CONFIDENCE) / 2), "zPower": NORMAL.inv_cdf(POWER),
-    "sureRounds": needed(CONFIDENCE),
+    "sureRounds": needed(CONFIDENCE), "enough": common_shift.ENOUGH, "typicalShift": common_shift.TYPICAL_SHIFT,
+    "typicalScatter": common_shift.TYPICAL_SCATTER, "proportional": common_shift.PROPORTIONAL,
+    "growth": common_shift.GROWTH, "prior": common_shift.PRIOR, "medianVariance": common_shift.MEDIAN,
+    "normalMad": common_shift.NORMAL_MAD,
 }
 
 
@@ -62,7 +66,7 @@ def compare_run(loaded: LoadedRun, ratios: Ratios, files: Mapping[str, str]) -> 
     user = selection.get("user") or {}
     return shown({
         **source_of(loaded, files), "host": loaded.host, "machine": [run.machine.cpu_model, run.machine.cores],
-        "builds": [[build.label, build.version, build.base_executable] for build in run.builds],
+        "builds": [[build.label, build.version, build.base_executable, build_identity(build)] for build in run.builds],
         "work": {"size": selection.get("size"), "payload": user.get("payload"), "payloads": user.get("payloads")},
         "together": final_confidence(run.looks), "cells": [_cell(cell, ratios) for cell in cells],
         "ofBuilds": {f"{a},{b}": _builds(loaded, ratios, a, b)
@@ -110,7 +114,7 @@ def _cell(cell: Cell, ratios: Ratios) -> dict[str, Any]:
     series = index.look_up(cell)
     values: dict[str, Any] = {
         "key": f"{cell.name}/{cell.build}", "title": title_text(cell), "name": workload_text(cell),
-        "model": cell.runner, "workers": cell.workers, "build": cell.build,
+        "workload": cell.workload, "model": cell.runner, "workers": cell.workers, "build": cell.build,
         "clock": clock, "tasks": index.tasks(cell) if cell.phase is Phase.STEADY else None,
         "units": _units(cell, ratios),
     }
@@ -126,6 +130,7 @@ def _cell(cell: Cell, ratios: Ratios) -> dict[str, Any]:
                   place.kept],
         "off": ratios.error(group, clock, cell.workers), "check": [check.arms, check.widening],
         "time": [value_text(Duration(time.center, time.spread if time.count > 1 else None)), time.center],
+        "processes": time.count,
     }
 
 

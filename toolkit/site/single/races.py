@@ -9,6 +9,7 @@ import linecache
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.race.report.sentences import lost_records
 from gilscope.toolkit.race.site import Severity
 from gilscope.toolkit.units import inflect
 
@@ -39,7 +40,8 @@ def race_values(report: Mapping[str, Any], lines: Lines = lines_of) -> dict[str,
         "title": f"{_found(report['races'])} in {report['target']}", "circumstances": _circumstances(report), **groups,
         "shared": list(report.get("shared", ())),
         "remarks": [*report["unexplained_suppressions"], *report["unused_suppressions"],
-                    *(f"not watched: {path}: {reason}" for path, reason in report["unrewritten"])],
+                    *(f"not watched: {path}: {reason}" for path, reason in report["unrewritten"]),
+                    *map(lost_records, report["lost"])],
     }
 
 

@@ -149,6 +149,6 @@ def test_question_of_what_was_not_built_names_the_variables_behind_it():
     assert building._condition(OwnExtensions(modules=(asked,)), "the module made by setup.py:27") == said
     assert building._condition(OwnExtensions(modules=(replace(asked, name="app._c"),)), "app._c") == said
     assert building._condition(OwnExtensions(modules=(replace(asked, question="'APP_FAST' in environ"),)),
-                               asked.place) == (
+                               asked.stand_in) == (
         "it is made only if 'APP_FAST' in environ (setup.py:27)")
     assert building._condition(OwnExtensions(modules=(asked,)), "other") == ""

@@ -4,6 +4,7 @@ import pytest
 
 from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Binding
+from gilscope.toolkit.evaluate.sections import Place
 
 C_SOURCE = "#include <Python.h>\nPyMODINIT_FUNC PyInit_x(void) { return PyModule_Create(&def); }\n"
 
@@ -130,7 +131,8 @@ def test_c_that_cffi_made_is_not_searched(tmp_path):
     ("CMakeLists.txt", "python_add_library(a MODULE USE_SABI 3.12 a.c)\n", (1,)),
     ("Cargo.toml", "[dependencies]\npyo3 = { version = '0.26', features = ['abi3-py312'] }\n", (2,))])
 def test_places_that_ask_for_the_limited_api(tmp_path, file, text, lines):
-    assert written(tmp_path, {"a.pyx": "", file: text}).limited == tuple(f"{file}:{line}" for line in lines)
+    assert written(tmp_path, {"a.pyx": "", file: text}).limited == tuple(
+        Place(file=file, line=line) for line in lines)
 
 
 @pytest.mark.parametrize("files", [

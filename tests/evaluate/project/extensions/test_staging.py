@@ -50,7 +50,7 @@ def test_source_folder_does_not_shadow_the_built_copy(tmp_path, layout, runner):
 
 @pytest.mark.slow
 def test_without_the_copy_it_would(tmp_path):
-    """The twin of the test above: what is kept from happening does happen."""
+    """The counterpart of the test above: what is kept from happening does happen."""
     made = project(tmp_path / "project", tests=SEES)
     run_site = replace(staged(made, tmp_path), root=None)
     assert run_tests(made, run_site, limit=600.0).failed

@@ -1,4 +1,4 @@
-"""Whole evaluations of projects with an extension module of their own, on a build without a GIL and its twin."""
+"""Whole evaluations of projects with an extension module of their own, on a build without a GIL and its counterpart."""
 
 import pytest
 

@@ -15,6 +15,7 @@ from gilscope.toolkit.evaluate.project.extensions.project_files import arguments
 from gilscope.toolkit.evaluate.project.extensions.setuptools_script import from_script, from_settings
 from gilscope.toolkit.evaluate.project.extensions.source_text import line_of
 from gilscope.toolkit.evaluate.requirements.declared import table_below
+from gilscope.toolkit.evaluate.sections import Place
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -301,12 +302,12 @@ _LIMITED_API = re.compile(r"""py[-_]limited[-_]api|\bPy_LIMITED_API\b|\blimited_
                    |\bSTABLE_ABI\b|\bUSE_SABI\b|\babi3(?:-py\d+)?["']""", re.VERBOSE)
 
 
-def limited_places(files: ProjectFiles) -> Iterator[str]:
-    """Yield "file:line" of each build setting that requests the limited API, except in comments.
+def limited_places(files: ProjectFiles) -> Iterator[Place]:
+    """Yield the place of each build setting that requests the limited API, except in comments.
 
     Free-threaded builds before 3.15 have no limited API, and they do not load abi3 modules.
     """
     for file in files.named(*_SETTINGS_FILES):
         for number, line in enumerate((files.text(file) or "").splitlines(), 1):
             if _LIMITED_API.search(line.partition("#")[0]):
-                yield f"{file}:{number}"
+                yield Place(file=file, line=number)

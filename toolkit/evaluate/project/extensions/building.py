@@ -49,14 +49,14 @@ class InstalledProject:
 
 
 def own_builds(
-    own: OwnExtensions, places: Mapping[str, InstalledProject], twins: Mapping[str, str],
+    own: OwnExtensions, places: Mapping[str, InstalledProject], counterparts: Mapping[str, str],
 ) -> dict[str, OwnBuild]:
     """Return the result for the project's own extension modules on each build, by label; empty if it has none.
 
     Args:
         own: The extension modules that the project's files describe.
         places: The installed project, by label of the build; also where installing it failed.
-        twins: The label of the build with a GIL, by the label of each free-threaded build.
+        counterparts: The label of the build with a GIL, by the label of each free-threaded build.
     """
     made = {label: _distribution(place) for label, place in places.items()}
     if not own.any and not any(each and each.extensions for each in made.values()):
@@ -64,8 +64,8 @@ def own_builds(
     inspections = {label: _Inspection(place, made[label]) for label, place in places.items()}
     found: dict[str, OwnBuild] = {}
     # Builds with a GIL first: the others are compared with them.
-    for label, here in sorted(inspections.items(), key=lambda each: each[0] in twins):
-        there = inspections.get(twins.get(label, ""))
+    for label, here in sorted(inspections.items(), key=lambda each: each[0] in counterparts):
+        there = inspections.get(counterparts.get(label, ""))
         found[label] = _own_build(own, here, there)
     return found
 
@@ -126,7 +126,7 @@ def _own_build(own: OwnExtensions, here: _Inspection, there: _Inspection | None)
     messages = {name: why_module_not_built(name, place.installation.log) for name in _missing(own, here.found)}
     unbuilt = tuple(UnbuiltModule(name=name, why=message or _condition(own, name), place=place_of_error(message),
                                   elsewhere=elsewhere if there and name not in _missing(own, there.found) else "",
-                                  nameless=any(name == each.place for each in own.modules))
+                                  nameless=any(name == each.stand_in for each in own.modules))
                     for name, message in messages.items())
     seen = here.seen(there)
     status, reasons = judge_interpreters(seen)
@@ -149,7 +149,7 @@ def _lacks_limited_api(own: OwnExtensions, installation: Installation, unbuilt: 
 
 def _conditional(own: OwnExtensions, name: str) -> ExtensionModule | None:
     """Return the module `name` if the build script makes it only under a condition."""
-    return next((each for each in own.modules if name in {each.name, each.place} and each.question), None)
+    return next((each for each in own.modules if name in {each.name, each.stand_in} and each.question), None)
 
 
 def _condition(own: OwnExtensions, name: str) -> str:
@@ -175,7 +175,7 @@ def _missing(own: OwnExtensions, found: Distribution | None) -> list[str]:
         missing = missing[len(others):]
     # If any unnamed module was made, it is unknown which of the nameless ones are missing.
     if nameless and not others:
-        missing += [each.place for each in nameless]
+        missing += [each.stand_in for each in nameless]
     return missing
 
 

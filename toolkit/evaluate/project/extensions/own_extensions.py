@@ -13,7 +13,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport  # noqa: TC001 - the cache reads the hints
-from gilscope.toolkit.evaluate.sections import Missing  # noqa: TC001 - the cache reads the hints
+from gilscope.toolkit.evaluate.sections import Missing, Place
 
 if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.packages.doctor import Finding
@@ -56,7 +56,7 @@ class ExtensionModule:
     variables: tuple[str, ...] = ()  # environment variables that decide `question`
 
     @property
-    def place(self) -> str:
+    def stand_in(self) -> str:
         """A stand-in for a name that the configuration computes."""
         return f"the module made by {self.file}:{self.line}"
 
@@ -93,7 +93,7 @@ class OwnExtensions:
     sources: tuple[ExtensionSource, ...] = ()
     unsure: tuple[str, ...] = ()     # one sentence for each thing that may make more modules when it is built
     left_out: int = 0                # number of sources not read because there are too many
-    limited: tuple[str, ...] = ()    # "file:line" of build settings that request the limited API
+    limited: tuple[Place, ...] = ()  # build settings that request the limited API
 
     @property
     def any(self) -> bool:
@@ -116,9 +116,9 @@ NO_EXTENSIONS = OwnExtensions()
 class UnbuiltModule:
     """An extension module that the configuration names and the build did not make."""
 
-    name: str                        # or `ExtensionModule.place`
+    name: str                        # or `ExtensionModule.stand_in`
     why: str                         # the compiler's message; "" if the build did not try
-    place: str = ""                  # "file:line" where compiling stopped; "" where it was in no file of the project
+    place: Place | None = None       # where compiling stopped; None where it was in no file of the project
     elsewhere: str = ""              # the build with a GIL that made the module; "" if none did
     nameless: bool = False           # the configuration computes its name
 
@@ -178,12 +178,12 @@ def source_of(own: OwnExtensions, name: str) -> ExtensionSource | None:
     return next(iter(same or (defining if len(defining) == 1 else [])), None)
 
 
-def place_of(own: OwnExtensions, source: ExtensionSource) -> str:
-    """Return "file:line" of the declaration for the module in `source`; nanobind's is in the build configuration."""
+def place_of(own: OwnExtensions, source: ExtensionSource) -> Place:
+    """Return the place of the declaration for the module in `source`; nanobind's is in the build configuration."""
     module = next((each for each in own.modules if source.file in each.sources), None)
     if source.binding is Binding.NANOBIND and module is not None:
-        return f"{module.file}:{module.line}"
-    return f"{source.file}:{source.line}"
+        return Place(file=module.file, line=module.line)
+    return Place(file=source.file, line=source.line)
 
 
 def binding_of_module(own: OwnExtensions, name: str) -> Binding:

@@ -24,7 +24,7 @@ from gilscope.toolkit.evaluate.project.racing.unwatched import (
 )
 from gilscope.toolkit.evaluate.project.suite.running import environment, run_bounded
 from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, RunSite
-from gilscope.toolkit.evaluate.sections import Cause, Missing, RaceFact, SharedFact, Unwatched, in_order
+from gilscope.toolkit.evaluate.sections import Cause, Missing, Place, RaceFact, SharedFact, Unwatched, in_order
 from gilscope.toolkit.race.site import Severity
 
 if TYPE_CHECKING:
@@ -54,8 +54,8 @@ class RaceCheckResult:
     unreached: tuple[Unwatched, ...] = ()
 
 
-def nobodys(_first: str, _second: str) -> bool:
-    """Return False: a race between two files always matters, wherever they are."""
+def never_ignored(_first: str, _second: str) -> bool:
+    """Return False: a race between two files always counts."""
     return False
 
 
@@ -70,7 +70,7 @@ class CheckedProgram:
     variables: Mapping[str, str] = field(default_factory=dict)   # in addition to those of the project's processes
     root_too: bool = False       # modules are also searched in the project's root
     # Returns True if a race between two files is to be ignored; the names are relative to the project, others absolute.
-    besides: Callable[[str, str], bool] = nobodys
+    is_ignored: Callable[[str, str], bool] = never_ignored
 
 
 def check(
@@ -117,7 +117,7 @@ def _checked(
             said = last_lines(place / "output").splitlines()[-1:] or ["no report"]
             return Missing(reason=f"the race checker did not come to its end ({ending}: {said[0]})")
         shown = ProjectPaths(project, run_site)
-        found = once(facts(report, shown, program.besides))
+        found = once(facts(report, shown, program.is_ignored))
         if not found and (lacking := program.wrong(ending, place)):
             return replace(lacking, reason=f"{lacking.reason}, under the race checker")
         witness = _witness(place / "witness")
@@ -165,28 +165,30 @@ def once(races: Iterable[RaceFact]) -> tuple[RaceFact, ...]:
     merged = []
     for same in kinds.values():
         first = next((race for race in same if race.confirmed), same[0])
-        places = {place for race in same for place in race.places or (f"{race.file}:{race.line}",)}
+        places = in_order(place for race in same for place in race.places or (race.place,))
         merged.append(replace(first, kind=" and ".join(dict.fromkeys(race.kind for race in (first, *same))),
-                              places=in_order(places) if len(places) > 1 else ()))
+                              places=places if len(places) > 1 else ()))
     return tuple(sorted(merged, key=lambda race: (race.violation, not race.confirmed)))
 
 
 def facts(
-    report: dict[str, Any], shown: ProjectPaths, besides: Callable[[str, str], bool] = nobodys,
+    report: dict[str, Any], shown: ProjectPaths, is_ignored: Callable[[str, str], bool] = never_ignored,
 ) -> list[RaceFact]:
-    """Return the races in a JSON report, confirmed ones first, without those that `besides` excludes."""
+    """Return the races in a JSON report, confirmed ones first, without those between files that `is_ignored` names."""
     found = []
     for each in report["races"]:
-        place = each["first"]["place"]
-        files = [shown.path(side["place"]["path"]) or side["place"]["path"] for side in (each["first"], each["second"])]
-        if besides(*files):
+        first, second = (_place(each[side]["place"], shown) for side in ("first", "second"))
+        if is_ignored(first.file, second.file):
             continue
-        found.append(RaceFact(kind=each["kind"], variable=each["base"], file=files[0], line=int(place["line"]),
-                              confirmed=each.get("confirmed") is True,
-                              violation=each["severity"] == Severity.VIOLATION, repair=each["repair"],
-                              places=tuple(f"{file}:{each[side]['place']['line']}"
-                                           for file, side in zip(files, ("first", "second"), strict=True))))
+        found.append(RaceFact(kind=each["kind"], variable=each["base"], file=first.file, line=first.line, own=first.own,
+                              confirmed=each.get("confirmed") is True, repair=each["repair"],
+                              violation=each["severity"] == Severity.VIOLATION, places=(first, second)))
     return sorted(found, key=lambda race: (not race.confirmed, race.file, race.line))
+
+
+def _place(frame: Mapping[str, Any], shown: ProjectPaths) -> Place:
+    name = shown.path(frame["path"])
+    return Place(file=name or frame["path"], line=int(frame["line"]), own=name is not None)
 
 
 def shared_facts(report: dict[str, Any], shown: ProjectPaths) -> Iterator[SharedFact]:
@@ -198,7 +200,7 @@ def shared_facts(report: dict[str, Any], shown: ProjectPaths) -> Iterator[Shared
     known = set()
     for each in report.get("shared", ()):
         write, other = each["write"], each["other"]
-        if each.get("alike") or _imported(each["base"], write, report.get("target", "")):
+        if each.get("alike") or _imported(each["name"], write, report.get("target", "")):
             continue
         file, other_file = shown.path(write["path"]), shown.path(other["path"])
         if file is None or each["base"] in known or (other_file is not None and is_test(file) and is_test(other_file)):
@@ -208,15 +210,14 @@ def shared_facts(report: dict[str, Any], shown: ProjectPaths) -> Iterator[Shared
                          other_file=other_file or other["path"], other_line=int(other["line"]))
 
 
-def _imported(base: str, place: Mapping[str, Any], target: str) -> bool:
+def _imported(variable: str, place: Mapping[str, Any], target: str) -> bool:
     """Return True if a module creates this variable when it is imported, and is not the program itself.
 
     Additions to another module's variable, such as a registry, depend on who has imported what.
     """
     if place["function"] != "<module>" or f"{target} ".startswith(f"{place['path']} "):
         return False
-    name = base.removeprefix("global ").partition(" ")[0].partition(".")[0]
-    return name in made_at_import(Path(place["path"]))
+    return variable.partition(".")[0] in made_at_import(Path(place["path"]))
 
 
 def _report(path: Path) -> dict[str, Any] | None:

@@ -171,7 +171,7 @@ def check_workload(
     words = ((workload.name, *workload.words) if script else
              (str(CALLER), workload.name, str(workers), f"{LATE}/{TOLD}", f"{limit * SHARE:.1f}"))
     program = CheckedProgram(words=words, wrong=lambda ending, place: _failure(ending, place, script=script),
-                             after=_told, root_too=True, besides=lambda first, _second: first == str(CALLER))
+                             after=_told, root_too=True, is_ignored=lambda first, _second: first == str(CALLER))
     # A workload need not print anything.
     seen = check(project, run_site, program, limit=limit, quiet=limit, confirm=confirm)
     if isinstance(seen, Missing):

@@ -79,7 +79,7 @@ def check_races(
                              after=lambda _: ThreadedTests())
     if threads:   # a test shares its own variables with itself only because we run it in threads
         program = replace(program, after=read_record, variables=variables(threads, LATE),
-                          besides=lambda first, second: is_test(first) and is_test(second))
+                          is_ignored=lambda first, second: is_test(first) and is_test(second))
     seen = check(project, run_site, program, limit=limit, confirm=confirm, quiet=quiet)
     if isinstance(seen, Missing):
         return seen

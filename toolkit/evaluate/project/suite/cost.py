@@ -85,9 +85,10 @@ class SuiteCosts:
         self.found: dict[str, CellMeasurements] = {}
         self.calibration = Calibration()
 
-    def measure(self, twins: Mapping[str, str]) -> None:
-        """Run the tests in rounds on the free-threaded builds and their twins; a build where they fail is dropped."""
-        pairs = {label: twin for label, twin in twins.items() if label in self._runs and twin in self._runs}
+    def measure(self, counterparts: Mapping[str, str]) -> None:
+        """Run the tests in rounds on the free-threaded builds and their counterparts; drop builds where they fail."""
+        pairs = {label: counterpart for label, counterpart in counterparts.items()
+                 if label in self._runs and counterpart in self._runs}
         for label in [label for label in pairs if bool(self._runs[label].gil_end) is not self._forced]:
             self._reasons[label] = _untimed(f"the GIL was {'off' if self._forced else 'on'} at the end of the tests")
             pairs.pop(label)
@@ -162,7 +163,7 @@ class SuiteCosts:
             self.calibration.take(number)
         for label in self._random.sample(able, len(able)):
             self._take(label, number, folder / label)
-        if all(self._tried[label] or self._tried[twin] for label, twin in self._pairs.items()):
+        if all(self._tried[label] or self._tried[counterpart] for label, counterpart in self._pairs.items()):
             return False
         return number >= 0 or self._long_enough(able)
 
@@ -182,14 +183,14 @@ class SuiteCosts:
         try:
             cpu, resident = map(float, read_text(told).split())
         except (OSError, ValueError):
-            measured.failure = self._tried[label] = f"what the tests took on {label} was written over by one of them"
+            measured.failure = self._tried[label] = f"a test overwrote the file with the CPU time on {label}"
             return
         self._tried[label] = ""
         measured.cpu[number] = cpu
         measured.rss.append(resident * 1024)
 
     def _off(self, label: str) -> bool:
-        return self._forced and label in self._pairs   # the others are twins
+        return self._forced and label in self._pairs   # the others are counterparts
 
     def _long_enough(self, labels: list[str]) -> bool:
         """Check and discard the first run."""

@@ -21,6 +21,7 @@ from xml.etree import ElementTree as ET
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import last_lines, parse_json, read_text
+from gilscope.toolkit.evaluate.children.asking import users_variables
 from gilscope.toolkit.evaluate.project.discovery import PYTEST
 from gilscope.toolkit.evaluate.project.suite.leaving_out import (
     failing,
@@ -130,7 +131,7 @@ def needed_by(tests: Sequence[str] | None) -> tuple[str, ...]:
 
 def environment(run_site: RunSite, place: Path) -> dict[str, str]:
     """Return the variables of the project's processes: the user's, with the scratch environment first."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    kept = users_variables()
     options = " ".join(filter(None, [kept.get("PYTEST_ADDOPTS", ""), f"--junitxml={place / 'junit.xml'}",
                                      "-p no:cacheprovider"]))
     scripts = run_site.python.parent

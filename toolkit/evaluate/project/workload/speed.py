@@ -69,7 +69,7 @@ class Speed:
         self._machine = machine
         self._found = measurer.found
         self._counts = measurer.thread_counts()
-        # For a build with a GIL, which may be the twin of several others.
+        # For a build with a GIL, which may be the counterpart of several others.
         self._waiting: dict[WorkloadCell, RecordingSummary | Missing] = {}
 
     def sections(self, label: str, against: str) -> Sections:
@@ -167,7 +167,7 @@ class Speed:
         return ""
 
     @property
-    def several(self) -> bool:
+    def models_compared(self) -> bool:
         """True if a function was measured in several workers, and so in workers of other models."""
         return max(self._counts) > 1
 
@@ -291,8 +291,13 @@ class Speed:
     def _places(self, watched: RecordingSummary, label: str) -> tuple[Place, ...]:
         shown = ProjectPaths(self._measurer.project, self._measurer.run_sites[label])
         least = LEAST_SHARE * sum(each.seconds - each.idle for each in working(watched))
-        return tuple(replace(each, file=shown.path(each.file) or short(each.file))
+        return tuple(_named_as(each, shown.path(each.file))
                      for each in by_line(contended(watched.places))[:MOST_PLACES] if each.seconds >= least)
+
+
+def _named_as(place: Place, name: str | None) -> Place:
+    """Return a place with the project's name of its file, or as a library's if that is None."""
+    return replace(place, file=name or short(place.file), own=name is not None)
 
 
 def _only(several: set[str]) -> str:

@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from matplotlib.patches import Patch
 
-from gilscope.toolkit.report.figures.plots.frame import PlotScale, fit_categories, say_empty, set_title, widest_word
+from gilscope.toolkit.report.figures.plots.frame import (
+    PlotScale,
+    fit_categories,
+    heights,
+    say_empty,
+    set_title,
+    widest_word,
+)
 from gilscope.toolkit.report.figures.plots.legend_entries import entries
 from gilscope.toolkit.report.figures.plots.marks import add_cross, handle, mark_style
 from gilscope.toolkit.report.figures.plots.palette import GRID, TEXT, SeriesStyle, series_styles
@@ -17,7 +24,7 @@ from gilscope.toolkit.report.figures.plots.style import WIDTH
 from gilscope.toolkit.report.figures.plots.ticks import drawable, has_interval
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from gilscope.toolkit.report.figures.figure import CategoryFigure, CategoryPanel, Series
     from gilscope.toolkit.report.figures.plots.legend_entries import LegendEntry
@@ -33,7 +40,7 @@ def compose(figure: CategoryFigure) -> Sheet:
     """Return the figure laid out."""
     columns = _columns(figure)
     height = row_height(len(figure.panels), columns)
-    y = PlotScale.over(figure.y, _ys(figure), count=mark_count(height), zero=True)
+    y = PlotScale.over(figure.y, heights(figure.panels), count=mark_count(height), zero=True)
     sheet = Sheet(title=figure.title, note=figure.footer, panels=len(figure.panels), columns=columns, height=height)
     head_room(sheet, [panel.rules for panel in figure.panels], y)
     known = series_styles(series for panel in figure.panels for series in panel.series)
@@ -119,10 +126,3 @@ def _bar_style(look: SeriesStyle) -> dict[str, Any]:
     if look.hollow:
         return {"facecolor": "white", "edgecolor": look.colour, "linestyle": "--", "linewidth": 1.2}
     return {"facecolor": look.colour, "edgecolor": look.ink, "hatch": look.hatch, "linewidth": 0}
-
-
-def _ys(figure: CategoryFigure) -> Iterator[float]:
-    for panel in figure.panels:
-        for series in panel.series:
-            yield from (*series.y, *series.lo, *series.hi)
-        yield from (rule.value for rule in panel.rules if rule.axis == "y")

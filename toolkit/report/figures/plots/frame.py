@@ -12,9 +12,9 @@ from gilscope.toolkit.report.figures.plots.style import AXIS, LEGEND, PANEL, TIC
 from gilscope.toolkit.report.figures.plots.ticks import is_power_of_ten, limits, marks
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    from gilscope.toolkit.report.figures.figure import Axis
+    from gilscope.toolkit.report.figures.figure import Axis, CategoryPanel, LinePanel
     from gilscope.toolkit.report.figures.plots.sheet import Sheet
 
 MOST_SUBDIVIDED = 1e5   # a logarithmic axis over more than that gets no marks between its powers of ten
@@ -87,6 +87,14 @@ def thin_marks(sheet: Sheet, axes: Any) -> None:
         axes.set_xticklabels([text if i in kept else "" for i, text in enumerate(texts)])
 
     sheet.on_fit(fit)
+
+
+def heights(panels: Iterable[CategoryPanel | LinePanel]) -> Iterator[float]:
+    """Yield what the y axis of these panels must reach: values, the ends of their intervals, and level rules."""
+    for panel in panels:
+        for series in panel.series:
+            yield from (*series.y, *series.lo, *series.hi)
+        yield from (rule.value for rule in panel.rules if rule.axis == "y")
 
 
 def room_for_marks(scale: PlotScale) -> float:

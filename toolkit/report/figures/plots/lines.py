@@ -5,7 +5,14 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.report.figures.plots.frame import PlotScale, room_for_marks, say_empty, set_title, thin_marks
+from gilscope.toolkit.report.figures.plots.frame import (
+    PlotScale,
+    heights,
+    room_for_marks,
+    say_empty,
+    set_title,
+    thin_marks,
+)
 from gilscope.toolkit.report.figures.plots.legend_entries import entries, has_band
 from gilscope.toolkit.report.figures.plots.marks import BAND, add_cross, handle, mark_style
 from gilscope.toolkit.report.figures.plots.palette import SeriesStyle, series_styles
@@ -25,7 +32,7 @@ def compose(figure: LineFigure) -> Sheet:
         place for panel in figure.panels for series in panel.series for place in series.x])
     columns = column_count(len(figure.panels), [room_for_marks(x)])
     height = row_height(len(figure.panels), columns)
-    y = PlotScale.over(figure.y, _ys(figure), count=mark_count(height), zero=True)
+    y = PlotScale.over(figure.y, heights(figure.panels), count=mark_count(height), zero=True)
     sheet = Sheet(title=figure.title, note=figure.footer, panels=len(figure.panels), columns=columns, height=height)
     known = series_styles(series for panel in figure.panels for series in panel.series)
     head_room(sheet, [panel.rules for panel in figure.panels], y)
@@ -88,10 +95,3 @@ def _xs(figure: LineFigure) -> Iterator[float]:
         for series in panel.series:
             yield from series.x
         yield from (rule.value for rule in panel.rules if rule.axis == "x")
-
-
-def _ys(figure: LineFigure) -> Iterator[float]:
-    for panel in figure.panels:
-        for series in panel.series:
-            yield from (*series.y, *series.lo, *series.hi)
-        yield from (rule.value for rule in panel.rules if rule.axis == "y")

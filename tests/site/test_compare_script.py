@@ -1,0 +1,101 @@
+"""What the script of the comparing page says of two runs, against `gilscope compare`, without a browser."""
+
+import dataclasses
+import json
+import shutil
+import subprocess
+
+import pytest
+
+from gilscope.toolkit.commands.compare import differences
+from gilscope.toolkit.publish import without_traces
+from gilscope.toolkit.report.comparison import comparison_document
+from gilscope.toolkit.report.document import Banner, Lines, Table
+from gilscope.toolkit.report.table import compare_runs
+from gilscope.toolkit.report.wording import entry_text
+from gilscope.toolkit.site.pages.compare import compare_run, compare_values
+from gilscope.toolkit.store import load_run
+from tests.conformance.builds import ROOT
+from tests.report.shifted import shifted_run
+from tests.site.made import EXAMPLE
+from tests.site.test_common_pages import known
+
+pytestmark = pytest.mark.newest
+NODE = shutil.which("node")
+SCRIPT = ROOT / "toolkit" / "site" / "assets" / "compare.js"
+# The page is not there: only the report of two runs is asked for.
+PROGRAM = """
+const [{ known, runs }] = [JSON.parse(require("fs").readFileSync(0, "utf8"))];
+global.window = {};
+global.document = { getElementById: () => ({ textContent: JSON.stringify(known), querySelector: () => null,
+  addEventListener: () => null }) };
+const source = require("fs").readFileSync(process.argv[1], "utf8");
+const asked = "if (!known.runs.length) return;";
+if (!source.includes(asked)) throw new Error("the script begins in another way");
+eval(source.replace(asked, "window.report = report; return;"));
+console.log(JSON.stringify(window.report(...runs)));
+"""
+
+
+def by_script(first, second):
+    """Return warnings, tables and lists as the script makes them."""
+    sides = [compare_run(*known(run, "here", n), {}) for n, run in enumerate((first, second), 1)]
+    values = {"known": compare_values([], []), "runs": sides}
+    done = subprocess.run([NODE, "-e", PROGRAM, str(SCRIPT)], input=json.dumps(values), text=True,
+                          capture_output=True, check=False)
+    assert not done.stderr
+    found = {"banners": [], "tables": {}, "lists": {}}
+    for section in json.loads(done.stdout):
+        if section["kind"] == "banner":
+            found["banners"].append(section["text"])
+        if section["kind"] == "lines":
+            found["lists"][section["title"]] = section["items"]
+        if section["kind"] == "table":
+            found["tables"][section["title"]] = [[title for title, _ in section["columns"]],
+                                                 *([entry[0] for entry in row] for row in section["rows"])]
+    return found
+
+
+def by_command(first, second):
+    """Return the same as `gilscope compare` makes them."""
+    document = comparison_document("", compare_runs(first, second), baseline=first.label, sample=second.label,
+                                   notes=differences(first, second))
+    found = {"banners": [], "tables": {}, "lists": {}}
+    for section in document.sections:
+        match section:
+            case Banner():
+                found["banners"].append(section.text)
+            case Table():
+                found["tables"][section.title] = [[column.title for column in section.columns],
+                                                  *([entry_text(entry) for entry in row] for row in section.rows)]
+            case Lines():
+                found["lists"][section.title] = [*section.items]
+    return found
+
+
+def example(label):
+    return without_traces(load_run(EXAMPLE / label))
+
+
+def other_builds(run):
+    return dataclasses.replace(run, builds=tuple(dataclasses.replace(each, lto=True) for each in run.builds))
+
+
+PAIRS = {
+    "no shift": lambda: (shifted_run("A"), shifted_run("B", seed=2)),
+    "all slower": lambda: (shifted_run("A"), shifted_run("B", 1.4, seed=2)),
+    "one slower still": lambda: (shifted_run("A"), shifted_run("B", 1.1, changed={("sort", "3.14"): 2.0}, seed=2)),
+    "other builds": lambda: (shifted_run("A"), other_builds(shifted_run("B", 1.4, seed=2))),
+    "one workload": lambda: (shifted_run("A", workloads=("sort",)), shifted_run("B", 1.1, workloads=("sort",), seed=2)),
+    "examples": lambda: (example("first-look"), example("second-worker")),
+}
+
+
+@pytest.mark.skipif(NODE is None, reason="there is no Node.js here")
+@pytest.mark.parametrize("pair", PAIRS)
+def test_script_says_of_two_runs_what_the_command_says(pair):
+    first, second = PAIRS[pair]()
+    expected = by_command(first, second)
+    assert by_script(first, second) == expected
+    shift = [each for each in expected["banners"] if "may have changed" in each]
+    assert bool(shift) == (pair != "no shift")

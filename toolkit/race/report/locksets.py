@@ -1,0 +1,66 @@
+"""The locks that were held at the places of a variable, and which of them count as one lock.
+
+Locks of one name count as one: each instance of a class has its own `self.lock`, and each process its own instances.
+They count separately if one location was accessed under different locks of that name, since those exclude nobody.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gilscope.toolkit.race.report.model import Access, HeldLock
+
+    Place = tuple[str, int]     # path, line
+
+
+class LockKey(NamedTuple):
+    """The identity of a lock within the sentences on one variable."""
+
+    name: str
+    process: str = ""           # "" if all locks of this name count as one
+    uid: int = 0
+
+
+class Location(NamedTuple):
+    """One variable of one object in one process."""
+
+    process: str
+    owner: int      # id of the object
+    variable: str
+
+
+class Locksets:
+    """The locks held every time at each place of a variable's conflicting accesses."""
+
+    def __init__(self, accesses: Iterable[tuple[Location, Access]]) -> None:
+        accesses = list(accesses)
+        self._ambiguous = _ambiguous_names(accesses)
+        self.held: dict[Place, frozenset[LockKey]] = {}
+        for location, access in accesses:
+            place = (access.place.path, access.place.line)
+            keys = self.keys(access, location.process)
+            self.held[place] = self.held.get(place, keys) & keys
+
+    def keys(self, access: Access, process: str) -> frozenset[LockKey]:
+        """Return the keys of the locks that an access held."""
+        return frozenset(self._key(lock, process) for lock in access.locks)
+
+    def _key(self, lock: HeldLock, process: str) -> LockKey:
+        return LockKey(lock.name, process, lock.uid) if lock.name in self._ambiguous else LockKey(lock.name)
+
+
+def _ambiguous_names(accesses: Iterable[tuple[Location, Access]]) -> set[str]:
+    """Return the names of which one location was accessed under different locks."""
+    found: set[str] = set()
+    common: dict[tuple[Location, str], set[int]] = {}    # uids that every access of the location under the name held
+    for location, access in accesses:
+        for name in {lock.name for lock in access.locks}:
+            uids = {lock.uid for lock in access.locks if lock.name == name}
+            known = common.setdefault((location, name), uids)
+            known &= uids
+            if not known:
+                found.add(name)
+    return found
