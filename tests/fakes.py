@@ -1,6 +1,7 @@
 """Made-up values for the tests of everything above the measuring: no process is started here."""
 
 import random
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from gilscope.toolkit.model import (
@@ -14,6 +15,7 @@ from gilscope.toolkit.model import (
     Observation,
     Phase,
     Run,
+    RunSession,
     Skip,
     SkipKind,
 )
@@ -167,3 +169,25 @@ def _sleep(maker: RunMaker, build: str, *, twins: bool) -> None:
 def rounds_more_than_half(maker: RunMaker) -> int:
     """Return how many starved rounds withhold a cell's number."""
     return maker.rounds // 2 + 1
+
+
+def in_sessions(run: Run, first_rounds: Sequence[int], shift: Sequence[float] = ()) -> Run:
+    """Return the run with its rounds as sessions of two hours' distance.
+
+    Args:
+        run: A run with one session.
+        first_rounds: The first round of each session, the first of them 0.
+        shift: By session: how many times as long cells with several workers take.
+    """
+    sessions = tuple(RunSession(started=f"2026-11-21T{12 + 2 * i}:00:00+00:00", first_round=first)
+                     for i, first in enumerate(first_rounds))
+    run = replace(run, later_sessions=sessions[1:])
+
+    def changed(cell: Cell, one: Observation) -> Observation:
+        session = run.session_of(one.round)
+        times = shift[session - 1] if shift and cell.workers > 1 else 1.0
+        return replace(one, session=session, wall=tuple(times * value for value in one.wall))
+
+    return replace(run, measurements=tuple(
+        replace(each, observations=tuple(changed(each.cell, one) for one in each.observations))
+        for each in run.measurements))

@@ -120,6 +120,42 @@ def test_run_prints_a_table_and_keeps_its_values(folder):
     assert "first has its 2 rounds" in err
 
 
+@pytest.mark.newest
+def test_run_has_a_further_session(folder):
+    assert folder.measure("noop", "--models", "threads", label="twice")[0] == 0
+    code, out, err = folder.call("run", "--add-session", "twice")
+    assert code == 0, err
+    assert "session 2 of 2 of twice" in err
+    run = folder.run("twice")
+    assert [session.first_round for session in run.sessions] == [0, 2]
+    assert set(map(tuple, rounds_of(run).values())) == {(0, 1, 2, 3)}
+    assert {one.session for each in run.measurements for one in each.observations if one.round > 1} == {2}
+    assert "4 of 4 rounds" in out
+
+
+@pytest.mark.slow
+@pytest.mark.newest
+def test_sessions_begin_by_themselves_and_go_on_after_ctrl_c(folder):
+    waiting = folder.start("run", *folder.little("noop", "--models", "serial", "--sessions", "2", "--every", "1h",
+                                                 label="night"))
+    lines = []
+    while not any("starts at" in line for line in lines):
+        lines.append(waiting.stderr.readline())
+        assert lines[-1], lines
+    assert folder.run("night").stopped == "rounds"   # nothing is open or locked
+    waiting.send_signal(signal.SIGINT)
+    _, err = waiting.communicate(timeout=LIMIT)
+    assert "night has 1 of 2 sessions; to go on: gilscope run --resume night" in err
+    header = json.loads((folder.path / "results/night/run.json").read_text())
+    header["options"]["every"] = 0.5   # so that the next one is due
+    (folder.path / "results/night/run.json").write_text(json.dumps(header))
+    code, _, err = folder.call("run", "--resume", "night")
+    assert code == 0, err
+    assert len(folder.run("night").sessions) == 2
+    code, _, err = folder.call("run", "--resume", "night")
+    assert (code, "night has its 4 rounds" in err) == (2, True)
+
+
 @pytest.mark.slow
 @pytest.mark.newest
 def test_run_that_is_complete_can_have_more_rounds(folder):

@@ -5,12 +5,12 @@ All are frozen.  Numbers are seconds or bytes unless the name has another unit.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from statistics import median
 from typing import Any
 
-MOST_LOOKS = 20   # interim looks at a run: the error budget of the last look allows no more
+MOST_LOOKS = 20   # interim looks at a run, over all of its sessions: the error budget of the last look allows no more
 # The reasons why a run ended.  "answered": every answer was clear; "failures": no cell was left that could deliver a
 # value; "killed": the run is stored as "running", but no process is writing it.
 ENDINGS = ("rounds", "budget", "answered", "resolution", "failures", "interrupted", "running", "killed")
@@ -139,6 +139,7 @@ class Observation:
     again: int = 0                  # values that were taken again, since others disturbed some arm of the same pass
     seconds: float | None = None    # time that the run spent on the process, without waiting for its turns
     hash_seed: str | None = None    # PYTHONHASHSEED; "random": not set, so the process drew its own; None: not known
+    session: int = 1                # the session of its round, from 1; see `RunSession`
 
     @property
     def wall_value(self) -> float:
@@ -209,6 +210,14 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RunSession:
+    """Consecutive rounds of a run, measured at one time; another session measures the same cells at another time."""
+
+    started: str       # ISO 8601, with its time zone
+    first_round: int   # the number of its first round; its last one is before the next session's first
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """One label under results/: the request, the measurements, the skipped and the failed cells."""
 
@@ -229,6 +238,23 @@ class Run:
     looks: int = 0             # interim looks at clear answers so far; the last one spends the rest of the error
     answered: tuple[Cell, ...] = ()  # cells that get fewer rounds since the last look, as their answer was clear
     options: dict[str, Any] = field(default_factory=dict)  # the request as plain values, from which a run is resumed
+    later_sessions: tuple[RunSession, ...] = ()  # after the first, which began with the run at round 0
+
+    @property
+    def sessions(self) -> tuple[RunSession, ...]:
+        """All sessions, the first one first; the last one may be in progress."""
+        return (RunSession(started=self.started, first_round=0), *self.later_sessions)
+
+    def session_of(self, number: int) -> int:
+        """Return the session, from 1, of the round `number`."""
+        return sum(session.first_round <= number for session in self.sessions)
+
+    def last_session(self) -> Run:
+        """Return the run with the values of its last session only."""
+        first = self.sessions[-1].first_round
+        return replace(self, measurements=tuple(
+            replace(each, observations=tuple(one for one in each.observations if one.round >= first))
+            for each in self.measurements))
 
     @property
     def failed(self) -> tuple[Cell, ...]:

@@ -8,6 +8,7 @@ from pathlib import Path
 import pyperf
 import pytest
 
+from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.measure import scheduler
 from gilscope.toolkit.measure.failed_cells import HANGS, MOST_HANGS, TRIES, still_lacking
 from gilscope.toolkit.measure.inherited_limits import InheritedLimits
@@ -15,7 +16,7 @@ from gilscope.toolkit.measure.measured_process import ProcessAnswer
 from gilscope.toolkit.measure.rounds import CellStarter, OneAtATime
 from gilscope.toolkit.measure.scheduler import Scheduler
 from gilscope.toolkit.measure.settings import Settings
-from gilscope.toolkit.model import Cell, Phase, Run, SkipKind
+from gilscope.toolkit.model import MOST_LOOKS, Cell, Phase, Run, RunSession, SkipKind
 from gilscope.toolkit.processes.lifeline import OPEN_FILES
 from gilscope.toolkit.stats.values_per_process import VarianceParts
 from gilscope.toolkit.store import Store, load_run
@@ -127,7 +128,10 @@ def bench(tmp_path, laboratory):
     """Make schedulers of one run: the first call begins it, later ones go on with it."""
     stores = []
 
-    def make(*, cells=CELLS, seed=7, needed=None, variance=None, only=None, turn=nullcontext, way=None, **settings):
+    def make(
+        *, cells=CELLS, seed=7, needed=None, variance=None, only=None, turn=nullcontext, way=None, session=False,
+        **settings,
+    ):
         results = tmp_path / "results"
         wanted = Settings(**{"rounds": 3, "values": 2, "warmups": 0, "min_seconds": 0.01, "timeout": 60.0,
                              "seed": seed} | settings)
@@ -135,6 +139,9 @@ def bench(tmp_path, laboratory):
             stores[-1].close()
             store, run = Store.reopen(results / "label")
             run = dataclasses.replace(run, rounds_planned=wanted.rounds)
+            if session:
+                run = dataclasses.replace(run, later_sessions=(*run.later_sessions, RunSession(
+                    started="2026-11-22T12:00:00+00:00", first_round=run.rounds_done)), answered=())
         else:
             store = Store.create("label", results)
             run = Run(label="label", started="2026-11-21T12:00:00+00:00", builds=tuple(map(make_build, BUILDS)),
@@ -677,6 +684,62 @@ def test_rounds_lost_by_failures_are_made_up_for_with_all_they_are_compared_with
 def test_nothing_is_lacking_where_nothing_failed_or_the_work_is_wrong(bench, laboratory):
     laboratory.answers[CELLS[1], 1] = ProcessAnswer(kind="wrong-result", reason="167 primes", fields={}, output="")
     assert still_lacking(bench(rounds=4).go(), requested=4) == (0, frozenset())
+
+
+def test_session_measures_every_cell_again_and_its_rounds_say_so(bench, laboratory):
+    asked = []
+
+    def needed(run, cells):
+        asked.append({one.round for each in run.measurements for one in each.observations})
+        return [cell(), cell("threads", 2)]
+
+    first = bench(rounds=12, needed=needed).go()
+    assert {len(each.observations) for each in first.measurements} == {4, 12}   # the clear ones stopped at the look
+    del laboratory.taken[:]
+    done = bench(rounds=18, session=True, needed=needed).go()
+    assert {each for each, _ in laboratory.taken[:len(CELLS)]} == set(CELLS)   # also those that were clear
+    assert [session.first_round for session in done.sessions] == [0, 12]
+    for each in load_run(bench.path).measurements:
+        assert all(one.session == (1 if one.round < 12 else 2) for one in each.observations)
+    # Looks come 4, 6, 8, 11 rounds after the session began, and see no round of another session.
+    assert asked == [{*range(n)} for n in (4, 6, 8, 11)] + [{*range(12, 16)}]
+    assert done.looks == 5   # of one error budget
+
+
+def test_sessions_have_no_more_looks_than_the_error_budget(bench):
+    looks = []
+
+    def needed(run, cells):
+        looks.append(run.rounds_done)
+        return cells
+
+    bench(rounds=5, needed=needed).go()
+    made = bench(rounds=10, session=True, needed=needed)
+    made._looks = MOST_LOOKS
+    made.go()
+    assert looks == [4]
+
+
+def test_session_whose_first_round_the_budget_cuts_is_readable(bench, laboratory):
+    bench(rounds=2).go()
+    done = bench(rounds=4, session=True, budget=3.5, way=OneAtATime(laboratory.measure)).go()
+    assert done.rounds_done == 3
+    assert load_run(bench.path).session_of(2) == 2
+
+
+@pytest.mark.parametrize(("change", "words"), [
+    ({"later_sessions": [{"started": "2026-11-22T12:00:00+00:00", "first_round": 0}]}, "begins with round 0"),
+    ({"later_sessions": [{"started": "2026-11-22T12:00:00+00:00", "first_round": 9}]}, "begins with round 9"),
+    ({"later_sessions": [{"started": "yesterday", "first_round": 2}]}, "yesterday"),
+    ({"later_sessions": []}, "gilscope_session is 2, and the round is of session 1"),
+])
+def test_sessions_that_contradict_the_rounds_are_damage(change, words, bench):
+    bench(rounds=2).go()
+    bench(rounds=4, session=True).go()
+    header = json.loads((bench.path / "run.json").read_text())
+    (bench.path / "run.json").write_text(json.dumps(header | change))
+    with pytest.raises(BadFileError, match=words):
+        load_run(bench.path)
 
 
 def test_run_is_on_disk_after_each_round(bench, laboratory):

@@ -11,7 +11,7 @@ from gilscope.toolkit.site.pages.history import COST, clear_of, follow, history_
 from gilscope.toolkit.site.pages.machines import machines_values
 from gilscope.toolkit.site.sources import LoadedRun, PlannedRun
 from gilscope.toolkit.stats.verdict import Comparison
-from tests.fakes import make_run
+from tests.fakes import in_sessions, make_run
 from tests.site.made import KINDS, Tags, rendered
 
 pytestmark = pytest.mark.newest
@@ -113,6 +113,27 @@ def test_page_of_a_workload_has_every_ratio_and_pictures_over_versions_and_dates
     assert [each["title"] for each in here["dates"]] == [
         f"{build}: ratio over runs" for build in ("3.13", "3.14", "3.14t")]
     assert there["dates"] == []
+
+
+def test_ratios_of_a_run_are_followed_over_its_sessions():
+    run = in_sessions(make_run(rounds=9), (0, 3, 6), (1.0, 1.0, 0.5))
+    drifting = dataclasses.replace(known(1), run=dataclasses.replace(run, measurements=()), tables=build_tables(run))
+    several = [drifting, known(2)]
+    series = follow(several)
+    group = next(each.group for each in series if each.group[0] == "primes")
+    values = workload_values(group, several, series, {})
+    (here,) = values["hosts"]
+    assert [each["title"] for each in here["sessions"]] == [
+        f"{build}: ratio over the sessions of example" for build in ("3.13", "3.14", "3.14t")]
+    chart = here["sessions"][0]
+    assert [word["text"] for word in chart["words"]] == ["11-21", "14:00", "16:00"]
+    (line,) = [each for each in chart["lines"] if each["name"] == "threads, N = 8, on 3.13"]
+    first, second, third = (point["y"] for point in line["points"])
+    assert abs(first - second) < 10 < second - third   # pixels: twice as fast is up there
+    assert "2026-11-21 16:00: 1.99x [1.98, 2.01]" in " ".join(point["says"] for point in line["points"])
+    page = Tags(rendered("history-workload.html", values | page_values("t", "d")))
+    assert "Drift between sessions" in page.text
+    assert workload_values(group, [known(2)], follow([known(2)]), {})["hosts"][0]["sessions"] == []
 
 
 @pytest.mark.parametrize("order", [list, reversed])

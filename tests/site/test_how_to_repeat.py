@@ -61,3 +61,14 @@ def test_command_of_an_experiment_has_its_budget():
     line = command(read_header(EXAMPLE / "experiments" / "countdown"))
     assert "--quick" in line
     assert "--rounds 5 --budget 30s" in line
+
+
+def test_command_measures_as_many_sessions():
+    args = parsed("gilscope run primes --seed 7 --sessions 3 --every 2h")
+    options = {"settings": dataclasses.asdict(make_settings(args)),
+               "selection": dataclasses.asdict(make_selection(args)), "sessions": args.sessions, "every": args.every}
+    again = parsed(command(replace(make_run(), options=options, seed=7)))
+    assert (again.sessions, again.every) == (3, 7200.0)
+    # Of sessions that were added later, nobody said when.
+    added = parsed(command(replace(make_run(), options=options | {"every": None}, seed=7)))
+    assert (added.sessions, added.every) == (None, None)

@@ -11,7 +11,7 @@ from gilscope.toolkit.stats.log_times import RoundLogs, process_levels
 
 if TYPE_CHECKING:
     import random
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Collection, Mapping, Sequence
 
 GROUPS = {8: (2, 4), 24: (4, 6), 84: (4, 21)}   # cells: workloads, arms of each
 
@@ -177,3 +177,44 @@ def disturbed_group(draw: random.Random, kind: Disturbance, rounds: int) -> Dist
             + (log1p(0.28) if r in slow_rounds[arm] else 0.0) for r in range(rounds)
         }
     return DisturbedGroup(logs=RoundLogs(levels=levels), disturbed=frozenset(wild | slow_arms), slow=slow_rounds)
+
+
+SESSION_KINDS = {   # standard deviations, in logs: the shift of all arms with several workers, and of each arm alone
+    "nothing": (0.0, 0.0),
+    "joint 2 %": (0.02, 0.0),
+    "own 1 %": (0.0, 0.01),
+    "joint 2 % + own 1 %": (0.02, 0.01),
+}
+
+
+def session_levels(
+    draw: random.Random, kind: str, workloads: Sequence[Mapping[int, float]], several: Collection[int], *,
+    sessions: int, rounds: int, spread: float = 0.015,
+) -> list[list[dict[int, dict[int, float]]]]:
+    """Workloads in several sessions: arm k is `effects[k]` faster, and a session shifts arms as `kind` says.
+
+    Args:
+        draw: For all random numbers.
+        kind: One of SESSION_KINDS.
+        workloads: The effects of each workload's arms, in logs.
+        several: The arms with several workers, which a session shifts together, in all workloads.
+        sessions: The number of sessions.
+        rounds: In each session.
+        spread: Of a process, in logs.
+
+    Returns:
+        By workload and session: the levels by arm and round.
+    """
+    joint, own = SESSION_KINDS[kind]
+    found: list[list[dict[int, dict[int, float]]]] = [[] for _ in workloads]
+    for session in range(sessions):
+        shift = draw.gauss(0, joint)
+        for place, effects in enumerate(workloads):
+            machine = drift(draw, rounds)
+            levels = {}
+            for arm, effect in effects.items():
+                level = draw.gauss(0, own) + (shift if arm in several else 0.0) - effect
+                levels[arm] = {session * rounds + r: level + shared + draw.gauss(0, spread)
+                               for r, shared in enumerate(machine)}
+            found[place].append(levels)
+    return found

@@ -19,8 +19,10 @@ from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.as_json import compare_values
 from gilscope.toolkit.report.comparison import comparison_document, in_short, shift_notes, unpaired_text
+from gilscope.toolkit.report.document import with_scope
 from gilscope.toolkit.report.hosts.as_json import hosts_compare_values
 from gilscope.toolkit.report.hosts.comparison import hosts_comparison, hosts_in_short
+from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import compare_builds, compare_models, compare_runs, gate
 from gilscope.toolkit.stats.verdict import MARGIN
 from gilscope.toolkit.store import Store, find_label, load_run
@@ -113,9 +115,9 @@ def run(args: argparse.Namespace) -> int:
         *filter(None, [unpaired_text(contrasts, asked.baseline, asked.sample)]),
     ]
     output = ReportOutput(args)
-    output.show(comparison_document(asked.title, contrasts, **sides, margin=args.margin))
+    output.show(with_scope(comparison_document(asked.title, contrasts, **sides, margin=args.margin), asked.scope))
     output.finish(lambda: compare_values(
-        contrasts, **sides, margin=args.margin, gate=judged, sentences=said))
+        contrasts, **sides, margin=args.margin, gate=judged, sentences=said, scope=asked.scope))
     return _judged(judged)
 
 
@@ -182,6 +184,7 @@ class LabelledContrasts:
     baseline: str
     sample: str
     notes: Sequence[Note]   # shown before the table
+    scope: str = ""         # what it is about; "": two runs, or a run of several sessions
 
 
 def _across(first: Run, second: Run, args: argparse.Namespace) -> LabelledContrasts:
@@ -202,7 +205,8 @@ def _again(first: Run, second: Run, args: argparse.Namespace) -> LabelledContras
     contrasts = [each for pair in pairs for each in compare_builds(done, *pair, args.clock)]
     if len(pairs) == 1:
         return LabelledContrasts(title=f"{done.label}: {pairs[0][1]} against {pairs[0][0]}, measured in turn",
-                                 contrasts=contrasts, baseline=pairs[0][0], sample=pairs[0][1], notes=done.notes)
+                                 contrasts=contrasts, baseline=pairs[0][0], sample=pairs[0][1], notes=done.notes,
+                                 scope=scope_text(done))
     # One table per build, as for two runs, so both sides of a row get the build's own name.
     names = {label: label.removesuffix(f"-{first.label}") for label, _ in pairs}
     names |= {other: names[label] for label, other in pairs}
@@ -212,7 +216,8 @@ def _again(first: Run, second: Run, args: argparse.Namespace) -> LabelledContras
         for each in contrasts
     ]
     return LabelledContrasts(title=f"{done.label}: {second.label} against {first.label}, measured in turn",
-                             contrasts=contrasts, baseline=first.label, sample=second.label, notes=done.notes)
+                             contrasts=contrasts, baseline=first.label, sample=second.label, notes=done.notes,
+                             scope=scope_text(done))
 
 
 def _within(run_: Run, args: argparse.Namespace) -> LabelledContrasts:
@@ -222,7 +227,7 @@ def _within(run_: Run, args: argparse.Namespace) -> LabelledContrasts:
     builds = {build.label: build for build in run_.builds}
     return LabelledContrasts(
         title=f"{run_.label}: {second} against {first}", contrasts=contrasts, baseline=first, sample=second,
-        notes=unfair(builds[first], builds[second]) if args.builds else ())
+        notes=unfair(builds[first], builds[second]) if args.builds else (), scope=scope_text(run_))
 
 
 def differences(first: Run, second: Run) -> list[Note]:

@@ -48,7 +48,8 @@ _MODULES = 'for f in *.py */__init__.py; do [ -e "$f" ] && f=${f%/__init__.py} &
 _COMMANDS["modules"] = _MODULES
 _KINDS = {  # command and argparse's name of a value -> the kind of its candidates
     ("run", "workload"): "workloads", ("run", "models"): "models_list", ("run", "builds"): "builds_list",
-    ("run", "resume"): "runs", ("compare", "labels"): "labels", ("compare", "builds"): "builds_list",
+    ("run", "resume"): "runs", ("run", "add_session"): "runs", ("compare", "labels"): "labels",
+    ("compare", "builds"): "builds_list",
     ("compare", "models"): "models_list", ("report", "labels"): "labels", ("race", "build"): "builds",
     ("gil", "build"): "builds", ("experiment run", "name"): "experiments", ("experiment run", "builds"): "builds_list",
     ("experiment run", "resume"): "repeats", ("experiment show", "label"): "repeated",

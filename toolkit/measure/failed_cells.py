@@ -25,7 +25,7 @@ def given_up(failures: Sequence[Failure], valued: Container[Cell]) -> set[Cell]:
     """Return the cells that get no further round.
 
     Args:
-        failures: The failures of this session; the cause of earlier ones may have been fixed.
+        failures: The failures since the run was started or resumed; the cause of earlier ones may have been fixed.
         valued: The cells with a value in some round.
     """
     by_cell: dict[Cell, list[str]] = {}
@@ -39,7 +39,7 @@ def given_up(failures: Sequence[Failure], valued: Container[Cell]) -> set[Cell]:
     }
 
 
-def still_lacking(run: Run, requested: int) -> tuple[int, frozenset[Cell]]:
+def still_lacking(run: Run, requested: int, first: int = 0) -> tuple[int, frozenset[Cell]]:
     """Return the number of rounds that a finished run lacks because of failures, and the cells to measure in them.
 
     The cells are those that failed and all that they are compared with: values of different rounds are not paired.
@@ -47,14 +47,15 @@ def still_lacking(run: Run, requested: int) -> tuple[int, frozenset[Cell]]:
     Args:
         run: The finished run.
         requested: The requested rounds; a run that its budget ended may have fewer.
+        first: The first of these rounds; only failures from there on count.
     """
     counts = {each.cell: len(each.observations) for each in run.measurements}
     wrong = {each.cell for each in run.failures if each.kind == WRONG_RESULT}
     ended = {each.cell for each in run.skips} | {*run.answered}
-    whole = min(requested, run.rounds_done)
+    whole = min(requested, run.rounds_done - first)
+    failed = {each.cell for each in run.failures if each.round >= first}
     lacking = {
-        cell: whole - counts.get(cell, 0)
-        for cell in {each.cell for each in run.failures} - wrong - ended if counts.get(cell, 0) < whole
+        cell: whole - counts.get(cell, 0) for cell in failed - wrong - ended if counts.get(cell, 0) < whole
     }
     compared = {(cell.workload, cell.phase, cell.task_seconds) for cell in lacking}
     return max(lacking.values(), default=0), frozenset(

@@ -20,7 +20,7 @@ from gilscope.toolkit.measure.disturbance import disturbed_groups, judge, loads_
 from gilscope.toolkit.measure.failed_cells import given_up
 from gilscope.toolkit.measure.inherited_limits import inherited_limits
 from gilscope.toolkit.measure.rounds import ArmResult, OneAtATime, Round
-from gilscope.toolkit.model import WRONG_RESULT, Cell, Failure, Note, Run, Skip, SkipKind
+from gilscope.toolkit.model import MOST_LOOKS, WRONG_RESULT, Cell, Failure, Note, Run, Skip, SkipKind
 from gilscope.toolkit.stats.interim_looks import includes_clear_cells, is_look_due
 from gilscope.toolkit.stats.values_per_process import VarianceParts
 from gilscope.toolkit.units import counted
@@ -42,7 +42,7 @@ class RunProgress(Protocol):
     """Callbacks for the progress of a run."""
 
     def on_round_start(self, index: int, rounds: int, arms: int) -> None:
-        """Report that round `index` of `rounds` begins, with `arms` arms."""
+        """Report that round `index` of the session's `rounds` begins, with `arms` arms."""
 
     def on_arm_start(self, cell: Cell) -> None:
         """Report that a process of `cell` is being started."""
@@ -102,11 +102,12 @@ class Scheduler:
         self._clock = clock
         self._began = clock()
         self._done = run.rounds_done
+        self._first = run.sessions[-1].first_round   # of the session
         self._needed = needed
         self._variance = variance
         self._looks = run.looks
         self._answered = frozenset(run.answered)
-        self._whole = 0   # complete rounds of this session
+        self._whole = 0   # complete rounds since then
         self._took: dict[Cell, list[float]] = {}   # seconds, of each round, without retakes
         self._retakes_took: list[float] = []       # seconds, of each round, per cell of the round
         self._retaken = 0                          # processes
@@ -114,7 +115,7 @@ class Scheduler:
         self._only = run.cells if only is None else only
         self._failures = list(run.failures)
         self._earlier = len(self._failures)
-        # Failures of the trial are final; cells that failed in an earlier session are tried again.
+        # Failures of the trial are final; cells that failed before the run was resumed are tried again.
         self._settled = {each.cell for each in run.failures
                          if each.kind == WRONG_RESULT or each.round >= run.rounds_done}
         # A resumed run has a new budget.
@@ -147,7 +148,7 @@ class Scheduler:
                 with self._turn():
                     complete = self._round(self._done)
                 # An incomplete first round is better than none; a later one is repeated when the run is resumed.
-                self._done += complete or self._done == 0
+                self._done += complete or self._done == self._first
                 if complete:
                     self._look()
                 self._save(self._done, "running")
@@ -179,16 +180,20 @@ class Scheduler:
 
     def _look(self) -> None:
         """Have an interim look, if one is due after this round: find out which cells need more rounds."""
-        if self._needed is None or self._done >= self._settings.rounds or not is_look_due(self._done):
+        rounds = self._done - self._first
+        if self._needed is None or self._done >= self._settings.rounds or not is_look_due(rounds):
+            return
+        if self._looks >= MOST_LOOKS:   # earlier sessions had all looks that the error budget allows
             return
         active, before = self._active(), self._answered
-        needed = self._needed(self._so_far(self._done, "running"), active)
+        # More rounds of this session make its own ratios more precise; only more sessions tell how sessions differ.
+        needed = self._needed(self._so_far(self._done, "running").last_session(), active)
         self._answered = frozenset(cell for cell in active if cell not in needed)
         self._looks += 1
         clear, cells = (sum(not cell.twin for cell in each) for each in (self._answered, active))
         if self._answered != before and clear < cells:
             self._reporter.note(
-                f"after {self._done} rounds the answers of {clear} of {cells} cells are clear: most rounds now go "
+                f"after {rounds} rounds the answers of {clear} of {cells} cells are clear: most rounds now go "
                 "to the others")
         self._choose_values()
 
@@ -200,7 +205,7 @@ class Scheduler:
         cells = self._open()
         if self._variance is None or not cells:
             return
-        parts = self._variance(self._so_far(self._done, "running"), frozenset(cells))
+        parts = self._variance(self._so_far(self._done, "running").last_session(), frozenset(cells))
         self._variance = None
         if parts is None or (best := parts.best_values()) == self._settings.values:
             return
@@ -220,7 +225,7 @@ class Scheduler:
         return self._clock() - self._began + self._expected_round(cells) <= self._settings.budget
 
     def _expected_round(self, cells: Sequence[Cell]) -> float:
-        """Return the expected seconds of a round of `cells`, by the earlier rounds of this session."""
+        """Return the expected seconds of a round of `cells`, by the rounds that this scheduler has measured."""
         retakes = statistics.median(self._retakes_took) if self._retakes_took else 0.0
         return self._expected(cells) + retakes * len(cells)
 
@@ -249,7 +254,7 @@ class Scheduler:
         began = self._clock()
         cells = self._to_measure()
         around = self._around(index)
-        self._reporter.on_round_start(index, self._settings.rounds, len(cells))
+        self._reporter.on_round_start(index - self._first, self._settings.rounds - self._first, len(cells))
         earlier_failures = len(self._failures)
         loads: dict[Cell, ArmLoad] = {}
         groups = self._method.groups(cells, around)
@@ -376,7 +381,8 @@ class Scheduler:
             return
         if answer.note:
             self._add_note(f"{cell.build}, {cell.runner}: a measured process {answer.note}")
-        details = {**answer.fields, **taken.details, "round": index, "retakes": retakes}
+        details = {**answer.fields, **taken.details, "round": index, "retakes": retakes,
+                   "session": self._run.session_of(index)}
         try:
             observation = self._store.add(cell, taken.start.spec.result_path, details)
         except BadFileError as error:   # a cleaner of temporary folders deleted it, or the disk is full

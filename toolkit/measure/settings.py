@@ -98,6 +98,8 @@ class RunRequest:
     packages: tuple[str, ...]  # requirements the user named
     code: str = ""  # hash of the user's modules, see `user_modules.code_sum`; "": unknown
     shared_by: int = 1  # workers of the widest cell: the workloads have a task for each of them
+    sessions: int = 1  # that the run is to have
+    every: float | None = None  # seconds from the start of one session to that of the next; None: there is one session
 
     def to_options(self) -> dict[str, Any]:
         """Return the form that JSON holds."""

@@ -204,9 +204,11 @@ def _remedies(why: str, unclear: Iterable[Comparison], run: Run) -> Iterator[str
         case "not measured":
             yield f"more time, since the budget ended first: {_resume_text(run)}"
         case "noise":
-            if sufficient or not needed:
+            if (sufficient or not needed) and len(run.sessions) == 1:
                 yield f"more rounds: {_resume_text(run, rounds_needed)}"
-            if len(sufficient) < len(needed):
+            if len(run.sessions) > 1:
+                yield f"more sessions: `gilscope run --add-session {run.label}`"
+            elif len(sufficient) < len(needed):
                 yield QUIETER
         case _:
             rounds = max(run.rounds_planned, MIN_ROUNDS + 2)

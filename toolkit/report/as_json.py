@@ -15,8 +15,10 @@ from gilscope.toolkit.metrics import MEMORY
 from gilscope.toolkit.report.document import Heading, Lines
 from gilscope.toolkit.report.provenance import process_values, warnings
 from gilscope.toolkit.report.run_document import run_document
+from gilscope.toolkit.report.sessions import scope_text, session_rounds
 from gilscope.toolkit.report.table import build_tables, common_shifts, judge, rounds_to_tell, unjudged
 from gilscope.toolkit.report.table.observations import Absence, Index
+from gilscope.toolkit.report.table.unsteady import unsteady_baselines
 from gilscope.toolkit.stats.sample import CONFIDENCE, summarize
 from gilscope.toolkit.stats.verdict import MARGIN
 
@@ -55,7 +57,11 @@ def run_values(run: Run) -> dict[str, Any]:
     """Return the report of a run."""
     tables, index = build_tables(run), Index(run)
     values: dict[str, Any] = finite({
-        **head(RUN, run), "looks": run.looks, "margin": MARGIN,
+        **head(RUN, run), "looks": run.looks, "margin": MARGIN, "scope": scope_text(run) or None,
+        "sessions": [{"started": session.started, "first_round": session.first_round, "rounds": rounds}
+                     for session, rounds in zip(run.sessions, session_rounds(run), strict=False)],
+        "unsteady": [{**cell_values(each.cell), "spread": each.spread, "low": each.low, "high": each.high}
+                     for each in unsteady_baselines(index)],
         "cells": [
             _result(result, index) for table in tables for row in table.rows for result in row.results
         ],
@@ -71,13 +77,14 @@ def run_values(run: Run) -> dict[str, Any]:
     return values
 
 
-def compare_values(
+def compare_values(  # noqa: PLR0913 - the parts of a comparison
     contrasts: Sequence[Contrast], *, baseline: str, sample: str, notes: Sequence[Note], margin: float = MARGIN,
-    gate: Gate | None = None, sentences: Sequence[str] = (),
+    gate: Gate | None = None, sentences: Sequence[str] = (), scope: str = "",
 ) -> dict[str, Any]:
     """Return the report of a comparison of cells; the arguments are those of `comparison_document`."""
     values: dict[str, Any] = finite({
         "schema": COMPARE, "gilscope": __version__, "baseline": baseline, "sample": sample, "margin": margin,
+        "scope": scope or None,
         "notes": [note.text for note in notes],
         "cells": [
             {
@@ -166,7 +173,7 @@ def cell_values(cell: Cell) -> dict[str, Any]:
 def _result(result: CellResult, index: Index) -> dict[str, Any]:
     return {
         **cell_values(result.cell), **measured(index, result.cell), "notes": [note.text for note in result.notes],
-        "speedup": comparison(result.speedup), "efficiency": result.efficiency,
+        "speedup": comparison(result.speedup), **_by_session(result), "efficiency": result.efficiency,
         # A ratio > 1 is faster; of CPU time people ask how much more it takes.
         "cpu_inflation": comparison(result.inflation),
         "memory": _memory(result.memory), **_metrics(result), "processes": _processes(result),
@@ -182,6 +189,12 @@ def _processes(result: CellResult) -> dict[str, Any]:
                                   "at_high": levels.at_high},
         "times_the_usual_spread": result.unlike,
     }
+
+
+def _by_session(result: CellResult) -> dict[str, Any]:
+    """Return the speed-up in each session, nothing if the run has one."""
+    found = [{"session": session, "ratio": comparison(each)} for session, each in result.by_session.items()]
+    return {"speedup_by_session": found} if found else {}
 
 
 def measured(index: Index, cell: Cell) -> dict[str, Any]:
@@ -270,7 +283,7 @@ def comparison(found: Comparison | None, margin: float = MARGIN) -> dict[str, An
     (lo, hi), (least, most) = map(ends, ((found.lo, found.hi), found.between))
     return {
         "ratio": found.ratio, "lo": lo, "hi": hi, "confidence": found.confidence, "floor": found.floor,
-        "rounds": found.rounds, "verdict": verdict, "between": {"lo": least, "hi": most},
+        "rounds": found.rounds, "sessions": found.sessions, "verdict": verdict, "between": {"lo": least, "hi": most},
         "rounds_to_tell": rounds_to_tell(found, margin) if verdict == "cannot tell" else None,
         "notes": [note.text for note in found.notes],
     }

@@ -21,10 +21,12 @@ from gilscope.toolkit.report.document import (
     Share,
     Size,
     Table,
+    with_scope,
 )
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.overview import overview
 from gilscope.toolkit.report.provenance import run_sections, warnings
+from gilscope.toolkit.report.sessions import scope_text, session_lines, unsteady_banners
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, title_text
 from gilscope.toolkit.report.wording import ratio_number
@@ -64,14 +66,15 @@ def run_document(run: Run, tables: Sequence[WorkloadTable] | None = None) -> Doc
     sections = [*_beginning(run), *overview(tables, run), *run_sections(run)]
     for table in tables:
         sections += _workload(table)
-    return Document((*sections, *_outputs(run)))
+    return with_scope(Document((*sections, *_outputs(run))), scope_text(run))
 
 
 def overview_document(run: Run) -> Document:
     """Return the overview of a run, on one screen."""
     failed = ", and the last output of failed processes" if any(each.output for each in run.failures) else ""
     rest = f"`gilscope report {run.label}` has every cell, with its time, CPU time and memory{failed}."
-    return Document((*_beginning(run), *overview(build_tables(run, fits=False), run), Lines("", (rest,))))
+    sections = (*_beginning(run), *overview(build_tables(run, fits=False), run), Lines("", (rest,)))
+    return with_scope(Document(sections), scope_text(run))
 
 
 def _outputs(run: Run) -> Iterator[Section]:
@@ -86,7 +89,7 @@ def _outputs(run: Run) -> Iterator[Section]:
 
 def _beginning(run: Run) -> list[Section]:
     return [Heading(f"gilscope {run.label}", 1), about(run), *(Banner(note.text) for note in run.notes),
-            *map(Banner, warnings(run))]
+            *map(Banner, warnings(run)), *unsteady_banners(run)]
 
 
 def about(run: Run) -> Lines:
@@ -103,6 +106,7 @@ def _rounds_lines(run: Run) -> Iterator[str]:
     """Yield the number of rounds and why there are no more, and the rounds of the cells if they differ."""
     ended = _CLEAR.get(run.stopped, f"ended by: {run.stopped}")
     yield f"{run.rounds_done} of {run.rounds_planned} rounds, {ended}; seed {run.seed}"
+    yield from session_lines(run)
     failed = {failure.cell for failure in run.failures}
     counts = {len(each.observations) for each in run.measurements if each.cell not in failed} if run.looks else set()
     if len(counts) > 1:
@@ -203,8 +207,13 @@ def _metric_entry(found: MetricValue | None, notes: Footnotes) -> Entry:
     return Entry(metric_value(found), notes.marks([found.metric.footnote]) if found.metric.footnote else ())
 
 
-def overhead_table(table: WorkloadTable) -> Table | None:
-    """Return the table of CPU time of one worker, build against build; None if nothing was compared."""
+def overhead_table(table: WorkloadTable, scope: str = "") -> Table | None:
+    """Return the table of CPU time of one worker, build against build; None if nothing was compared.
+
+    Args:
+        table: The table of the workload.
+        scope: What it is about, if it is shown by itself.
+    """
     contrasts = [each for each in table.contrasts if each.sample.workers == 1 and each.comparison is not None]
     if not contrasts:
         return None
@@ -212,7 +221,7 @@ def overhead_table(table: WorkloadTable) -> Table | None:
     runners = list(dict.fromkeys(each.sample.runner for each in contrasts))
     comparisons = {(each.sample.runner, each.baseline.build, each.sample.build): each.comparison for each in contrasts}
     return Table(
-        title="Build against build: CPU time of one worker (+ takes more)",
+        title="Build against build: CPU time of one worker (+ takes more)", scope=scope,
         columns=(Column(title="model", key=True, align="left"), *(
             Column(title=f"{b} vs {a}", source=b) for a, b in pairs)),
         rows=tuple(

@@ -33,6 +33,8 @@ def command(run: Run, workload: str | None = None) -> str:
         words += ["--size", selection["size"]]
     words += _listed("--task-length", [f"{each * 1000:g}ms" for each in selection.get("task_seconds") or ()])
     words += _listed("--with", run.options.get("packages"))
+    if (run.options.get("sessions") or 1) > 1 and run.options.get("every"):
+        words += ["--sessions", str(run.options["sessions"]), "--every", f"{run.options['every']:g}s"]
     return _line([*words, *_effort(run, settings), "--seed", str(run.seed)])
 
 

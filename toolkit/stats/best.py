@@ -12,17 +12,29 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from math import inf
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from gilscope.toolkit.stats.ratios import compare, simultaneous
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gilscope.toolkit.stats.log_times import RoundLogs
     from gilscope.toolkit.stats.noise import Noise
+    from gilscope.toolkit.stats.ratios import Ratio
+
+
+class LogRatio(Protocol):
+    """A ratio in logs with a confidence interval."""
+
+    @property
+    def center(self) -> float:
+        """The log of the ratio; > 0: the sample is faster."""
+
+    def half(self, confidence: float) -> float:
+        """Return the half-width of the interval, in logs."""
 
 
 def best[Arm: Hashable](
@@ -39,11 +51,26 @@ def best[Arm: Hashable](
     Raises:
         ValueError: `arms` is empty.
     """
+    def compared(baseline: Arm, sample: Arm) -> Ratio | None:
+        few = len(logs.difference(baseline, sample)) < MIN_ROUNDS
+        return None if few else compare(logs, noise, baseline, sample)
+
+    return best_of(arms, compared, confidence)
+
+
+def best_of[Arm: Hashable](
+    arms: Sequence[Arm], compared: Callable[[Arm, Arm], LogRatio | None], confidence: float = CONFIDENCE,
+) -> tuple[Arm, ...]:
+    """Return the same for arms that `compared` compares: its arguments are a baseline and a sample.
+
+    Raises:
+        ValueError: `arms` is empty.
+    """
     if not arms:
         raise ValueError("the best of no arms")
     one_sided = simultaneous(len(arms) - 1, confidence)
     two_sided = max(2 * one_sided - 1, 0.0)   # its upper end is exceeded with the one-sided probability
-    gains = {one: [_seen(logs, noise, other, one, two_sided) for other in arms if other != one] for one in arms}
+    gains = {one: [_seen(compared(other, one), two_sided) for other in arms if other != one] for one in arms}
     upper = {one: min((center + half for center, half in seen), default=inf) for one, seen in gains.items()}
     # If pairs have different rounds, each arm may be slower than another, in a circle.
     members = [one for one in arms if upper[one] >= 0] or [max(arms, key=upper.__getitem__)]
@@ -51,11 +78,6 @@ def best[Arm: Hashable](
     return (leader, *(one for one in members if one != leader))
 
 
-def _seen[Arm: Hashable](
-    logs: RoundLogs[Arm], noise: Noise, baseline: Arm, sample: Arm, confidence: float,
-) -> tuple[float, float]:
-    """Return the log ratio of `sample` to `baseline`, and the half-width of its interval."""
-    if len(logs.difference(baseline, sample)) < MIN_ROUNDS:
-        return 0.0, inf
-    ratio = compare(logs, noise, baseline, sample)
-    return ratio.center, ratio.half(confidence)
+def _seen(ratio: LogRatio | None, confidence: float) -> tuple[float, float]:
+    """Return the log ratio, and the half-width of its interval."""
+    return (0.0, inf) if ratio is None else (ratio.center, ratio.half(confidence))

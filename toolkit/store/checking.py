@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.errors import BadFileError
@@ -77,6 +78,7 @@ def _header_problems(run: Run) -> Iterable[str]:
         f"machine.memory_bytes is {run.machine.memory_bytes}": (run.machine.memory_bytes or 0) >= 0,
     }
     yield from (problem for problem, fine in allowed.items() if not fine)
+    yield from _session_problems(run)
     yield from _option_problems(run.options)
     yield from (f"cells has {cell.name} on {cell.build} {count} times"
                 for cell, count in Counter(run.cells).items() if count > 1)
@@ -86,6 +88,13 @@ def _header_problems(run: Run) -> Iterable[str]:
                 for failure in run.failures if not 0 <= failure.round <= run.rounds_done)
 
 
+def _session_problems(run: Run) -> Iterable[str]:
+    for before, session in pairwise(run.sessions):
+        if not before.first_round < session.first_round <= run.rounds_done:
+            yield (f"later_sessions has one that begins with round {session.first_round}, after one that begins with "
+                   f"round {before.first_round}, of {run.rounds_done} done")
+
+
 _OPTIONS: dict[str, tuple[type, str]] = {
     "selection": (dict, "an object"), "settings": (dict, "an object"), "units": (list, "a list"),
     "paths": (list, "a list"), "packages": (list, "a list"), "experiment": (str, "text"), "effort": (str, "text"),
@@ -93,7 +102,7 @@ _OPTIONS: dict[str, tuple[type, str]] = {
 
 
 _LEAST = {"rounds": 1, "values": 1, "warmups": 0, "retakes": 0, "min_seconds": 0, "timeout": 0, "budget": 0,
-          "resolution": 0, "shared_by": 1}
+          "resolution": 0, "shared_by": 1, "sessions": 1, "every": 0}
 
 
 def _option_problems(options: Mapping[str, Any]) -> Iterable[str]:
@@ -160,6 +169,9 @@ def _cell_problems(run: Run, measurement: Measurement) -> Iterable[str]:
     for name in {name for name, _ in kinds if {(name, True), (name, False)} <= kinds}:
         yield f"{cell.name} has {shown(name)} as a number in some rounds and as text in others"
     for observation in measurement.observations:
+        if observation.session != (session := run.session_of(observation.round)):
+            yield (f"{cell.name}, round {observation.round}: gilscope_session is {observation.session}, and the round "
+                   f"is of session {session}")
         for problem in observation_problems(observation):
             yield f"{cell.name}, round {observation.round}: {problem}"
         # What an experiment measures may have no CPU time; the main job always does.
@@ -235,12 +247,13 @@ def _round_problems(run: Run) -> Iterable[str]:
     # If only undecided cells get further rounds, an A/A pair may be measured for their noise, without its own baseline.
     aa_arms = {cell for cell in rounds if cell.twin and run.looks}
     aa_pairs = aa_arms | {dataclasses.replace(cell, twin=False) for cell in aa_arms}
+    firsts = {session.first_round for session in run.sessions}
     for cell, own in rounds.items():
         base = dataclasses.replace(cell, runner=run.baseline, workers=1, twin=False)
         if base not in run.cells or base in failed | skipped or cell in aa_pairs:
             continue
-        # The first round may have been cut before its baseline; the one after the last may be in progress.
-        if lost := sorted(each for each in own - rounds.get(base, set()) if 0 < each < run.rounds_done):
+        # The first round of a session may have been cut before its baseline; the one after the last may be in progress.
+        if lost := sorted(each for each in own - rounds.get(base, set()) - firsts if each < run.rounds_done):
             yield f"{cell.name} on {cell.build} has a value of round {lost[0]}, and its baseline has none"
 
 

@@ -140,7 +140,8 @@ def parse_header(header: dict[str, Any], path: Path) -> Run:
     fields = {name: value for name, value in header.items() if name not in {"format", "version"}}
     try:
         run = from_plain(Run, _with_kinds_of_skips(fields) | {"measurements": []})
-        datetime.datetime.fromisoformat(run.started)
+        for session in run.sessions:
+            datetime.datetime.fromisoformat(session.started)
     except ValueError as error:
         raise BadFileError(f"{path} lacks what a gilscope run has, or was edited: {error}{REMEDY}") from error
     check_header(run, path)

@@ -295,6 +295,7 @@ def _observation(values: tuple[float, ...], details: Mapping[str, Any]) -> Obser
         passes=tuple(details.get("passes", ())),
         began=tuple(details.get("began", ())),
         again=details.get("again", 0),
+        session=details.get("session", 1),
         **{name: details.get(name) for name in _OPTIONAL},
     )
 
@@ -306,6 +307,7 @@ def _to_metadata(observation: Observation) -> dict[str, str | int | float]:
         "starved": observation.starved,
         **{name: " ".join(map(repr, getattr(observation, name))) or None for name in _LISTS},
         "again": observation.again or None,
+        "session": observation.session,
         **{name: getattr(observation.evidence, name) for name in _EVIDENCE},
         **{name: getattr(observation, name) for name in _OPTIONAL},
     }
@@ -334,6 +336,7 @@ def _from_metadata(run: pyperf.Run) -> Observation:
         "starved": _yes_or_no(fields, "starved"),
         **{name: [kind(each) for each in str(fields.get(name, "")).split()] for name, kind in _LISTS.items()},
         "again": _whole(fields.get("again", 0), "again"),
+        "session": _whole(fields.get("session", 1), "session"),
         "evidence": {name: fields.get(name) for name in _EVIDENCE},
         "loops": run.get_total_loops(),
         "metrics": {

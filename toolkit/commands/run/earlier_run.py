@@ -67,7 +67,7 @@ def remaining(so_far: Run, rounds: int | None, resolution: float | None) -> tupl
 
     Args:
         so_far: The run; its values are read only if cells failed.
-        rounds: The rounds requested now; None: as many as were planned.
+        rounds: The rounds of the last session requested now; None: as many as were planned.
         resolution: The resolution of ratios requested now, 0..1; None: as it was.
 
     Returns:
@@ -77,12 +77,12 @@ def remaining(so_far: Run, rounds: int | None, resolution: float | None) -> tupl
         NothingLeftError: Nothing is left.
     """
     settings = RunRequest.from_options(so_far.options).settings
-    planned = rounds or so_far.rounds_planned
+    planned = so_far.sessions[-1].first_round + rounds if rounds else so_far.rounds_planned
     if resolution not in {None, settings.resolution}:
         so_far = replace(so_far, answered=())   # a clear answer may be less precise than that
     only = None
     if rounds is None and (planned <= so_far.rounds_done or so_far.stopped in CLEAR):
-        more, lacking = still_lacking(so_far, settings.rounds)
+        more, lacking = still_lacking(so_far.last_session(), settings.rounds, so_far.sessions[-1].first_round)
         if more:
             planned, only = so_far.rounds_done + more, lacking
             so_far = replace(so_far, answered=())   # cells that failed have no clear answer

@@ -63,6 +63,8 @@ class RunJob:
     again: Sequence[str] = ()        # labels of the two runs to remeasure
     alone: bool = False              # wait for other runs on this machine that take turns
     status: StatusFile = field(default_factory=lambda: StatusFile(None))
+    sessions: int = 1
+    every: float | None = None       # seconds from the start of one session to that of the next
 
 
 def measure_plan(job: RunJob, prepared: Preparation, plan: Plan, folder: Path) -> Run:
@@ -93,6 +95,8 @@ def measure_plan(job: RunJob, prepared: Preparation, plan: Plan, folder: Path) -
         packages=tuple(job.packages),
         code=code_sum(selection.user.modules(), job.paths) if selection.user else "",
         shared_by=max(selection.workers),
+        sessions=job.sessions,
+        every=job.every,
     )
     new = Run(
         label=job.label or default_label(),

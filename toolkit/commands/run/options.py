@@ -171,6 +171,20 @@ def add_effort(group: Any) -> None:
         help="Measure rounds only while no other gilscope with this option measures on this machine. Use it for runs "
         "that you start side by side.",
     )
+    group.add_argument(
+        "--sessions",
+        metavar="N",
+        type=positive,
+        help="Measure the same cells N times, one session every --every TIME (default: 1 session). From three sessions "
+        "on, intervals and verdicts include how results differ from session to session. Use it for numbers that are to "
+        "hold at another time. While it waits, nothing is locked, and Ctrl-C loses nothing: --resume goes on.",
+    )
+    group.add_argument(
+        "--every",
+        metavar="TIME",
+        type=duration,
+        help="Begin a session TIME after the one before began, e.g. 2h; at once if that took longer.",
+    )
     group.add_argument("--status-file", metavar="FILE", type=Path, help=argparse.SUPPRESS)   # for a fleet's host
     group.add_argument(
         "--seed", metavar="N", type=int, help="Seed the order of the cells with N (default: random). The seed is "
@@ -202,6 +216,13 @@ def add_results(group: Any) -> None:
         metavar="LABEL",
         help="Continue a run that was interrupted or killed, with its own options; "
         f"only --rounds, --budget, --resolution, --timeout, --fleet, {all_options()} can be added.",
+    )
+    group.add_argument(
+        "--add-session",
+        metavar="LABEL",
+        help="Measure all cells of a finished run again as a further session, with its own options. Use it at another "
+        "time, to see whether its numbers hold; with --sessions N --every TIME until it has N sessions. Rounds of "
+        "different sessions are never paired. A changed build, processor or kernel is refused.",
     )
     group.add_argument(
         "--strict",

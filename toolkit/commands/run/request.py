@@ -49,6 +49,8 @@ FIXED_AT_START = {  # options that a resumed run cannot change: attribute -> as 
     "label": "--label",
     "strict": "--strict",
     "dry_run": "--dry-run",
+    "sessions": "--sessions",
+    "every": "--every",
 }
 PHASES = {"steady": (Phase.STEADY,), "startup": (Phase.STARTUP,), "both": (Phase.STEADY, Phase.STARTUP)}
 TASKS = 16  # default number of repetitions of --payload
@@ -245,13 +247,33 @@ def refuse_beside_resume(args: argparse.Namespace) -> None:
     Raises:
         ToolkitError: There is such an option.
     """
-    values = {option: getattr(args, name) for name, option in FIXED_AT_START.items()}
+    allowed = ("sessions", "every") if args.add_session is not None else ()
+    values = {option: getattr(args, name) for name, option in FIXED_AT_START.items() if name not in allowed}
     given = [option for option, value in values.items() if not (value is None or value is False or value in ([], ()))]
     if given:
         raise ToolkitError(
             f"{', '.join(given)} cannot be changed in a run that has begun: leave it out, "
-            "or start a new run without --resume"
+            f"or start a new run without {'--resume' if args.add_session is None else '--add-session'}"
         )
+
+
+def check_sessions(args: argparse.Namespace) -> None:
+    """Check the options for sessions against each other.
+
+    Raises:
+        ToolkitError: They contradict each other, or there is a fleet.
+    """
+    if args.add_session is not None and args.resume is not None:
+        raise ToolkitError("--resume completes the session that was interrupted, --add-session measures a further one: "
+                           "name one of them")
+    if args.fleet is not None and (args.add_session is not None or args.sessions is not None):
+        raise ToolkitError("a fleet's run has one session: leave --sessions and --add-session out, or start another "
+                           "run of the fleet at another time")
+    if args.every is not None and args.sessions is None:
+        raise ToolkitError("--every needs --sessions N: how many sessions to measure")
+    if args.sessions is not None and args.sessions > 1 and args.every is None:
+        raise ToolkitError(f"--sessions {args.sessions} needs --every TIME, such as --every 2h: sessions of one hour "
+                           "share the state of the machine, and say little about another hour")
 
 
 def _workers(args: argparse.Namespace) -> tuple[int, ...]:

@@ -7,12 +7,14 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.advice_sentences import counts_text
 from gilscope.toolkit.report.comparison import workload_text
-from gilscope.toolkit.report.document import Column, Document, Heading, Lines, Section, Table, summary_lines
+from gilscope.toolkit.report.document import Column, Document, Heading, Lines, Section, Table, summary_lines, with_scope
 from gilscope.toolkit.report.hosts.agreement import hosts_contrasts, hosts_tables
 from gilscope.toolkit.report.hosts.tables import hosts_table, over_tables, warnings
 from gilscope.toolkit.report.hosts.wording import ALL, EACH, HOLDS, NEXT, SPREAD, changing_text, names_text, words_text
+from gilscope.toolkit.report.sessions import session_rounds
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import cost_text, interval_text, list_text
+from gilscope.toolkit.stats.sessions import FEWEST
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -48,15 +50,24 @@ def hosts_document(label: str, hosts: Sequence[MeasuredHost], states: Sequence[H
     if states:
         own = f"`gilscope report {label}/{hosts[0].names[0]}` has the tables of that host alone."
         sections.append(Lines("", (own,)))
-    return Document(tuple(sections))
+    return with_scope(Document(tuple(sections)), hosts_scope(hosts))
 
 
 def hosts_overview(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Document:
     """Return the overview of several hosts, on one screen; the arguments are those of `hosts_document`."""
     in_short = _in_short(hosts, hosts_tables(hosts), build_contrasts(hosts))
-    rest = (f"`gilscope report {label}` has every cell over all hosts, `gilscope report "
-            f"{label}/{hosts[0].names[0]}` the tables of that host alone.")
-    return Document((*_beginning(label, hosts, states), in_short, Lines("", (rest,))))
+    rest = (f"`gilscope report {label}` has every cell over all hosts, `gilscope report {label}/{hosts[0].name}` the "
+            "tables of that host alone.")
+    sections = (*_beginning(label, hosts, states), in_short, Lines("", (rest,)))
+    return with_scope(Document(sections), hosts_scope(hosts))
+
+
+def hosts_scope(hosts: Sequence[MeasuredHost]) -> str:
+    """Return what the numbers over hosts are about: a host's own numbers are about the sessions that it measured."""
+    sessions = min(len(session_rounds(host.run)) for host in hosts)
+    if sessions >= FEWEST:
+        return ""
+    return "in one session each" if sessions < 2 else f"in {sessions} sessions each"  # noqa: PLR2004 - several
 
 
 def build_contrasts(hosts: Sequence[MeasuredHost]) -> tuple[HostsContrast, ...]:

@@ -44,6 +44,7 @@ class CellResult:
     absence: Absence | None = None
     time: Summary | None = None             # wall seconds
     speedup: Comparison | None = None       # wall, against the baseline cell of the same build
+    by_session: Mapping[int, Comparison] = field(default_factory=dict)   # the speed-up in each; {}: there is one
     efficiency: float | None = None         # speedup per worker
     inflation: Comparison | None = None     # CPU seconds of the cell over the baseline's; > 1: works more
     metrics: Mapping[str, MetricValue] = field(default_factory=dict)   # by column, those that are known

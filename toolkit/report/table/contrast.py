@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.errors import UnknownNameError
@@ -40,6 +40,7 @@ class Contrast:
     short_reason: str = "not compared"     # the same for a table, which has no room for a sentence
     baseline_time: Summary | None = None   # seconds on `clock`; None where that side has no number
     sample_time: Summary | None = None
+    by_session: Mapping[int, Comparison] = field(default_factory=dict)   # in each session of the run; {}: there is one
     half: float | None = None              # half the interval of two separate runs, a share
     half_together: float | None = None     # the same if one run had measured both; None: not known
     shift: CommonShift | None = None       # of two separate runs, by `clock`; None: there is none
@@ -248,7 +249,7 @@ def _paired(ratios: Ratios, baseline: Cell, sample: Cell, choice: Choice) -> Con
     result = Contrast(
         baseline=baseline, sample=sample, clock=clock, baseline_time=_time(a), sample_time=_time(b))
     if (comparison := ratios.compare(baseline, sample, clock)) is not None:
-        return replace(result, comparison=comparison)
+        return replace(result, comparison=comparison, by_session=ratios.by_session(baseline, sample, clock))
     names = (
         (baseline.build, sample.build) if baseline.build != sample.build else (baseline.runner, sample.runner)
     )

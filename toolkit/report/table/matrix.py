@@ -170,7 +170,8 @@ def _compared(result: CellResult, ratios: Ratios, base: Cell) -> CellResult:
     inflation = ratios.compare(cell, base, "cpu")
     # Efficiency is defined only for a fixed amount of work; starting more workers is more work.
     per_worker = efficiency(speedup.ratio, cell.workers) if cell.phase is Phase.STEADY else None
-    return replace(result, speedup=speedup, efficiency=per_worker, inflation=inflation)
+    return replace(result, speedup=speedup, by_session=ratios.by_session(base, cell), efficiency=per_worker,
+                   inflation=inflation)
 
 
 def _common_notes(rows: Sequence[TableRow]) -> tuple[Note, ...]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import expm1, isfinite, log
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
@@ -16,13 +17,15 @@ from gilscope.toolkit.report.table.build_pairs import build_pairs
 from gilscope.toolkit.report.table.cell_results import Floors
 from gilscope.toolkit.report.table.observations import Absence, group_of
 from gilscope.toolkit.report.table.process_notes import noise_notes
-from gilscope.toolkit.stats.best import best
+from gilscope.toolkit.report.table.session_spread import SessionSpread, arms_of_sessions
+from gilscope.toolkit.stats.best import best, best_of
 from gilscope.toolkit.stats.interim_looks import final_confidence
 from gilscope.toolkit.stats.log_times import RoundLogs, by_pass, process_levels
 from gilscope.toolkit.stats.noise_floor import AACheck, NoiseFloor, checked_noise
 from gilscope.toolkit.stats.outliers import FarProcesses, far_processes
 from gilscope.toolkit.stats.paired import conclude
 from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, simultaneous
+from gilscope.toolkit.stats.sessions import SessionRatio, recheck_noise
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 
 if TYPE_CHECKING:
@@ -41,10 +44,13 @@ class ClockRatios:
     logs: Mapping[Group, RoundLogs[Cell]]
     noises: Mapping[Group, Noise]
     check: AACheck
+    sessions: Mapping[Group, Mapping[int, RoundLogs[Cell]]]   # the logs by session; empty if there is one session
 
 
 class Ratios:
     """Compares cells of one run with each other.
+
+    If the run has several sessions, every ratio is formed in each session, see `SessionSpread`.
 
     Args:
         index: The run.
@@ -57,12 +63,13 @@ class Ratios:
         self._comparisons = comparisons
         self._together = final_confidence(index.run.looks)
         self._errors: dict[tuple[Group, Clock, bool], float | None] = {}
+        self._spreads: dict[Clock, SessionSpread] = {}
 
     def with_comparisons(self, comparisons: int) -> Ratios:
         """Return ratios for another number of comparisons shown together; the noise estimates are shared."""
         other = Ratios(self.index, comparisons)
         other.wall, other.cpu, other._errors = self.wall, self.cpu, self._errors
-        other.far_processes = self.far_processes
+        other.far_processes, other._spreads = self.far_processes, self._spreads
         return other
 
     @cached_property
@@ -79,38 +86,70 @@ class Ratios:
     def far_processes(self) -> Mapping[Cell, FarProcesses]:
         """Return the cells with processes whose wall times are far from those of the others."""
         groups: dict[object, RoundLogs[Cell]] = {}
-        for group, logs in self.wall.logs.items():
+        for group, whole in self.wall.logs.items():
             # Where rounds disturb cells with several workers alone, their common effect is that of their class.
             split = self.wall.noises[group].class_rounds.share > 0
-            for name in ("one", "several") if split else (None,):
-                groups[group, name] = RoundLogs(levels={
-                    cell: levels for cell, levels in logs.levels.items() if name in {None, _worker_class(cell)}})
-        found = far_processes(groups, {cell: _treatment(cell) for logs in groups.values() for cell in logs.levels})
-        return {cell: far for each in found.values() for cell, far in each.items()}
+            for session, logs in (self.wall.sessions.get(group) or {0: whole}).items():
+                for name in ("one", "several") if split else (None,):
+                    groups[group, session, name] = RoundLogs(levels={
+                        cell: levels for cell, levels in logs.levels.items()
+                        if levels and name in {None, _worker_class(cell)}})
+        by_cell: dict[Cell, list[FarProcesses]] = {}
+        treatments = {cell: _treatment(cell) for logs in groups.values() for cell in logs.levels}
+        for each in far_processes(groups, treatments).values():
+            for cell, far in each.items():
+                by_cell.setdefault(cell, []).append(far)
+        return {cell: _of_all_sessions(each, len(self.wall.logs[group_of(cell)].levels[cell]))
+                for cell, each in by_cell.items()}
 
     def unlike(self, cell: Cell) -> float | None:
         """Return by what factor the wall times of a cell's processes differ more than those of others, if they do."""
         noise = self.wall.noises.get(group_of(cell))
-        found = noise.unlike.get(cell) if noise else None
-        return None if noise is None or found is None else found.spread / noise.spread
+        if noise is None:
+            return None
+        arms = [cell, *((cell, session) for session in self.wall.sessions.get(group_of(cell), {}))]
+        return max((noise.unlike[arm].spread / noise.spread for arm in arms if arm in noise.unlike), default=None)
 
     @cached_property
     def confidence(self) -> float:
-        """Return the confidence of the intervals that verdicts use."""
-        return simultaneous(self._comparisons or reported_comparisons(self.index), self._together)
+        """Return the confidence of the intervals that verdicts use; without the joint shifts of sessions."""
+        own = self.spread("wall").table_shares(self._together)[0]
+        return simultaneous(self._comparisons or reported_comparisons(self.index), own)
 
     def compare(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Comparison | None:
         """Return the speed-up of `sample` over `baseline`, None if the two share no round."""
-        ratio = self.ratio(baseline, sample, clock)
+        ratio = self._ratio(baseline, sample, clock)
         if ratio is None:
             return None
         notes = [*noise_notes(ratio.noise, clock)]
-        return conclude(ratio, self.by(clock).check, self.confidence, clock=clock, notes=notes)
+        comparison = conclude(ratio, self.by(clock).check, self.confidence, clock=clock, notes=notes)
+        return replace(comparison, sessions=ratio.sessions) if isinstance(ratio, SessionRatio) else comparison
 
-    def ratio(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Ratio | None:
-        """Return the estimated ratio of `sample` to `baseline` over the rounds so far, None if they share no round.
+    def by_session(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> dict[int, Comparison]:
+        """Return the speed-up in each session by itself, empty if the run has one session."""
+        check = self.by(clock).check
+        return {session: conclude(ratio, check, self.confidence, clock=clock)
+                for session, ratio in self.spread(clock).parts(baseline, sample).items()}
 
-        `compare` derives the interval and the verdict from it.
+    def _ratio(self, baseline: Cell, sample: Cell, clock: Clock) -> Ratio | SessionRatio | None:
+        spread = self.spread(clock)
+        if not spread.several:
+            return self.within_session(baseline, sample, clock)
+        error = self.error(group_of(sample), clock, max(baseline.workers, sample.workers))
+        ratio = spread.ratio(baseline, sample, self._together)
+        return None if ratio is None else replace(ratio, aa_error=error or 0.0)
+
+    def spread(self, clock: Clock) -> SessionSpread:
+        """Return how ratios by one clock differ between the sessions of the run."""
+        if clock not in self._spreads:
+            numbers = self.by(clock)
+            self._spreads[clock] = SessionSpread(self.index.run, numbers.sessions, numbers.noises)
+        return self._spreads[clock]
+
+    def within_session(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Ratio | None:
+        """Return the estimated ratio of `sample` to `baseline` over the rounds of a run with one session.
+
+        None if they share no round; `compare` derives the interval and the verdict from it.
         """
         group, numbers = group_of(sample), self.by(clock)
         logs = numbers.logs.get(group)
@@ -127,6 +166,9 @@ class Ratios:
         """
         group = group_of(cells[0])
         logs, noise = self.wall.logs[group], self.wall.noises[group]
+        spread = self.spread("wall")
+        if spread.several and isfinite(noise.spread):
+            return best_of(cells, lambda one, other: spread.ratio(one, other, self._together), self._together)
         return best(logs, noise, cells, self._together) if isfinite(noise.spread) else None
 
     def floors(self, group: Group) -> Floors:
@@ -163,8 +205,13 @@ class Ratios:
             arms = [(cell, twin) for cell, twin in self.index.aa_pairs() if group_of(cell) == group]
             single = [arm for arm in arms if arm[0].workers == 1]
             numbers, used = self.by(clock), single if workers == 1 and single else arms
-            ratios = compare_pairs(numbers.logs[group], numbers.noises[group], used)
-            self._errors[key] = max((expm1(abs(each.center)) for each in ratios.values()), default=None)
+            if self.spread(clock).several:
+                pairs = [fmean(each.center for each in parts.values())
+                         for arm in used if (parts := self.spread(clock).parts(*arm))]
+            else:
+                ratios = compare_pairs(numbers.logs[group], numbers.noises[group], used)
+                pairs = [each.center for each in ratios.values()]
+            self._errors[key] = max((expm1(abs(each)) for each in pairs), default=None)
         return self._errors[key]
 
     def _clocked(self, clock: Clock) -> ClockRatios:
@@ -176,11 +223,47 @@ class Ratios:
         for cell, twin in self.index.aa_pairs():
             if cell in groups.get(group_of(cell), {}) and twin in groups[group_of(cell)]:
                 twins[group_of(cell)].append((cell, twin))
-        cells = [cell for each in logs.values() for cell in each.levels]
+        by_session = {group: _by_session(logs[group], cells) for group, cells in groups.items()}
+        seed = self.index.run.seed
+        if len({session for each in by_session.values() for session in each}) < 2:  # noqa: PLR2004 - one is the run
+            cells = [cell for each in logs.values() for cell in each.levels]
+            noises, check = checked_noise(
+                logs, twins, classes={cell: _worker_class(cell) for cell in cells},
+                treatments={cell: _treatment(cell) for cell in cells}, seed=seed)
+            return ClockRatios(logs=logs, noises=noises, check=check, sessions={})
+        # To the noise, an arm in another session is another arm: what differs between sessions is no process's error.
+        arms = {group: arms_of_sessions(each) for group, each in by_session.items()}
+        names = [arm for each in arms.values() for arm in each.levels]
         noises, check = checked_noise(
-            logs, twins, classes={cell: _worker_class(cell) for cell in cells},
-            treatments={cell: _treatment(cell) for cell in cells}, seed=self.index.run.seed)
-        return ClockRatios(logs=logs, noises=noises, check=check)
+            arms, {group: [((cell, session), (twin, session)) for cell, twin in pairs for session in by_session[group]]
+                   for group, pairs in twins.items()},
+            classes={arm: _worker_class(arm[0]) for arm in names},
+            treatments={arm: _treatment(arm[0]) for arm in names}, seed=seed)
+        spread = SessionSpread(self.index.run, by_session, noises)
+        if spread.known:
+            noises, check = recheck_noise(noises, [
+                ratio for pairs in twins.values() for pair in pairs for ratio in spread.parts(*pair).values()],
+                spread.own)
+        return ClockRatios(logs=logs, noises=noises, check=check, sessions=by_session)
+
+
+def _of_all_sessions(found: Sequence[FarProcesses], processes: int) -> FarProcesses:
+    """Return the far processes of a cell in all sessions, with the share of the farthest."""
+    farthest = max(found, key=lambda each: abs(each.share))
+    return replace(farthest, rounds=frozenset().union(*(each.rounds for each in found)), of=processes)
+
+
+def _by_session(
+    logs: RoundLogs[Cell], cells: Mapping[Cell, Sequence[Observation]],
+) -> dict[int, RoundLogs[Cell]]:
+    """Return the logs of each session."""
+    sessions = {each.round: each.session for observations in cells.values() for each in observations}
+    return {
+        session: RoundLogs(levels={
+            cell: {r: level for r, level in levels.items() if sessions[r] == session}
+            for cell, levels in logs.levels.items()})
+        for session in sorted(set(sessions.values()))
+    }
 
 
 def _worker_class(cell: Cell) -> str:

@@ -14,7 +14,8 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.builds.pairing import compare_builds as unfair
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.comparison import comparison_document, workload_text
-from gilscope.toolkit.report.document import Duration
+from gilscope.toolkit.report.document import Duration, with_scope
+from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import compare_builds, compare_models
 from gilscope.toolkit.report.table.contrast import build_identity, pick_clock
 from gilscope.toolkit.report.table.observations import Absence, group_of
@@ -95,7 +96,7 @@ def _report(
     """Return the report of `gilscope compare`, in as few words as say it."""
     document = comparison_document(f"{loaded.run.label}: {second} against {first}", contrasts,
                                    baseline=first, sample=second, notes=notes)
-    return [_short(section) for section in document_values(document)]
+    return [_short(section) for section in document_values(with_scope(document, scope_text(loaded.run)))]
 
 
 def _short(section: dict[str, Any]) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 """Ratios over versions and dates.
 
-Only ratios within a run are followed: the state of the machine affects both of their sides.  A change is marked if the
-range of a ratio, its noise floor and the interval of its verdict together, does not overlap that of the ratio it is
-compared with.  Times of different runs are shown and not judged.
+Only ratios within a run are followed, and over the sessions of a run: the state of the machine affects both of their
+sides.  A change is marked if the range of a ratio, its noise floor and the interval of its verdict together, does not
+overlap that of the ratio it is compared with.  Times of different runs are shown and not judged.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, lines
 from gilscope.toolkit.site.page_values import shown
 from gilscope.toolkit.site.pages.newest import by_host, group_of, in_order, newest, places
 from gilscope.toolkit.site.style import legend, mark_of, shapes
+from gilscope.toolkit.stats.sessions import FEWEST
 from gilscope.toolkit.units import counted, inflect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gilscope.toolkit.model import Build
     from gilscope.toolkit.report.table import WorkloadTable
@@ -44,6 +45,7 @@ class HistoryResult:
     build: Build
     ratio: Comparison
     time: Summary | None      # wall seconds of the sample
+    by_session: Mapping[int, Comparison]   # the ratio in each session of the run; {}: there is one
     changed_from: HistoryResult | None = None   # the result it differs from: the first one of the stretch before it
 
     @property
@@ -112,13 +114,14 @@ def _results(loaded: LoadedRun, table: WorkloadTable) -> Iterable[tuple[tuple[st
             if result.speedup is not None and result.absence is None:
                 cell = result.cell
                 yield (cell.runner, cell.workers, cell.build, table.baseline), HistoryResult(
-                    loaded=loaded, table=table, build=builds[cell.build], ratio=result.speedup, time=result.time)
+                    loaded=loaded, table=table, build=builds[cell.build], ratio=result.speedup, time=result.time,
+                    by_session=result.by_session)
     for each in table.contrasts:
         alone = each.sample.workers == 1 and each.sample.runner == table.baseline
         if alone and each.comparison is not None and builds[each.sample.build].free_threaded:
             yield (COST, 1, each.sample.build, each.baseline.build), HistoryResult(
                 loaded=loaded, table=table, build=builds[each.sample.build], ratio=each.comparison,
-                time=each.sample_time)
+                time=each.sample_time, by_session=each.by_session)
 
 
 def marked(results: Sequence[HistoryResult]) -> tuple[HistoryResult, ...]:
@@ -213,7 +216,7 @@ def workload_values(
                   for host, runs in by_host([each for each in known if each.tables]).items()
                   if any(each.host == host for each in own)],
         "rows": [_row(each, result, files.get(result.loaded.id, {})) for each in own for result in each.results],
-        "several": len({each.host for each in own}) > 1,
+        "several": len({each.host for each in own}) > 1, "fewest": FEWEST,
     })
 
 
@@ -221,20 +224,37 @@ def _host(host: str, group: Group, runs: Sequence[LoadedRun], series: Sequence[H
     there = {result.loaded.id for each in series for result in each.results}
     days = [each for each in runs if each.id in there]
     at = {each.id: float(i) for i, each in enumerate(days)}
-    words = [(at[each.id], text) for each, text in zip(days, _ticks(days), strict=True)]
+    words = [(at[each.id], text)
+             for each, text in zip(days, _ticks([one.run.started for one in days]), strict=True)]
     charts = []
     for build in dict.fromkeys(each.build for each in series):
         drawn = [_over_dates(each, at) for each in _widest(series) if each.build == build]
         if len(words) > 1 and any(len(line.points) > 1 for line in drawn):
             charts.append(lines(f"{build}: ratio over runs", drawn, words, bands=True))
     return {"name": host, "versions": _over_versions(group, runs), "dates": charts,
+            "sessions": [chart for each in days for chart in _over_sessions(each, series)],
             "one": counted(len(words), "run")}
 
 
-def _ticks(runs: Sequence[LoadedRun]) -> list[str]:
-    """Return the label below each run, the oldest first: its day, then the times of more runs of that day."""
-    days = [each.run.started[5:10] for each in runs]
-    return [day if i == 0 or days[i - 1] != day else runs[i].run.started[11:16] for i, day in enumerate(days)]
+def _over_sessions(loaded: LoadedRun, series: Sequence[HistorySeries]) -> Iterator[dict[str, Any]]:
+    """Yield for each build how its ratios drift over the sessions of a run, nothing if the run has one session."""
+    starts = [each.started for each in loaded.run.sessions]
+    words = [(float(i), text) for i, text in enumerate(_ticks(starts), 1)]
+    for build in dict.fromkeys(each.build for each in series):
+        drawn = [ChartLine(model="serial" if each.of_builds else each.model, name=each.name, points=tuple(
+            ChartPoint(x=float(session), y=ratio.ratio, lo=ratio.lo, hi=ratio.hi,
+                       says=f"{starts[session - 1][:16].replace('T', ' ')}: {interval_text(ratio)}")
+            for session, ratio in result.by_session.items()))
+            for each in _widest(series) if each.build == build
+            for result in each.results if result.loaded.id == loaded.id and len(result.by_session) > 1]
+        if drawn:
+            yield lines(f"{build}: ratio over the sessions of {loaded.run.label}", drawn, words)
+
+
+def _ticks(starts: Sequence[str]) -> list[str]:
+    """Return the label below each run or session, the oldest first: its day, then the times of more of that day."""
+    days = [each[5:10] for each in starts]
+    return [day if i == 0 or days[i - 1] != day else starts[i][11:16] for i, day in enumerate(days)]
 
 
 def _widest(series: Sequence[HistorySeries]) -> list[HistorySeries]:
@@ -281,6 +301,6 @@ def _row(series: HistorySeries, result: HistoryResult, files: Mapping[str, str])
         **mark_of("serial" if series.of_builds else series.model), "against": series.against,
         "ratio": {"text": interval_text(result.ratio), "sort": result.ratio.ratio}, "verdict": judge(result.ratio),
         "time": None if time is None else {"text": value_text(Duration(time.center)), "sort": time.center},
-        "changed": result.changed, "file": files.get(series.build),
+        "changed": result.changed, "sessions": result.ratio.sessions, "file": files.get(series.build),
         "against_file": files.get(series.against) if series.of_builds else None,
     }

@@ -11,6 +11,7 @@ from gilscope.toolkit.report.as_json import measured
 from gilscope.toolkit.report.document import Duration, Heading, Lines, Share
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.run_document import STARVED, metric_value, overhead_table, run_document
+from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import build_tables, judge
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, title_text
@@ -106,7 +107,7 @@ def _workload(
               for each in (seen.ratio, *_ends(seen))]
     floor = table.floors.all_wall.bound if table.floors.all_wall else None
     scale = ratio_scale(ratios, START, END)
-    title, notes, overhead = title_text(table), Footnotes(), overhead_table(table)
+    title, notes, overhead = title_text(table), Footnotes(), overhead_table(table, scope_text(index.run))
     numbers = {cell: measured(index, cell) for results in by_build.values() for cell in (r.cell for r in results)}
     cpu = {cell: each["cpu_time"]["median"] for cell, each in numbers.items() if each["cpu_time"]}
     took = [result for results in by_build.values() for result in results]
@@ -118,8 +119,8 @@ def _workload(
     compared = {build: [each for each in results if not _is_baseline(each, table)]
                 for build, results in by_build.items()}
     return {
-        "id": f"w{number}", "title": title, "sort": kind_of(table, kinds), "baseline": table.baseline,
-        "noise": noise_line(table.floors), "notes": visible_all([
+        "id": f"w{number}", "title": title, "scope": scope_text(index.run), "sort": kind_of(table, kinds),
+        "baseline": table.baseline, "noise": noise_line(table.floors), "notes": visible_all([
             *filter(None, [spread_line(table.times)]), *(note.text for note in table.notes)]),
         "dots": [dots(build, results, scale, floor) | {"build": build} for build, results in compared.items()],
         "rows": rows, "metrics": metrics, "footnotes": visible_all(list(notes.texts())),

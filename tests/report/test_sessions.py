@@ -1,0 +1,205 @@
+"""Runs of several sessions in reports: what intervals hold, and what tables say that they are about."""
+
+import dataclasses
+import json
+import random
+from pathlib import Path
+
+import pytest
+
+from gilscope.toolkit import report
+from gilscope.toolkit.model import Cell
+from gilscope.toolkit.report import json_, markdown, terminal
+from gilscope.toolkit.report.as_json import run_values
+from gilscope.toolkit.report.document import Table
+from gilscope.toolkit.report.run_document import overview_document, run_document
+from gilscope.toolkit.report.sessions import scope_text, session_rounds
+from gilscope.toolkit.report.table.judgement import rounds_to_tell
+from gilscope.toolkit.report.table.observations import Index
+from gilscope.toolkit.report.table.ratios import Ratios
+from gilscope.toolkit.report.table.unsteady import unsteady_baselines
+from gilscope.toolkit.stats.ratios import Ratio
+from tests.fakes import RunMaker, in_sessions
+from tests.report.test_as_json import closed
+
+jsonschema = pytest.importorskip("jsonschema")
+
+BUILDS = ("3.14", "3.14t")
+STARTS = {1: (0,), 2: (0, 6), 3: (0, 4, 8)}
+MODELS = {"threads": 1.0, "subinterpreters": 1.8, "free-threaded": 1.9}
+
+
+def cell(runner="serial", workers=1, build="3.14", workload="primes"):
+    return Cell(workload=workload, runner=runner, workers=workers, build=build)
+
+
+def make(sessions, shift=(), rounds=12):
+    maker = RunMaker(rounds=rounds)
+    for workload in ("primes", "sha"):
+        for build in BUILDS:
+            maker.measure(cell(build=build, workload=workload), 0.4)
+            maker.twin(cell(build=build, workload=workload), 0.4)
+            for runner, faster in MODELS.items():
+                maker.measure(cell(runner, 2, build, workload), 0.4 / faster)
+    run = maker.run(BUILDS, cells=tuple(each.cell for each in maker.measurements))
+    return in_sessions(run, STARTS[sessions], shift)
+
+
+def speedup(run, runner="subinterpreters"):
+    return Ratios(Index(run)).compare(cell(), cell(runner, 2))
+
+
+SHIFT = (0.97, 1.0, 1.03)
+
+
+def test_interval_of_three_sessions_holds_how_they_differ():
+    alike, unlike = speedup(make(3)), speedup(make(3, SHIFT))
+    assert (alike.sessions, unlike.sessions) == (3, 3)
+    assert unlike.hi - unlike.lo > 5 * (alike.hi - alike.lo)
+    # 4.3 standard errors of three numbers that are 3 % apart.
+    assert unlike.hi / unlike.ratio == pytest.approx(2.71828 ** (4.303 * 0.03 / 3**0.5), rel=0.01)
+    lo, hi = unlike.between   # that of verdicts: 7 of them
+    assert (lo, hi) == (pytest.approx(unlike.ratio * 2.71828 ** (-6.965 * 0.03 / 3**0.5), rel=0.02), hi)
+
+
+def test_verdict_of_three_sessions_tells_less_than_that_of_one():
+    shift = (0.9, 1.0, 1.1)
+    assert speedup(make(1)).verdict() == "faster"
+    assert speedup(make(3)).verdict() == "faster"
+    assert speedup(make(3, (0.7, 1.0, 1.5))).verdict() == "same"   # may be as slow as the baseline in another hour
+    assert speedup(make(3, shift)).ratio == pytest.approx(1.8, rel=0.02)
+
+
+def test_two_sessions_say_nothing_about_others():
+    apart = speedup(make(2, (0.9, 1.1)))
+    assert apart.sessions == 2
+    assert apart.hi / apart.lo < 1.02
+
+
+def test_models_with_as_many_workers_share_the_shift():
+    """Which of two models is faster does not depend on what slows both."""
+    ratios = Ratios(Index(make(3, (0.8, 1.0, 1.25))))
+    seen = ratios.compare(cell("subinterpreters", 2), cell("free-threaded", 2))
+    assert seen.verdict() == "faster"
+    assert ratios.best([cell(), *(cell(runner, 2) for runner in MODELS)])[0] == cell("free-threaded", 2)
+    assert cell("subinterpreters", 2) not in ratios.best([cell(runner, 2) for runner in MODELS])
+
+
+def test_sessions_are_no_noise():
+    """The noise floor is of a session, however the sessions differ."""
+    floors = [Ratios(Index(make(3, shift))).floors(("primes", "steady", None)).all_wall.bound
+              for shift in ((), (0.8, 1.0, 1.25))]
+    assert floors[0] == pytest.approx(floors[1], rel=0.01)
+
+
+def test_run_with_one_session_is_compared_as_ever():
+    ratios = Ratios(Index(make(1)))
+    assert isinstance(ratios.within_session(cell(), cell("threads", 2)), Ratio)
+    assert ratios.by_session(cell(), cell("threads", 2)) == {}
+    assert speedup(make(1)).sessions == 1
+
+
+def test_ratio_of_each_session():
+    found = Ratios(Index(make(3, SHIFT))).by_session(cell(), cell("subinterpreters", 2))
+    assert [*found] == [1, 2, 3]
+    assert [each.ratio for each in found.values()] == [pytest.approx(1.8 / each, rel=0.01) for each in SHIFT]
+
+
+def test_session_that_a_cell_lacks_is_left_out():
+    run = make(3)
+    gone = cell("subinterpreters", 2)
+    run = dataclasses.replace(run, measurements=tuple(
+        dataclasses.replace(each, observations=each.observations[:8]) if each.cell == gone else each
+        for each in run.measurements))
+    seen = speedup(run)
+    assert (seen.sessions, seen.rounds, seen.verdict()) == (2, 8, "faster")
+
+
+@pytest.mark.parametrize(("sessions", "scope"), [(1, "in this session"), (2, "in these 2 sessions"), (3, "")])
+def test_every_table_and_summary_says_what_it_is_about(sessions, scope):
+    run = make(sessions)
+    assert (scope_text(run), len(session_rounds(run))) == (scope, sessions)
+    document = run_document(run)
+    results = [each for each in document.sections if isinstance(each, Table) and each.title != "Builds"]
+    assert {each.scope for each in results} == {scope}
+    shown = [terminal.render(document), markdown.render(document), terminal.render(overview_document(run))]
+    for text in shown:
+        assert ("In short, " + scope in text) is bool(scope)
+        assert ("with 2 workers, " + scope in text) is bool(scope)
+    # The builds are no result; each other table is one.
+    assert shown[0].lower().count(scope or "session,") == (len(results) + 1 if scope else 0)
+    assert "\nBuilds\n" in shown[0]
+    values = run_values(run)
+    assert (values["scope"], len(values["sessions"])) == (scope or None, sessions)
+
+
+@pytest.mark.parametrize("sessions", [1, 2, 3])
+def test_json_of_sessions_fits_its_schema(sessions):
+    values = json.loads(json_.render(run_values(make(sessions))))
+    schema = json.loads((Path(report.__file__).parent / "schemas" / "run.json").read_text())
+    jsonschema.validate(values, closed(schema), cls=jsonschema.Draft202012Validator)
+    assert sum("speedup_by_session" in each for each in values["cells"]) == (12 if sessions > 1 else 0)
+    assert [each["rounds"] for each in values["sessions"]] == {1: [12], 2: [6, 6], 3: [4, 4, 4]}[sessions]
+
+
+def test_more_rounds_do_not_tell_how_sessions_differ():
+    one, several = (speedup(make(sessions), "threads") for sessions in (1, 3))
+    wide = {"lo": 0.97, "hi": 1.03, "verdict_interval": (0.96, 1.05)}
+    assert rounds_to_tell(dataclasses.replace(one, **wide)) is not None
+    assert rounds_to_tell(dataclasses.replace(several, **wide)) is None
+
+
+def test_sessions_are_listed_with_those_that_are_to_come():
+    run = dataclasses.replace(make(2), options={"sessions": 3})
+    assert "2 of 3 sessions: 2026-11-21 12:00 (6 rounds) and 2026-11-21 14:00 (6 rounds)" in terminal.render(
+        overview_document(run), width=200)
+
+
+def test_what_several_sessions_leave_open_takes_more_sessions():
+    run = make(3, (0.7, 1.0, 1.5))
+    text = terminal.render(overview_document(run), width=200)
+    assert "more sessions: `gilscope run --add-session example`" in text
+    assert "--rounds" not in text
+
+
+SERIAL = cell()
+
+
+def spread_out(run, share, of=SERIAL):
+    """Return the run with CPU times of one cell that spread by a share."""
+    draw = random.Random(1)
+    return dataclasses.replace(run, measurements=tuple(
+        dataclasses.replace(each, observations=tuple(
+            dataclasses.replace(one, cpu=tuple(0.4 * (1 + share * draw.random()) for _ in one.cpu))
+            for one in each.observations)) if each.cell == of else each
+        for each in run.measurements))
+
+
+@pytest.mark.parametrize(("share", "warned"), [(0.2, False), (0.8, True)])
+def test_serial_cpu_time_that_spreads_is_warned_of(share, warned):
+    run = spread_out(make(1), share)
+    found = unsteady_baselines(Index(run))
+    assert [each.cell for each in found] == [cell()] * warned
+    text = terminal.render(overview_document(run), width=500)
+    assert ("WARNING: the CPU time of serial spread within a session" in text) is warned
+    assert len(run_values(run)["unsteady"]) == warned
+    if warned:
+        assert found[0].spread == pytest.approx(0.6, abs=0.1)   # of nine tenths against one
+        assert "primes on 3.14 " in text
+
+
+def test_spread_of_other_cells_and_between_sessions_is_no_matter():
+    assert unsteady_baselines(Index(spread_out(make(1), 0.8, of=cell("threads", 2)))) == ()
+    run = make(2)
+    drifted = dataclasses.replace(run, measurements=tuple(
+        dataclasses.replace(each, observations=tuple(
+            dataclasses.replace(one, cpu=tuple(value * one.session for value in one.cpu))
+            for one in each.observations)) for each in run.measurements))
+    assert unsteady_baselines(Index(drifted)) == ()
+
+
+def test_waiting_work_is_not_judged_by_its_cpu_time():
+    maker = RunMaker(rounds=4)
+    maker.measure(cell(), 1.0, 0.1)
+    run = maker.run(("3.14",))
+    assert unsteady_baselines(Index(spread_out(run, 0.8))) == ()   # 0.4 to 0.7 s of CPU time in 1 s

@@ -1,0 +1,54 @@
+"""What the sessions of a run make of its report: the words of its scope, its list of sessions, its warnings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.report.document import Banner
+from gilscope.toolkit.report.table.observations import Index
+from gilscope.toolkit.report.table.unsteady import USUAL_SPREAD, unsteady_baselines
+from gilscope.toolkit.report.wording import list_text
+from gilscope.toolkit.stats.sessions import FEWEST
+from gilscope.toolkit.units import counted, format_seconds
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gilscope.toolkit.model import Run
+
+
+def session_rounds(run: Run) -> list[int]:
+    """Return the number of complete rounds of each session that has one."""
+    ends = [*(session.first_round for session in run.later_sessions), run.rounds_done]
+    counts = [end - session.first_round for session, end in zip(run.sessions, ends, strict=True)]
+    return [count for count in counts if count > 0]
+
+
+def scope_text(run: Run) -> str:
+    """Return what the numbers of a run are about: "in this session"; "" if intervals cover other sessions, too."""
+    sessions = len(session_rounds(run))
+    if sessions >= FEWEST:
+        return ""
+    return f"in these {sessions} sessions" if sessions > 1 else "in this session"
+
+
+def session_lines(run: Run) -> Iterator[str]:
+    """Yield a line on the sessions of a run, if it has or is to have several."""
+    planned = run.options.get("sessions", 1)
+    counts = session_rounds(run)
+    if len(counts) > 1 or planned > 1:
+        starts = list_text(f"{session.started[:16].replace('T', ' ')} ({counted(count, 'round')})"
+                           for session, count in zip(run.sessions, counts, strict=False))
+        of = f" of {planned}" if planned > len(counts) else ""
+        yield f"{len(counts)}{of} sessions: {starts}"
+
+
+def unsteady_banners(run: Run) -> Iterator[Banner]:
+    """Yield a warning if the CPU time of a serial cell spreads by more than usual."""
+    if found := unsteady_baselines(Index(run)):
+        several = list_text(
+            f"{each.cell.workload} on {each.cell.build} {each.spread * 100:.0f} % ({format_seconds(each.low)} to "
+            f"{format_seconds(each.high)})" for each in found)
+        yield Banner(f"the CPU time of {run.baseline} spread within a session, from a tenth to nine tenths of its "
+                     f"values: {several}; usual is up to {USUAL_SPREAD * 100:.0f} %. The machine changed its speed: "
+                     f"before you rely on a ratio, measure a further session: gilscope run --add-session {run.label}")

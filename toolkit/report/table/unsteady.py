@@ -1,0 +1,63 @@
+"""Serial cells whose CPU time spreads by more than usual within a run: the machine itself changed its speed."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from statistics import median, quantiles
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.table.observations import Absence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gilscope.toolkit.model import Cell
+    from gilscope.toolkit.report.table.observations import Index
+
+# The spreads of the eight computing cells in `first-look`, `own-function` and `second-worker` of results/example, made
+# on a quiet machine, are 2 to 27 %.  Other example runs, whose machine was shared, have 5 %, or 44 to 82 %.
+USUAL_SPREAD = 0.30
+COMPUTES = 0.75      # of a core that the work keeps busy; the CPU time of waiting work is short and always spreads
+FEWEST_VALUES = 10   # for the first and the ninth tenth
+TENTHS = 10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnsteadyBaseline:
+    """A serial cell with an unusual spread, in the session with the largest."""
+
+    cell: Cell
+    low: float    # CPU seconds: a tenth of the values is below it
+    high: float   # a tenth is above it
+
+    @property
+    def spread(self) -> float:
+        """Return the spread as a share: 0.62 is 62 %."""
+        return self.high / self.low - 1
+
+
+def unsteady_baselines(index: Index) -> tuple[UnsteadyBaseline, ...]:
+    """Return the serial cells that compute and whose CPU time spreads unusually, in the order of the tables."""
+    cells = (cell for cell in index.cells() if cell.workers == 1 and cell.runner == index.run.baseline)
+    found = (max(_spreads(index, cell), key=lambda each: each.spread, default=None) for cell in cells)
+    return tuple(each for each in found if each is not None and each.spread > USUAL_SPREAD)
+
+
+def _spreads(index: Index, cell: Cell) -> Iterator[UnsteadyBaseline]:
+    """Yield the spread of each session; how sessions differ is another question."""
+    if cell.phase is not Phase.STEADY or isinstance(index.look_up(cell), Absence) or not _computes(index, cell):
+        return
+    by_session: dict[int, list[float]] = {}
+    for each in index.valid_observations()[cell]:
+        by_session.setdefault(each.session, []).extend(value for value in each.cpu if value > 0)
+    for values in by_session.values():
+        if len(values) >= FEWEST_VALUES:
+            low, *_, high = quantiles(values, n=TENTHS, method="inclusive")
+            yield UnsteadyBaseline(cell=cell, low=low, high=high)
+
+
+def _computes(index: Index, cell: Cell) -> bool:
+    wall, cpu = index.by(cell, "wall"), index.by(cell, "cpu")
+    shares = [cpu.get(r, 0.0) / wall[r] for r in wall]
+    return bool(shares) and median(shares) >= COMPUTES
