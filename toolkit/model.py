@@ -50,6 +50,7 @@ class Build:
     allocator: str         # "pymalloc", "mimalloc", "malloc"
     revision: str          # source revision; "" if the build does not report it
     config_args: str       # arguments of ./configure
+    tail_call: bool | None = None   # the interpreter loop uses tail calls; None: not known, from an earlier gilscope
 
     @property
     def minor(self) -> str:
@@ -125,7 +126,7 @@ class Observation:
     loops: int
     evidence: Evidence
     starved: bool                   # it did not get the cores that it needed
-    retakes: int = 0                # the number of this attempt; 0: the first; starved cells are measured again
+    retakes: int = 0                # the number of this attempt; 0: the first; a disturbed workload is repeated
     gil_start: bool | None = None   # True if the GIL was on before the workload was imported; None before 3.13
     gil_end: bool | None = None     # True if the GIL was on at the end; None before 3.13
     gil_culprit: str | None = None  # the module whose import turned it on
@@ -135,8 +136,9 @@ class Observation:
     metrics: tuple[tuple[str, float | str], ...] = ()
     passes: tuple[int, ...] = ()    # the pass of each value, in which all arms took one in turn; (): not in turn
     began: tuple[float, ...] = ()   # the start of each value, in seconds since the epoch; (): unknown
-    again: int = 0                  # values that were starved and taken again
+    again: int = 0                  # values that were taken again, since others disturbed some arm of the same pass
     seconds: float | None = None    # time that the run spent on the process, without waiting for its turns
+    hash_seed: str | None = None    # PYTHONHASHSEED; "random": not set, so the process drew its own; None: not known
 
     @property
     def wall_value(self) -> float:
@@ -199,6 +201,11 @@ class Machine:
     governor: str | None
     autogroup: bool | None     # Linux schedules per session; a background job's nice means nothing then
     hostname: str
+    # None in each of these: the system does not report it, or an earlier gilscope did not ask.
+    hypervisor: str | None = None   # its name; "unnamed" if it does not tell; "none"
+    microcode: str | None = None    # its version, "0x1000065"
+    smt: bool | None = None         # simultaneous multithreading is on
+    turbo: bool | None = None       # the processor may exceed its base frequency
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

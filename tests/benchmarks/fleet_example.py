@@ -23,7 +23,7 @@ PAGE = ROOT / "docs" / "fleet.md"
 ASKED = ["countdown", "tcp_echo", "--builds", "{builds}", "--models", "threads,subinterpreters", "--workers", "2",
          "--rounds", "8", "--fleet", "local:2", "--label", LABEL]
 BEFORE = "## On your machines\n"
-SECTION = """## What two hosts say
+SECTION = """## Two hosts on one machine
 
 <!-- only parsed: its report is shown below -->
 ```console
@@ -31,14 +31,17 @@ $ gilscope run {words}
 ```
 
 From a checkout, `gilscope report results/example/{label}` prints it again.
-The report continues with such tables for each workload and build:
+gilscope sees that both hosts are on one machine, and counts their rounds as those of one.
+The report continues with such tables for each workload:
 
 ```text
 {report}
 ```
 
-Both hosts are one machine here, so their combined result describes only that machine.
-[Reading a table](reading-a-table.md#several-hosts) explains the columns.
+Hosts are on one machine if they have the same boot ID or, where there is none, the same machine ID.
+Containers on one machine have the same boot ID. `fleet.json` keeps only which hosts share a machine, not these IDs.
+Hosts on different machines are pooled:
+[Reading a table](reading-a-table.md#several-hosts) shows such a report, and explains its columns.
 
 """
 
@@ -64,9 +67,9 @@ def main() -> None:
 
 
 def _shown(report: str) -> str:
-    """Return the report up to the tables of its first workload on its first build."""
-    heads = [match.start() for match in re.finditer(r"^.*, steady, on .*\n-+$", report, re.MULTILINE)]
-    return report[:heads[1] if len(heads) > 1 else None].strip("\n")
+    """Return the overview of the report."""
+    heads = [match.start() for match in re.finditer(r"^Builds$", report, re.MULTILINE)]
+    return report[:heads[0] if heads else None].strip("\n")
 
 
 def gilscope(*words: str, folder: Path) -> None:

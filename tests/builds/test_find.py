@@ -32,7 +32,7 @@ def machine(tmp_path, monkeypatch):
 def facts(path, version="3.14.2", **changed):
     return {"implementation": "cpython", "version": version, "executable": str(path), "base_executable": str(path),
             "free_threaded": False, "debug": False, "jit": "no", "compiler": "GCC 12.2.0", "flags": "-g -O3 -Wall",
-            "config_args": "", "pymalloc": True, "revision": "", **changed}
+            "config_args": "", "pymalloc": True, "revision": "", "tail_call": False, **changed}
 
 
 def fake_python(path, version="3.14.2", **changed):

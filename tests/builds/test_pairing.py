@@ -24,6 +24,8 @@ FREE = replace(GIL, label="3.13t", executable="/b", base_executable="/b", free_t
                  ["optimization level", "profile-guided", "link-time", "debug"], id="uv#8194"),
     pytest.param({"version": "3.13.1"}, ["version"], id="another release"),
     pytest.param({"revision": "deadbeef"}, ["source"], id="another revision of one version"),
+    pytest.param({"tail_call": True}, ["tail-calling"], id="tail calls in one of them"),
+    pytest.param({"tail_call": False}, [], id="no tail calls, and one that did not tell"),
     pytest.param({"revision": "60403a5"}, [], id="the same revision in short"),
     pytest.param({"revision": ""}, [], id="a revision not told is not held against it"),
     pytest.param({"revision": "sha256:0123456789abcdef"}, [], id="a tarball and a commit cannot be compared"),

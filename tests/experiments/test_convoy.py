@@ -10,6 +10,7 @@ from gilscope.toolkit.experiments.convoy.experiment import (
     ConvoyExperiment,
     latency_doubts,
     merged_histogram,
+    percentile,
     rate_doubt,
 )
 from gilscope.toolkit.experiments.convoy_interval import GRID, THEN, ConvoyIntervalExperiment
@@ -29,6 +30,16 @@ def histogram(*groups):
     for seconds, count in groups:
         counted.add(seconds, count)
     return counted.encode()
+
+
+def test_few_requests_have_no_99th_percentile():
+    for sent, shown in ((30, None), (60, 0.2)):
+        maker, cell = RunMaker(rounds=2), Cell(build="3.14", workload="echo", runner="threads", workers=1)
+        maker.measure(cell, 0.1, p50=0.1, p99=0.2, sent=sent)
+        results = Results(maker.run(("3.14",)))
+        assert (found := percentile(results, cell, "p99")) is None or found.seconds == shown
+        assert (found is None) == any("too few for a 99th percentile" in each for each in latency_doubts(results, cell))
+        assert percentile(results, cell, "p50").seconds == 0.1
 
 
 def test_latencies_of_a_late_generator_are_in_doubt_in_one_line():

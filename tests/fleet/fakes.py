@@ -30,16 +30,16 @@ def block(rounds, since, stopped="running", planned=4):
         return cut_block(write(run, Path(folder), label="fleet", results=Path(folder)), since)
 
 
-def host_answer(state, *, code=None, last_line="", block=b"", **status):
+def host_answer(state, *, code=None, last_line="", machine="", block=b"", **status):
     """Return the answer of a host whose child has written these fields of its status."""
-    return {"state": state, "code": code, "status": status, "last_line": last_line, "block": block}
+    return {"state": state, "code": code, "status": status, "last_line": last_line, "machine": machine, "block": block}
 
 
 class FakeHost:
     """A host that has done the next round as soon as it is asked."""
 
-    def __init__(self, name, planned=4):
-        self.name, self.planned = name, planned
+    def __init__(self, name, planned=4, machine=""):
+        self.name, self.planned, self.machine = name, planned, machine
         self.address = f"tcp://{name}:1"
         self.version = gilscope.__version__
         self.sessions = {}     # session: rounds done
@@ -61,10 +61,10 @@ class FakeHost:
         if done >= self.planned:
             return self.over(since)
         self.sessions[session] = done + 1
-        return host_answer("running", block=block(done + 1, since, planned=self.planned))
+        return host_answer("running", machine=self.machine, block=block(done + 1, since, planned=self.planned))
 
     def over(self, since):
-        return host_answer("ended", code=0, last_line="bye",
+        return host_answer("ended", code=0, last_line="bye", machine=self.machine,
                            block=block(self.planned, since, stopped="rounds", planned=self.planned))
 
     def restart(self):

@@ -56,6 +56,25 @@ def test_every_host_measures_all_and_each_has_a_run(fleets):
         assert load_run(fleets.path / host.name).label == f"label/{host.name}"
 
 
+def machines(fleet):
+    return {host.name: host.machine for host in fleet.hosts}
+
+
+def test_hosts_of_one_machine_are_kept_as_numbers_alone(fleets):
+    fleet = fleets.go(FakeCluster(FakeHost("a", machine="boot-1"), FakeHost("b", machine="boot-2"),
+                                  FakeHost("c", machine="boot-1"), FakeHost("d")))
+    assert machines(fleet) == {"a": 0, "b": 1, "c": 0, "d": None}, "nobody says where d is"
+    assert fleet == read_fleet(fleets.path)
+    assert "boot" not in (fleets.path / "fleet.json").read_text()
+
+
+def test_host_that_joins_after_the_machine_was_started_anew_is_on_it_too(fleets):
+    fleets.go(FakeCluster(FakeHost("a", machine="boot-1"), FakeHost("b", machine="boot-2")))
+    fleet = fleets.go(FakeCluster(FakeHost("a", planned=6, machine="boot-3"), FakeHost("b", 6, machine="boot-4"),
+                                  FakeHost("c", planned=6, machine="boot-3")), again=("--rounds=6",))
+    assert machines(fleet) == {"a": 0, "b": 1, "c": 0}
+
+
 def test_rounds_are_there_as_soon_as_they_are_known(fleets):
     seen = []
     cluster = FakeCluster(FakeHost("a"), events={

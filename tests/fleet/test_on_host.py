@@ -8,6 +8,7 @@ import threading
 import pytest
 
 from gilscope.toolkit.fleet import on_host
+from gilscope.toolkit.measure.machine import machine_mark
 from gilscope.toolkit.measure.run_status import RunStatus, StatusFile
 from gilscope.toolkit.processes.supervised import Supervised
 from gilscope.toolkit.records import to_plain
@@ -103,7 +104,7 @@ def test_a_run_that_ends_is_told_with_its_last_words_and_forgotten(children):
     children[0].process.signal_group(signal.SIGKILL)
     answer = on_host.advance("s", None, 1, wait=60)
     assert (answer["state"], answer["code"]) == ("ended", -signal.SIGKILL)
-    assert on_host.advance("s", None, 1, wait=0) == host_answer("unknown")
+    assert on_host.advance("s", None, 1, wait=0) == host_answer("unknown", machine=machine_mark())
 
 
 def test_a_run_that_nobody_asks_for_is_ended(children, monkeypatch):

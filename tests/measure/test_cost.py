@@ -207,7 +207,7 @@ def test_descendants_are_found_at_every_depth():
 
 
 @pytest.mark.parametrize(("wanted", "others", "cores", "starved"), [
-    (1, 2.0, 2, False),      # its baseline in the same round shared the core as well
+    (1, 2.0, 2, False),      # never: but its passes are judged by what arms with more workers can bear
     (2, 0.0, 2, False),
     (2, 0.29, 2, False),     # 0.29 of two cores are missing: 14.5 %, less than 15 %
     (2, 0.31, 2, True),
@@ -309,7 +309,7 @@ def test_queue_beside_a_pass_is_not_taken_from_it(tmp_path, monkeypatch):
     queue = Queue()
     queue.install(monkeypatch, child)
     spec = make_spec(tmp_path, target("waiting:compute"), values=2)
-    clock = child.ValueTimer(spec, NoTurns(spec.values), SimpleNamespace(starved=lambda *_: False), queue.compute)
+    clock = child.ValueTimer(spec, NoTurns(spec.values), SimpleNamespace(bearable=lambda *_: None), queue.compute)
     clock(2)
     assert [(value.demand, value.cpu) for value in clock.values] == [(1.0, 0.25)]
 

@@ -5,11 +5,12 @@ import sys
 import pytest
 
 from gilscope.toolkit.measure.child import program as trial_module
+from gilscope.toolkit.measure.child.other_load import bearable_others
 from gilscope.toolkit.measure.child.program import ProgramSpec, ProgramTrial, ProgramValue
 
 
 class Turns:
-    """Gives the orders, one after the other, and keeps what it is told."""
+    """Gives the orders, one after the other, each with the attempt that counts; keeps what it is told."""
 
     def __init__(self, *orders):
         self.orders = list(orders)
@@ -22,7 +23,8 @@ class Turns:
 
     def next(self, **fields):
         self.told.append(fields)
-        return self.orders.pop(0)
+        order = self.orders.pop(0)
+        return order if isinstance(order, tuple) else (order, 0)
 
 
 @pytest.fixture
@@ -58,16 +60,13 @@ def test_one_value_in_each_turn_each_after_a_warm_call(trial):
     assert [each.seconds for each in made.values(taking(made), 0.5, lambda: warm.append(1))] == [1.0, 2.0, 3.0]
     assert len(warm) == 3
     assert (turns.told[0]["seconds"], turns.told[0]["loops"]) == (0.5, 1)
-    assert turns.told[1:] == [{"starved": False}] * 3
+    assert [each["bearable"] for each in turns.told[1:]] == [bearable_others(2, made.cores, made.allowed)] * 3
+    assert all(each["others"] >= 0 for each in turns.told[1:])
 
 
-def test_value_that_was_starved_is_taken_again_and_the_better_one_is_kept(trial, monkeypatch):
-    starved = iter([True, False, False, True])
-    monkeypatch.setattr(trial_module, "is_starved", lambda *_: next(starved))
-    turns = Turns("again", "take", "again", "end")
-    made = trial(turns)
-    assert [each.seconds for each in made.values(taking(made), 0.5)] == [2.0, 3.0]
-    assert [each["starved"] for each in turns.told[1:]] == [True, False, False, False]
+def test_the_attempt_counts_that_the_scheduler_chooses_whatever_this_process_thinks_of_it(trial):
+    made = trial(Turns("again", "again", ("take", 1), "again", ("end", 0)))
+    assert [each.seconds for each in made.values(taking(made), 0.5)] == [2.0, 4.0]
 
 
 def test_what_runs_between_turns_is_not_counted(trial, monkeypatch):

@@ -13,10 +13,11 @@ from gilscope.toolkit.measure.failed_cells import HANGS, MOST_HANGS, TRIES, stil
 from gilscope.toolkit.measure.inherited_limits import InheritedLimits
 from gilscope.toolkit.measure.measured_process import ProcessAnswer
 from gilscope.toolkit.measure.rounds import CellStarter, OneAtATime
-from gilscope.toolkit.measure.scheduler import FUTILE_RETAKES, Scheduler
+from gilscope.toolkit.measure.scheduler import Scheduler
 from gilscope.toolkit.measure.settings import Settings
 from gilscope.toolkit.model import Cell, Phase, Run, SkipKind
 from gilscope.toolkit.processes.lifeline import OPEN_FILES
+from gilscope.toolkit.stats.values_per_process import VarianceParts
 from gilscope.toolkit.store import Store, load_run
 from tests.fakes import MACHINE, make_build
 
@@ -62,7 +63,7 @@ class Laboratory:
         write_values(spec)
         note = told.get("note")
         fields = {"cpu": [0.1] * spec.values, "loops": spec.loops or 4, "evidence": {"others_cores": 0.0},
-                  "starved": False,
+                  "starved": False, "bearable": 0.3 if measured.workers > 1 else None,
                   **{name: value for name, value in told.items() if name != "note"}}
         return ProcessAnswer(kind="measured", reason="", fields=fields, output="", note=note)
 
@@ -126,7 +127,7 @@ def bench(tmp_path, laboratory):
     """Make schedulers of one run: the first call begins it, later ones go on with it."""
     stores = []
 
-    def make(*, cells=CELLS, seed=7, needed=None, only=None, turn=nullcontext, way=None, **settings):
+    def make(*, cells=CELLS, seed=7, needed=None, variance=None, only=None, turn=nullcontext, way=None, **settings):
         results = tmp_path / "results"
         wanted = Settings(**{"rounds": 3, "values": 2, "warmups": 0, "min_seconds": 0.01, "timeout": 60.0,
                              "seed": seed} | settings)
@@ -144,7 +145,7 @@ def bench(tmp_path, laboratory):
         stores.append(store)
         return Scheduler(
             run, store, make_arms(tmp_path), wanted, make.reporter, way or OneAtATime(laboratory.measure),
-            clock=laboratory.clock, needed=needed, only=only, turn=turn)
+            clock=laboratory.clock, needed=needed, variance=variance, only=only, turn=turn)
 
     make.reporter = Silent()
     make.path = tmp_path / "results" / "label"
@@ -332,8 +333,9 @@ def test_how_gilscope_was_started_is_kept_with_the_run_and_said_once(bench, monk
     assert load_run(bench.path).notes == done.notes
 
 
-def busy(others):
-    return {"starved": True, "evidence": {"others_cores": others}}
+def busy(others, *, starved=True):
+    """Return the answer of a process beside which others used so many cores: more than two workers can bear."""
+    return {"starved": starved, "evidence": {"others_cores": others}}
 
 
 def observations(done, wanted):
@@ -341,43 +343,74 @@ def observations(done, wanted):
     return found
 
 
-def test_starved_cell_is_taken_again_until_it_is_not(bench, laboratory):
+def retakes(done):
+    """Return the attempt that is kept of each cell in its first round."""
+    return {each.cell: each.observations[0].retakes for each in done.measurements}
+
+
+def test_starved_cell_is_taken_again_with_all_that_it_is_compared_with(bench, laboratory):
     laboratory.answers |= {(CELLS[1], 0): busy(1.0), (CELLS[1], 1): busy(0.9)}
-    (first,) = observations(bench(rounds=1).go(), CELLS[1])
+    done = bench(rounds=1).go()
+    (first,) = observations(done, CELLS[1])
     assert (first.starved, first.retakes) == (False, 2)
+    assert retakes(done) == dict.fromkeys(CELLS, 2)   # the baselines among them
 
 
-def test_least_disturbed_of_the_starved_is_kept(bench, laboratory):
+def test_baseline_that_others_disturbed_is_taken_again_too(bench, laboratory):
+    laboratory.answers[CELLS[0], 0] = busy(1.0, starved=False)
+    assert retakes(bench(rounds=1).go()) == dict.fromkeys(CELLS, 1)
+
+
+def test_cells_that_are_not_compared_with_a_starved_one_are_not_taken_again(bench, laboratory):
+    others = [dataclasses.replace(each, workload="other") for each in CELLS[:3]]
+    laboratory.answers[CELLS[1], 0] = busy(1.0)
+    done = bench(rounds=1, cells=(*CELLS, *others)).go()
+    assert retakes(done) == dict.fromkeys(CELLS, 1) | dict.fromkeys(others, 0)
+
+
+def test_one_worker_alone_is_never_taken_again(bench, laboratory):
+    cells = [each for each in CELLS if each.workers == 1]
+    laboratory.answers |= {(each, None): busy(1.9, starved=False) for each in cells}
+    bench(rounds=1, cells=cells).go()
+    assert len(laboratory.taken) == len(cells)
+
+
+def test_least_disturbed_attempt_is_kept_of_all_cells(bench, laboratory):
     laboratory.answers |= {(CELLS[1], 0): busy(1.5), (CELLS[1], 1): busy(0.7), (CELLS[1], 2): busy(1.9)}
-    (first,) = observations(bench(rounds=1, retakes=2).go(), CELLS[1])
-    assert (first.starved, first.evidence.others_cores, first.retakes) == (True, 0.7, 1)
+    done = bench(rounds=1, retakes=2).go()
+    (first,) = observations(done, CELLS[1])
+    assert (first.starved, first.evidence.others_cores) == (True, 0.7)
+    assert retakes(done) == dict.fromkeys(CELLS, 1)
 
 
-def test_first_take_is_kept_when_it_was_the_best(bench, laboratory):
-    laboratory.answers |= {(CELLS[1], 0): busy(0.5), (CELLS[1], 1): busy(0.7), (CELLS[1], 2): busy(1.9)}
-    (first,) = observations(bench(rounds=1, retakes=2).go(), CELLS[1])
-    assert (first.evidence.others_cores, first.retakes) == (0.5, 0)
+def test_first_attempt_is_kept_of_all_cells_when_it_was_the_best(bench, laboratory):
+    laboratory.answers |= {(CELLS[1], 0): busy(0.5), (CELLS[2], 1): busy(0.7), (CELLS[2], 2): busy(1.9)}
+    done = bench(rounds=1, retakes=2).go()
+    (first,) = observations(done, CELLS[1])
+    assert (first.starved, first.evidence.others_cores) == (True, 0.5)
+    assert retakes(done) == dict.fromkeys(CELLS, 0)
 
 
-def test_retakes_take_no_longer_than_the_round(bench, laboratory):
-    for each in CELLS[:3]:   # too few to be called futile
-        laboratory.answers[each, None] = busy(1.0)
+def test_retakes_begin_no_later_than_a_round_takes(bench, laboratory):
+    for attempt in range(9):   # less disturbed each time, so that no retake is futile
+        laboratory.answers[CELLS[1], attempt] = busy(2.0 - attempt / 10)
     bench(rounds=1, retakes=50).go()
-    assert len(CELLS) < len(laboratory.taken) <= 2 * len(CELLS) + 1
+    assert len(laboratory.taken) == 3 * len(CELLS)
 
 
-def test_retakes_end_when_the_first_few_are_starved_again(bench, laboratory):
+def test_retakes_end_when_one_is_as_disturbed(bench, laboratory):
     for each in CELLS:
         laboratory.answers[each, None] = busy(1.0)
     bench(rounds=1, retakes=50).go()
-    assert len(laboratory.taken) == len(CELLS) + FUTILE_RETAKES
+    assert len(laboratory.taken) == 2 * len(CELLS)
 
 
-def test_retake_that_fails_keeps_what_there_was(bench, laboratory):
+def test_retake_that_fails_keeps_what_there_was_of_all_cells(bench, laboratory):
     laboratory.answers |= {(CELLS[1], 0): busy(1.0), (CELLS[1], 1): HANG}
     done = bench(rounds=2).go()
     assert [failure.cell for failure in done.failures] == [CELLS[1]]
     assert [each.starved for each in observations(done, CELLS[1])] == [True, False]
+    assert retakes(done) == dict.fromkeys(CELLS, 0)
 
 
 def test_budget_stops_before_a_round_that_would_not_fit(bench, laboratory):
@@ -443,7 +476,42 @@ def test_time_left_of_a_slow_round_counts_the_cells_to_come(bench, laboratory):
 def test_time_left_counts_starved_cells_that_are_measured_again(bench, laboratory):
     laboratory.answers |= {(cell, 1): busy(0.7) for cell in CELLS[:3]}   # in the second round
     bench(rounds=2, retakes=1).go()
-    assert bench.reporter.left[-1] == pytest.approx(3.0)
+    assert bench.reporter.left[-1] == pytest.approx(len(CELLS))
+
+
+def found_variance(**changes):
+    return VarianceParts(**{"within": 0.09, "between": 0.01, "values": 2, "start": 0.8, "value": 0.1, "degrees": 9}
+                         | changes)
+
+
+def test_first_look_chooses_the_number_of_values_for_all_cells(bench, laboratory):
+    asked = []
+
+    def variance(run, cells):
+        asked.append((run.rounds_done, cells))
+        return found_variance()   # sqrt(0.8 / 0.1 * 9) = 8.5
+
+    needed = Asked(r4=CELLS[:2], r6=CELLS[:2])
+    done = bench(rounds=7, needed=needed, variance=variance).go()
+    assert asked == [(4, frozenset(CELLS[:2]))]   # once, by the cells that are still measured
+    for each in CELLS[:2]:
+        assert [len(one.wall) for one in observations(done, each)] == [2, 2, 2, 2, 8, 8, 8]
+    assert "from now on each process takes 8 values" in bench.reporter.notes[-1]
+
+
+@pytest.mark.parametrize("variance", [lambda run, cells: None, lambda run, cells: found_variance(start=0.0)])
+def test_number_of_values_stays_if_nothing_else_is_better(variance, bench):
+    done = bench(rounds=6, needed=Asked(r4=CELLS), variance=variance).go()
+    assert {len(one.wall) for each in done.measurements for one in each.observations} == {2}
+    assert not any("values" in note for note in bench.reporter.notes)
+
+
+def test_budget_counts_on_longer_rounds_when_processes_take_more_values(bench):
+    # A round takes 8 s; with 18 values a process takes (0.8 + 1.8) / (0.8 + 0.2) = 2.6 times as long.
+    found = found_variance(within=0.41)
+    assert found.best_values() == 18
+    done = bench(rounds=20, budget=50.0, needed=Asked(r4=CELLS), variance=lambda run, cells: found).go()
+    assert (done.rounds_done, done.stopped) == (4, "budget")   # 32 s are gone, and 20.8 s do not fit
 
 
 def test_arms_that_end_together_are_reported_together(bench, laboratory):

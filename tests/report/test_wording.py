@@ -2,7 +2,7 @@ import math
 
 import pytest
 
-from gilscope.toolkit.report.document import Duration, Entry, GainValue
+from gilscope.toolkit.report.document import Duration, Entry, GainValue, Quantity
 from gilscope.toolkit.report.table_sentences import spread_line
 from gilscope.toolkit.report.wording import (
     ascii_text,
@@ -12,9 +12,11 @@ from gilscope.toolkit.report.wording import (
     entry_text,
     estimate_text,
     gain_text,
+    half_width_text,
     inflation_text,
     percent_text,
     price_text,
+    quantity_text,
     ratio_number,
     ratio_text,
     spelling,
@@ -138,6 +140,13 @@ def test_spelling_uses_what_the_encoding_has(encoding, spelled):
 
 def test_file_name_that_is_no_text_can_be_written():
     spelling("utf-8")("caf\udce9.py").encode("utf-8")
+
+
+@pytest.mark.parametrize(("spread", "shown"), [(0.04, "±4 %"), (0.99, "±99 %"), (10.52, "±100 % or more")])
+def test_half_width_as_large_as_its_number_is_no_number(spread, shown):
+    assert half_width_text(spread) == shown
+    assert duration_text(Duration(0.4, spread)) == f"400 ms {shown}"
+    assert quantity_text(Quantity(400, "/s", spread)) == f"400/s {shown}"
 
 
 @pytest.mark.parametrize(("ratio", "lo", "hi", "text"), [

@@ -48,7 +48,7 @@ def all_pages(text):
     return {
         "home.html": home_values(runs, {each.id: [text] for each in runs}, KINDS, 1) | {
             "experiments": [entry], "citation": {"text": text, "bibtex": text},
-            "badge": {"file": "badge.svg", "text": text, "markdown": text}, "fleets": fleets} | around,
+            "badge": {"file": "badge.svg", "text": text, "about": text, "markdown": text}, "fleets": fleets} | around,
         "machines.html": machines_values(runs, KINDS) | {"fleets": fleets} | around,
         "history.html": history_values(runs, series) | around,
         "history-workload.html": workload_values(group, runs, series, {each.id: files for each in runs}) | around,

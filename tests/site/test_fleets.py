@@ -1,10 +1,15 @@
 """Runs of fleets on a site: each host is a machine, and one page says what they say together."""
 
+import dataclasses
+import json
+
 import pytest
 
 from gilscope.toolkit.report.wording import ratio_number
 from gilscope.toolkit.site.pages.fleets import fleet_values
-from gilscope.toolkit.site.sources import find_sources, load, plan
+from gilscope.toolkit.site.pages.machines import machines_values
+from gilscope.toolkit.site.sources import find_sources, fleet_machines, load, plan
+from gilscope.toolkit.store import fleet_text, read_fleet
 from tests.report.hosts.made_up import write_fleet
 from tests.site.made import EXAMPLE, broken_links, pages_of
 from tests.site.test_making import made
@@ -44,6 +49,52 @@ def test_ratio_over_hosts_is_that_of_the_report(tmp_path):
     # Hosts gain 1.9 times 1, 0.97, 1.05 and 1.01.
     assert together["sort"] == pytest.approx(1.9 * (1 * 0.97 * 1.05 * 1.01) ** 0.25, rel=0.01)
     assert together["text"].startswith(ratio_number(together["sort"]))
+
+
+def on_machines(folder, numbers):
+    """Say on which machine each host of a fleet is, as its client does."""
+    fleet = read_fleet(folder)
+    hosts = [dataclasses.replace(host, machine=number) for host, number in zip(fleet.hosts, numbers, strict=True)]
+    (folder / "fleet.json").write_text(fleet_text(dataclasses.replace(fleet, hosts=tuple(hosts))))
+    for header in folder.glob("*/run.json"):   # as published
+        values = json.loads(header.read_text())
+        header.write_text(json.dumps(values | {"machine": values["machine"] | {"hostname": ""}}))
+
+
+def test_hosts_on_one_machine_are_one_machine(tmp_path):
+    on_machines(write_fleet(tmp_path / "results", names=("host-1", "host-2", "host-4")), (0, 0, 1))
+    runs = known(tmp_path / "results")
+    assert {each.planned.path.name: each.host.partition(", ")[0] for each in runs} == {
+        "host-1": "host-1+host-2", "host-2": "host-1+host-2", "host-4": "host-4"}
+    assert len(machines_values(runs, {})["machines"]) == 2
+    (found,) = fleet_values(runs, {})
+    (hosts, *_) = [each for each in found["document"] if each["kind"] == "table" and each["title"] == "On each host"]
+    assert [column["title"] for column in hosts["columns"]][2:] == ["host-1+host-2", "host-4"]
+
+
+def test_fleet_on_one_machine_has_no_page_and_no_machine_of_its_own(tmp_path):
+    on_machines(write_fleet(tmp_path / "results", names=("host-3", "host-4")), (0, 0))
+    runs = known(tmp_path / "results", EXAMPLE / "own-function")
+    assert fleet_values(runs, {}) == []
+    assert len({each.host for each in runs}) == 2
+    assert not any(each.host.startswith("host") for each in runs)
+
+
+def test_host_names_count_only_where_no_machine_is_stored(tmp_path):
+    folder = write_fleet(tmp_path / "results", names=("host-1", "host-2"))
+    for header in folder.glob("*/run.json"):
+        values = json.loads(header.read_text())
+        header.write_text(json.dumps(values | {"machine": values["machine"] | {"hostname": "localhost"}}))
+    assert len(fleet_machines(folder)) == 1, "of an earlier version"
+    fleet = read_fleet(folder)
+    hosts = tuple(dataclasses.replace(host, machine=number) for number, host in enumerate(fleet.hosts))
+    (folder / "fleet.json").write_text(fleet_text(dataclasses.replace(fleet, hosts=hosts)))
+    assert len(fleet_machines(folder)) == 2
+
+
+def test_example_was_measured_on_one_machine():
+    runs = known(EXAMPLE)
+    assert machines_values(runs, {})["sentence"].startswith("All results are from one machine")
 
 
 def test_one_host_and_runs_of_no_fleet_have_none(tmp_path):

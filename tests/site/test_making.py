@@ -1,19 +1,28 @@
 """Whole sites: every page and link is there, nothing is asked for elsewhere, and what was there before is respected."""
 
+import html
 import json
+import re
 import shutil
+import subprocess
 import sys
 
 import pytest
 
+from gilscope import __version__
 from gilscope.toolkit.cli import main
-from gilscope.toolkit.commands.site import _about
+from gilscope.toolkit.commands.site import _about, described_work
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.site.making import MARKER, SiteRequest, make_site
 from gilscope.toolkit.site.sources import find_sources
+from gilscope.toolkit.units import format_seconds
+from gilscope.workloads import catalog
 from tests.site.made import EXAMPLE, KINDS, broken_links, copied_run, pages_of
 
 pytestmark = pytest.mark.newest
+
+MADE = {"by": "The Example Group", "command": "gilscope site --out x",
+        "works": {"primes": described_work(catalog.find("primes"))}}
 
 
 def made(out, *results, **changes):
@@ -26,8 +35,21 @@ def site(tmp_path_factory):
     """A site of two runs of two machines and an experiment."""
     out = tmp_path_factory.mktemp("made") / "site"
     assert made(out, f"laptop={EXAMPLE / 'own-function'}", f"server={EXAMPLE / 'second-worker'}",
-                EXAMPLE / "experiments" / "countdown", address="https://example.org/x") == []
+                EXAMPLE / "experiments" / "countdown", address="https://example.org/x", **MADE) == []
     return out
+
+
+def test_every_page_says_who_publishes_it_and_what_made_it(site):
+    for name, page in pages_of(site).items():
+        assert "Published by The Example Group." in page.text, name
+        assert f"Made by gilscope {__version__} with gilscope site --out x." in page.text, name
+
+
+def test_page_of_a_run_has_what_a_workload_does_and_its_source(site):
+    text = pages_of(site)["run-server-second-worker.html"].text
+    assert "What it does: count primes by trial division" in text
+    assert "def primes(" in text
+    assert "def " not in pages_of(site)["run-laptop-own-function.html"].text, "a function of others"
 
 
 def test_every_page_is_there(site):
@@ -35,6 +57,33 @@ def test_every_page_is_there(site):
         "index.html", "compare.html", "history.html", "history-mywork-perfect-numbers-steady.html",
         "history-primes-steady.html", "machines.html", "experiments.html", "run-laptop-own-function.html",
         "run-server-second-worker.html", "experiment-all2-countdown.html"}
+
+
+def test_bibtex_of_every_page_has_a_field_on_each_line(site):
+    found = {path.name: block for path in site.glob("*.html")
+             for block in re.findall(r"<pre><code>(@misc.*?)</code>", path.read_text(encoding="utf-8"), re.DOTALL)}
+    assert set(found) == {
+        "index.html", "run-laptop-own-function.html", "run-server-second-worker.html", "experiment-all2-countdown.html"}
+    for name, block in found.items():
+        first, *fields, last = block.splitlines()
+        assert first.startswith("@misc{"), name
+        assert all(" = {" in field for field in fields), name
+        assert (len(fields) > 2, last) == (True, "}"), name
+
+
+def test_command_on_a_page_prints_the_time_that_the_page_shows(site):
+    page = (site / "run-server-second-worker.html").read_text(encoding="utf-8")
+    (command,) = re.findall(r"<pre><code>(python3 -c .*?)</code>", page, re.DOTALL)
+    done = subprocess.run(html.unescape(command), shell=True, cwd=site, capture_output=True, text=True, check=True)
+    assert f"serial on 3.14, {format_seconds(float(done.stdout))} in the first table" in page
+    assert f">{format_seconds(float(done.stdout))} ±" in page, "in the table"
+
+
+def test_page_says_what_each_number_is_and_that_ratios_are_taken_within_rounds(site):
+    text = pages_of(site)["run-server-second-worker.html"].text
+    for said in ("the median over processes", "pyperf show prints another number", "not the quotient of the two times",
+                 "This needs at least 3 rounds"):
+        assert said in text
 
 
 def test_every_link_and_picture_resolves(site):
@@ -148,6 +197,22 @@ def test_run_that_cannot_be_read_is_left_out_and_said(tmp_path):
     assert str(tmp_path) not in text
 
 
+def test_site_of_experiments_alone_says_what_could_not_be_read(tmp_path):
+    shutil.copytree(EXAMPLE / "own-function", tmp_path / "in" / "bad")
+    (tmp_path / "in" / "bad" / "3.14.json").write_text("{")
+    shutil.copytree(EXAMPLE / "experiments" / "countdown", tmp_path / "in" / "countdown")
+    assert len(made(tmp_path / "site", tmp_path / "in")) == 1
+    assert "1 run could not be read and is left out." in pages_of(tmp_path / "site")["index.html"].text
+
+
+def test_first_page_begins_with_the_answer_for_the_newest_version(site):
+    page = pages_of(site)["index.html"]
+    answer, _, rest = page.text.partition("What CPython's concurrency models gain")
+    # The server's run is the newest: one workload.
+    assert "On 3.14 the best model is 1.71x as fast as serial in 1 workload, with subinterpreters; on 3.14t" in answer
+    assert "At a glance" in rest
+
+
 def test_nothing_is_made_where_no_run_can_be_read(tmp_path):
     shutil.copytree(EXAMPLE / "own-function", tmp_path / "bad")
     (tmp_path / "bad" / "3.14.json").write_text("{")
@@ -158,7 +223,7 @@ def test_nothing_is_made_where_no_run_can_be_read(tmp_path):
 
 def test_same_results_make_the_same_site(site, tmp_path):
     made(tmp_path / "again", f"laptop={EXAMPLE / 'own-function'}", f"server={EXAMPLE / 'second-worker'}",
-         EXAMPLE / "experiments" / "countdown", address="https://example.org/x")
+         EXAMPLE / "experiments" / "countdown", address="https://example.org/x", **MADE)
     for path in sorted(each for each in site.rglob("*") if each.is_file()):
         assert (tmp_path / "again" / path.relative_to(site)).read_bytes() == path.read_bytes(), path.name
 

@@ -5,11 +5,12 @@ import hashlib
 import re
 import sys
 
+import jinja2
 import pytest
 
 from gilscope.toolkit.concurrency_models import APPEARANCES
 from gilscope.toolkit.report.document import Banner, Column, Document, Duration, Entry, Heading, Lines, Table
-from gilscope.toolkit.site.page import PAUSE, TemplatePages, policy, unbroken
+from gilscope.toolkit.site.page import PAUSE, PlainValueEnvironment, TemplatePages, policy, unbroken
 from gilscope.toolkit.site.page_values import document_values, page_values
 from gilscope.toolkit.site.pages.run import run_page
 from gilscope.toolkit.site.renderer_process import CannotRenderError, PageRenderer
@@ -80,6 +81,24 @@ def test_process_renders_what_the_templates_do():
 def test_template_that_fails_is_an_error():
     with PageRenderer(sys.executable, LOOK) as renderer, pytest.raises(CannotRenderError, match="nosuch"):
         renderer.page("nosuch.html", {})
+
+
+@pytest.mark.parametrize("name", ["clear", "items", "values"])
+@pytest.mark.parametrize("form", ["row.{0}", "row['{0}']"])
+def test_name_of_a_method_is_an_item_of_a_mapping(name, form):
+    template = PlainValueEnvironment(undefined=jinja2.StrictUndefined).from_string(
+        f"{{{{ {form.format(name)} }}}} {{{{ 'yes' if {form.format(name)} else 'no' }}}}")
+    assert template.render(row={name: False}) == "False no"
+    assert template.render(row={name: [1]}) == "[1] yes"
+
+
+@pytest.mark.parametrize("name", ["clear", "items", "values"])
+@pytest.mark.parametrize("form", ["row.{0}", "row['{0}']"])
+def test_item_that_a_mapping_lacks_is_missing_and_no_method(name, form):
+    environment = PlainValueEnvironment(undefined=jinja2.StrictUndefined)
+    with pytest.raises(jinja2.UndefinedError, match=name):
+        environment.from_string(f"{{{{ {form.format(name)} }}}}").render(row={"other": 1})
+    assert environment.from_string(f"{{{{ {form.format(name)}|default('none') }}}}").render(row={}) == "none"
 
 
 def test_missing_value_is_an_error():

@@ -10,10 +10,12 @@ from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.document import Table
 from gilscope.toolkit.report.run_document import run_document
+from gilscope.toolkit.report.table import build_tables, judge
 from gilscope.toolkit.report.wording import entry_text
 from gilscope.toolkit.site.pages.run import run_page
+from gilscope.toolkit.store import load_run
 from tests.fakes import make_run
-from tests.site.made import KINDS, Tags, rendered
+from tests.site.made import EXAMPLE, KINDS, Tags, rendered
 
 pytestmark = pytest.mark.newest
 
@@ -55,6 +57,56 @@ def attacked(run, text):
                        for each in run.failures),
         options={"selection": {"user": {"function": text, "payload": text}, "models": [text], "size": text},
                  "packages": [text]})
+
+
+def test_dot_is_hollow_where_the_verdict_is_not_told_from_1():
+    run = load_run(EXAMPLE / "second-worker")
+    page = Tags(rendered("run.html", run_page(run, KINDS)))
+    verdicts = [judge(result.speedup) for table in build_tables(run) for row in table.rows for result in row.results
+                if result.speedup is not None and result.absence is None and result.cell.runner != table.baseline]
+    told = sum(verdict in {"faster", "slower"} for verdict in verdicts)
+    marks = [each["class"] for each in page.named("use") if "class" in each]
+    assert 0 < told < len(verdicts), "a run with both"
+    assert (marks.count("clear"), marks.count("open")) == (told, len(verdicts) - told)
+
+
+def test_kind_is_what_the_report_says_the_work_does():
+    run = load_run(EXAMPLE / "two-hosts" / "host-1")
+    page = run_page(run, {"countdown": "cpu", "tcp_echo": "io"})
+    assert {each["title"]: each["sort"] for each in page["workloads"]} == {
+        "countdown, steady": "cpu", "tcp_echo, steady": "mixed"}
+    assert "tcp_echo (mixed) on 3.14" in " ".join(
+        line for each in page["beginning"] if each["kind"] == "lines" for line in each["items"])
+
+
+@pytest.mark.parametrize("kind", ["native", "contention", "transfer"])
+def test_kind_that_no_use_of_a_core_shows_is_that_of_the_catalogue(kind):
+    page = run_page(load_run(EXAMPLE / "two-hosts" / "host-1"), {"countdown": kind})
+    assert page["workloads"][0]["sort"] == kind
+
+
+def test_cells_without_a_number_take_no_row_and_are_named_with_their_reason():
+    run = load_run(EXAMPLE / "second-worker")
+    (gil, _) = run_page(run, KINDS)["workloads"][0]["dots"]
+    assert "free-threaded" not in {row["model"] for row in gil["rows"]}
+    assert gil["absent"] == ["free-threaded (N = 2): skipped: the GIL is enabled in this process"]
+    page = Tags(rendered("run.html", run_page(run, KINDS)))
+    assert "No number: free-threaded (N = 2): skipped: the GIL is enabled in this process." in page.text
+    assert not page.named("foreignobject")
+
+
+def test_rounds_have_a_sentence_of_how_far_they_lie_apart():
+    (strip, *_) = run_page(load_run(EXAMPLE / "second-worker"), KINDS)["workloads"][0]["strips"]
+    assert re.fullmatch(r"Half of the rounds lie within [\d.<]+ % of the median of their cell; the farthest, of \S+ "
+                        r"with N = \d, is [\d.]+ % off\.", strip["sentence"])
+
+
+def test_what_is_about_the_whole_run_is_no_list():
+    page = Tags(rendered("run.html", run_page(load_run(EXAMPLE / "second-worker"), KINDS)))
+    before = page.text.partition("In short")[0]
+    assert "12 of 12 rounds" in before
+    first = next(i for i, (tag, _) in enumerate(page.tags) if tag == "table")
+    assert "ul" not in {tag for tag, _ in page.tags[:first]}
 
 
 def test_more_than_thirty_attacks_are_tried():
@@ -133,30 +185,29 @@ def test_words_are_those_of_the_terminal():
 
 def test_cell_without_a_number_says_why_at_its_place():
     values = run_page(make_run(), KINDS)
-    absent = [row for each in values["workloads"] for chart in each["dots"] for row in chart["rows"]
-              if row["at"] is None]
-    whole = {row["says"] for row in absent}
-    assert "free-threaded, N = 2: skipped: the GIL is enabled in this build" in whole
-    assert "interpreter-pool, N = 4: failed: round 0: crash: killed by SIGSEGV" in whole
+    whole = {text for each in values["workloads"] for chart in each["dots"] for text in chart["absent"]}
+    assert any("free-threaded (N = " in each and each.endswith(": skipped: the GIL is enabled in this build")
+               for each in whole)
+    assert "interpreter-pool (N = 1, 2, 4 and 8): failed: round 0: crash: killed by SIGSEGV" in whole
     assert any("starved: did not get the cores" in each for each in whole)
-    assert {row["word"].partition(":")[0] for row in absent} == {
-        "skipped", "failed", "starved", "no ratio, as the baseline serial has no number (failed"}
+    assert any("no ratio, as the baseline serial has no number" in each for each in whole)
 
 
-def test_reason_has_the_room_that_it_takes():
-    long = "because " * 12 + "of this"
+def test_cells_with_one_reason_are_named_together():
     run = make_run()
-    run = dataclasses.replace(run, skips=tuple(dataclasses.replace(each, reason=long) for each in run.skips))
-    absent = [row for each in run_page(run, KINDS)["workloads"] for chart in each["dots"] for row in chart["rows"]
-              if row["at"] is None and row["word"].startswith("skipped")]
-    assert {row["word"] for row in absent} == {f"skipped: {long}"}
-    assert {row["height"] for row in absent} == {5 * 14 + 4}   # 112 characters, 26 beside each other
+    run = dataclasses.replace(run, skips=tuple(dataclasses.replace(each, reason="of this") for each in run.skips))
+    for each in run_page(run, KINDS)["workloads"]:
+        for chart in each["dots"]:
+            assert len([text for text in chart["absent"] if text.endswith(": skipped: of this")]) <= 1
 
 
 def test_rows_stand_below_one_another():
     for each in run_page(make_run(), KINDS)["workloads"]:
         for chart in each["dots"] + each["resources"] + each["strips"]:
             rows, bottom = chart["rows"], chart["bottom"]
+            if not rows:   # no cell has a number
+                assert chart["absent"]
+                continue
             assert all(first["y"] + first["height"] / 2 + second["height"] / 2 == second["y"]
                        for first, second in pairwise(rows))
             assert rows[-1]["y"] + rows[-1]["height"] / 2 == bottom < chart["height"]

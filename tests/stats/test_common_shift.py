@@ -59,7 +59,7 @@ def test_workload_that_moved_much_more_is_named():
 
 
 def test_workload_that_hardly_moved_where_all_others_did_is_not_called_faster():
-    ratios, places = made(dict.fromkeys("abcdefgh", -0.12) | {"i": -0.02}, error=0.001)
+    ratios, places = made(dict.fromkeys("abcdefgh", -0.08) | {"i": -0.008}, error=0.001)
     shift = common_shift(ratios, places, "wall")
     lo, _ = without_shift(ratios, places, shift.basis, 1)["i 3.14 0"].remaining()
     assert lo > 1, "without the shift it would be faster"

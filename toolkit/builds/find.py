@@ -272,6 +272,7 @@ def _build(candidate: Candidate, facts: BuildFacts) -> Build:
         pgo=has_pgo(facts), lto=has_lto(facts),
         allocator="mimalloc" if facts.free_threaded else "pymalloc" if facts.pymalloc else "malloc",
         revision=facts.revision or candidate.revision, config_args=facts.config_args,
+        tail_call=facts.tail_call,
     )
 
 

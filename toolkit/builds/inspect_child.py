@@ -27,6 +27,8 @@ def describe() -> "dict[str, object]":
         "config_args": str(variables.get("CONFIG_ARGS") or ""),
         "pymalloc": bool(variables.get("WITH_PYMALLOC")),
         "revision": platform.python_revision(),
+        # New in 3.14; a build without it in pyconfig.h has none.
+        "tail_call": bool(variables.get("Py_TAIL_CALL_INTERP")),
     }
 
 

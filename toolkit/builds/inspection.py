@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 CHILD = Path(__file__).with_name("inspect_child.py")
 LIMIT_SECONDS = 10.0   # an interpreter answers within 0.1 s; a network disk or a saturated machine takes longer
-CACHE_FORMAT = 1       # to be raised when inspect_child's answer changes
+CACHE_FORMAT = 2       # to be raised when inspect_child's answer changes
 PARALLEL = 8
 
 
@@ -45,6 +45,7 @@ class BuildFacts:
     config_args: str
     pymalloc: bool
     revision: str
+    tail_call: bool
 
 
 def inspect_all(candidates: Iterable[Path]) -> dict[Path, BuildFacts | str]:

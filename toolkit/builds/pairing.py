@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 # The options of ./configure that affect speed and that no field of a Build covers.
 SPEED_OPTIONS = {
     "--enable-shared": "the interpreter in a shared library",
-    "--with-tail-call-interp": "the tail-calling interpreter loop",
     "--with-assertions": "assertions",
     "--enable-pystats": "statistics of the interpreter loop",
     "--with-trace-refs": "tracing of references",
@@ -56,6 +55,8 @@ def compare_builds(a: Build, b: Build) -> tuple[Note, ...]:
         _feature_difference(a, b, "debug checks", on_a=a.debug, on_b=b.debug),
         _difference(a, b, "allocator", _allocator_family(a), _allocator_family(b)),
         _feature_difference(a, b, "the JIT", on_a=a.jit == "on", on_b=b.jit == "on"),
+        _feature_difference(
+            a, b, "the tail-calling interpreter loop", on_a=_uses_tail_calls(a), on_b=_uses_tail_calls(b)),
         *(_feature_difference(a, b, what, on_a=_configured(a, option), on_b=_configured(b, option))
           for option, what in SPEED_OPTIONS.items()),
     ]
@@ -107,6 +108,11 @@ def _same_revision(a: Build, b: Build) -> bool:
 def _allocator_family(build: Build) -> str:
     # A free-threaded build can only use mimalloc, so pymalloc is its counterpart in a build with the GIL.
     return "malloc" if build.allocator == "malloc" else "pymalloc or mimalloc"
+
+
+def _uses_tail_calls(build: Build) -> bool:
+    """Return True if the interpreter loop uses tail calls, by the options of ./configure if it did not tell."""
+    return _configured(build, "--with-tail-call-interp") if build.tail_call is None else build.tail_call
 
 
 def _configured(build: Build, option: str) -> bool:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.pairing import compare_builds as unfair
-from gilscope.toolkit.commands.fleet.reports import contrasted, fleet_hosts, shared_hosts
+from gilscope.toolkit.commands.fleet.reports import contrasted, fleet_hosts, shared_machines
 from gilscope.toolkit.commands.options.common import duration, growth, positive
 from gilscope.toolkit.commands.output.reports import ReportOutput, add_output
 from gilscope.toolkit.commands.run.compare_again import LEAST_ROUNDS, RemeasureRequest, measure_again
@@ -98,9 +98,9 @@ def run(args: argparse.Namespace) -> int:
     """Print the comparison; return 1 if a cell is slower than `--fail-on` allows, 3 if it could judge no cell."""
     labels = _checked(args)
     fleets = [fleet_hosts(label) for label in labels]
-    if any(fleets):
+    if any(each and not each.is_one_machine for each in fleets):
         return _over_hosts(labels, fleets, args)
-    runs = [load_run(find_label(label)) for label in labels]
+    runs = [each.merged() if each else load_run(find_label(label)) for label, each in zip(labels, fleets, strict=True)]
     if args.again:
         asked = _again(runs[0], runs[1], args)
     else:
@@ -255,14 +255,14 @@ def _over_hosts(labels: Sequence[str], fleets: Sequence[HostRuns | None], args: 
         named = " ".join(map(_one_host, fleets, labels))
         raise ToolkitError(f"{fleet.label} has {len(fleet.states)} hosts and {plain} is of one machine: name the host "
                            f"to compare {plain} with, as in `gilscope compare {named}`")
-    names, notes = list(first.folders), list[Note]()
+    names, notes = [each.name for each in first.machines], list[Note]()
     if second := next(iter(others), None):
-        names, notes = shared_hosts(first, second)
+        machines, notes = shared_machines(first, second)
+        names, second.machines = [each.name for each in machines], machines
         title, baseline, sample = f"{second.label} against {first.label}", first.label, second.label
         contrasts = contrasted(
-            ((name, run_) for name, run_ in second.runs() if name in names),
-            lambda name, run_: _on_host(name, (load_run(first.folders[name]), run_), (first.label, second.label),
-                                        args, notes), args.margin)
+            second.runs(), lambda machine, run_: _on_host(
+                machine.name, (first.run_of(machine), run_), (first.label, second.label), args, notes), args.margin)
     else:
         baseline, sample = args.builds or args.models
         title = f"{first.label}: {sample} against {baseline}"

@@ -97,7 +97,7 @@ def _hosts(args: argparse.Namespace) -> HostRuns | None:
 
 
 def _report_hosts(args: argparse.Namespace, hosts: HostRuns, page: HtmlFile | None) -> int:
-    document, values = reported(hosts, hosts.measured())
+    document, values = reported(hosts)
     output = ReportOutput(args)
     output.show(document)
     output.finish(values)

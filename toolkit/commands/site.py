@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 import os
 import re
+import shlex
 import webbrowser
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +18,7 @@ from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.report import document, experiment_of, figures_of
 from gilscope.toolkit.experiments.results import Results
-from gilscope.toolkit.redaction import leak_lines, of_this_machine
+from gilscope.toolkit.redaction import leak_lines, of_this_machine, without_folders
 from gilscope.toolkit.report.document import Picture
 from gilscope.toolkit.report.figures.drawing import CannotDrawError, draw_figures
 from gilscope.toolkit.site.common_pages import HOME
@@ -29,6 +31,7 @@ from gilscope.workloads import catalog
 if TYPE_CHECKING:
     from gilscope.toolkit.model import Run
     from gilscope.toolkit.report.figures.figure import Figure
+    from gilscope.workloads.base import Workload
 
 TITLE = "gilscope results"
 DAMAGED = 2   # exit code: a run could not be read
@@ -60,6 +63,9 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--url", metavar="URL", type=web_address, default=None,
                         help="The address at which you will publish the site, e.g. https://me.github.io/results/ "
                         "(default: none). Used for the badge and for link previews.")
+    parser.add_argument("--by", metavar="NAME", default="",
+                        help="Say on each page that NAME publishes it (default: nobody is named). Use it when others "
+                        "shall know whom to ask.")
     parser.add_argument("--open", action="store_true", help="Open the first page in the browser afterwards.")
     parser.set_defaults(run=run)
 
@@ -72,7 +78,8 @@ def run(args: argparse.Namespace) -> int:
         python=rendering_python(print_stderr), describe=_about, address=args.url or "", processes=usable_cores(),
         say=lambda text: print_stderr(f"gilscope: {text}"),
         draw=drawing.experiment if drawing else None, draw_figure=drawing.figure if drawing else None,
-        private=of_this_machine(os.environ, hosts_of(sources)))
+        private=of_this_machine(os.environ, hosts_of(sources)), by=args.by, command=_command(args),
+        works={each.name: described_work(each) for each in catalog.WORKLOADS})
     if args.check:
         return _check(request)
     problems = make_site(request, args.out)
@@ -83,6 +90,21 @@ def run(args: argparse.Namespace) -> int:
     if args.open and not webbrowser.open(home.resolve().as_uri()):
         print_stderr(f"gilscope: found no browser to open {home}")
     return DAMAGED if problems else 0
+
+
+def _command(args: argparse.Namespace) -> str:
+    """Return the command that makes the site, without the folders above those that it names."""
+    words = ["gilscope", "site", *args.results]
+    words += [] if args.out is None else ["--out", args.out.name or "site"]
+    words += [] if args.title == TITLE else ["--title", args.title]
+    words += ["--url", args.url] if args.url else []
+    words += ["--by", args.by] if args.by else []
+    return without_folders(shlex.join(words))
+
+
+def described_work(workload: Workload) -> dict[str, str]:
+    """Return what a workload does, in a sentence, and the source of its task."""
+    return {"summary": workload.summary, "source": inspect.getsource(workload.task).rstrip()}
 
 
 def _check(request: SiteRequest) -> int:

@@ -16,7 +16,8 @@ from gilscope.toolkit.report.as_json import finite, floor_values, head, measured
 from gilscope.toolkit.report.document import Banner, Document, Heading, Lines, Picture
 from gilscope.toolkit.report.figures.drawing import draw_figures
 from gilscope.toolkit.report.figures.figure import shows_something
-from gilscope.toolkit.report.run_document import about, builds_table
+from gilscope.toolkit.report.provenance import build_sections
+from gilscope.toolkit.report.run_document import about
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table_sentences import noise_line
 from gilscope.toolkit.units import counted
@@ -59,7 +60,7 @@ def document(experiment: Experiment, run: Run, folder: Path | None, pictures: Se
         pictures: Its figures, as `draw` returns them.
     """
     results = Results(run, folder)
-    sections: list[Section] = [Heading(experiment.title, 1), about(run), builds_table(run.builds)]
+    sections: list[Section] = [Heading(experiment.title, 1), about(run), *build_sections(run.builds)]
     sections += [Banner(note.text) for note in run.notes]
     if _is_smoke(run):
         sections.append(Banner(SMOKE))

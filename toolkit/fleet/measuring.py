@@ -16,12 +16,12 @@ from gilscope.toolkit.measure.run_status import RunStatus
 from gilscope.toolkit.records import DamagedError, from_plain
 from gilscope.toolkit.report.progress import format_left
 from gilscope.toolkit.report.wording import list_text
-from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState
+from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState, with_machines
 from gilscope.toolkit.store.transfer_rounds import RoundReceiver, SavePace, cut_block
 from gilscope.toolkit.units import MOST_NAMED, counted, inflect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Hashable, Sequence
     from pathlib import Path
 
     from gilscope.toolkit.fleet.on_host import HostAnswer
@@ -62,6 +62,7 @@ class _Part:
     tries: int = 0                # attempts since the last new round
     gone: float = 0.0             # the time at which it disconnected
     reported: bool = False        # its loss has been reported
+    marks: set[Hashable] = field(default_factory=set)   # what identifies its machine
 
     @property
     def rounds(self) -> int:
@@ -114,7 +115,8 @@ class FleetRun:
                 self._parts[host.name] = part
 
     def _opened(self, host: Host, *, goes_on: bool) -> _Part:
-        part = _Part(name=host.name, state=host.state, note=host.note)
+        marks: set[Hashable] = set() if host.machine is None else {host.machine}   # by an earlier part of this run
+        part = _Part(name=host.name, state=host.state, note=host.note, marks=marks)
         path = self._path(host.name)
         if path.exists():
             part.receiver = RoundReceiver(path, self._label(host.name), self._pace)
@@ -278,6 +280,9 @@ class FleetRun:
             self._try_again(part, f"{type(answer).__name__}: {answer}".splitlines()[0])
             return
         try:
+            if (mark := answer["machine"]) and mark not in part.marks:
+                part.marks.add(mark)
+                self._save()
             self._store_block(part, answer["block"])
             part.status, part.last_line = from_plain(RunStatus, answer["status"]), answer["last_line"]
         except (BadFileError, DamagedError) as error:
@@ -330,8 +335,9 @@ class FleetRun:
             self._save()
 
     def _fleet(self) -> Fleet:
-        hosts = tuple(Host(name=part.name, state=part.state, note=part.note) for part in self._parts.values())
-        return Fleet(hosts=hosts, command=self._request.command)
+        hosts = [Host(name=part.name, state=part.state, note=part.note) for part in self._parts.values()]
+        marks = {part.name: part.marks for part in self._parts.values()}
+        return Fleet(hosts=with_machines(hosts, marks), command=self._request.command)
 
     def _save(self) -> None:
         if self._parts:

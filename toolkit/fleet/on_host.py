@@ -27,7 +27,7 @@ from gilscope.toolkit.bounded_reading import last_text
 from gilscope.toolkit.builds.find import default_pair, find_builds
 from gilscope.toolkit.errors import BadFileError, ToolkitError
 from gilscope.toolkit.measure.child.other_load import others_now
-from gilscope.toolkit.measure.machine import this_machine
+from gilscope.toolkit.measure.machine import machine_mark, this_machine
 from gilscope.toolkit.measure.run_status import RunStatus, read_status
 from gilscope.toolkit.processes.supervised import Supervised
 from gilscope.toolkit.records import to_plain
@@ -59,6 +59,7 @@ class HostAnswer(TypedDict):
     code: int | None     # exit code of the child, as a shell reports it
     status: dict[str, Any]   # fields of a `RunStatus`; without any: the child has written none
     last_line: str       # the last line that the child printed, for readers
+    machine: str         # its `machine_mark`
     block: bytes         # the requested rounds, see `store.transfer_rounds`; empty: there are none
 
 
@@ -157,7 +158,7 @@ class HostSession:
             new = code is not None or self._rounds() > since
             return {"state": "running" if code is None else "ended", "code": code,
                     "status": to_plain(read_status(self._status_path)), "last_line": self._last_line(),
-                    "block": self._block(since) if new else b""}
+                    "machine": machine_mark(), "block": self._block(since) if new else b""}
         finally:
             self._asking -= 1
             self._asked = time.monotonic()
@@ -226,12 +227,13 @@ def advance(
     known = SESSIONS.get(session)
     if known is None or known.given_up:
         if command is None:
-            return {"state": "unknown", "code": None, "status": {}, "last_line": "", "block": b""}
+            return {"state": "unknown", "code": None, "status": {}, "last_line": "", "machine": machine_mark(),
+                    "block": b""}
         try:
             known = SESSIONS[session] = HostSession(command, block)
         except ToolkitError as error:
             return {"state": "ended", "code": error.exit_code, "status": to_plain(RunStatus(error=str(error))),
-                    "last_line": "", "block": b""}
+                    "last_line": "", "machine": machine_mark(), "block": b""}
     answer = known.answer(since, wait, wanted)
     if answer["state"] == "ended" or not wanted():
         end(session)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import datetime
+import hashlib
 import os
 import platform
 import socket
@@ -23,6 +24,10 @@ def this_machine() -> Machine:
         governor=_read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or None,
         autogroup=_autogroup(),
         hostname=socket.gethostname(),
+        hypervisor=_hypervisor(),
+        microcode=_cpu_field("microcode") or None,
+        smt=_switch("/sys/devices/system/cpu/smt/active"),
+        turbo=_turbo(),
     )
 
 
@@ -31,11 +36,49 @@ def now() -> str:
     return datetime.datetime.now().astimezone().isoformat(timespec="seconds")
 
 
+def machine_mark() -> str:
+    """Return what is the same for everything that runs on this machine now, containers too; "" if nobody knows.
+
+    It is only compared, and never stored.
+    """
+    for path in ("/proc/sys/kernel/random/boot_id", "/etc/machine-id"):
+        if text := _read(path):
+            return hashlib.sha256(f"gilscope {text}".encode()).hexdigest()
+    return ""
+
+
 def _cpu_model() -> str:
+    return _cpu_field("model name") or platform.processor() or platform.machine()
+
+
+def _cpu_field(name: str) -> str:
+    """Return a field of the first CPU in /proc/cpuinfo, "" if it has none."""
     for line in _read("/proc/cpuinfo").splitlines():
-        if line.startswith("model name"):
-            return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+        field, _, text = line.partition(":")
+        if field.strip() == name:
+            return text.strip()
+    return ""
+
+
+def _hypervisor() -> str | None:
+    """Return the hypervisor's name, "unnamed" or "none"; None if the processor has no flag for it, as on ARM."""
+    name = _read("/sys/hypervisor/type") or (_read("/sys/class/dmi/id/sys_vendor") if _is_guest() else "")
+    return name or {True: "unnamed", False: "none", None: None}[_is_guest()]
+
+
+def _is_guest() -> bool | None:
+    flags = _cpu_field("flags").split()
+    return "hypervisor" in flags if flags else None
+
+
+def _turbo() -> bool | None:
+    off = _switch("/sys/devices/system/cpu/intel_pstate/no_turbo")
+    return _switch("/sys/devices/system/cpu/cpufreq/boost") if off is None else not off
+
+
+def _switch(path: str) -> bool | None:
+    """Return the state of a switch of the kernel; None if there is no such file."""
+    return {"0": False, "1": True}.get(_read(path))
 
 
 def _memory() -> int | None:
@@ -45,8 +88,7 @@ def _memory() -> int | None:
 
 
 def _autogroup() -> bool | None:
-    text = _read("/proc/sys/kernel/sched_autogroup_enabled")
-    return None if not text else text == "1"
+    return _switch("/proc/sys/kernel/sched_autogroup_enabled")
 
 
 def _read(path: str) -> str:

@@ -109,10 +109,12 @@ class Round:
     keep_loops: Callable[[Cell, int], None]    # called with the loops that a cell's first process has calibrated
     reporter: ProgressCallbacks
     seconds_left: Callable[[], float | None]   # of the budget, if it may cut this round; None: no limit
+    attempt: int = 0                       # at the cells of this round: 0, or the number of the retake
 
     def random(self, *where: object) -> random.Random:
         """Return a generator seeded by run, round and place alone, so that a resumed run continues unchanged."""
-        return random.Random("/".join(map(str, (self.settings.seed, self.index, *where))))
+        attempt = ("attempt", self.attempt) if self.attempt else ()
+        return random.Random("/".join(map(str, (self.settings.seed, self.index, *attempt, *where))))
 
     def spent(self) -> bool:
         """Return True if the budget is used up."""

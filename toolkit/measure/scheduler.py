@@ -11,28 +11,31 @@ import statistics
 import time
 from collections.abc import Callable, Container, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.measure.child.base import place_lines
+from gilscope.toolkit.measure.disturbance import disturbed_groups, judge, loads_of
 from gilscope.toolkit.measure.failed_cells import given_up
 from gilscope.toolkit.measure.inherited_limits import inherited_limits
 from gilscope.toolkit.measure.rounds import ArmResult, OneAtATime, Round
-from gilscope.toolkit.model import WRONG_RESULT, Cell, Failure, Note, Observation, Run, Skip, SkipKind
+from gilscope.toolkit.model import WRONG_RESULT, Cell, Failure, Note, Run, Skip, SkipKind
 from gilscope.toolkit.stats.interim_looks import includes_clear_cells, is_look_due
+from gilscope.toolkit.stats.values_per_process import VarianceParts
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
+    from gilscope.toolkit.measure.disturbance import ArmLoad
     from gilscope.toolkit.measure.measured_process import ProcessAnswer
     from gilscope.toolkit.measure.rounds import ProcessStart, ProcessStarter, RoundMethod
     from gilscope.toolkit.measure.settings import Settings
     from gilscope.toolkit.store import Store
 
-FUTILE_RETAKES = 4  # if the first retakes are all starved again, the machine stays busy
 Turn = Callable[[], AbstractContextManager[None]]
 Needed = Callable[[Run, Sequence[Cell]], Container[Cell]]   # returns those of the cells that need more rounds
+# Returns the variance and duration of the processes of cells; None: too little is known of it.
+Variance = Callable[[Run, Container[Cell]], VarianceParts | None]
 
 
 class RunProgress(Protocol):
@@ -68,6 +71,7 @@ class Scheduler:
         *,
         clock: Callable[[], float] = time.monotonic,
         needed: Needed | None = None,
+        variance: Variance | None = None,
         only: Container[Cell] | None = None,
         turn: Turn = nullcontext,
     ) -> None:
@@ -83,6 +87,8 @@ class Scheduler:
             clock: Returns seconds.
             needed: Returns the cells that need more rounds; called at interim looks, see `stats.interim_looks`.  The
                 others get no rounds for now, and the run ends if no cell needs any.  None: every cell gets every round.
+            variance: Called at the first interim look of this call, which chooses the number of values per process by
+                it; None: the number stays that of the settings.
             only: The cells to measure; None: all cells of the run.
             turn: A context manager held during each round, see `machine_lock`.
         """
@@ -93,16 +99,17 @@ class Scheduler:
         self._settings = settings
         self._reporter = reporter
         self._method = method or OneAtATime()
-        self._alone = self._method if isinstance(self._method, OneAtATime) else OneAtATime()   # for retakes
         self._clock = clock
         self._began = clock()
         self._done = run.rounds_done
         self._needed = needed
+        self._variance = variance
         self._looks = run.looks
         self._answered = frozenset(run.answered)
         self._whole = 0   # complete rounds of this session
         self._took: dict[Cell, list[float]] = {}   # seconds, of each round, without retakes
         self._retakes_took: list[float] = []       # seconds, of each round, per cell of the round
+        self._retaken = 0                          # processes
         self._loops: dict[Cell, int] = {}
         self._only = run.cells if only is None else only
         self._failures = list(run.failures)
@@ -183,6 +190,25 @@ class Scheduler:
             self._reporter.note(
                 f"after {self._done} rounds the answers of {clear} of {cells} cells are clear: most rounds now go "
                 "to the others")
+        self._choose_values()
+
+    def _choose_values(self) -> None:
+        """Choose the number of values per process, one for all arms, by the processes of cells that are still measured.
+
+        It depends on their variance alone, never on what they differ by, so that ratios stay unbiased.
+        """
+        cells = self._open()
+        if self._variance is None or not cells:
+            return
+        parts = self._variance(self._so_far(self._done, "running"), frozenset(cells))
+        self._variance = None
+        if parts is None or (best := parts.best_values()) == self._settings.values:
+            return
+        self._settings = dataclasses.replace(self._settings, values=best)
+        slower = parts.process_seconds(best) / parts.process_seconds(parts.values)
+        self._took = {cell: [seconds * slower for seconds in took] for cell, took in self._took.items()}
+        self._reporter.note(f"from now on each process takes {counted(best, 'value')}: by the noise so far, that gives "
+                            "the narrowest intervals for the time")
 
     def _over_budget(self) -> bool:
         return not self._fits(self._to_measure())
@@ -225,7 +251,7 @@ class Scheduler:
         around = self._around(index)
         self._reporter.on_round_start(index, self._settings.rounds, len(cells))
         earlier_failures = len(self._failures)
-        starved: list[tuple[Cell, Observation]] = []
+        loads: dict[Cell, ArmLoad] = {}
         groups = self._method.groups(cells, around)
         for position, group in enumerate(groups):
             # Later rounds start only if they fit into the budget, so only the first may be cut.
@@ -235,13 +261,12 @@ class Scheduler:
             group_began = self._clock()
             taken = self._method.measure(group, around)
             for each in taken:
-                observation = self._keep(each, index)
-                if observation is not None and observation.starved:
-                    starved.append((each.cell, observation))
+                self._keep(each, index)
+            loads |= loads_of(taken)
             for cell in group:
                 self._took.setdefault(cell, []).append((self._clock() - group_began) / len(group))
             rest = [*(cell for later in groups[position + 1:] for cell in later),
-                    *(cell for cell, _ in starved if self._settings.retakes)]
+                    *(cell for group in disturbed_groups(loads) for cell in group if self._settings.retakes)]
             self._reporter.on_arms_end(len(taken), self._seconds_left(index, cells, rest))
             if lacking := set(group) - {each.cell for each in taken}:
                 self._give_up([cell for cell in group if cell in lacking])
@@ -250,7 +275,7 @@ class Scheduler:
             if len(group) > 1:
                 self._save(self._done, "running")
         retakes_began = self._clock()
-        self._retake(starved, index, retakes_began - began)
+        self._retake(loads, index, retakes_began - began)
         self._note_repeated_failures(earlier_failures)
         self._whole += 1
         self._retakes_took.append((self._clock() - retakes_began) / len(cells))
@@ -269,11 +294,20 @@ class Scheduler:
         if repeated := len(reasons) - len(set(reasons) - known):
             self._reporter.note(f"{counted(repeated, 'more cell')} failed in the same way")
 
-    def _around(self, index: int) -> Round:
+    def _around(self, index: int, attempt: int = 0) -> Round:
         return Round(
-            index=index, settings=self._settings, baseline=self._run.baseline, start=self._start,
+            index=index, settings=self._settings, baseline=self._run.baseline, attempt=attempt,
+            start=self._start_again if attempt else self._start,
             keep_loops=self._keep_loops, reporter=self._reporter, seconds_left=self._seconds_to_cut,
         )
+
+    def _start_again(self, cell: Cell) -> ProcessStart:
+        """Return the process of `cell` with a folder of its own: whether its values count is known after the others."""
+        start = self._start(cell)
+        self._retaken += 1
+        folder = Path(start.spec.folder, f"again-{self._retaken}")
+        folder.mkdir(exist_ok=True)
+        return dataclasses.replace(start, spec=dataclasses.replace(start.spec, folder=str(folder)))
 
     def _start(self, cell: Cell) -> ProcessStart:
         return self._arms.start(cell, self._settings, self._loops.get(_without_aa(cell), 0))
@@ -297,47 +331,59 @@ class Scheduler:
             for cell in cells if cell not in valued
         ]
 
-    def _retake(self, starved: list[tuple[Cell, Observation]], index: int, round_seconds: float) -> None:
-        """Measure starved cells again for at most the time of the round; store the least disturbed observation.
+    def _retake(self, loads: dict[Cell, ArmLoad], index: int, round_seconds: float) -> None:
+        """Measure disturbed cells again, together with all cells that they are compared with.
 
-        If the first few are all starved again, the machine stays busy, and the time is better spent on more rounds.
+        All of them keep the less disturbed attempt.  The retakes of a round start within its own duration.  If one is
+        no less disturbed, the machine stays busy, and the time is better spent on more rounds.
         """
         deadline = self._clock() + round_seconds
-        for attempt in range(1, self._settings.retakes + 1):
-            still: list[tuple[Cell, Observation]] = []
-            for tried, (cell, observation) in enumerate(starved):
-                futile = len(still) == tried >= FUTILE_RETAKES
-                if futile or self._clock() > deadline or self._spent():
+        groups = disturbed_groups(loads)
+        self._around(index).random("retakes").shuffle(groups)
+        for group in groups:
+            best = judge(loads[cell] for cell in group)
+            for attempt in range(1, self._settings.retakes + 1):
+                if not best.disturbed:
+                    break
+                if self._clock() > deadline or self._spent():
                     return
-                (taken,) = self._alone.measure([cell], self._around(index))
-                again = self._keep(taken, index, attempt, better_than=observation)
-                if again is not None and again.starved:
-                    still.append((cell, again))
-            starved = still
+                taken = self._measure_again(group, index, attempt)
+                again = loads_of(taken)
+                # An attempt counts for all cells or for none: if one fails, all keep what they have.
+                if set(again) != set(group) or (load := judge(again.values())) >= best:
+                    return
+                best = load
+                for each in taken:
+                    self._keep(each, index, attempt)
 
-    def _keep(self, taken: ArmResult, index: int, retakes: int = 0, better_than: Observation | None = None) \
-            -> Observation | None:
-        """Store the result of a measured process and return its observation; None if it failed."""
+    def _measure_again(self, group: Sequence[Cell], index: int, attempt: int) -> list[ArmResult]:
+        """Measure the cells again and report those that fail."""
+        around = self._around(index, attempt)
+        taken = [each for part in self._method.groups(group, around) for each in self._method.measure(part, around)]
+        for each in taken:
+            if each.answer.kind not in {"measured", "unavailable"}:
+                self._fail(each.cell, each.answer, index)
+        return taken
+
+    def _keep(self, taken: ArmResult, index: int, retakes: int = 0) -> None:
+        """Store the result of a measured process; it replaces an earlier attempt."""
         cell, answer = taken.cell, taken.answer
         if answer.kind == "unavailable":
             self._skips.append(Skip(cell=cell, reason=answer.reason))
-            return None
+            return
         if answer.kind != "measured":
             self._fail(cell, answer, index)
-            return None
+            return
         if answer.note:
             self._add_note(f"{cell.build}, {cell.runner}: a measured process {answer.note}")
         details = {**answer.fields, **taken.details, "round": index, "retakes": retakes}
-        if better_than is not None and not _less_disturbed(details, better_than):
-            return better_than
         try:
             observation = self._store.add(cell, taken.start.spec.result_path, details)
         except BadFileError as error:   # a cleaner of temporary folders deleted it, or the disk is full
             self._fail(cell, dataclasses.replace(answer, kind="exit", reason=str(error)), index)
-            return None
+            return
         self._store.keep_files(cell, answer.fields.get("files", {}))
         self._keep_loops(cell, observation.loops)
-        return observation
 
     def _fail(self, cell: Cell, answer: ProcessAnswer, index: int) -> None:
         """Store a failure, and report it unless the same reason has been reported."""
@@ -369,9 +415,3 @@ class Scheduler:
 
 def _without_aa(cell: Cell) -> Cell:
     return dataclasses.replace(cell, twin=False)
-
-
-def _less_disturbed(details: Mapping[str, object], earlier: Observation) -> bool:
-    evidence = details["evidence"]
-    others = evidence.get("others_cores") if isinstance(evidence, dict) else None
-    return not details["starved"] or (others or 0.0) < (earlier.evidence.others_cores or 0.0)

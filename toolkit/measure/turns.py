@@ -2,7 +2,8 @@
 
 The load of a machine changes within a second, so both sides of a ratio should be measured within one.  A process
 starts, checks its work and warms up while all others are idle; then it waits for its turns without using the CPU.  In
-each pass every arm has one turn, in random order.
+each pass every arm has one turn, in random order.  A pass that other programs disturbed is taken again by all of its
+arms, and the same attempt counts for all of them: see `disturbance.py`.
 
 Source: Bulej et al. (2020), "Duet Benchmarking: Improving Measurement Accuracy in the Cloud", ICPE (pairs at the time
 scale of the noise; there at the same time, which takes cores that parallel arms need themselves).
@@ -19,10 +20,12 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.measure.disturbance import QUIET, ArmLoad, comparable, judge, with_baselines_starved
 from gilscope.toolkit.measure.measured_process import MeasuredProcess, end_all
 from gilscope.toolkit.measure.rounds import ArmResult, Round
 
 if TYPE_CHECKING:
+    import random
     from collections.abc import Callable, Sequence
 
     from gilscope.toolkit.measure.rounds import ProcessStart
@@ -46,7 +49,8 @@ class Arm:
     seconds: float = 0.0     # of the run spent on it: its start, its turns, its end
     left: int = 0            # values still to take
     passes: list[int] = field(default_factory=list)   # the passes in which it took its values
-    starved: bool = False    # the last value was starved for certain
+    load: ArmLoad = QUIET    # during its last turn, by what is certain of it
+    keep: int = 0            # the attempt at its last value that counts
 
     @property
     def can_take(self) -> bool:
@@ -72,10 +76,7 @@ class RoundRobin:
 
     def groups(self, cells: Sequence[Cell], around: Round) -> list[list[Cell]]:
         """Return the groups of cells that are compared: one workload, phase and task length; in random order."""
-        groups: dict[object, list[Cell]] = {}
-        for cell in cells:
-            groups.setdefault((cell.workload, cell.phase, cell.task_seconds), []).append(cell)
-        order = list(groups.values())
+        order = comparable(cells)
         around.random().shuffle(order)
         return order
 
@@ -108,7 +109,7 @@ class _Group:
         self._where = (cells[0].workload, cells[0].phase, cells[0].task_seconds)
         self._taken: list[ArmResult] = []
         self._values = 0       # of each process in one batch
-        self._futile = False   # retaken values were starved again, so the machine stays busy
+        self._futile = False   # a retaken pass was no less disturbed, so the machine stays busy
         self._passes = 0       # completed
         self.arms: list[Arm] = []
 
@@ -124,7 +125,7 @@ class _Group:
                 arm.left = self._values * (batches if self._is_baseline(arm) else 1)
             self._take_passes(lambda: any(arm.can_take and not self._is_baseline(arm) for arm in self.arms))
         self._take_passes(lambda: any(arm.can_take for arm in self.arms))
-        return self._taken
+        return with_baselines_starved(self._taken, self._is_baseline_cell)
 
     def _families(self) -> list[list[Cell]]:
         """Group the cells by model and number of workers: the baseline first, the others in random order."""
@@ -140,7 +141,10 @@ class _Group:
         return [baselines, *rest] if baselines else rest
 
     def _is_baseline(self, arm: Arm) -> bool:
-        return (arm.cell.runner, arm.cell.workers) == (self._around.baseline, 1)
+        return self._is_baseline_cell(arm.cell)
+
+    def _is_baseline_cell(self, cell: Cell) -> bool:
+        return (cell.runner, cell.workers) == (self._around.baseline, 1)
 
     def _start_some(self, waiting: list[list[Cell]]) -> list[Arm]:
         """Start as many families of `waiting` as memory allows, and remove them from it."""
@@ -203,7 +207,7 @@ class _Group:
         """End `arms` side by side: no process is started or measured meanwhile."""
         began = time.monotonic()
         for arm in arms:
-            arm.child.send(order="end", ours=[])
+            arm.child.send(order="end", keep=arm.keep, ours=[])
         for arm in arms:
             self._take_answer(arm, began)
             began = time.monotonic()
@@ -213,17 +217,28 @@ class _Group:
         draw.shuffle(arms)
         for arm in arms:
             values = {"values": arm.left} if not arm.passes else {}
-            if self._turn(arm, order="take", **values):
+            if self._turn(arm, order="take", keep=arm.keep, **values):
                 arm.passes.append(self._passes)
                 arm.left -= 1
-        for _ in range(self._around.settings.retakes):
-            starved = [arm for arm in arms if arm.starved and arm in self.arms]
-            if self._futile or not starved:
+                arm.keep = 0
+        self._retake_pass([arm for arm in arms if arm in self.arms], draw)
+
+    def _retake_pass(self, arms: list[Arm], draw: random.Random) -> None:
+        """Have all arms take their values of a disturbed pass again; the least disturbed attempt counts for all."""
+        best = judge(arm.load for arm in arms)
+        for attempt in range(1, self._around.settings.retakes + 1):
+            if self._futile or not best.disturbed:
                 return
-            draw.shuffle(starved)
-            for arm in starved:
+            draw.shuffle(arms)
+            for arm in arms:
                 self._turn(arm, order="again")
-            self._futile = all(arm.starved for arm in starved)
+            arms = [arm for arm in arms if arm in self.arms]
+            again = judge(arm.load for arm in arms)
+            self._futile = again >= best
+            if again < best:
+                best = again
+                for arm in arms:
+                    arm.keep = attempt
 
     def _turn(self, arm: Arm, **order: Any) -> bool:
         """Have `arm` take a value; return False if it ended instead."""
@@ -235,7 +250,7 @@ class _Group:
             self._take_answer(arm, began)
             return False
         arm.seconds += time.monotonic() - began
-        arm.starved = message["starved"]
+        arm.load = ArmLoad(others=message["others"], bearable=message["bearable"])
         return True
 
     def _take_answer(self, arm: Arm, began: float | None = None) -> None:

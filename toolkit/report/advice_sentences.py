@@ -29,6 +29,7 @@ QUIETER = "a quieter machine"
 FEW_WORKERS = 2        # with fewer, nobody learns whether a second worker helps
 GOOD_ROUNDS = 20       # halves the interval that 6 rounds give, at a cost that is always acceptable
 MIB = 1024 * 1024
+MERGED = "hosts_of_one_machine"   # option of a run that was merged from those of so many hosts: not stored
 COMPUTES, WAITS = 0.75, 0.25   # of a core that the baseline keeps busy: from the one on, up to the other
 _WHY = {"starved": "starved", "failed": "failed", "not measured": "not measured"}
 _REASON = {   # reasons that leave all cells open: then the cells are not listed
@@ -176,7 +177,6 @@ def _remedies(why: str, unclear: Iterable[Comparison], run: Run) -> Iterator[str
     needed = [rounds_to_tell(each) for each in unclear]
     sufficient = [rounds for rounds in needed if rounds is not None]
     rounds_needed = max(sufficient, default=max(GOOD_ROUNDS, 2 * run.rounds_done))
-    more = f"`gilscope run --resume {run.label} --rounds {rounds_needed}`"
     match why:
         case "starved":
             yield QUIETER
@@ -185,15 +185,23 @@ def _remedies(why: str, unclear: Iterable[Comparison], run: Run) -> Iterator[str
         case "failed":
             yield "repairs of what failed"
         case "not measured":
-            yield f"more time, since the budget ended first: `gilscope run --resume {run.label}`"
+            yield f"more time, since the budget ended first: {_resume_text(run)}"
         case "noise":
             if sufficient or not needed:
-                yield f"more rounds: {more}"
+                yield f"more rounds: {_resume_text(run, rounds_needed)}"
             if len(sufficient) < len(needed):
                 yield QUIETER
         case _:
             rounds = max(run.rounds_planned, MIN_ROUNDS + 2)
-            yield f"more rounds: `gilscope run --resume {run.label} --rounds {rounds}`"
+            yield f"more rounds: {_resume_text(run, rounds)}"
+
+
+def _resume_text(run: Run, rounds: int | None = None) -> str:
+    """Return the command that continues a run until it has this number of rounds; None: as many as were planned."""
+    hosts = run.options.get(MERGED, 1)   # each of them measures its part of the rounds
+    more = "" if rounds is None else f" --rounds {-(-rounds // hosts)}"
+    fleet = " --fleet ADDRESS" if hosts > 1 else ""
+    return f"`gilscope run --resume {run.label}{more}{fleet}`"
 
 
 def _models_text(several: Sequence[OpenCell], table: WorkloadTable) -> str:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope import __version__
 from gilscope.toolkit.metrics import MEMORY
 from gilscope.toolkit.report.document import Heading, Lines
+from gilscope.toolkit.report.provenance import process_values, warnings
 from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.table import build_tables, common_shifts, judge, rounds_to_tell, unjudged
 from gilscope.toolkit.report.table.observations import Absence, Index
@@ -45,8 +46,9 @@ if TYPE_CHECKING:
 RUN = "gilscope/run/1"
 COMPARE = "gilscope/compare/1"
 RUNS = "gilscope/runs/1"
-_BUILD = ("label", "version", "executable", "free_threaded", "debug", "jit", "compiler", "opt_level", "pgo", "lto")
-_MACHINE = ("cpu_model", "cores", "memory_bytes", "system")
+_BUILD = ("label", "version", "executable", "free_threaded", "debug", "jit", "tail_call", "compiler", "opt_level",
+          "pgo", "lto", "allocator")
+_MACHINE = ("cpu_model", "cores", "memory_bytes", "system", "governor", "turbo", "smt", "hypervisor", "microcode")
 
 
 def run_values(run: Run) -> dict[str, Any]:
@@ -120,11 +122,12 @@ def head(schema: str, run: Run) -> dict[str, Any]:
 
 
 def made(run: Run) -> dict[str, Any]:
-    """Return the machine, builds, seed and rounds of a run."""
+    """Return the machine, builds, processes, seed and rounds of a run."""
     return {
         "label": run.label, "started": run.started, **_progress(run), "seed": run.seed, "baseline": run.baseline,
         "machine": {name: getattr(run.machine, name) for name in _MACHINE},
-        "builds": [_build(build) for build in run.builds], "notes": [note.text for note in run.notes],
+        "builds": [_build(build) for build in run.builds], "processes": process_values(run),
+        "notes": [*(note.text for note in run.notes), *warnings(run)],
     }
 
 
@@ -133,7 +136,7 @@ def _progress(run: Run) -> dict[str, Any]:
 
 
 def _build(build: Build) -> dict[str, Any]:
-    return {name: getattr(build, name) for name in _BUILD}
+    return {**{name: getattr(build, name) for name in _BUILD}, "revision": build.revision or None}
 
 
 def in_short(document: Document) -> list[str]:

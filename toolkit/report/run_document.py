@@ -24,6 +24,7 @@ from gilscope.toolkit.report.document import (
 )
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.overview import overview
+from gilscope.toolkit.report.provenance import run_sections, warnings
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, title_text
 from gilscope.toolkit.report.wording import ratio_number
@@ -32,7 +33,7 @@ from gilscope.toolkit.units import format_bytes, format_seconds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gilscope.toolkit.model import Build, Run
+    from gilscope.toolkit.model import Run
     from gilscope.toolkit.report.document import Value
     from gilscope.toolkit.report.table import CellResult, MetricValue, TableRow, WorkloadTable
     from gilscope.toolkit.stats.verdict import Comparison
@@ -60,7 +61,7 @@ def run_document(run: Run, tables: Sequence[WorkloadTable] | None = None) -> Doc
         tables: The tables of the run if they exist already.
     """
     tables = build_tables(run) if tables is None else tables
-    sections = [*_beginning(run), *overview(tables, run), builds_table(run.builds)]
+    sections = [*_beginning(run), *overview(tables, run), *run_sections(run)]
     for table in tables:
         sections += _workload(table)
     return Document((*sections, *_outputs(run)))
@@ -84,7 +85,8 @@ def _outputs(run: Run) -> Iterator[Section]:
 
 
 def _beginning(run: Run) -> list[Section]:
-    return [Heading(f"gilscope {run.label}", 1), about(run), *(Banner(note.text) for note in run.notes)]
+    return [Heading(f"gilscope {run.label}", 1), about(run), *(Banner(note.text) for note in run.notes),
+            *map(Banner, warnings(run))]
 
 
 def about(run: Run) -> Lines:
@@ -105,22 +107,6 @@ def _rounds_lines(run: Run) -> Iterator[str]:
     counts = {len(each.observations) for each in run.measurements if each.cell not in failed} if run.looks else set()
     if len(counts) > 1:
         yield f"cells with a clear answer got fewer rounds than open ones: {min(counts)} to {max(counts)}"
-
-
-def builds_table(builds: Sequence[Build]) -> Table:
-    """Return the builds, with everything in which they can differ."""
-    titles = ("build", "version", "GIL", "compiler", "options", "executable")
-    return Table(
-        title="Builds", columns=tuple(Column(title=title, align="left", key=title == "build") for title in titles),
-        rows=tuple(tuple(map(Entry, _build_row(build))) for build in builds),
-    )
-
-
-def _build_row(build: Build) -> tuple[str, ...]:
-    flags = ((build.pgo, "PGO"), (build.lto, "LTO"), (build.debug, "debug"), (build.jit == "on", "JIT"))
-    options = " ".join([build.opt_level, *(name for on, name in flags if on)])
-    gil = "free-threaded" if build.free_threaded else "GIL"
-    return build.label, build.version, gil, build.compiler, options, build.executable
 
 
 def _workload(table: WorkloadTable) -> list[Section]:

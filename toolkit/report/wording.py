@@ -88,13 +88,18 @@ def duration_text(value: Duration) -> str:
     """Return "412 ms ±1 %"."""
     if value.spread is None:
         return format_seconds(value.seconds)
-    return f"{format_seconds(value.seconds)} ±{percent_text(value.spread, digits=0)}"
+    return f"{format_seconds(value.seconds)} {half_width_text(value.spread)}"
 
 
 def quantity_text(value: Quantity) -> str:
     """Return "23,100/s ±4 %", with three significant digits."""
-    spread = "" if value.spread is None else f" ±{percent_text(value.spread, digits=0)}"
+    spread = "" if value.spread is None else f" {half_width_text(value.spread)}"
     return f"{number_text(value.value)}{value.unit}{spread}"
+
+
+def half_width_text(spread: float) -> str:
+    """Return "±4 %"; where it is as large as the number itself only that, as a number below zero means nothing."""
+    return f"±{percent_text(spread, digits=0)}" if spread < 1 else "±100 % or more"
 
 
 def number_text(number: float) -> str:

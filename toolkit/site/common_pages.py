@@ -47,6 +47,7 @@ class SiteContent:
     experiments: Sequence[Mapping[str, Any]] = ()
     unreadable: int = 0                         # how many runs could not be read
     badge: Mapping[str, str] | None = None
+    made: Mapping[str, str] = field(default_factory=dict)   # how the site was made; see `page_values`
     preview: Mapping[str, str] | None = None    # the picture that shows with a link to the site
 
     @cached_property
@@ -116,7 +117,7 @@ def _compare(content: SiteContent) -> Mapping[str, Any]:
     newest = max(several, default=None, key=lambda part: part.run.run.started if part.run else "")
     if newest is None or newest.run is None:
         return compare_values(content.runs, [])
-    return compare_values(content.runs, newest.compared, source_of(newest.run, newest.files))
+    return compare_values(content.runs, newest.compared, source_of(newest.run, newest.files), newest.run.id)
 
 
 def _workloads(content: SiteContent) -> Iterator[SitePage]:
@@ -154,7 +155,8 @@ def all_pages(content: SiteContent) -> Iterator[tuple[SitePage, dict[str, Any]]]
     for page in PAGES:
         if page.only_with_experiments and not content.experiments:
             continue
-        links = navigation(content.title, here=page.address, has_experiments=bool(content.experiments))
+        links = navigation(content.title, here=page.address, has_experiments=bool(content.experiments),
+                           made=content.made)
         title, description, preview = page.title or page.link, page.description, None
         if page.address == HOME:
             title, description, preview = content.title, content.description, content.preview
@@ -165,14 +167,17 @@ def all_pages(content: SiteContent) -> Iterator[tuple[SitePage, dict[str, Any]]]
             yield detail, page_values(detail.title, detail.description, **links)
 
 
-def navigation(site: str, *, has_experiments: bool, here: str = "") -> dict[str, Any]:
+def navigation(
+    site: str, *, has_experiments: bool, here: str = "", made: Mapping[str, str] | None = None,
+) -> dict[str, Any]:
     """Return the site's title and the links that each of its pages has, for `page_values`.
 
     Args:
         site: The title of the site.
         has_experiments: True if it has pages of experiments.
         here: The common page that the page is, or belongs to.
+        made: How the site was made; see `page_values`.
     """
     shown = [page for page in PAGES if has_experiments or not page.only_with_experiments]
-    return {"of": site, "links": [
+    return {"of": site, "made": dict(made or {}), "links": [
         {"address": page.address, "title": page.link, "here": page.address == here} for page in shown]}

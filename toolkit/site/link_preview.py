@@ -93,7 +93,12 @@ def badge_values(runs: Sequence[LoadedRun]) -> dict[str, Any] | None:
     label = visible(newest.build.label)
     text = f"{range_text(gains, lambda gain: f'{gain:.1f}x')} with {counted(workers, 'thread')}"
     left, right = (len(each) * CHARACTER + 12 for each in (label, text))
-    return {"label": label, "text": text, "left": round(left), "right": round(right), "says": f"{label}: {text}"}
+    run = newest.loaded.run
+    about = (f"It shows how many times as fast as {run.baseline} {counted(workers, 'thread')} without the GIL are on "
+             f"{newest.build.label}: {counted(len(gains), 'result')} of {run.label}, the newest run on the newest "
+             "free-threaded build.")
+    return {"label": label, "text": text, "left": round(left), "right": round(right), "says": f"{label}: {text}",
+            "about": visible(about, most=None)}
 
 
 def _gains(place: WorkloadOnBuild) -> list[tuple[int, float]]:

@@ -65,6 +65,9 @@ class SiteRequest:
         say: Called with what the site lacks, and why.
         processes: How many processes read runs and write their pages at once.
         private: The names and secrets that must not go out with it.
+        by: Who publishes it; "": nobody is named.
+        command: The command that makes it.
+        works: Of each workload of the catalogue, what it does in a sentence (`summary`), and its `source`.
     """
 
     sources: Sequence[RunSource]
@@ -78,6 +81,14 @@ class SiteRequest:
     say: Say = _ignore
     processes: int = 1
     private: PrivateNames = field(default_factory=PrivateNames)
+    by: str = ""
+    command: str = ""
+    works: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+
+    @property
+    def made(self) -> dict[str, str]:
+        """How the site is made, for the foot of each page."""
+        return {"by": self.by, "command": self.command}
 
 
 def make_site(request: SiteRequest, out: Path) -> list[str]:
@@ -166,7 +177,8 @@ def _write(request: SiteRequest, folder: Path) -> list[str]:
     problems: list[str] = []
     planned = plan(request.sources, problems, request.say)
     site = SiteContext(folder=folder, title=request.title, kinds=dict(request.kinds), python=request.python,
-                       has_experiments=any(each.is_experiment for each in planned))
+                       has_experiments=any(each.is_experiment for each in planned), made=request.made,
+                       works={name: dict(each) for name, each in request.works.items()})
     assets = load_assets()
     (folder / "assets").mkdir()
     for name, text in zip(assets.files, (assets.style, assets.script), strict=True):
@@ -206,7 +218,7 @@ class _SiteWriter:
         pictures = self._pictures(planned, run, about.pictures)
         values = experiment_values(about, run, pictures, data=copy_values(site, loaded, run))
         entry = entry_of(about, loaded, pictures)
-        links = navigation(site.title, has_experiments=True, here="experiments.html")
+        links = navigation(site.title, has_experiments=True, here="experiments.html", made=site.made)
         self._page("experiment.html", loaded.page, values | page_values(
             entry["title"], entry["finding"] or entry["claim"], **links))
         self._experiments[loaded.id] = loaded, entry
@@ -239,7 +251,7 @@ class _SiteWriter:
         content = SiteContent(
             title=self._site.title, address=self._request.address, kinds=self._site.kinds, runs=runs, parts=parts,
             experiments=[entry for _, entry in self._experiments.values()], unreadable=len(problems),
-            badge=self._badge(runs), preview=self._preview(runs))
+            badge=self._badge(runs), made=self._site.made, preview=self._preview(runs))
         for page, around in all_pages(content):
             self._page(page.template, page.file, {**page.values, **around})
         return runs
@@ -265,7 +277,7 @@ class _SiteWriter:
             return None
         (self._site.folder / "badge.svg").write_text(self._renderer.page("badge.svg", values), encoding="utf-8")
         address = self._request.address.rstrip("/") + "/" if self._request.address else ""
-        return {"file": "badge.svg", "text": values["says"],
+        return {"file": "badge.svg", "text": values["says"], "about": values["about"],
                 "markdown": f"[![{values['says']}]({address}badge.svg)]({address or HOME})"}
 
     def _page(self, template: str, name: str, values: Mapping[str, Any]) -> None:

@@ -11,6 +11,7 @@ import hashlib
 import json
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,25 @@ PAUSE = ";"
 TEMPLATES = Path(__file__).with_name("templates")
 
 
+class PlainValueEnvironment(jinja2.Environment):
+    """Reads nothing of a mapping but its items.
+
+    Jinja2 takes `row.clear` and `row["clear"]` for the method where a dictionary lacks the item, and `row.clear` even
+    where it has it: every condition on it would hold.
+    """
+
+    def getattr(self, obj: Any, attribute: str) -> Any:
+        """Return what `obj.attribute` means in a template."""
+        return self._item(obj, attribute) if isinstance(obj, Mapping) else super().getattr(obj, attribute)
+
+    def getitem(self, obj: Any, argument: Any) -> Any:
+        """Return what `obj[argument]` means in a template."""
+        return self._item(obj, argument) if isinstance(obj, Mapping) else super().getitem(obj, argument)
+
+    def _item(self, mapping: Mapping[Any, Any], key: Any) -> Any:
+        return mapping[key] if key in mapping else self.undefined(obj=mapping, name=key)
+
+
 class TemplatePages:
     """Renders pages that share one look.
 
@@ -34,7 +54,7 @@ class TemplatePages:
     """
 
     def __init__(self, style: str, script: str, linked: tuple[str, str] | None = None) -> None:
-        self._environment = jinja2.Environment(
+        self._environment = PlainValueEnvironment(
             loader=jinja2.FileSystemLoader(TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined,
             trim_blocks=True, lstrip_blocks=True, auto_reload=False)
         self._environment.filters["unbroken"] = unbroken

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 def page_values(
     title: str, description: str, *, of: str = "", links: Sequence[Mapping[str, Any]] = (),
-    picture: Mapping[str, str] | None = None,
+    picture: Mapping[str, str] | None = None, made: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the values that `base.html` needs for the head of a page.
 
@@ -44,9 +44,11 @@ def page_values(
         of: The name of the site; not shown without `links`.
         links: The other pages of the site, the home page first: address, title, and `here` for the current page.
         picture: The picture in previews of links to it: its absolute `address`, and its text `says`.
+        made: How the site was made: its `command`, and `by`, who publishes it; without a site, nothing.
     """
     safe: dict[str, Any] = visible_all({"title": title, "description": description, "of": of})
-    return {"version": __version__, "page": safe | {"links": list(links), "picture": picture}}
+    return {"version": __version__, "page": safe | {
+        "links": list(links), "picture": picture, "made": visible_all(dict(made or {}), partial(visible, most=None))}}
 
 
 def document_values(document: Document, files: Mapping[str, str] | None = None) -> list[dict[str, Any]]:

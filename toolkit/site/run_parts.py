@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import signal
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
@@ -39,6 +39,8 @@ class SiteContext:
     kinds: dict[str, str]       # of the catalogue's workloads
     python: Path                # an interpreter with Jinja2
     has_experiments: bool
+    made: dict[str, str] = field(default_factory=dict)       # how the site was made; see `page_values`
+    works: dict[str, dict[str, str]] = field(default_factory=dict)   # what each workload of the catalogue does
 
 
 def copy_values(site: SiteContext, loaded: LoadedRun, run: Run) -> dict[str, str]:
@@ -85,8 +87,8 @@ def _make(site: SiteContext, planned: PlannedRun, renderer: PageRenderer) -> Run
         return RunPart(problem=str(error))
     run = ratios.index.run
     data = copy_values(site, loaded, run)
-    links = navigation(site.title, has_experiments=site.has_experiments)
-    values = run_page(run, site.kinds, tables=loaded.tables, data=data, around=links)
+    links = navigation(site.title, has_experiments=site.has_experiments, made=site.made)
+    values = run_page(run, site.kinds, tables=loaded.tables, data=data, around=links, works=site.works)
     (site.folder / loaded.page).write_text(renderer.page("run.html", values), encoding="utf-8")
     about = compare_run(loaded, ratios, data)
     # A script, not JSON: a page that is opened from disk may load a script but not a JSON file.

@@ -11,10 +11,21 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
 from gilscope.toolkit.publish import without_traces
+from gilscope.toolkit.report.hosts.machines import MachineHosts
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.store import RESULTS, find_runs, is_fleet, load_run, read_header, read_json
+from gilscope.toolkit.store import (
+    RESULTS,
+    find_runs,
+    host_name,
+    is_fleet,
+    load_run,
+    machine_marks,
+    on_one_machine,
+    read_fleet,
+    read_header,
+)
 from gilscope.toolkit.store.header import HEADER
 from gilscope.toolkit.store.labels import FLEET
 from gilscope.toolkit.store.transfer_rounds import PENDING, merge_pending
@@ -24,6 +35,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Machine, Run
     from gilscope.toolkit.report.table import WorkloadTable
+    from gilscope.toolkit.store import Host
 
 DEEPEST = 4   # folders between what is named and a run
 
@@ -96,11 +108,7 @@ def find_sources(names: Sequence[str]) -> list[RunSource]:
 
 def hosts_of(sources: Sequence[RunSource]) -> set[str]:
     """Return the host names of the machines of runs, as far as they can be read."""
-    found = set()
-    for source in sources:
-        with suppress(BadFileError, AttributeError):   # only the name is needed; `plan` reports damaged runs
-            found.add(str(read_json(source.path / HEADER).get("machine", {}).get("hostname", "")))
-    return found
+    return {host_name(source.path) for source in sources}
 
 
 def _named(text: str) -> tuple[str, Path]:
@@ -143,6 +151,7 @@ def plan(
         say: Told of each copy.
     """
     taken: Counter[str] = Counter()
+    machines: dict[Path, list[MachineHosts]] = {}
     there: dict[tuple[str, int], list[tuple[Run, RunSource]]] = {}
     found = []
     for source in sources:
@@ -157,17 +166,41 @@ def plan(
             continue
         alike.append((run, source))
         name = file_name("-".join(filter(None, (source.host, run.label))), taken)
-        found.append(PlannedRun(id=name, host=_host(source, run),
+        found.append(PlannedRun(id=name, host=_host(source, run, machines),
                                 path=source.path, is_experiment="experiment" in run.options))
     return found
 
 
-def _host(source: RunSource, run: Run) -> str:
-    """Return the name of the machine of a run; hosts of a fleet differ in name even if they are alike."""
+def _host(source: RunSource, run: Run, machines: dict[Path, list[MachineHosts]]) -> str:
+    """Return the name of the machine of a run; machines of a fleet differ in name even if they are alike.
+
+    Args:
+        source: Where the run is.
+        run: Its header.
+        machines: Those of fleets that were looked at already.
+    """
+    fleet = source.path.parent
+    if not is_fleet(fleet):
+        return source.host or machine_name(run.machine)
+    if fleet not in machines:
+        machines[fleet] = fleet_machines(fleet)
+    own = next(each for each in machines[fleet] if source.path.name in each.hosts)
+    with suppress(BadFileError):
+        run = read_header(fleet / own.hosts[0])   # hosts on one machine may have different numbers of its cores
     machine = machine_name(run.machine)
-    if is_fleet(source.path.parent):
-        return f"{source.host}, {source.path.name}" if source.host else f"{source.path.name}, {machine}"
-    return source.host or machine
+    if len(machines[fleet]) == 1:
+        return source.host or machine
+    return f"{source.host}, {own.name}" if source.host else f"{own.name}, {machine}"
+
+
+def fleet_machines(fleet: Path) -> list[MachineHosts]:
+    """Return the machines of the hosts of a fleet that have a run, as far as anything says which are one machine."""
+    folders = {path.parent.name: path.parent for path in sorted(fleet.glob(f"*/{HEADER}"))}
+    hosts: Sequence[Host] = ()
+    with suppress(BadFileError):   # the report of the fleet says so
+        hosts = read_fleet(fleet).hosts
+    marks = machine_marks(folders, hosts)
+    return [MachineHosts(names) for names in on_one_machine({name: marks[name] for name in folders})]
 
 
 def _same_values(one: Run, here: Path, other: Run, there: Path) -> bool:

@@ -183,8 +183,10 @@ def observation_problems(observation: Observation) -> Iterable[str]:
         if number is not None and not _is_time(number):
             yield f"{name} is {shown(number)}, not a number from 0 to {MOST_SECONDS:g}"
     yield from _metric_problems(observation.metrics)
-    if observation.gil_culprit is not None and not isinstance(observation.gil_culprit, str):
-        yield f"gil_culprit is {shown(observation.gil_culprit)}, not text"
+    for name in ("gil_culprit", "hash_seed"):
+        text = getattr(observation, name)
+        if text is not None and not isinstance(text, str):
+            yield f"{name} is {shown(text)}, not text"
 
 
 def _metric_problems(metrics: Iterable[tuple[str, float | str]]) -> Iterable[str]:

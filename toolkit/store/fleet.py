@@ -7,6 +7,7 @@ after dask's workers or numbered ("host-1"); the file contains neither addresses
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import json
 from collections import Counter
@@ -17,10 +18,11 @@ from typing import IO, TYPE_CHECKING, Self
 from gilscope.toolkit.errors import BadFileError, SaveError
 from gilscope.toolkit.records import DamagedError, from_plain, shown, to_plain
 from gilscope.toolkit.store.checking import REMEDY
-from gilscope.toolkit.store.header import is_held, lock_folder, read_json, replace_file
+from gilscope.toolkit.store.header import HEADER, is_held, lock_folder, read_json, replace_file
 from gilscope.toolkit.store.labels import FLEET, RESULTS, can_be_label, new_folder
 
 if TYPE_CHECKING:
+    from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
     from pathlib import Path
 
 FORMAT = "gilscope fleet"
@@ -44,6 +46,7 @@ class Host:
     name: str          # a valid label; the name of its folder
     state: HostState
     note: str = ""     # the reason why it was lost or stopped, one line; may contain text of other programs
+    machine: int | None = None   # hosts with the same number are on one machine; None: not known
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +55,52 @@ class Fleet:
 
     hosts: tuple[Host, ...]
     command: tuple[str, ...] = ()   # the requested words of `gilscope run`, without the fleet's address
+
+
+def on_one_machine(marks: Mapping[str, Collection[Hashable]]) -> tuple[tuple[str, ...], ...]:
+    """Return the hosts of each machine, in the order of the hosts.
+
+    Args:
+        marks: By host what identifies its machine; hosts with a mark in common are on one machine.
+    """
+    groups: list[tuple[list[str], set[Hashable]]] = []
+    for name, own in marks.items():
+        names, known = [name], set(own)
+        for group in [each for each in groups if known & each[1]]:
+            names, known = [*group[0], *names], known | group[1]
+            groups.remove(group)
+        groups.append((names, known))
+    order = list(marks)
+    found = [sorted(names, key=order.index) for names, _ in groups]
+    return tuple(sorted(map(tuple, found), key=lambda names: order.index(names[0])))
+
+
+def with_machines(hosts: Iterable[Host], marks: Mapping[str, Collection[Hashable]]) -> tuple[Host, ...]:
+    """Return hosts with the number of their machine; None for a host without a mark."""
+    number = {name: i for i, names in enumerate(on_one_machine(marks)) for name in names if marks[name]}
+    return tuple(dataclasses.replace(host, machine=number.get(host.name)) for host in hosts)
+
+
+def machine_marks(folders: Mapping[str, Path], hosts: Sequence[Host]) -> dict[str, set[Hashable]]:
+    """Return by host what identifies its machine: its stored number or, without one, the host name of its run.
+
+    Two machines may have one host name, such as localhost, so it counts only for results of earlier versions.
+    """
+    marks: dict[str, set[Hashable]] = {name: set() for name in [*(host.name for host in hosts), *folders]}
+    for host in hosts:
+        if host.machine is not None:
+            marks[host.name].add(host.machine)
+    for name, path in folders.items():
+        if not marks[name] and (hostname := host_name(path)):
+            marks[name].add(hostname)
+    return marks
+
+
+def host_name(path: Path) -> str:
+    """Return the host name of the run in the folder `path`; "" if it is published, or cannot be read."""
+    with contextlib.suppress(BadFileError, AttributeError):   # readers of the run report what is damaged
+        return str(read_json(path / HEADER).get("machine", {}).get("hostname", ""))
+    return ""
 
 
 class FleetStore:

@@ -277,7 +277,7 @@ def _load_suite(file: Path) -> pyperf.BenchmarkSuite:
         raise BadFileError(f"{file} is cut off or not a pyperf suite: {problem}{REMEDY}") from error
 
 
-_OPTIONAL = ("gil_start", "gil_end", "gil_culprit", "demand", "tasks", "seconds")
+_OPTIONAL = ("gil_start", "gil_end", "gil_culprit", "demand", "tasks", "seconds", "hash_seed")
 _LISTS: dict[str, type[float | int]] = {"cpu": float, "passes": int, "began": float}   # one for each value
 _EVIDENCE = tuple(field.name for field in dataclasses.fields(Evidence))
 

@@ -173,13 +173,6 @@ def test_what_every_run_says_first_is_said_once(hosts):
         assert [section.text for section in found.sections if isinstance(section, Banner)] == [said]
 
 
-def test_hosts_that_are_one_machine_are_said_to_be(hosts):
-    other = dataclasses.replace(host_run("host-2"), machine=hosts[0].run.machine)
-    found = hosts_document("night", [hosts[0], measured_host("host-2", other), hosts[2]])
-    said = [section.text for section in found.sections if isinstance(section, Banner)]
-    assert said == ["host-1 and host-2 are one machine: what they say together is of that machine alone"]
-
-
 def test_host_whose_values_are_gone_is_said(hosts):
     found = hosts_document("night", hosts[1:3], STATES[:3])
     (said,) = [section.text for section in found.sections if isinstance(section, Banner)]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
-SIZES = {"wide": (1600, 1000), "narrow": (360, 740)}
+SIZES = {"wide": (1600, 1000), "narrow": (360, 740), "usual": (1280, 900)}
 SCHEMES = ("light", "dark")
 
 

@@ -1,6 +1,8 @@
 """A site in a real browser, opened from disk: every page, and what the page that compares says against `compare`."""
 
+import json
 import re
+import shutil
 import sys
 from collections import Counter
 
@@ -134,6 +136,47 @@ def test_two_machines_are_compared_by_their_newest_runs(chromium, site):
     newest = max(RUNS[1:], key=lambda label: load_run(EXAMPLE / label).started)
     found = compared(chromium, site, f"what=hosts&first=one-first-look&second=two-{newest}")
     assert found == runs_report("first-look", newest)
+
+
+def test_four_machines_have_room_on_a_screen_of_1280_pixels(chromium, tmp_path):
+    make_site(SiteRequest(sources=find_sources([
+        f"{name}={EXAMPLE / run}" for name, run in (
+            ("first-machine", "own-function"), ("second-machine", "second-worker"), ("third-machine", "first-look"),
+            ("fourth-machine", "two-hosts/host-1"))]),
+        title="Results", kinds=KINDS, python=sys.executable, describe=_about), tmp_path / "site")
+    with opened(chromium, tmp_path / "site" / "machines.html", size="usual") as found:
+        assert found.page.locator("th", has_text="fourth-machine").last.is_visible()
+        assert found.page.evaluate(
+            "[...document.querySelectorAll('.scroll')].every(each => each.scrollWidth <= each.clientWidth)")
+
+
+def test_table_that_goes_on_beside_a_narrow_screen_shows_it(chromium, site):
+    with opened(chromium, site / "machines.html", size="narrow") as found:
+        wide = found.page.evaluate("""[...document.querySelectorAll(".scroll")].filter(
+            each => each.scrollWidth > each.clientWidth).map(each => getComputedStyle(each).backgroundAttachment)""")
+    assert wide
+    assert all("local" in each and "scroll" in each for each in wide), "paper that moves over shadows that stay"
+
+
+def test_page_opens_with_the_comparison_that_its_form_names(chromium, tmp_path):
+    """The newest run has one build, so the comparison is that of an older one."""
+    newest = shutil.copytree(EXAMPLE / "own-function", tmp_path / "newest")
+    header = json.loads((newest / "run.json").read_text())
+    header |= {"started": "2026-12-01T12:00:00+00:00", "builds": header["builds"][:1], "label": "newest",
+               "cells": [each for each in header["cells"] if each["build"] == header["builds"][0]["label"]],
+               "skips": []}
+    (newest / "run.json").write_text(json.dumps(header))
+    (newest / "3.14t.json").unlink()
+    make_site(SiteRequest(sources=find_sources([str(newest), str(EXAMPLE / "second-worker")]), title="Results",
+                          kinds=KINDS, python=sys.executable, describe=_about), tmp_path / "site")
+    with opened(chromium, tmp_path / "site" / "compare.html") as found:
+        chosen = {name: found.page.locator(f"select[name={name}]").input_value() for name in ("run", "first", "second")}
+        assert chosen == {"run": "second-worker", "first": "3.14", "second": "3.14t"}
+        title = found.page.locator("#compared h1, #compared h2").first.inner_text()
+        assert "second-worker: 3.14t against 3.14" in title
+        found.page.locator("select[name=run]").select_option("newest")
+        assert found.page.locator("#compared").inner_text() == ""
+        assert "Choose two" in found.page.locator("#choose [role=status]").inner_text()
 
 
 def test_two_builds_are_compared_as_the_command_does_it(chromium, site):

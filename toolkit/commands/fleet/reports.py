@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +13,23 @@ from gilscope.toolkit.escaping import visible_all
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.publish import publish, without_traces
 from gilscope.toolkit.redaction import without_places
+from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.hosts.agreement import hosts_contrasts, measured_host
 from gilscope.toolkit.report.hosts.as_json import hosts_values
 from gilscope.toolkit.report.hosts.document import hosts_document, hosts_overview
+from gilscope.toolkit.report.hosts.machines import MachineHosts, merge_runs
+from gilscope.toolkit.report.run_document import overview_document, run_document
 from gilscope.toolkit.site.sources import find_sources
-from gilscope.toolkit.store import Fleet, find_fleet, fleet_text, load_run, read_fleet
+from gilscope.toolkit.store import (
+    Fleet,
+    find_fleet,
+    fleet_text,
+    load_run,
+    machine_marks,
+    on_one_machine,
+    read_fleet,
+    with_machines,
+)
 from gilscope.toolkit.store.header import HEADER
 from gilscope.toolkit.store.labels import FLEET, label_of
 from gilscope.toolkit.store.transfer_rounds import merge_pending
@@ -29,6 +42,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.hosts.agreement import HostsContrast, MeasuredHost
     from gilscope.toolkit.report.table import Contrast
 
+MORE = 2   # hosts: one alone is no fleet
+
 
 class HostRuns:
     """The runs of several hosts, read one after the other, because the values of all might not fit into memory."""
@@ -39,8 +54,11 @@ class HostRuns:
         self.folders = folders     # by host, if it has a run
         self.fleet = fleet or Fleet(hosts=())
         self.states = self.fleet.hosts   # the state of each host of a fleet; () if this is no fleet
+        self.machines = [MachineHosts(hosts) for hosts in on_one_machine(
+            {name: found for name, found in machine_marks(folders, self.states).items() if name in folders})]
         self.failed = 0            # the exit code if a run could not be read, or 0
         self.hostnames: list[str] = []   # names that a page must not contain
+        self.readable: list[str] = []    # hosts whose run could be read
 
     @classmethod
     def of_fleet(cls, path: Path) -> HostRuns:
@@ -86,20 +104,64 @@ class HostRuns:
             folders[name] = own.path
         return cls(", ".join(folders), folders)
 
-    def runs(self) -> Iterator[tuple[str, Run]]:
-        """Yield the hosts' runs; report a damaged one and go on.
+    @property
+    def is_one_machine(self) -> bool:
+        """True if all hosts have a run, and are on one machine."""
+        return len(self.machines) == 1 and len(self.machines[0].hosts) == max(len(self.states), MORE)
+
+    def runs(self, show: Callable[[Run], Run] = lambda run: run) -> Iterator[tuple[MachineHosts, Run]]:
+        """Yield each machine with the rounds of its hosts, from their runs as `show` changes them.
+
+        Raises:
+            ToolkitError: Two of them have nothing in common.
+        """
+        waiting: dict[MachineHosts, list[tuple[str, Run]]] = {}
+        of_host = {name: machine for machine in self.machines for name in machine.hosts}
+        left = {machine: len(machine.hosts) for machine in self.machines}
+        for name, run in self._read():
+            machine = of_host[name]
+            left[machine] -= 1
+            if run is not None:
+                waiting.setdefault(machine, []).append((name, show(run)))
+            if not left[machine] and machine in waiting:
+                found = waiting.pop(machine)
+                there = MachineHosts(tuple(host for host, _ in found))
+                yield there, merge_runs(there, found)
+
+    def run_of(self, machine: MachineHosts) -> Run:
+        """Return the rounds of the hosts of a machine.
+
+        Raises:
+            BadFileError: The run of one of them is damaged.
+        """
+        return merge_runs(machine, [(name, load_run(self.folders[name])) for name in machine.hosts])
+
+    def merged(self, show: Callable[[Run], Run] = lambda run: run) -> Run:
+        """Return the rounds of all hosts, which are on one machine, as the run of that machine.
+
+        Raises:
+            BadFileError: None of them can be read.
+        """
+        for _, run in self.runs(show):
+            return replace(run, label=self.label)
+        raise BadFileError(f"no run of {self.label} can be read")
+
+    def _read(self) -> Iterator[tuple[str, Run | None]]:
+        """Yield the hosts' runs, those of one machine after each other; report a damaged one, None, and go on.
 
         Raises:
             ToolkitError: Two of them have nothing in common.
         """
         first: Run | None = None
-        self.hostnames = []
-        for name, path in self.folders.items():
+        self.hostnames, self.readable = [], []
+        for name in (name for machine in self.machines for name in machine.hosts):
+            path = self.folders[name]
             try:
                 run = load_run(path)
             except BadFileError as error:
                 print_stderr(f"gilscope: {error}")
                 self.failed = error.exit_code
+                yield name, None
                 continue
             if "experiment" in run.options:
                 raise ToolkitError(f"{path} is an experiment: `gilscope report {path}` shows it by itself")
@@ -110,17 +172,18 @@ class HostRuns:
                 raise ToolkitError(f"{path} was made on the same machine as another of them: `gilscope compare` sets "
                                    "two runs of one machine against each other")
             self.hostnames.append(run.machine.hostname)
+            self.readable.append(name)
             first = first or run
             yield name, run
 
     def measured(self, show: Callable[[Run], Run] = lambda run: run) -> list[MeasuredHost]:
-        """Return the measurements of the hosts, from their runs as `show` changes them.
+        """Return the measurements of each machine, from the runs of its hosts as `show` changes them.
 
         Raises:
             BadFileError: None of them can be read.
             ToolkitError: Two of them have nothing in common.
         """
-        hosts = [measured_host(name, show(run)) for name, run in self.runs()]
+        hosts = [measured_host(machine.name, run, machine.hosts) for machine, run in self.runs(show)]
         if not hosts:
             raise BadFileError(f"no run of {self.label} can be read")
         return hosts
@@ -140,11 +203,14 @@ def fleet_hosts(label: str) -> HostRuns | None:
 
 def publish_hosts(runs: HostRuns, target: Path) -> int:
     """Write a copy of a fleet's run to the new folder `target`, without paths and host names; return the exit code."""
-    hosts = runs.measured(without_traces)
-    for host in hosts:
-        publish(runs.folders[host.name], target / host.name)
-    fleet = visible_all(runs.fleet, without_places)
-    report = hosts_document(Path(runs.label).name, hosts, fleet.hosts)
+    label, fleet = Path(runs.label).name, visible_all(runs.fleet, without_places)
+    if runs.is_one_machine:
+        report = run_document(replace(runs.merged(without_traces), label=label))
+    else:
+        report = hosts_document(label, runs.measured(without_traces), fleet.hosts)
+    for name in runs.readable:
+        publish(runs.folders[name], target / name)
+    fleet = replace(fleet, hosts=with_machines(fleet.hosts, machine_marks(runs.folders, fleet.hosts)))
     try:
         (target / FLEET).write_text(fleet_text(fleet) + "\n")
         save_as_text(report, target)
@@ -154,36 +220,49 @@ def publish_hosts(runs: HostRuns, target: Path) -> int:
     return runs.failed
 
 
-def reported(runs: HostRuns, hosts: Sequence[MeasuredHost]) -> tuple[Document, Callable[[], dict[str, Any]]]:
+def reported(runs: HostRuns) -> tuple[Document, Callable[[], dict[str, Any]]]:
     """Return the report of several hosts, and a function that returns its values."""
+    if runs.is_one_machine:
+        run = runs.merged()
+        return run_document(run), lambda: run_values(run)
+    return _over_hosts(runs, runs.measured())
+
+
+def _over_hosts(runs: HostRuns, hosts: Sequence[MeasuredHost]) -> tuple[Document, Callable[[], dict[str, Any]]]:
     return (hosts_document(runs.label, hosts, runs.states),
             lambda: hosts_values(runs.label, hosts, runs.states))
 
 
 def finished(runs: HostRuns) -> tuple[Document, Document, Callable[[], dict[str, Any]]]:
     """Return the overview of a run on several hosts, its report, and a function that returns its values."""
+    if runs.is_one_machine:
+        run = runs.merged()
+        return overview_document(run), run_document(run), lambda: run_values(run)
     hosts = runs.measured()
-    return (hosts_overview(runs.label, hosts, runs.states), *reported(runs, hosts))
+    return (hosts_overview(runs.label, hosts, runs.states), *_over_hosts(runs, hosts))
 
 
 def contrasted(
-    hosts: Iterable[tuple[str, Run]], compare: Callable[[str, Run], Sequence[Contrast]], margin: float,
+    machines: Iterable[tuple[MachineHosts, Run]], compare: Callable[[MachineHosts, Run], Sequence[Contrast]],
+    margin: float,
 ) -> tuple[HostsContrast, ...]:
     """Return comparisons of cells over all hosts.
 
     Args:
-        hosts: The name and the run of each host.
-        compare: Returns the comparisons of one host.
+        machines: Each machine with its run.
+        compare: Returns the comparisons of one machine.
         margin: Differences up to this share are called 'same'.
     """
     by, looks = {}, 0
-    for name, run in hosts:
-        by[name], looks = compare(name, run), max(looks, run.looks)
+    for machine, run in machines:
+        by[machine.name], looks = compare(machine, run), max(looks, run.looks)
     return hosts_contrasts(by, looks, margin)
 
 
-def shared_hosts(first: HostRuns, second: HostRuns) -> tuple[list[str], list[Note]]:
-    """Return the names of hosts that two fleets have in common, and notes on the others.
+def shared_machines(first: HostRuns, second: HostRuns) -> tuple[list[MachineHosts], list[Note]]:
+    """Return the machines of the hosts that two fleets have in common, and notes on the others.
+
+    Hosts that are on one machine in either fleet are on one in both.
 
     Raises:
         ToolkitError: They have none.
@@ -192,9 +271,11 @@ def shared_hosts(first: HostRuns, second: HostRuns) -> tuple[list[str], list[Not
     if not shared:
         raise ToolkitError(f"{first.label} and {second.label} have no host in common: {', '.join(first.folders)}; "
                            f"{', '.join(second.folders)}")
+    marks = {name: {(side.label, each) for side in (first, second) for each in side.machines if name in each.hosts}
+             for name in shared}
     notes = [
         Note(text=f"only in {one.label}: {', '.join(left)}")
         for one, other in ((first, second), (second, first))
         if (left := [name for name in one.folders if name not in other.folders])
     ]
-    return shared, notes
+    return [MachineHosts(names) for names in on_one_machine(marks)], notes

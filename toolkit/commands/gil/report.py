@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.gil.bottleneck import SEEN, file_line, held_share, where
+from gilscope.toolkit.gil.bottleneck import SEEN, Limiter, file_line, held_share, where
 from gilscope.toolkit.gil.recorder import BUSY
 from gilscope.toolkit.gil.records import SpanKind
 from gilscope.toolkit.gil.rerun_without_gil import took_as_long
@@ -186,7 +186,18 @@ def _measured(found: Diagnosis) -> Iterator[str]:
 def _in_short(found: Diagnosis) -> Iterator[str]:
     if found.elsewhere is not None:
         yield _there(found.elsewhere, found)
-    yield found.limit.sentence
+    yield _limit_text(found)
+
+
+def _limit_text(found: Diagnosis) -> str:
+    """Return what limits the program; not the GIL if no run without it was faster."""
+    there = found.elsewhere
+    if found.limit.what is not Limiter.GIL or there is None or there.ratio is None or not there.walls:
+        return found.limit.sentence
+    if min(there.walls) < found.summary.wall and not took_as_long(there):
+        return found.limit.sentence
+    return (f"Its threads waited for the GIL {percent(found.limit.share)} of their time, but the program was not "
+            "faster without it: what limits it then, this run does not show.")
 
 
 def _there(there: WithoutGil, found: Diagnosis) -> str:

@@ -25,6 +25,7 @@ from gilscope.toolkit.measure.user_modules import code_sum
 from gilscope.toolkit.model import Note, Run
 from gilscope.toolkit.report.progress import ProgressReporter
 from gilscope.toolkit.report.table.open_cells import open_cells
+from gilscope.toolkit.report.table.process_variance import process_variance
 from gilscope.toolkit.store import Store, default_label
 from gilscope.toolkit.units import counted
 from gilscope.workloads import catalog
@@ -152,6 +153,7 @@ def measure(  # noqa: PLR0913 - a new, a resumed and a repeated run share nothin
             undecided = partial(open_cells, resolution=settings.resolution)
             needs_rounds = undecided if settings.where_open and not only else None
             return Scheduler(new, store, arms, settings, reporter, RoundRobin(), needed=needs_rounds, only=only,
+                             variance=process_variance if settings.choose_values else None,
                              turn=turns(alone=alone).turn).go()
     except KeyboardInterrupt:
         goes_on = "" if AGAIN in new.options else f"; to continue: gilscope run --resume {new.label}"

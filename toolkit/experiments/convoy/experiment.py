@@ -36,7 +36,7 @@ from gilscope.toolkit.report.figures.figure import (
     Rule,
     seconds_axis,
 )
-from gilscope.toolkit.report.wording import number_text
+from gilscope.toolkit.report.wording import list_text, number_text
 from gilscope.toolkit.stats.latency import APART, BUCKETS, LogHistogram, Mode, edge, modes
 from gilscope.toolkit.units import MOST_NAMED, few, format_seconds
 
@@ -65,8 +65,8 @@ THEN = {
 THEN_HEADING = PublishedColumn("2021", "3.9")
 PLACES = {"threads": "threads, GIL", "free-threaded": "threads, no GIL", "processes": "processes",
           "subinterpreters": "subinterpreters"}
-LATE = ("saturated: the load generator itself was late, at its 99th percentile by more than 10 % of p50; latencies "
-        "include that")
+LATE = ("the load generator sent requests late, at its 99th percentile by more than 10 % of p50; latencies include "
+        "that")
 NUMBERS = {2: "two", 3: "three"}
 FEW = 100   # requests: with fewer, the 99th percentile is the longest
 
@@ -140,7 +140,9 @@ def rate_of(results: Results, cell: Cell | None) -> float | None:
 
 
 def percentile(results: Results, cell: Cell, name: str) -> Duration | None:
-    """Return the percentile `name` of the open loop with its spread over the rounds."""
+    """Return the percentile `name` of the open loop with its spread over the rounds; no 99th of few requests."""
+    if name == "p99" and has_few_requests(results, cell):
+        return None
     return as_duration(results.metric(cell, name))
 
 
@@ -171,11 +173,17 @@ def doubtful_rates(results: Results, name: Callable[[Cell], str]) -> str:
             f"{few(names, MOST_NAMED, '; ')}.")
 
 
+def has_few_requests(results: Results, cell: Cell | None) -> bool:
+    """Return True if all rounds together have too few requests for a 99th percentile."""
+    sent = results.metrics(cell, "sent")
+    return bool(sent) and sum(sent.values()) < FEW
+
+
 def latency_doubts(results: Results, cell: Cell | None) -> list[str]:
     """Return reasons to doubt a cell's latencies: few requests, missing answers, a late load generator."""
     found = []
-    sent = results.metrics(cell, "sent")
-    if sent and sum(sent.values()) < FEW:
+    if has_few_requests(results, cell):
+        sent = results.metrics(cell, "sent")
         found.append(f"{number_text(sum(sent.values()))} requests in all rounds: too few for a 99th percentile")
     lost = sum(results.metrics(cell, "unanswered").values())
     if lost:
@@ -289,18 +297,22 @@ def _on_one_cpu_thread(results: Results, build: Build) -> Iterator[str]:
     else:
         yield f"{change}: the collapse of 2021 (30,000 to 100) is not reproduced here."
     if not build.free_threaded:
-        yield from _on_work_elsewhere(results, build, after)
+        yield from _on_work_elsewhere(results, build, before, after)
 
 
-def _on_work_elsewhere(results: Results, build: Build, beside: float) -> Iterator[str]:
+def _on_work_elsewhere(results: Results, build: Build, alone: float | None, beside: float) -> Iterator[str]:
     rates = {model: rate_of(results, _find(results, build, model, 1)) for model in ("processes", "subinterpreters")}
     known = {model: rate for model, rate in rates.items() if rate is not None}
     if known:
         listed = " and ".join(f"{number_text(rate)} with the CPU work in {model}" for model, rate in known.items())
         kept = all(rate > 10 * beside for rate in known.values())
+        # The finding for free-threaded builds has the same reason.
+        faster = [model for model, rate in known.items() if alone is not None and rate > alone]
+        slept = (f" With {list_text(faster)} it is faster than alone, since the core that it waits on does not fall "
+                 "asleep between two requests.") if faster else ""
         yield (f"{build.label}: {listed}"
                + (": CPU work that does not share the server's GIL does not slow it down, as in 2021." if kept
-                  else "."))
+                  else ".") + slept)
 
 
 # Figures

@@ -105,6 +105,11 @@ def gil_enabled() -> bool | None:
     return None if ask is None else bool(ask())
 
 
+def hash_seed() -> str:
+    """Return the seed of text hashes that this process was started with; "random": it drew its own."""
+    return os.environ.get("PYTHONHASHSEED") or "random"
+
+
 def refuse_wrong_gil(model: str, wanted: bool | None, on: bool | None) -> None:  # noqa: FBT001 - states, not switches
     """Refuse values that were taken with the GIL in a state that contradicts the model.
 

@@ -23,6 +23,7 @@ from gilscope.toolkit.measure.child.base import (
     deliver,
     describe_error,
     gil_enabled,
+    hash_seed,
     import_pyperf,
     refuse_wrong_gil,
     report_progress,
@@ -34,6 +35,7 @@ from gilscope.toolkit.measure.child.metrics import growth, read_final, read_tota
 from gilscope.toolkit.measure.child.other_load import (
     LoadWindow,
     WindowLoad,
+    bearable_others,
     core_demand,
     is_starved,
     load_average,
@@ -162,7 +164,14 @@ class StarvationCheck:
 
     def starved(self, own: float, others: float | None) -> bool:
         """Return True if it did not, given the cores' worth of CPU time that it and all other processes used."""
-        wanted = wanted_cores(
+        return is_starved(self._wanted(own, others), others, self._cores, self._allowed)
+
+    def bearable(self, own: float, others: float | None) -> float | None:
+        """Return the cores' worth that others may use before it is starved; the arguments are those of `starved`."""
+        return bearable_others(self._wanted(own, others), self._cores, self._allowed)
+
+    def _wanted(self, own: float, others: float | None) -> float:
+        return wanted_cores(
             self._kind,
             self._spec.workers,
             parallel=self.runner.parallel,
@@ -171,7 +180,6 @@ class StarvationCheck:
             # Starting workers needs cores, whatever their tasks do.
             demand=None if self._spec.phase == "startup" else self._spec.demand,
         )
-        return is_starved(wanted, others, self._cores, self._allowed)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -205,14 +213,14 @@ class ValueTimer:
         self._warmups = spec.warmups
         self._results: list[Any] = []
         self.pids = [os.getpid(), *descendants(os.getpid())]
-        self._load: float | None = None
+        self._load_average: float | None = None
         self.values: list[TimedValue] = []
         self.again = 0   # values that were taken again
         self.final_metrics: dict[str, float] = {}
 
     def begin(self, loops: int, seconds: float) -> int:
         """Report that the process is warm and a loop takes `seconds`; return the number of values at its first turn."""
-        self._load = load_average()
+        self._load_average = load_average()
         return self._turns.begin(loops=loops, seconds=loops * seconds, pids=self.pids)
 
     def __call__(self, loops: int) -> float:
@@ -220,7 +228,7 @@ class ValueTimer:
         if self._warmups:
             self._warmups -= 1
             return self._take(loops).wall
-        value, _, again = take_value(self._turns, lambda: self._take_warm(loops), self._disturbance)
+        value, _, again = take_value(self._turns, lambda: self._take_warm(loops), self._load_of)
         self.again += again
         self.values.append(value)
         return value.wall
@@ -246,15 +254,15 @@ class ValueTimer:
         report_progress(self._spec)
         return TimedValue(wall=wall, cpu=used / loops, demand=demand, began=began, span=span, metrics=metrics)
 
-    def _disturbance(self, value: TimedValue) -> tuple[bool, float]:
+    def _load_of(self, value: TimedValue) -> tuple[float, float | None]:
         # One short window says little, so others' least possible load counts; all windows are judged at the end.
         others = value.span.least_others_cores
-        return self._needs.starved(value.span.own / value.span.elapsed, others), others
+        return others, self._needs.bearable(value.span.own / value.span.elapsed, others)
 
     def evidence(self) -> dict[str, float | int | None]:
         """Return the fields of `model.Evidence` for all values, and `own_cores`."""
         first, *rest = [value.span for value in self.values]
-        return sum(rest, first).evidence(self._load)
+        return sum(rest, first).evidence(self._load_average)
 
     def metrics(self) -> dict[str, float]:
         """Return the metrics of the cell: the median growth over its values, and the final readings."""
@@ -315,10 +323,12 @@ def _answer(
         "metrics": clock.metrics(),
         "evidence": evidence,
         "starved": needs.starved(own, evidence["others_cores"]),
+        "bearable": needs.bearable(own, evidence["others_cores"]),
         "demand": median(value.demand for value in clock.values) if runner.name == "serial" else None,
         "tasks": len(subject.payloads),
         "gil_start": gil_start,
         "gil_end": on,
+        "hash_seed": hash_seed(),
         "metadata": {"gilscope_switch_interval": sys.getswitchinterval(), "gilscope_cores": usable_cores()},
     }
 

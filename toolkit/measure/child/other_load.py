@@ -24,8 +24,10 @@ SHORTEST_WINDOW = 0.1  # seconds; the kernel counts CPU time in ticks of 10 ms, 
 def is_starved(wanted: float, others_cores: float | None, cores: int, allowed: int | None = None) -> bool:
     """Return True if parallel workers lacked more than STARVED_SHARE of the cores they need.
 
-    One worker is never starved: sharing its core slows the baseline of the same round as much, and does not change its
-    CPU time.  Several workers show no speed-up on cores they do not get.
+    One worker is never starved: on a machine with several cores, one other program leaves it a core, and its CPU time
+    stays comparable in any case.  But it is not undisturbed: others share its caches, and sometimes its core.  So
+    whether the values of a pass are taken again is decided for all of its arms, this one included, by one limit: see
+    `measure.disturbance`.
 
     Args:
         wanted: Cores the workers could use at once.
@@ -33,11 +35,18 @@ def is_starved(wanted: float, others_cores: float | None, cores: int, allowed: i
         cores: CPUs this process may use at once.
         allowed: CPUs in its affinity mask, more than `cores` under a quota; None: as many.
     """
-    if others_cores is None or wanted <= 1:
-        return False
-    needed = min(wanted, cores)
-    got = min(cores, (cores if allowed is None else allowed) - others_cores)
-    return needed - got > STARVED_SHARE * needed
+    bearable = bearable_others(wanted, cores, allowed)
+    return others_cores is not None and bearable is not None and others_cores > bearable
+
+
+def bearable_others(wanted: float, cores: int, allowed: int | None = None) -> float | None:
+    """Return the cores' worth of CPU time that others may use before a cell is starved; None: any, it has one worker.
+
+    The arguments are those of `is_starved`.
+    """
+    if wanted <= 1:
+        return None
+    return (cores if allowed is None else allowed) - (1 - STARVED_SHARE) * min(wanted, cores)
 
 
 def wanted_cores(

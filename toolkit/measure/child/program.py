@@ -21,11 +21,12 @@ from gilscope.toolkit.measure.child.base import (
     NoValueError,
     answered,
     gil_enabled,
+    hash_seed,
     refuse_wrong_gil,
     report_progress,
     take_values,
 )
-from gilscope.toolkit.measure.child.other_load import LoadWindow, WindowLoad, is_starved, load_average
+from gilscope.toolkit.measure.child.other_load import LoadWindow, WindowLoad, bearable_others, is_starved, load_average
 from gilscope.toolkit.measure.child.process_tree import cpu_seconds, descendants
 from gilscope.toolkit.measure.child.spec import ProcessSpec
 from gilscope.toolkit.measure.child.turns import ScheduledTurns, take_value
@@ -178,7 +179,7 @@ class ProgramTrial:
         taken: list[tuple[ProgramValue, WindowLoad]] = []
         order: Order = "take"
         while order != "end":
-            value, order, _ = take_value(self._turns, lambda: self._take_warm(take, warm), self._disturbance)
+            value, order, _ = take_value(self._turns, lambda: self._take_warm(take, warm), self._load_of)
             taken.append(value)
         first, *rest = [load for _, load in taken]
         self.evidence = sum(rest, first).evidence(load_average())
@@ -195,10 +196,9 @@ class ProgramTrial:
         self.progress()
         return value, self._span
 
-    def _disturbance(self, taken: tuple[ProgramValue, WindowLoad]) -> tuple[bool, float]:
+    def _load_of(self, taken: tuple[ProgramValue, WindowLoad]) -> tuple[float, float | None]:
         value, load = taken
-        others = load.least_others_cores
-        return is_starved(value.wanted_cores, others, self.cores, self.allowed), others
+        return load.least_others_cores, bearable_others(value.wanted_cores, self.cores, self.allowed)
 
     @contextlib.contextmanager
     def helper(self, module: str, *words: str) -> Iterator[HelperProcess]:
@@ -261,8 +261,10 @@ def _measure(spec: ProgramSpec, turns: ScheduledTurns | None) -> dict[str, Any]:
         "loops": 1,
         "evidence": evidence,
         "starved": is_starved(taken.wanted_cores, evidence.get("others_cores"), trial.cores, trial.allowed),
+        "bearable": bearable_others(taken.wanted_cores, trial.cores, trial.allowed),
         "gil_start": gil_start,
         "gil_end": gil_end,
+        "hash_seed": hash_seed(),
         "metrics": {name: value for name, value in taken.metrics.items() if value != ""},  # pyperf takes no empty text
         "files": taken.files,
         "metadata": {"gilscope_switch_interval": sys.getswitchinterval(), "gilscope_cores": trial.cores},

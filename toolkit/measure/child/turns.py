@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.measure.child.spec import ProcessSpec
 
-Order = Literal["take", "again", "end"]  # one more value; the last one again; no more values
+Order = Literal["take", "again", "end"]  # one more value; the last one again, as all arms do; no more values
 Stage = Literal["started", "loaded", "opened", "checked", "ready"]  # on the way to the first turn
 
 
@@ -41,31 +41,42 @@ class ValueTurns(Protocol):
             pids: The measured processes.
         """
 
-    def next(self, *, starved: bool) -> Order:
-        """Report whether the last value was starved; return the next order when it is this process's turn."""
+    def next(self, *, others: float, bearable: float | None) -> tuple[Order, int]:
+        """Report the load during the last value, and return the next order when it is this process's turn.
+
+        Args:
+            others: Cores' worth of CPU time that other programs used at least.
+            bearable: More than this starves the value; None: nothing does.
+
+        Returns:
+            The order, and the number of the attempt at the last value that counts, from 0 on.
+        """
 
 
 def take_value[T](
-    turns: ValueTurns, take: Callable[[], T], disturbance: Callable[[T], tuple[bool, float]],
+    turns: ValueTurns, take: Callable[[], T], load: Callable[[T], tuple[float, float | None]],
 ) -> tuple[T, Order, int]:
-    """Take one value, and retake it as often as the scheduler orders because it was starved.
+    """Take one value, and take it again as often as the scheduler has all arms of the pass repeat theirs.
+
+    The scheduler decides which attempt counts, the same for all arms: if each arm kept its own best, those that are
+    taken again would gain what their baseline does not.
 
     Args:
-        turns: Decides if the value is retaken.
+        turns: Decides if the value is retaken, and which attempt counts.
         take: Takes a value.
-        disturbance: Returns True if a value was starved for certain, and a lower bound of the cores that others used.
+        load: Returns `others` and `bearable` of a value, see `ValueTurns.next`.
 
     Returns:
-        The least disturbed value, the next order, and the number of retakes.
+        The value of the attempt that counts, the next order, and the number of retakes.
     """
-    best, again = take(), 0
-    least = disturbance(best)
-    while (order := turns.next(starved=least[0])) == "again":
-        again += 1
-        other = take()
-        if (disturbed := disturbance(other)) < least:
-            best, least = other, disturbed
-    return best, order, again
+    attempts: list[T] = []
+    order: Order = "again"
+    counts = 0
+    while order == "again":
+        attempts.append(take())
+        others, bearable = load(attempts[-1])
+        order, counts = turns.next(others=others, bearable=bearable)
+    return attempts[counts], order, len(attempts) - 1
 
 
 class NoTurns:
@@ -84,9 +95,9 @@ class NoTurns:
         """Return the number of values at once."""
         return self._values
 
-    def next(self, **_fields: object) -> Order:
+    def next(self, **_fields: object) -> tuple[Order, int]:
         """Return at once."""
-        return "take"
+        return "take", 0
 
 
 class ScheduledTurns:
@@ -112,10 +123,10 @@ class ScheduledTurns:
                                 reached=self._reached)["values"]
         return values
 
-    def next(self, *, starved: bool) -> Order:
-        """Report whether the last value was starved, and wait for the next order."""
-        order: Order = self._ask(starved=starved)["order"]
-        return order
+    def next(self, *, others: float, bearable: float | None) -> tuple[Order, int]:
+        """Report the load during the last value, and wait for the next order."""
+        answer = self._ask(others=others, bearable=bearable)
+        return answer["order"], answer.get("keep", 0)
 
     def _ask(self, **fields: Any) -> dict[str, Any]:
         # Time limits apply to this process's own turns only.

@@ -42,6 +42,12 @@ class MeasuredHost:
     name: str
     run: Run                             # without measurements
     tables: tuple[WorkloadTable, ...]
+    merged: tuple[str, ...] = ()         # the hosts on one machine whose rounds these are; (): this one alone
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The hosts whose rounds these are."""
+        return self.merged or (self.name,)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,9 +104,10 @@ class HostsContrast:
     over: HostsComparison
 
 
-def measured_host(name: str, run: Run) -> MeasuredHost:
-    """Return a host with the tables of its run."""
-    return MeasuredHost(name=name, tables=build_tables(run, fits=False), run=replace(run, measurements=()))
+def measured_host(name: str, run: Run, merged: tuple[str, ...] = ()) -> MeasuredHost:
+    """Return a host with the tables of its run; `merged`: the hosts on one machine whose rounds these are."""
+    return MeasuredHost(name=name, tables=build_tables(run, fits=False), run=replace(run, measurements=()),
+                        merged=merged)
 
 
 def hosts_tables(hosts: Sequence[MeasuredHost]) -> tuple[HostsTable, ...]:

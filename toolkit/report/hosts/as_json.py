@@ -75,11 +75,12 @@ def _pooled(pooled: PooledRatio, margin: float) -> dict[str, Any]:
 
 
 def _hosts(hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> list[dict[str, Any]]:
-    measured = {host.name: host for host in hosts}
+    measured = {name: host for host in hosts for name in host.names}
     state_of = {host.name: host for host in states}
     return [
         {
-            "name": name, "state": str(state_of[name].state) if name in state_of else None,
+            "name": name, "counted_as": measured[name].name if name in measured else None,
+            "state": str(state_of[name].state) if name in state_of else None,
             "note": state_of[name].note if name in state_of else "",
             "run": made(measured[name].run) if name in measured else None,
         }

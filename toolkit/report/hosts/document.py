@@ -46,7 +46,7 @@ def hosts_document(label: str, hosts: Sequence[MeasuredHost], states: Sequence[H
     if any(each.over.by for each in contrasts):
         sections += [Heading("Build against build, CPU time of one worker"), *_builds_tables(contrasts, names)]
     if states:
-        own = f"`gilscope report {label}/{names[0]}` has the tables of that host alone."
+        own = f"`gilscope report {label}/{hosts[0].names[0]}` has the tables of that host alone."
         sections.append(Lines("", (own,)))
     return Document(tuple(sections))
 
@@ -54,8 +54,8 @@ def hosts_document(label: str, hosts: Sequence[MeasuredHost], states: Sequence[H
 def hosts_overview(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Document:
     """Return the overview of several hosts, on one screen; the arguments are those of `hosts_document`."""
     in_short = _in_short(hosts, hosts_tables(hosts), build_contrasts(hosts))
-    rest = (f"`gilscope report {label}` has every cell over all hosts, `gilscope report {label}/{hosts[0].name}` the "
-            "tables of that host alone.")
+    rest = (f"`gilscope report {label}` has every cell over all hosts, `gilscope report "
+            f"{label}/{hosts[0].names[0]}` the tables of that host alone.")
     return Document((*_beginning(label, hosts, states), in_short, Lines("", (rest,))))
 
 

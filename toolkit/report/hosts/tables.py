@@ -67,7 +67,7 @@ def hosts_table(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> T
         hosts: The hosts with values.
         states: All hosts of a fleet with their states; empty for runs that were copied together.
     """
-    measured = {host.name: host for host in hosts}
+    measured = {name: host for host in hosts for name in host.names}
     state = {host.name: str(host.state) for host in states}
     rows: dict[tuple[str, ...], list[str]] = {}
     for name in state or measured:
@@ -97,7 +97,6 @@ def machine_text(machine: Machine) -> str:
 def warnings(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Iterator[Banner]:
     """Yield the warnings above the tables: hosts that were lost, and differences between hosts."""
     yield from _lost_hosts(hosts, states)
-    yield from _hosts_of_one_machine(hosts)
     yield from _notes(hosts)
     yield from _build_differences(hosts)
     yield from _work_differences(hosts)
@@ -105,7 +104,7 @@ def warnings(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Iter
 
 def _lost_hosts(hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> Iterator[Banner]:
     gone: dict[str, list[str]] = {}
-    measured = {host.name for host in hosts}
+    measured = {name for host in hosts for name in host.names}
     for host in states:
         if host.state in {"stopped", "lost"}:
             gone.setdefault(f"{host.state}{f', {host.note}' if host.note else ''}", []).append(host.name)
@@ -113,15 +112,6 @@ def _lost_hosts(hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> Iterat
             gone.setdefault("finished, and the values are gone or cannot be read", []).append(host.name)
     for text, names in gone.items():
         yield Banner(f"{names_text(names)}: {text}")
-
-
-def _hosts_of_one_machine(hosts: Sequence[MeasuredHost]) -> Iterator[Banner]:
-    machines: dict[str, list[str]] = {}
-    for each in hosts:
-        machines.setdefault(each.run.machine.hostname, []).append(each.name)
-    for hostname, names in machines.items():
-        if hostname and len(names) > 1:   # a published run does not say whose it is
-            yield Banner(f"{names_text(names)} are one machine: what they say together is of that machine alone")
 
 
 def _notes(hosts: Sequence[MeasuredHost]) -> Iterator[Banner]:

@@ -667,6 +667,8 @@ window.gilscopeRuns = {};
   const show = async () => {
     const [what, first, second] = ["what", "first", "second"].map(name => field(name).value);
     if (first === second) {
+      // An earlier comparison below would be of something else than the form says.
+      ["compared", "from"].forEach(id => document.getElementById(id).replaceChildren());
       said.textContent = "Choose two that differ.";
       return;
     }

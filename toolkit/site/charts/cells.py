@@ -6,12 +6,11 @@ Places along a row are percent of the plot, as a plot is as wide as the screen h
 from __future__ import annotations
 
 from statistics import median
-from textwrap import wrap
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.escaping import visible
 from gilscope.toolkit.report.table.judgement import judge
-from gilscope.toolkit.report.wording import percent_text, ratio_text
+from gilscope.toolkit.report.wording import list_text, percent_text, ratio_text
 from gilscope.toolkit.site.charts.scale import ChartScale, even_scale
 from gilscope.toolkit.site.style import mark_of
 from gilscope.toolkit.units import counted, format_bytes, format_seconds
@@ -29,8 +28,6 @@ COLUMN, NEXT = 30, 35    # of a plot with three columns: the width of one, and t
 GLANCE_WIDTH, GLANCE_ROW = 160, 13
 MOST_OFF = 0.25    # deviation of a round from the median of its cell; larger ones are drawn at the edge
 LEAST_OFF = 0.02
-LINE, LINES = 26, 5   # characters per line and lines of a reason, which replaces a dot on a narrow screen
-LEADING = 14       # height of a line in pixels
 
 
 def dots(title: str, results: Sequence[CellResult], scale: ChartScale, floor: float | None) -> dict[str, Any]:
@@ -38,14 +35,28 @@ def dots(title: str, results: Sequence[CellResult], scale: ChartScale, floor: fl
 
     Args:
         title: What the picture is of.
-        results: Of one build; a cell without a number says why at the place of its dot.
+        results: Of one build; cells without a number are listed below the picture, by their reason.
         scale: Of the ratios; pictures beside each other share it.
         floor: A share; None: not known.
     """
-    rows = [_named(result.cell) | _dot(result, scale) for result in results]
+    rows = [_named(result.cell) | _dot(result.cell, result.speedup, scale) for result in results
+            if result.speedup is not None and result.absence is None]
     band = None if floor is None else _span(scale, 1 / (1 + floor), 1 + floor)
+    absent = _absent_cells(results)
     return _chart(title, rows, scale, kind="dots") | {
-        "band": band, "one": scale.place(1), "says": visible("; ".join(row["says"] for row in rows))}
+        "band": band, "one": scale.place(1), "absent": absent,
+        "says": visible("; ".join([*(row["says"] for row in rows), *absent]))}
+
+
+def _absent_cells(results: Sequence[CellResult]) -> list[str]:
+    """Return the cells without a ratio, those with the same reason together: "free-threaded (N = 2): skipped: ..."."""
+    found: dict[str, dict[str, list[str]]] = {}
+    for result in results:
+        if result.speedup is None or result.absence is not None:
+            _, reason = _absent(result)
+            found.setdefault(reason, {}).setdefault(result.cell.runner, []).append(str(result.cell.workers))
+    return [visible(f"{', '.join(f'{model} (N = {list_text(counts)})' for model, counts in models.items())}: {reason}",
+                    most=None) for reason, models in found.items()]
 
 
 def _chart(title: str, rows: Sequence[dict[str, Any]], scale: ChartScale, *, kind: str) -> dict[str, Any]:
@@ -62,20 +73,10 @@ def _named(cell: Cell) -> dict[str, Any]:
     return {"model": cell.runner, "count": cell.workers, "build": cell.build, "height": ROW, **mark_of(cell.runner)}
 
 
-def _dot(result: CellResult, scale: ChartScale) -> dict[str, Any]:
-    cell, speedup = result.cell, result.speedup
-    of = f"{cell.runner}, N = {cell.workers}"
-    if speedup is None or result.absence is not None:
-        _, reason = _absent(result)
-        short = visible(reason, most=None)
-        short = short if len(short) <= LINE * LINES else f"{short[:LINE * LINES - 1]}…"
-        # As high as it takes on a narrow screen.
-        lines = len(wrap(short, LINE))
-        return {"at": None, "word": short, "height": max(ROW, LEADING * lines + 4),
-                "says": visible(f"{of}: {reason}")}
+def _dot(cell: Cell, speedup: Comparison, scale: ChartScale) -> dict[str, Any]:
     return {"at": scale.place(speedup.ratio), "interval": _span(scale, speedup.lo, speedup.hi),
             "words": _between(scale, speedup), "clear": judge(speedup) in {"faster", "slower"},
-            "says": f"{of}: {ratio_text(speedup)}, {judge(speedup)}"}
+            "says": f"{cell.runner}, N = {cell.workers}: {ratio_text(speedup)}, {judge(speedup)}"}
 
 
 def _absent(result: CellResult) -> tuple[str, str]:
@@ -102,10 +103,17 @@ def glance(title: str, found: Sequence[tuple[Cell, Comparison]], scale: ChartSca
     """Return a picture for a place of a table: a dot with its interval for each model, distinct by its mark."""
     rows = [{"y": GLANCE_ROW * (i + 0.5) + 2, "model": visible(cell.runner), **mark_of(cell.runner),
              "at": scale.place(seen.ratio), "interval": _span(scale, seen.lo, seen.hi),
-             "clear": judge(seen) in {"faster", "slower"}} for i, (cell, seen) in enumerate(found)]
+             "clear": judge(seen) in {"faster", "slower"},
+             "says": visible(f"{cell.runner}, N = {cell.workers}: {ratio_text(seen)}")}
+            for i, (cell, seen) in enumerate(found)]
     says = "; ".join(f"{cell.runner}, N = {cell.workers}: {ratio_text(seen)}" for cell, seen in found) or "no ratio"
     return {"width": GLANCE_WIDTH, "height": GLANCE_ROW * max(len(rows), 1) + 4, "rows": rows, "one": scale.place(1),
-            "says": visible(f"{title}: {says}")}
+            "marks": scale.marks(), "says": visible(f"{title}: {says}")}
+
+
+def glance_axis(scale: ChartScale) -> dict[str, Any]:
+    """Return the marks of an axis that small pictures share."""
+    return {"width": GLANCE_WIDTH, "marks": scale.marks()}
 
 
 def resources(
@@ -158,7 +166,7 @@ def strip(
     chart = _chart(title, rows, scale, kind="strip")
     ends = [-reach, -reach / 2, 0.0, reach / 2, reach]
     marks = [{"at": scale.place(each), "text": f"{each * 100:+.2g} %" if each else "0"} for each in ends]
-    return chart | {"marks": marks, "one": scale.place(0),
+    return chart | {"marks": marks, "one": scale.place(0), "sentence": _spread_sentence(off),
                     "says": visible("; ".join(row["says"] for row in chart["rows"]))}
 
 
@@ -169,6 +177,17 @@ def _off(observations: Sequence[Observation]) -> list[tuple[float, bool]]:
     usual = median([each.wall_value for each in observations if not each.starved]
                    or [each.wall_value for each in observations])
     return [(each.wall_value / usual - 1, each.starved) for each in observations]
+
+
+def _spread_sentence(off: Mapping[Cell, Sequence[tuple[float, bool]]]) -> str:
+    """Return how far rounds lie from the median of their cell: half of all, and the farthest with its cell."""
+    known = [(abs(share), cell) for cell, shares in off.items() for share, _ in shares]
+    if len(known) < 2:  # noqa: PLR2004 - one round has no distance
+        return ""
+    farthest, cell = max(known, key=lambda each: each[0])
+    half = median(share for share, _ in known)
+    return visible(f"Half of the rounds lie within {percent_text(half)} of the median of their cell; the farthest, of "
+                   f"{cell.runner} with N = {cell.workers}, is {percent_text(farthest)} off.")
 
 
 def _off_text(shares: Sequence[float]) -> str:

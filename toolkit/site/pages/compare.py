@@ -151,6 +151,7 @@ def compare_file(loaded: LoadedRun) -> str:
 
 def compare_values(
     known: Sequence[LoadedRun], default: Sequence[dict[str, Any]], source: Mapping[str, Any] | None = None,
+    chosen: str = "",
 ) -> dict[str, Any]:
     """Return the values of `compare.html` but those around it.
 
@@ -158,6 +159,7 @@ def compare_values(
         known: All runs, the oldest first.
         default: The report that is there before anybody has chosen: sections.
         source: Where its numbers are from; see `source_of`.
+        chosen: The id of the run that it is of, which the form shows as chosen.
     """
     runs = [each for each in known if not each.is_experiment]
     hosts: dict[str, str] = {}
@@ -168,5 +170,5 @@ def compare_values(
                   "file": compare_file(each), "builds": [build.label for build in each.run.builds],
                   "models": list(dict.fromkeys(cell.runner for cell in each.run.cells))} for each in reversed(runs)],
         "hosts": [{"name": name, "id": id_} for name, id_ in hosts.items()], "constants": CONSTANTS,
-        "default": list(default), "source": source,
+        "default": list(default), "source": source, "chosen": chosen,
     })

@@ -41,9 +41,8 @@ def experiment_values(
     """
     return shown({
         "document": document_values(about.document(pictures), data), "command": command(run),
-        "flags": build_flags(run), "data": dict(data), "citation": citation(run),
-        "seed": run.seed, "budget": has_budget(run),
-    })
+        "flags": build_flags(run), "data": dict(data), "seed": run.seed, "budget": has_budget(run),
+    }) | {"citation": citation(run)}   # safe already, and BibTeX has lines
 
 
 def entry_of(about: ExperimentSummary, loaded: LoadedRun, pictures: Sequence[Picture]) -> dict[str, Any]:

@@ -7,10 +7,11 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.concurrency_models import find_model
+from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.document import GainValue
 from gilscope.toolkit.report.run_list import status_text
-from gilscope.toolkit.report.wording import gain_text, list_text
-from gilscope.toolkit.site.charts.cells import glance
+from gilscope.toolkit.report.wording import gain_text, list_text, range_text, ratio_number
+from gilscope.toolkit.site.charts.cells import glance, glance_axis
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.page_values import shown
 from gilscope.toolkit.site.pages.history import change_text
@@ -56,12 +57,33 @@ def home_values(
     hosts = [_host(name, found, in_short, kinds) for name, found in by_host(runs).items()]
     models = [row.runner for each in runs for table in each.tables for row in table.rows]
     return shown({
-        "warnings": [*_warnings(known, lost), *_disagreements(series)],
+        "answers": list(_answers(runs)), "warnings": [*_warnings(known, lost), *_disagreements(series)],
         "hosts": hosts, "models": legend(models),
         "missing": list(_missing(runs, kinds)),
         "runs": [_run(each) for each in reversed(known)], "several": len({each.host for each in known}) > 1,
         "shapes": shapes(),
     })
+
+
+def _answers(runs: Sequence[LoadedRun]) -> Iterator[str]:
+    """Yield one sentence for the newest version on the machine with the newest run: what the best models gain there."""
+    if not runs:
+        return
+    latest = newest(places([each for each in runs if each.host == runs[-1].host]))
+    answered = [place for place in latest.values() if place.advice.options and place.table.phase is Phase.STEADY]
+    builds = in_order(place.build for place in answered)
+    version = builds[-1].removesuffix("t") if builds else ""
+    parts = []
+    for build in (label for label in builds if label.removesuffix("t") == version):
+        first = [place.advice.options[0] for place in answered if place.build.label == build]
+        (model, times), *_ = Counter(each.cell.runner for each in first).most_common(1)
+        often = f", in {times} of {len(first)} with {model}" if len(first) > 1 else f", with {model}"
+        gains = range_text([each.speedup.ratio for each in first], lambda gain: f"{ratio_number(gain)}x")
+        parts.append(f"on {build} the best model is {gains} as fast as {runs[-1].run.baseline} in "
+                     f"{counted(len(first), 'workload')}{often}")
+    if parts:
+        text = "; ".join(parts)
+        yield f"{text[0].upper()}{text[1:]}."
 
 
 def _warnings(runs: Sequence[LoadedRun], lost: int) -> Iterator[dict[str, str]]:
@@ -127,7 +149,7 @@ def _host(
                          for each in (option.speedup.ratio, option.speedup.lo, option.speedup.hi)], 6, 154)
     speaking = list(dict.fromkeys(place.loaded.id for place in latest.values()))
     return {
-        "name": name, "builds": builds,
+        "name": name, "builds": builds, "axis": glance_axis(scale),
         "machine": f"{machine.cpu_model} ({machine.cores} cores{memory}), {machine.system}",
         "dates": _dates(runs),
         "answers": [{"label": each.run.label, "day": each.run.started[:10], "link": each.page,

@@ -20,6 +20,7 @@ from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, law, lines
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget
 from gilscope.toolkit.site.page_values import document_values, page_values, section_values, shown
+from gilscope.toolkit.site.raw_values import explained_numbers, followed_number
 from gilscope.toolkit.site.style import legend, mark_of, shapes
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ PLOTTED = 0.1      # no ratio of a picture is taken for less
 def run_page(
     run: Run, kinds: Mapping[str, str], *, tables: Sequence[WorkloadTable] | None = None,
     data: Mapping[str, str] | None = None, around: Mapping[str, Any] | None = None,
+    works: Mapping[str, Mapping[str, str]] | None = None,
 ) -> dict[str, Any]:
     """Return the values of `run.html`.
 
@@ -46,6 +48,7 @@ def run_page(
         tables: Those of the run, where they are made already.
         data: Where the page finds the pyperf file of each build; None: nowhere.
         around: Of the site that the page is in; see `page_values`.
+        works: Of each workload of the catalogue, what it does in a sentence (`summary`), and its `source`.
     """
     found = build_tables(run) if tables is None else tuple(tables)
     index = Index(run)
@@ -54,6 +57,7 @@ def run_page(
     head, *_ = (section.text for section in document.sections if isinstance(section, Heading))
     models = [row.runner for table in found for row in table.rows]
     workloads = [_workload(table, i, index, observations, kinds=kinds, again=command(run, table.workload), data=data)
+                 | {"about": dict((works or {}).get(table.workload, {}))}
                  for i, table in enumerate(found)]
     return page_values(head, _description(run, document), **(around or {})) | shown({
         "beginning": document_values(_beginning(document), data), "workloads": workloads,
@@ -61,8 +65,8 @@ def run_page(
         "choices": {"build": [build.label for build in run.builds], "model": [each["model"] for each in legend(models)],
                     "kind": list(dict.fromkeys(each["sort"] for each in workloads))},
         "command": command(run), "flags": build_flags(run), "seed": run.seed, "budget": has_budget(run),
-        "data": dict(data or {}),
-    }) | {"citation": citation(run)}
+        "data": dict(data or {}), "explained": explained_numbers(run.baseline),
+    }) | {"followed": shown(followed_number(found, data or {}))} | {"citation": citation(run)}
 
 
 def _description(run: Run, document: Document) -> str:
@@ -83,11 +87,13 @@ def _beginning(document: Document) -> Document:
 
 
 def kind_of(table: WorkloadTable, kinds: Mapping[str, str]) -> str:
-    """Return the kind of a table's workload: as the catalogue has it, or by what it does with a core of its own."""
-    if table.workload in kinds:
-        return kinds[table.workload]
-    if table.busy is None:
-        return "own"
+    """Return the kind of a table's workload: by what it does with a core, as the report says, else by the catalogue.
+
+    What a kind of the catalogue isolates, such as contention, no use of a core shows.
+    """
+    kind = kinds.get(table.workload, "own")
+    if table.busy is None or kind not in {"own", "cpu", "io", "mixed"}:
+        return kind
     return "mixed" if WAITS < table.busy < COMPUTES else "io" if table.busy <= WAITS else "cpu"
 
 

@@ -1,0 +1,89 @@
+"""Hosts on one machine are counted as one, with the rounds of all."""
+
+import dataclasses
+
+import pytest
+
+from gilscope.toolkit.model import Failure, Note
+from gilscope.toolkit.report.document import Banner
+from gilscope.toolkit.report.hosts.agreement import hosts_tables, measured_host
+from gilscope.toolkit.report.hosts.as_json import hosts_values
+from gilscope.toolkit.report.hosts.document import hosts_document
+from gilscope.toolkit.report.hosts.machines import MachineHosts, merge_runs
+from gilscope.toolkit.report.run_document import overview_document
+from gilscope.toolkit.report.terminal import render
+from tests.report.hosts.made_up import STATES, cell, host_run
+from tests.report.test_as_json import check
+
+pytestmark = pytest.mark.newest
+ONE = MachineHosts(("host-1", "host-2"))
+
+
+def merged():
+    return merge_runs(ONE, [(name, host_run(name)) for name in ONE.hosts])
+
+
+@pytest.mark.parametrize(("hosts", "name"), [
+    (("a",), "a"), (("a", "b"), "a+b"), (("a", "b", "c"), "a+2 more")])
+def test_machine_is_named_after_its_hosts(hosts, name):
+    assert MachineHosts(hosts).name == name
+
+
+def test_rounds_of_hosts_on_one_machine_follow_each_other():
+    run, parts = merged(), [host_run(name) for name in ONE.hosts]
+    (found,) = [each for each in run.measurements if each.cell == cell("serial", 1, "3.14") and not each.cell.twin]
+    values = [one.wall for part in parts for each in part.measurements
+              if each.cell == found.cell for one in each.observations]
+    assert [one.wall for one in found.observations] == values
+    assert [one.round for one in found.observations] == [*range(16)], "8 of each"
+    assert (run.rounds_done, run.rounds_planned, run.label) == (16, 16, "night/host-1+host-2")
+    assert run.notes[0].text.startswith("host-1 and host-2 are one machine")
+
+
+def test_failed_round_of_the_second_host_is_a_later_one():
+    failed = dataclasses.replace(host_run("host-2"), failures=(Failure(
+        cell=cell("threads", 2, "3.14"), kind="crash", reason="it crashed", output="", round=3),))
+    run = merge_runs(ONE, [("host-1", host_run("host-1")), ("host-2", failed)])
+    assert [each.round for each in run.failures] == [11]
+
+
+
+def test_values_of_other_builds_are_not_put_together():
+    first, second = host_run("host-1"), host_run("host-2", rounds=6)
+    other = dataclasses.replace(second, builds=(dataclasses.replace(second.builds[0], debug=True), second.builds[1]))
+    run = merge_runs(ONE, [("host-1", first), ("host-2", other)])
+    assert (run.rounds_done, run.measurements) == (8, first.measurements)
+    assert run.notes[0].text == ("host-1 and host-2 are one machine: only the 8 rounds of host-1 count, as host-2 "
+                                 "measured other work or other builds")
+
+
+def test_notes_of_both_are_kept_once():
+    runs = [(name, dataclasses.replace(host_run(name), notes=(Note(text="odd builds"),))) for name in ONE.hosts]
+    assert [note.text for note in merge_runs(ONE, runs).notes[1:]] == ["odd builds"]
+
+
+def test_one_machine_counts_once():
+    hosts = [measured_host(ONE.name, merged(), ONE.hosts), measured_host("host-4", host_run("host-4"))]
+    rows = {row.cell: row.over for table in hosts_tables(hosts) for row in table.rows}
+    over = rows[cell("subinterpreters", 2, "3.14")]
+    assert set(over.by) == {"host-1+host-2", "host-4"}
+    assert over.pooled.effects.hosts == 2
+    assert len(over.agreement.holds) == 2
+    found = hosts_document("night", hosts, [state for state in STATES if state.name in {"host-1", "host-2", "host-4"}])
+    (said,) = [section.text for section in found.sections if isinstance(section, Banner)]
+    assert said.endswith("host-1 and host-2 are one machine: their rounds are counted together, as those of one host")
+    assert "`gilscope report night/host-1` has" in render(found, width=200)
+
+
+def test_json_says_which_hosts_are_counted_as_one():
+    hosts = [measured_host(ONE.name, merged(), ONE.hosts), measured_host("host-4", host_run("host-4"))]
+    values = check(hosts_values("night", hosts, STATES))
+    assert {each["name"]: each["counted_as"] for each in values["hosts"]} == {
+        "host-1": "host-1+host-2", "host-2": "host-1+host-2", "host-3": None, "host-4": "host-4", "host-5": None}
+
+
+def test_command_for_more_rounds_is_that_of_the_fleet():
+    run = dataclasses.replace(merge_runs(ONE, [(name, host_run(name, rounds=4)) for name in ONE.hosts]), label="night")
+    text = " ".join(render(overview_document(run), width=400).split())
+    assert "gilscope run --resume night --rounds " in text
+    assert " --fleet ADDRESS`" in text

@@ -1,0 +1,93 @@
+"""Judge if other programs disturbed arms that are compared, by one rule for all of these arms.  Pure.
+
+Retaking the values of arms with several workers alone, because one worker "is never starved", is not fair: their
+baseline keeps its disturbed values, and every speed-up comes out too high.  So arms that share a pass, or a round, are
+judged by the limit of the most sensitive of them, and all are measured again together.  Which attempt counts depends on
+the load during all arms, so no arm is more likely than another to have had a quiet moment.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from gilscope.toolkit.measure.rounds import ArmResult
+    from gilscope.toolkit.model import Cell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ArmLoad:
+    """The other load while one arm was measured."""
+
+    others: float             # cores' worth of CPU time that other programs used
+    bearable: float | None    # more than this starves the arm; None: nothing does, as with one worker
+
+
+QUIET = ArmLoad(others=0.0, bearable=None)
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class AttemptLoad:
+    """The other load during one attempt to measure several arms; the smaller is the less disturbed attempt."""
+
+    disturbed: int   # arms during which others used more cores than one of the arms can bear
+    others: float    # cores' worth, summed over the arms
+
+
+def judge(loads: Iterable[ArmLoad]) -> AttemptLoad:
+    """Return how disturbed an attempt was, over all of its arms."""
+    arms = list(loads)
+    limit = min((each.bearable for each in arms if each.bearable is not None), default=None)
+    disturbed = 0 if limit is None else sum(each.others > limit for each in arms)
+    return AttemptLoad(disturbed, sum(each.others for each in arms))
+
+
+def load_of(result: ArmResult) -> ArmLoad:
+    """Return the load over all values of a measured process."""
+    fields = result.answer.fields
+    return ArmLoad(others=fields.get("evidence", {}).get("others_cores") or 0.0, bearable=fields.get("bearable"))
+
+
+def loads_of(results: Iterable[ArmResult]) -> dict[Cell, ArmLoad]:
+    """Return the loads of the processes that delivered values."""
+    return {each.cell: load_of(each) for each in results if each.answer.kind == "measured"}
+
+
+def comparable(cells: Iterable[Cell]) -> list[list[Cell]]:
+    """Return the groups of cells that are compared: one workload, phase and task length."""
+    groups: dict[object, list[Cell]] = {}
+    for cell in cells:
+        groups.setdefault((cell.workload, cell.phase, cell.task_seconds), []).append(cell)
+    return list(groups.values())
+
+
+def disturbed_groups(loads: Mapping[Cell, ArmLoad]) -> list[list[Cell]]:
+    """Return the comparable groups of cells of which one was disturbed."""
+    return [group for group in comparable(loads) if judge(loads[cell] for cell in group).disturbed]
+
+
+def with_baselines_starved(results: Sequence[ArmResult], is_baseline: Callable[[Cell], bool]) -> list[ArmResult]:
+    """Mark arms as starved, too, if others used the cores that they need while their baseline took its values.
+
+    Leaving out a pair only if its second side was disturbed would compare quiet arms with disturbed baselines.
+
+    Args:
+        results: Of arms that took their values in turn.
+        is_baseline: Returns True for the baseline of the build.
+    """
+    others = {each.cell.build: load_of(each).others for each in results
+              if is_baseline(each.cell) and not each.cell.twin and each.answer.kind == "measured"}
+    return [_starved(each) if _exceeds(load_of(each), others.get(each.cell.build, 0.0)) else each for each in results]
+
+
+def _exceeds(arm: ArmLoad, others: float) -> bool:
+    return arm.bearable is not None and others > arm.bearable
+
+
+def _starved(result: ArmResult) -> ArmResult:
+    answer = dataclasses.replace(result.answer, fields={**result.answer.fields, "starved": True})
+    return dataclasses.replace(result, answer=answer)
