@@ -62,3 +62,15 @@ def test_intervals_hold_where_the_machine_is_on_average_the_same(kind, arms):
             lo, hi = apart(runs, arm).interval()
             held.append(lo <= exp(effect) <= hi)
     assert sum(held) / len(held) >= 0.88   # 120 intervals of 95 % deviate by 0.02; those of one run are not independent
+
+
+def test_level_of_an_arm_unlike_the_others_borrows_nothing():
+    draw = random.Random(1)
+    made = RoundLogs(levels={
+        arm: {r: draw.gauss(0, 0.1 if arm == 3 else 0.01) for r in range(8)} for arm in range(20)})
+    noise = pool_noise({0: made}, draws=0)[0]
+    alike, unlike = (run_level(made, noise, arm) for arm in (2, 3))
+    assert alike.own.freedom > 20
+    assert unlike.own.freedom == 7
+    assert unlike.own.square > 30 * alike.own.square
+    assert unlike.usual.square > 30 * alike.usual.square

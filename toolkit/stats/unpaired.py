@@ -27,6 +27,7 @@ from gilscope.toolkit.stats.estimators import HUBER, huber, scale_of_differences
 from gilscope.toolkit.stats.log_times import fit
 from gilscope.toolkit.stats.ratios import MOST_LOG
 from gilscope.toolkit.stats.sample import CONFIDENCE
+from gilscope.toolkit.stats.serial_correlation import inflation
 from gilscope.toolkit.stats.verdict import not_excluded
 
 if TYPE_CHECKING:
@@ -136,16 +137,18 @@ def run_level[Arm: Hashable](logs: RoundLogs[Arm], noise: Noise, arm: Arm) -> Ru
         )
     rest = level_fit.residuals[arm]
     free, rounds = len(rest) - 1, len(level_fit.shared)
-    squares = noise.prior * noise.spread**2 if noise.prior else 0.0
-    freedom = noise.prior + free
+    unlike = noise.unlike.get(arm)
+    prior = 0.0 if unlike else noise.prior   # an arm that errs unlike the others borrows nothing from them
+    squares = prior * noise.spread**2 if prior else 0.0
+    freedom = prior + free
     own = noise.spread**2 if freedom == inf else (squares + free * fmean(r * r for r in rest.values())) / freedom
     arms = sum(map(len, level_fit.residuals.values())) / rounds
-    times = noise.widening**2 / len(rest)
+    times = (noise.widening * inflation(noise.correlation.applied, len(rest))) ** 2 / len(rest)
     return RunLevel(
         center=_middle([values[r] - level_fit.shared[r] for r in rest], noise.residuals),
         rounds=len(rest), kept=1 - 1 / arms,
         own=ErrorPart(square=own * times, freedom=freedom),
-        usual=ErrorPart(square=noise.spread**2 * times, freedom=freedom),
+        usual=ErrorPart(square=(unlike or noise).spread**2 * times, freedom=freedom),
         machine=ErrorPart(square=variance(level_fit.shared.values()) / rounds, freedom=rounds - 1),
     )
 
