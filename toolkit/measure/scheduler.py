@@ -245,7 +245,7 @@ class Scheduler:
 
     def _to_measure(self) -> list[Cell]:
         """Return the open cells; in some rounds all cells, unless only the open ones fit into the budget."""
-        if includes_clear_cells(self._done) and self._fits(everything := self._active()):
+        if includes_clear_cells(self._done - self._first) and self._fits(everything := self._active()):
             return everything
         return self._open()
 
