@@ -63,7 +63,7 @@ class Truth:
     def denied(self, word: str) -> bool:
         """Whether the word is wrong: an order that is not there, the wrong one, or none where there is one."""
         return (word == "faster" and self.effect <= 0) or (word == "slower" and self.effect >= 0) or (
-            word == "no difference" and abs(self.effect) > 0.0297)   # log of 1.03 is 0.0296
+            word == "same" and abs(self.effect) > 0.0297)   # log of 1.03 is 0.0296
 
 
 def effects_of(draw: random.Random, arms: int) -> list[float]:

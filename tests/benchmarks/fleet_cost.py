@@ -47,10 +47,10 @@ def main() -> None:
         alone = load_run(folder / DEFAULT_RESULTS / "alone")
         for host in sorted((folder / DEFAULT_RESULTS / "fleet").glob("host-*")):
             contrasts = compare_runs(alone, load_run(host))
-            told = Counter("none" if each.comparison is None else each.comparison.verdict() for each in contrasts)
+            told = Counter("none" if each.comparison is None else each.comparison.significance() for each in contrasts)
             print(f"{host.name} against none: {', '.join(f'{count} {word}' for word, count in told.items())}")
             for each in contrasts:
-                if each.comparison is not None and each.comparison.verdict() in {"faster", "slower"}:
+                if each.comparison is not None and each.comparison.significance() in {"faster", "slower"}:
                     print(f"  {each.sample.build} {each.sample.name}: {each.comparison.ratio:.3f}x "
                           f"[{each.comparison.lo:.3f}, {each.comparison.hi:.3f}]")
 

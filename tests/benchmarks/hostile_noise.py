@@ -111,7 +111,7 @@ def stop_early(
 def is_false(word: str, effect: float) -> bool:
     """Return True if a verdict contradicts the truth."""
     return (word == "faster" and effect <= 0) or (word == "slower" and effect >= 0) or (
-        word == "no difference" and abs(effect) > 0.0297)   # log of 1.03 is 0.0296
+        word == "same" and abs(effect) > 0.0297)   # log of 1.03 is 0.0296
 
 
 def simulate(name: str, mode: str, tables: int, draws: int, every: int) -> Tally:

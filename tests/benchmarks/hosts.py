@@ -112,7 +112,7 @@ def _verdicts(
         truth = FAR if k % 2 else ALIKE
         effects = [effect - MEAN + truth for effect in fleet(draw, errors, between)[0]]
         pooled = pool([seen(*each) for each in zip(effects, errors, strict=True)], confidence)
-        verdicts.append((truth, "" if pooled is None else pooled.comparison.verdict()))
+        verdicts.append((truth, "" if pooled is None else pooled.comparison.significance()))
     return verdicts
 
 

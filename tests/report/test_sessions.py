@@ -64,9 +64,9 @@ def test_interval_of_three_sessions_holds_how_they_differ():
 
 def test_verdict_of_three_sessions_tells_less_than_that_of_one():
     shift = (0.9, 1.0, 1.1)
-    assert speedup(make(1)).verdict() == "faster"
-    assert speedup(make(3)).verdict() == "faster"
-    assert speedup(make(3, (0.7, 1.0, 1.5))).verdict() == "same"   # may be as slow as the baseline in another hour
+    assert speedup(make(1)).significance() == "faster"
+    assert speedup(make(3)).significance() == "faster"
+    assert speedup(make(3, (0.7, 1.0, 1.5))).significance() == "not significant"   # may be as slow as the baseline in another hour
     assert speedup(make(3, shift)).ratio == pytest.approx(1.8, rel=0.02)
 
 
@@ -80,7 +80,7 @@ def test_models_with_as_many_workers_share_the_shift():
     """Which of two models is faster does not depend on what slows both."""
     ratios = Ratios(Index(make(3, (0.8, 1.0, 1.25))))
     seen = ratios.compare(cell("subinterpreters", 2), cell("free-threaded", 2))
-    assert seen.verdict() == "faster"
+    assert seen.significance() == "faster"
     assert ratios.best([cell(), *(cell(runner, 2) for runner in MODELS)])[0] == cell("free-threaded", 2)
     assert cell("subinterpreters", 2) not in ratios.best([cell(runner, 2) for runner in MODELS])
 
@@ -112,7 +112,7 @@ def test_session_that_a_cell_lacks_is_left_out():
         dataclasses.replace(each, observations=each.observations[:8]) if each.cell == gone else each
         for each in run.measurements))
     seen = speedup(run)
-    assert (seen.sessions, seen.rounds, seen.verdict()) == (2, 8, "faster")
+    assert (seen.sessions, seen.rounds, seen.significance()) == (2, 8, "faster")
 
 
 @pytest.mark.parametrize(("sessions", "scope"), [(1, "in this session"), (2, "in these 2 sessions"), (3, "")])

@@ -36,7 +36,7 @@ def two_cells(*, twin=True, workers=2, **changes):
 def test_speedup_is_by_wall_and_efficiency_per_worker():
     result = result_of(two_cells().run(("3.14",)), cell("threads", 2))
     assert result.speedup.ratio == pytest.approx(2.0, rel=0.01)
-    assert result.speedup.verdict() == "faster"
+    assert result.speedup.significance() == "faster"
     assert result.efficiency == pytest.approx(result.speedup.ratio / 2)
 
 
@@ -178,7 +178,7 @@ def test_work_too_short_for_the_cpu_clock_has_no_inflation():
 
 def test_noise_is_known_without_an_arm_measured_twice_but_unchecked():
     result = result_of(two_cells(twin=False).run(("3.14",)), cell("threads", 2))
-    assert result.speedup.verdict() == "faster"
+    assert result.speedup.significance() == "faster"
     (table,) = build_tables(two_cells(twin=False).run(("3.14",)))
     assert any("nothing checks the noise" in note.text for note in table.notes)
 
@@ -189,7 +189,7 @@ def test_few_rounds_allow_no_word(rounds, why):
     for runner, workers in (("serial", 1), ("threads", 2), ("processes", 2)):
         maker.measure(cell(runner, workers), 1.0 / workers)
     seen = result_of(maker.run(("3.14",)), cell("threads", 2)).speedup
-    assert seen.verdict() == "unknown"
+    assert seen.significance() == "unknown"
     assert why in seen.notes[-1].text
 
 
@@ -337,7 +337,7 @@ def test_builds_are_compared_by_cpu_for_one_worker_and_by_wall_for_more():
     single, wide = contrasts["serial", 1], contrasts["subinterpreters", 2]
     assert (single.clock, wide.clock) == ("cpu", "wall")
     assert 1 / single.comparison.ratio == pytest.approx(1.04, rel=0.005)   # 0.416 / 0.40
-    assert single.comparison.verdict() == "slower"
+    assert single.comparison.significance() == "slower"
 
 
 def test_build_without_the_cell_is_named_with_its_reason():
@@ -377,7 +377,7 @@ def test_runs_are_compared_unpaired_with_a_floor_above_both():
     short = replace(second, measurements=tuple(
         replace(each, observations=each.observations[:2]) for each in second.measurements))
     contrast = next(c for c in compare_runs(first, short) if c.sample == cell("threads", 2))
-    assert contrast.comparison.verdict() == "unknown"
+    assert contrast.comparison.significance() == "unknown"
 
 
 def test_cell_of_one_run_alone_is_listed():

@@ -20,7 +20,7 @@ def test_hosts_that_agree_are_surer_together():
     assert log(found.comparison.hi / found.comparison.ratio) == pytest.approx(0.02 / 2)   # root of 4 hosts
     assert found.comparison.floor == pytest.approx(0.005, rel=0.01)
     assert (found.between, found.comparison.rounds) == (0, 32)
-    assert found.comparison.verdict() == "faster"
+    assert found.comparison.significance() == "faster"
 
 
 def test_hosts_that_differ_are_less_sure_than_each_alone():
@@ -34,8 +34,8 @@ def test_hosts_that_differ_are_less_sure_than_each_alone():
 
 def test_words_need_the_wider_interval_of_a_table():
     hosts = [seen(1.5), seen(1.6), seen(1.55)]
-    assert pool(hosts).comparison.verdict() == "faster"
-    assert pool(hosts, 0.99999).comparison.verdict() == "same"   # no difference is shown; that none is there, neither
+    assert pool(hosts).comparison.significance() == "faster"
+    assert pool(hosts, 0.99999).comparison.significance() == "not significant"   # no difference is shown; that none is there, neither
 
 
 @pytest.mark.parametrize("other", [
@@ -48,4 +48,4 @@ def test_host_that_knows_nothing_of_its_noise_is_left_out(other):
 def test_difference_below_the_floor_of_all_hosts_is_none():
     hosts = [seen(1.05, 0.02, floor=0.2)] * 3
     assert pool(hosts).comparison.floor == pytest.approx(exp(log(1.2) / sqrt(3)) - 1)
-    assert pool(hosts).comparison.verdict() == "same"
+    assert pool(hosts).comparison.significance() == "not significant"

@@ -74,11 +74,11 @@ def test_simultaneous_intervals_hold_together(count):
     (ratio(log(1.9), 0.03), "faster"),
     (ratio(log(0.8), 0.03), "slower"),
     (ratio(log(1.01), 0.005), "faster"),              # known to be small, and known to be there
-    (ratio(log(1.01), 0.005, floor=0.015), "no difference"),   # below the floor, and nothing beyond 3 % is possible
+    (ratio(log(1.01), 0.005, floor=0.015), "same"),   # below the floor, and nothing beyond 3 % is possible
     (ratio(log(1.01), 0.005, floor=0.025), "cannot tell"),     # the floor lets 1.035 pass for it
     (ratio(log(1.32), 0.04, floor=0.14), "faster"),   # [1.27, 1.38] above a floor of 15 %
     (ratio(log(1.10), 0.04, floor=0.14), "cannot tell"),
-    (ratio(log(1.01), 0.015), "no difference"),       # up to 1.0253
+    (ratio(log(1.01), 0.015), "same"),       # up to 1.0253
     (ratio(log(1.01), 0.025), "cannot tell"),         # up to 1.0356
     (ratio(log(1.4), 0.45), "cannot tell"),           # between 0.9 and 2.2
     (ratio(log(1.9), 0.03, rounds=2), "cannot tell"),  # two rounds agree by chance

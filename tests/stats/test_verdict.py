@@ -12,18 +12,18 @@ def comparison(ratio, lo, hi, *, floor=0.013, sure=True, rounds=20):
 @pytest.mark.parametrize(("result", "verdict"), [
     (comparison(1.10, 1.05, 1.15), "faster"),
     (comparison(0.90, 0.85, 0.95), "slower"),
-    (comparison(1.10, 0.99, 1.21), "same"),                    # the interval holds 1
-    (comparison(1.012, 1.01, 1.02), "same"),                   # below the floor of 1.3 %
-    (comparison(0.99, 0.98, 0.995), "same"),                   # likewise on the other side
+    (comparison(1.10, 0.99, 1.21), "not significant"),                    # the interval holds 1
+    (comparison(1.012, 1.01, 1.02), "not significant"),                   # below the floor of 1.3 %
+    (comparison(0.99, 0.98, 0.995), "not significant"),                   # likewise on the other side
     (comparison(1.02, 1.01, 1.03), "faster"),                  # the estimate is beyond the floor
-    (comparison(1.02, 1.01, 1.03, sure=False), "same"),        # too few rounds: all of it must be
+    (comparison(1.02, 1.01, 1.03, sure=False), "not significant"),        # too few rounds: all of it must be
     (comparison(1.04, 1.02, 1.06, sure=False), "faster"),
     (comparison(3.40, 3.32, 3.49, floor=None), "unknown"),     # no floor, no verdict
     (comparison(3.40, 3.32, 3.49, rounds=2), "unknown"),       # two rounds agree by chance
     (comparison(3.40, 3.32, 3.49, rounds=3), "faster"),
 ])
 def test_verdict_needs_an_interval_without_one_and_a_ratio_beyond_the_floor(result, verdict):
-    assert result.verdict() == verdict
+    assert result.significance() == verdict
 
 
 def test_the_other_way_round_every_end_is_inverted():

@@ -13,6 +13,7 @@ from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Binding
 from gilscope.toolkit.evaluate.sections import NOT_THE_SAME, Cause, Cost, Forced, Missing, ValueRange, known
 from gilscope.toolkit.report.wording import interval_text, ratio_number
+from gilscope.toolkit.stats.verdict import Significance
 from gilscope.toolkit.units import few
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def lost_too_much(build: BuildEvaluation, machine: MachineFacts | Missing) -> st
         return ""
     factor = cpu_time_factor(cost, sure=sure)
     # On a busy machine the wide interval must exclude the limit.
-    if factor.value <= LOST_RED or (cost.cpu.verdict() != "slower" if sure else factor.lo <= LOST_RED):
+    if factor.value <= LOST_RED or (cost.cpu.significance() != Significance.SLOWER if sure else factor.lo <= LOST_RED):
         return ""
     return f"{TAKES[cost.by]} {factor.value:.2f} times the CPU time of {cost.against}"
 
@@ -136,7 +137,8 @@ def _estimated(gain: Gain) -> Gained | Missing:
 
 def _best(measured: Mapping[int, Comparison] | Missing) -> tuple[int, Comparison] | None:
     """Return the fastest number of threads with a conclusive comparison."""
-    sure = {threads: each for threads, each in (known(measured) or {}).items() if each.verdict() != "unknown"}
+    sure = {threads: each for threads, each in (known(measured) or {}).items()
+            if each.significance() != Significance.UNKNOWN}
     return max(sure.items(), key=lambda item: item[1].ratio) if sure else None
 
 
@@ -150,9 +152,10 @@ def forced_speed(forced: Forced | Missing | None) -> str:
     """Return how fast threads are with the GIL forced off, or "" if that is not known."""
     seen = known(forced)
     measured = known(seen.measured) if seen else None
-    # "Same" counts only if a worthwhile gain is excluded.
+    # That no difference is significant counts only if a worthwhile gain is excluded.
     telling = {threads: each for threads, each in (measured or {}).items()
-            if each.verdict() in {"faster", "slower"} or (each.verdict() == "same" and each.hi < WORTHWHILE_GAIN)}
+            if each.significance() in {Significance.FASTER, Significance.SLOWER}
+            or (each.significance() == Significance.NONE and each.hi < WORTHWHILE_GAIN)}
     if seen is None or not telling or not is_quiet(seen.machine):
         return ""
     threads, best = max(telling.items(), key=lambda item: item[1].ratio)

@@ -24,6 +24,7 @@ from gilscope.toolkit.experiments.tables_and_figures import (
 )
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule, seconds_axis
 from gilscope.toolkit.report.wording import ratio_number
+from gilscope.toolkit.stats.verdict import Significance
 from gilscope.toolkit.units import counted, parse_seconds
 
 if TYPE_CHECKING:
@@ -114,7 +115,7 @@ class SwitchIntervalExperiment(Experiment):
             return results.compare(results.serial(build.label), arm.find(results, most, **parameters))
 
         usual, short = against_serial(interval=DEFAULT_INTERVAL), against_serial(interval=SHORTEST)
-        if usual is None or short is None or "unknown" in {usual.verdict(), short.verdict()}:
+        if usual is None or short is None or Significance.UNKNOWN in {usual.significance(), short.significance()}:
             return
         times = (f"{build.label}: {most} threads take {_times(usual)} as long as none at 5 ms and {_times(short)} "
                  "as long at 1 µs")
@@ -125,7 +126,7 @@ class SwitchIntervalExperiment(Experiment):
         holds = "the claim holds" if 1 / short.ratio > then / HOLDS else "the claim does not hold here as published"
         yield f"{times}, against {ratio_number(then)} times in 2021: {holds}."
         fine = against_serial(interval=SHORTEST, slack=FINE_SLACK)
-        if fine is not None and fine.verdict() != "unknown":
+        if fine is not None and fine.significance() != Significance.UNKNOWN:
             yield _fine_timer_finding(build, most, short, fine)
 
     @override

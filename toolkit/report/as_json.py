@@ -20,7 +20,7 @@ from gilscope.toolkit.report.table import build_tables, common_shifts, judge, ro
 from gilscope.toolkit.report.table.observations import Absence, Index
 from gilscope.toolkit.report.table.unsteady import unsteady_baselines
 from gilscope.toolkit.stats.sample import CONFIDENCE, summarize
-from gilscope.toolkit.stats.verdict import MARGIN
+from gilscope.toolkit.stats.verdict import MARGIN, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -284,7 +284,7 @@ def comparison(found: Comparison | None, margin: float = MARGIN) -> dict[str, An
     return {
         "ratio": found.ratio, "lo": lo, "hi": hi, "confidence": found.confidence, "floor": found.floor,
         "rounds": found.rounds, "sessions": found.sessions, "verdict": verdict, "between": {"lo": least, "hi": most},
-        "rounds_to_tell": rounds_to_tell(found, margin) if verdict == "cannot tell" else None,
+        "rounds_to_tell": rounds_to_tell(found, margin) if verdict == Verdict.CANNOT_TELL else None,
         "notes": [note.text for note in found.notes],
     }
 

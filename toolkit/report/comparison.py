@@ -36,7 +36,7 @@ from gilscope.toolkit.report.wording import (
 from gilscope.toolkit.stats.common_shift import TYPICAL_SHIFT
 from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.sample import CONFIDENCE
-from gilscope.toolkit.stats.verdict import MARGIN, ShiftBasis, Unjudged
+from gilscope.toolkit.stats.verdict import MARGIN, ShiftBasis, Unjudged, Verdict
 from gilscope.toolkit.units import counted, format_seconds
 
 if TYPE_CHECKING:
@@ -196,7 +196,7 @@ def _time(summary: Summary | None) -> Entry:
 
 def _needs(comparison: Comparison, margin: float) -> str:
     """Return what a verdict of "cannot tell" needs to become clear; "" for other verdicts."""
-    if judge(comparison, margin) != "cannot tell":
+    if judge(comparison, margin) != Verdict.CANNOT_TELL:
         return ""
     if comparison.floor is None:
         return "an A/A arm"
@@ -217,14 +217,14 @@ def in_short(contrasts: Sequence[Contrast], margin: float = MARGIN) -> str:
     missing = len(contrasts) - counts.total()
     if not counts:
         return "No cell could be compared."
-    parts = [f"{counts[word]} {word}" for word in ("faster", "slower") if counts[word]]
-    if counts["same"]:
-        parts.append(f"{counts['same']} same (within {margin * 100:g} %)")
-    if counts["cannot tell"]:
+    parts = [f"{counts[word]} {word}" for word in (Verdict.FASTER, Verdict.SLOWER) if counts[word]]
+    if counts[Verdict.SAME]:
+        parts.append(f"{counts[Verdict.SAME]} same (within {margin * 100:g} %)")
+    if counts[Verdict.CANNOT_TELL]:
         reasons = Counter(unjudged(each.comparison, margin) for each in contrasts if each.comparison is not None)
         shifted = sum(reasons[why] for why in _SHIFTED)
         more = f" ({shifted} from the common shift)" if shifted else ""
-        parts.append(f"{counts['cannot tell']} cannot tell{more}")
+        parts.append(f"{counts[Verdict.CANNOT_TELL]} cannot tell{more}")
     compared = f"{counted(counts.total(), 'cell')} compared: {', '.join(parts)}."
     return f"{compared} {missing} not compared." if missing else compared
 

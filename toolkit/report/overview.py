@@ -18,7 +18,7 @@ from gilscope.toolkit.report.wording import (
     price_text,
     ratio_number,
 )
-from gilscope.toolkit.stats.verdict import MARGIN
+from gilscope.toolkit.stats.verdict import MARGIN, Verdict
 from gilscope.toolkit.units import format_seconds
 
 FAILURES = 3   # shown; the tables have all of them
@@ -156,7 +156,7 @@ def closing_lines(tables: Sequence[WorkloadTable], run: Run, *, intervals: bool 
         yield f"Cost of free-threading (CPU time of one thread, {build} against {gil_build}): {text}."
     yield from _twin_lines(steady, named=_several(tables), intervals=intervals)
     comparisons = [*(each for found in costs.values() for each in found.values()), *(twin.comparison for twin in twins)]
-    yield from remedy_lines(tables, run, [each for each in comparisons if judge(each) == "cannot tell"])
+    yield from remedy_lines(tables, run, [each for each in comparisons if judge(each) == Verdict.CANNOT_TELL])
 
 
 def _costs(tables: Iterable[WorkloadTable], free: Container[str]) -> dict[tuple[str, str], dict[str, Comparison]]:
@@ -185,10 +185,10 @@ def _cost_text(found: Mapping[str, Comparison], *, named: bool) -> str:
                     key=lambda name: -found[name].ratio)
     if differ:
         parts.append(", ".join(price_text(found[name]) + f" ({name})" * named for name in differ))
-    if "same" in by_verdict:
-        parts.append(f"none beyond {MARGIN * 100:g} %" + f" ({list_text(by_verdict['same'])})" * named)
-    if "cannot tell" in by_verdict:
-        doubts = [f"for {name} " * named + f"({_limits(found[name])})" for name in by_verdict["cannot tell"]]
+    if Verdict.SAME in by_verdict:
+        parts.append(f"none beyond {MARGIN * 100:g} %" + f" ({list_text(by_verdict[Verdict.SAME])})" * named)
+    if Verdict.CANNOT_TELL in by_verdict:
+        doubts = [f"for {name} " * named + f"({_limits(found[name])})" for name in by_verdict[Verdict.CANNOT_TELL]]
         parts.append(f"cannot tell {', '.join(doubts)}")
     return "; ".join(parts)
 
@@ -205,9 +205,9 @@ def _twin_lines(tables: Iterable[WorkloadTable], *, named: bool, intervals: bool
         for twin in table.twins:
             comparison = twin.comparison
             match judge(comparison):
-                case "same":
+                case Verdict.SAME:
                     text = f"no difference beyond {MARGIN * 100:g} %"
-                case "cannot tell":
+                case Verdict.CANNOT_TELL:
                     text = f"cannot tell ({between_text(comparison)})"
                 case _:
                     text = interval_text(comparison) if intervals else f"{ratio_number(comparison.ratio)}x"

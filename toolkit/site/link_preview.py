@@ -10,6 +10,7 @@ from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.figures.figure import Axis, CategoryFigure, CategoryPanel, Rule, Series
 from gilscope.toolkit.report.wording import range_text
 from gilscope.toolkit.site.pages.newest import in_order, newest, places, version_key
+from gilscope.toolkit.stats.verdict import Significance
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -105,4 +106,4 @@ def _gains(place: WorkloadOnBuild) -> list[tuple[int, float]]:
     """Return numbers of free threads with the ratio that is shown for them."""
     return [(result.cell.workers, result.speedup.ratio) for result in place.results
             if result.cell.runner == FREE and result.speedup is not None and result.absence is None
-            and result.speedup.verdict() != "unknown"]
+            and result.speedup.significance() != Significance.UNKNOWN]

@@ -9,7 +9,7 @@ is a bound for any correlation of the ratios, as from a shared baseline.  Using 
 make the intervals of 20 cells with one baseline 4 % narrower, of 80 cells with eight baselines 1 %.
 
 A step-down procedure (Holm 1979), in which clear cells leave more error for the others, is not compatible with the
-verdict "no difference": equal cells would drop out, and those that look unequal by chance would be judged as if they
+verdict "same": equal cells would drop out, and those that look unequal by chance would be judged as if they
 were few.  In a trial it produced a false verdict in two synthetic tables of five.
 """
 
@@ -22,14 +22,13 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.estimators import huber
 from gilscope.toolkit.stats.sample import CONFIDENCE
-from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS, not_excluded, verdict_for
+from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS, Verdict, not_excluded, verdict_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from gilscope.toolkit.stats.log_times import RoundLogs
     from gilscope.toolkit.stats.noise import Noise
-    from gilscope.toolkit.stats.verdict import Word
 
 MOST_LOG = 300.0     # largest half-width in logs that a float can express
 POWER = 0.8          # of the suggested number of rounds to reach a verdict; the convention (Cohen 1988)
@@ -74,7 +73,7 @@ class Ratio:
 class RatioVerdict:
     """The verdict on a ratio, with the range that it does not exclude."""
 
-    word: Word
+    word: Verdict
     lo: float          # of the range that is not excluded: "cannot tell: between `lo` and `hi`"
     hi: float
     confidence: float  # of that interval alone
@@ -104,7 +103,7 @@ def simultaneous(count: int, confidence: float = CONFIDENCE) -> float:
 def judge(ratio: Ratio, confidence: float, margin: float = MARGIN) -> RatioVerdict:
     """Return the verdict on a ratio.
 
-    "Faster" and "slower" require an interval that excludes 1 and a ratio beyond the noise floor.  "No difference" means
+    "Faster" and "slower" require an interval that excludes 1 and a ratio beyond the noise floor.  "Same" means
     that all differences beyond `margin` are excluded, "cannot tell" that they are not.
 
     Args:
@@ -113,7 +112,7 @@ def judge(ratio: Ratio, confidence: float, margin: float = MARGIN) -> RatioVerdi
         margin: A share, such as 0.03.
     """
     lo, hi = ratio.between(confidence)
-    word: Word = "cannot tell"
+    word = Verdict.CANNOT_TELL
     if ratio.rounds >= MIN_ROUNDS:
         word = verdict_for(ratio.ratio, (lo, hi), ratio.floor, margin)
     return RatioVerdict(word=word, lo=lo, hi=hi, confidence=confidence)

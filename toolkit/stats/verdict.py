@@ -5,15 +5,29 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import inf, log, log1p
-from typing import Literal
 
 from gilscope.toolkit.model import Note  # noqa: TC001 - `from_plain` reads the hints
 
-Verdict = Literal["faster", "slower", "same", "unknown"]
-Word = Literal["faster", "slower", "no difference", "cannot tell"]
-
 MIN_ROUNDS = 3       # one or two rounds agree by chance too often for any verdict
 MARGIN = 0.03        # smaller differences are not worth changing code
+
+
+class Verdict(StrEnum):
+    """The verdict on a ratio at a margin; reports and JSON show its value."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    SAME = "same"                  # every difference above the margin is excluded
+    CANNOT_TELL = "cannot tell"    # it is not
+
+
+class Significance(StrEnum):
+    """Whether a ratio differs from 1, without a margin."""
+
+    FASTER = "faster"
+    SLOWER = "slower"
+    NONE = "not significant"
+    UNKNOWN = "unknown"            # too few rounds, or no noise floor
 
 
 class ShiftBasis(StrEnum):
@@ -54,7 +68,7 @@ class ShiftAllowance:
 class Comparison:
     """The speed ratio of a sample to its baseline.
 
-    The verdict requires an interval that excludes 1 and a ratio beyond the noise floor.  With too few rounds for the
+    Significance requires an interval that excludes 1 and a ratio beyond the noise floor.  With too few rounds for the
     requested confidence, the whole interval must be beyond the floor, as excluding 1 means little then.
     """
 
@@ -88,27 +102,33 @@ class Comparison:
         """Return the comparison as it would be if the two runs had no common shift."""
         return replace(self, verdict_interval=self.shift.without, shift=None) if self.shift else self
 
-    def verdict(self) -> Verdict:
-        """Return the verdict; "same" means no significant difference, "unknown" that there is too little data."""
+    def significance(self) -> Significance:
+        """Return whether the ratio differs from 1 significantly; `report.table.judge` returns its verdict."""
         if self.floor is None or self.rounds < MIN_ROUNDS:
-            return "unknown"
+            return Significance.UNKNOWN
         lo, hi = self.between
         # With too few rounds the whole interval must be beyond the floor, so its end nearer to 1 counts.
         claim = self.ratio if self.sure or lo <= 1 <= hi else min(lo, hi, key=lambda end: abs(log(end)))
-        word = verdict_for(claim, (lo, hi), self.floor)
-        return word if word in {"faster", "slower"} else "same"
+        if not is_significant(claim, (lo, hi), self.floor):
+            return Significance.NONE
+        return Significance.FASTER if lo > 1 else Significance.SLOWER
 
 
 def _inverse(end: float) -> float:
     return 1 / end if end > 0 else inf
 
 
-def verdict_for(ratio: float, interval: tuple[float, float], floor: float, margin: float = MARGIN) -> Word:
-    """Return the verdict on a ratio with a known interval and noise floor."""
+def is_significant(ratio: float, interval: tuple[float, float], floor: float) -> bool:
+    """Return True if the interval excludes 1 and the ratio is beyond the noise floor."""
     lo, hi = interval
-    if not lo <= 1 <= hi and abs(log(ratio)) > log1p(floor):
-        return "faster" if lo > 1 else "slower"
-    return "no difference" if beyond(interval) <= margin else "cannot tell"
+    return not lo <= 1 <= hi and abs(log(ratio)) > log1p(floor)
+
+
+def verdict_for(ratio: float, interval: tuple[float, float], floor: float, margin: float = MARGIN) -> Verdict:
+    """Return the verdict on a ratio with a known interval and noise floor."""
+    if is_significant(ratio, interval, floor):
+        return Verdict.FASTER if interval[0] > 1 else Verdict.SLOWER
+    return Verdict.SAME if beyond(interval) <= margin else Verdict.CANNOT_TELL
 
 
 def not_excluded(ratio: float, interval: tuple[float, float], floor: float) -> tuple[float, float]:

@@ -55,7 +55,7 @@ def test_cost_is_of_rounds_after_the_first(runs):
     cost, asked, costs = runs()
     assert (cost.by, cost.against, cost.cpu.ratio, cost.rss) == ("tests", "3.14", pytest.approx(2 / 3), 1.25)
     assert cost.more_bytes == 2**18
-    assert cost.cpu.verdict() == "slower"
+    assert cost.cpu.significance() == "slower"
     assert len(asked) == 2 * (MOST_ROUNDS + 1)
     assert len(costs.calibration.spins) == MOST_ROUNDS
 

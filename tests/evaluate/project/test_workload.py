@@ -604,7 +604,7 @@ def test_ratios_go_by_the_noise_of_all_cells():
     for other in (calm, wild):
         made = filled(t_1=(ONE, ONE), t_2=(ONE, [each / 2 for each in calm]), g_1=(ONE, other), g_2=(ONE, ONE))
         seen = Speed(made, QUIET).sections("3.14t", "3.14").gain.measured[2]
-        assert (seen.verdict(), seen.ratio) == ("faster", pytest.approx(2.0, rel=0.05))
+        assert (seen.significance(), seen.ratio) == ("faster", pytest.approx(2.0, rel=0.05))
         halves.append(seen.hi - seen.ratio)
     assert halves[1] > 1.5 * halves[0]
 

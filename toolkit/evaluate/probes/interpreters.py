@@ -31,6 +31,7 @@ from gilscope.toolkit.evaluate.sections import (
 )
 from gilscope.toolkit.measure.child.refusal import REFUSAL
 from gilscope.toolkit.report.wording import list_text
+from gilscope.toolkit.stats.verdict import Significance
 from gilscope.toolkit.units import counted, few, format_bytes, format_seconds, inflect
 
 if TYPE_CHECKING:
@@ -160,7 +161,7 @@ def _processes(found: Evaluation, processes: ProcessesEvaluation) -> Iterator[Fa
 def _compared(measured: Comparison | Missing, machine: MachineFacts | Missing) -> Comparison | None:
     """Return the comparison if it is conclusive."""
     seen = known(measured)
-    return seen if seen is not None and is_quiet(machine) and seen.verdict() != "unknown" else None
+    return seen if seen is not None and is_quiet(machine) and seen.significance() != Significance.UNKNOWN else None
 
 
 def _gain(target: str, gain: Comparison | None, label: str) -> Iterator[Fact]:

@@ -31,7 +31,7 @@ from gilscope.toolkit.experiments.tables_and_figures import (
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.figures.figure import Axis, CategoryFigure, CategoryPanel, LineFigure, LinePanel, Rule
 from gilscope.toolkit.report.wording import number_text, ratio_number
-from gilscope.toolkit.stats.verdict import MIN_ROUNDS
+from gilscope.toolkit.stats.verdict import MIN_ROUNDS, Significance
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
@@ -219,7 +219,7 @@ def _on_countdown(results: Results, build: Build) -> Iterator[str]:
     serial = _serial(results, build.label)
     free, pinned, apart = (
         results.compare(serial, _find_countdown(results, build, way)) for way in (FREE, PINNED, APART))
-    if free is None or pinned is None or "unknown" in {free.verdict(), pinned.verdict()}:
+    if free is None or pinned is None or Significance.UNKNOWN in {free.significance(), pinned.significance()}:
         return
     text = (
         f"{build.label}: two threads do the countdown {ratio_number(free.ratio)}x as fast as one after the other, "
@@ -236,7 +236,7 @@ def _on_countdown(results: Results, build: Build) -> Iterator[str]:
             f"{text}: since 3.2 threads no longer fight for the GIL, so pinning has nothing to end, and the claim of "
             "2012 no longer holds."
         )
-    if apart is not None and apart.verdict() != "unknown":
+    if apart is not None and apart.significance() != Significance.UNKNOWN:
         yield f"{build.label}: two processes do it {ratio_number(apart.ratio)}x as fast."
 
 

@@ -29,6 +29,7 @@ from gilscope.toolkit.report.figures.figure import (
     seconds_axis,
 )
 from gilscope.toolkit.report.wording import number_text, ratio_number
+from gilscope.toolkit.stats.verdict import Significance
 from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -282,7 +283,7 @@ def _on_pipes(results: Results) -> Iterator[str]:
     for build in results.builds:
         polled, pipe = (find(results, build, PING_PONG, SMALLEST, route) for route in (CROSSING, PIPE))
         gain = results.compare(polled, pipe)
-        if gain is not None and gain.verdict() == "faster" and _waits_for_poll(results, polled):
+        if gain is not None and gain.significance() == Significance.FASTER and _waits_for_poll(results, polled):
             gains.append(f"{ratio_number(gain.ratio)} ({build.label})")
     if gains:
         yield (f"Through an os.pipe between the same interpreters it is {', '.join(gains)} times as fast: the "
@@ -295,10 +296,10 @@ def _on_shared_memory(results: Results) -> Iterator[str]:
     for build in results.builds:
         copied, view = (find(results, build, PING_PONG, LARGEST, route) for route in (CROSSING, VIEW))
         gain = results.compare(copied, view)
-        if gain is None or gain.verdict() == "unknown":
+        if gain is None or gain.significance() == Significance.UNKNOWN:
             continue
         text = f"arrives {ratio_number(gain.ratio)} times as fast as bytes, which are copied"
-        if gain.verdict() == "same":
+        if gain.significance() == Significance.NONE:
             why = ": both wait for the next poll of the queue" if _waits_for_poll(results, copied) else ""
             text = f"arrives neither measurably sooner nor later than bytes, which are copied{why}"
         found.setdefault(text, []).append(build.label)

@@ -26,6 +26,7 @@ from gilscope.toolkit.experiments.tables_and_figures import (
 )
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule
 from gilscope.toolkit.report.wording import interval_text, ratio_number
+from gilscope.toolkit.stats.verdict import Significance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -79,10 +80,10 @@ class CountdownExperiment(Experiment):
     @override
     def build_findings(self, results: Results, build: Build) -> Iterator[str]:
         two = results.compare(results.serial(build.label), _find(results, build, threads_model(build), 2))
-        if two is None or two.verdict() == "unknown":
+        if two is None or two.significance() == Significance.UNKNOWN:
             return
         number = interval_text(two)
-        if build.free_threaded and two.verdict() == "faster":
+        if build.free_threaded and two.significance() == Significance.FASTER:
             yield (
                 f"{build.label}: two threads do the work {number} as fast as one after the other: without the GIL "
                 "they run at the same time, and the claims of 2009 and 2021 no longer hold."
@@ -92,7 +93,7 @@ class CountdownExperiment(Experiment):
         elif two.hi < PENALTY:
             yield f"{build.label}: two threads are {number} as fast as none: the penalty of 2009 is reproduced here."
         else:
-            gain = "They are faster, but not by running in parallel" if two.verdict() == "faster" else \
+            gain = "They are faster, but not by running in parallel" if two.significance() == Significance.FASTER else \
                 "They still gain nothing"
             yield (
                 f"{build.label}: two threads do the work {number} as fast as none; the penalty of 2009 (0.54x) is "

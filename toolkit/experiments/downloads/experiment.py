@@ -33,6 +33,7 @@ from gilscope.toolkit.report.document import Column, Duration, Entry, Lines, Qua
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, seconds_axis
 from gilscope.toolkit.report.figures.plots.ticks import seconds_text
 from gilscope.toolkit.report.wording import interval_text
+from gilscope.toolkit.stats.verdict import Significance
 from gilscope.toolkit.units import format_seconds, parse_seconds
 
 if TYPE_CHECKING:
@@ -306,7 +307,7 @@ def _on_pool(build: Build, latency: str, times: dict[int, float], stop: int, cos
 def _on_asyncio(build: Build, latency: str, gain: Comparison) -> str:
     start = (f"{build.label}, pages of {_latency_text(latency)}: asyncio at its best is {interval_text(gain)} as fast "
              "as threads at theirs")
-    if gain.verdict() != "faster":
+    if gain.significance() != Significance.FASTER:
         return f"{start}; it is not shown to be faster."
     held = "less than the published 2x" if gain.hi < CLAIMED else "as published"
     if gain.lo > CLAIMED:

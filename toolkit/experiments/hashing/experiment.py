@@ -22,6 +22,7 @@ from gilscope.toolkit.experiments.tables_and_figures import (
 from gilscope.toolkit.report.document import Banner, Entry
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule
 from gilscope.toolkit.report.wording import interval_text, ratio_number
+from gilscope.toolkit.stats.verdict import Significance
 from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -247,8 +248,8 @@ def _on_large_messages(results: Results) -> Iterator[str]:
     found: dict[str, list[str]] = {}
     for arm in arms_of(results):
         gain = _compare(results, arm, size, "shared", 2)
-        if gain is not None and gain.verdict() != "unknown":
-            holds = "the claim of 2021 holds" if gain.verdict() == "faster" else (
+        if gain is not None and gain.significance() != Significance.UNKNOWN:
+            holds = "the claim of 2021 holds" if gain.significance() == Significance.FASTER else (
                 "the gain of 2021 is not reproduced here")
             found.setdefault(holds, []).append(f"{interval_text(gain)} ({arm.title})")
     for holds, gains in found.items():
@@ -258,7 +259,7 @@ def _on_large_messages(results: Results) -> Iterator[str]:
 def _on_messages_that_keep_the_gil(results: Results) -> Iterator[str]:
     known = [(arm, _compare(results, arm, KEPT, "shared", 2)) for arm in arms_of(results) if not arm.free_threaded]
     gains = [f"{interval_text(gain)} ({arm.title})" for arm, gain in known
-             if gain is not None and gain.verdict() != "unknown"]
+             if gain is not None and gain.significance() != Significance.UNKNOWN]
     if gains:
         yield f"With messages of {KEPT} B, for which hashlib keeps the GIL, they are {', '.join(gains)} as fast."
 
@@ -270,8 +271,8 @@ def _on_small_messages(results: Results) -> Iterator[str]:
         one, own = (_compare(results, arm, SMALL, how, 2) for how in OBJECTS)
         gain = results.compare(*(_find(results, arm, SMALL, how, 2) for how in OBJECTS))
         if arm.free_threaded and one is not None and own is not None and gain is not None \
-                and gain.verdict() != "unknown":
-            why = SHARED if gain.verdict() == "faster" else "no gain of the copies is shown"
+                and gain.significance() != Significance.UNKNOWN:
+            why = SHARED if gain.significance() == Significance.FASTER else "no gain of the copies is shown"
             found.setdefault(why, []).append(f"{interval_text(one)} as fast as none with one shared bytes object and "
                                              f"{interval_text(own)} with a copy each ({arm.title})")
     for why, gains in found.items():

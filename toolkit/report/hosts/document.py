@@ -15,6 +15,7 @@ from gilscope.toolkit.report.sessions import session_rounds
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import cost_text, interval_text, list_text
 from gilscope.toolkit.stats.sessions import FEWEST
+from gilscope.toolkit.stats.verdict import Verdict
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -164,8 +165,9 @@ def _holding_lines(tables: Sequence[HostsTable]) -> Iterator[str]:
         yield "No ratio is known on more than one host, so nothing shows whether any holds elsewhere."
         return
     changing = [(table, row) for table, row in rows if row.over.agreement.changes]
-    undecided = sum(row.over.agreement.word == "cannot tell" for _, row in rows)
-    everywhere = sum(row.over.agreement.word != "cannot tell" and not row.over.agreement.others for _, row in rows)
+    undecided = sum(row.over.agreement.word == Verdict.CANNOT_TELL for _, row in rows)
+    everywhere = sum(row.over.agreement.word != Verdict.CANNOT_TELL and not row.over.agreement.others
+                     for _, row in rows)
     rest = len(rows) - len(changing) - undecided - everywhere
     parts = [f"{everywhere} hold on every host", f"{rest} hold on each that can tell" if rest else "",
              f"{len(changing)} change between hosts", f"{undecided} have no verdict on any host" if undecided else ""]

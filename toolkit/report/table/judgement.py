@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from gilscope.toolkit.stats.distributions import NORMAL
 from gilscope.toolkit.stats.ratios import POWER, rounds_until
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
-from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS, ShiftBasis, Unjudged, beyond
+from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS, ShiftBasis, Significance, Unjudged, Verdict, beyond
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,11 +17,10 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.table.contrast import Contrast
     from gilscope.toolkit.stats.verdict import Comparison
 
-Judgement = Literal["faster", "slower", "same", "cannot tell"]
 Missing = Literal["A has none", "B has none", "neither has any", "not comparable"]
 
 
-def judge(comparison: Comparison, margin: float = MARGIN) -> Judgement:
+def judge(comparison: Comparison, margin: float = MARGIN) -> Verdict:
     """Return the verdict: "same" only if every difference above `margin` is excluded.
 
     Both the whole interval that verdicts use and the noise floor must lie within the margin: a difference smaller than
@@ -31,36 +30,40 @@ def judge(comparison: Comparison, margin: float = MARGIN) -> Judgement:
         comparison: The sample against its baseline.
         margin: A share, such as 0.03; a difference up to it counts as none.
     """
-    verdict = comparison.verdict()
-    if verdict in {"faster", "slower"}:
-        return verdict
-    if verdict == "unknown" or not comparison.sure:
-        return "cannot tell"
-    return "same" if max(beyond(comparison.between), comparison.floor or 0.0) <= margin else "cannot tell"
+    match comparison.significance():
+        case Significance.FASTER:
+            return Verdict.FASTER
+        case Significance.SLOWER:
+            return Verdict.SLOWER
+        case Significance.NONE if comparison.sure and max(
+                beyond(comparison.between), comparison.floor or 0.0) <= margin:
+            return Verdict.SAME
+        case _:
+            return Verdict.CANNOT_TELL
 
 
 def unjudged(comparison: Comparison, margin: float = MARGIN) -> Unjudged | None:
     """Return why a comparison has no verdict, None if it has one."""
-    if judge(comparison, margin) != "cannot tell":
+    if judge(comparison, margin) != Verdict.CANNOT_TELL:
         return None
     if comparison.rounds < MIN_ROUNDS:
         return Unjudged.ROUNDS
     if comparison.floor is None or not comparison.sure:
         return Unjudged.UNKNOWN_NOISE
-    if comparison.shift is not None and judge(comparison.without_shift_doubt(), margin) != "cannot tell":
+    if comparison.shift is not None and judge(comparison.without_shift_doubt(), margin) != Verdict.CANNOT_TELL:
         return Unjudged.SHIFT if comparison.shift.basis is ShiftBasis.WORKLOADS else Unjudged.FEW_WORKLOADS
     return Unjudged.NOISE
 
 
 def gains_nothing(comparison: Comparison, margin: float = MARGIN) -> bool:
     """Return True if every gain above `margin` is excluded, whether or not there is a loss."""
-    return judge(comparison, margin) in {"same", "slower"} or (
+    return judge(comparison, margin) in {Verdict.SAME, Verdict.SLOWER} or (
         judgeable(comparison) and max(comparison.between[1] - 1, comparison.floor or 0.0) <= margin)
 
 
 def judgeable(comparison: Comparison) -> bool:
     """Return True if there are enough rounds for a verdict, and a noise floor."""
-    return comparison.verdict() != "unknown" and comparison.sure
+    return comparison.significance() != Significance.UNKNOWN and comparison.sure
 
 
 def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None:
@@ -124,11 +127,11 @@ def _place(contrast: Contrast, limit: float) -> str:
     comparison = contrast.comparison
     if comparison is None:
         return "one_sided" if missing(contrast) in {"A has none", "B has none"} else "empty"
-    verdict = comparison.verdict()
+    verdict = comparison.significance()
     lo, hi = comparison.between
-    if verdict == "slower" and 1 / hi - 1 > limit:
+    if verdict == Significance.SLOWER and 1 / hi - 1 > limit:
         return "past"
-    if verdict == "unknown":
+    if verdict == Significance.UNKNOWN:
         return "undecided"
-    certain = verdict == "faster" or max(1 / lo - 1, comparison.floor or 0.0) <= limit
+    certain = verdict == Significance.FASTER or max(1 / lo - 1, comparison.floor or 0.0) <= limit
     return "within" if certain else "undecided"

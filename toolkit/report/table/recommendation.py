@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.model import Phase, SkipKind
+from gilscope.toolkit.stats.verdict import Significance
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -91,7 +92,7 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
     compared = [Option(cell=each.cell, speedup=each.speedup, memory=each.memory) for each in results if each.speedup]
     shown = _one_of_each(ratios, compared)
     best = ratios.best([base.cell, *(each.cell for each in shown)])
-    faster = [each for each in shown if each.speedup.verdict() == "faster"]
+    faster = [each for each in shown if each.speedup.significance() == Significance.FASTER]
     unbeaten = [each for each in faster if each.cell in (best or ())]
     # Used if all of them are slower than a cell whose own gain is not significant.
     fastest = sorted(faster, key=lambda each: -each.speedup.ratio)[:1]
@@ -132,7 +133,7 @@ def _one_of_each(ratios: Ratios, compared: Sequence[Option]) -> list[Option]:
     representatives = []
     for runner in dict.fromkeys(each.cell.runner for each in compared):
         family = sorted((each for each in compared if each.cell.runner == runner), key=lambda each: each.cell.workers)
-        faster = [each for each in family if each.speedup.verdict() == "faster"]
+        faster = [each for each in family if each.speedup.significance() == Significance.FASTER]
         best = max(faster, key=lambda each: each.speedup.ratio, default=family[-1])
         representatives.append(next(each for each in faster or [best] if each is best or (
             each.speedup.ratio >= NEARLY * best.speedup.ratio and not _slower(ratios, each, best))))
@@ -141,7 +142,7 @@ def _one_of_each(ratios: Ratios, compared: Sequence[Option]) -> list[Option]:
 
 def _slower(ratios: Ratios, option: Option, best: Option) -> bool:
     comparison = ratios.compare(best.cell, option.cell)
-    return comparison is None or comparison.verdict() == "slower"
+    return comparison is None or comparison.significance() == Significance.SLOWER
 
 
 def _preferred(index: Index, options: Sequence[Option]) -> tuple[Option, ...]:
@@ -217,10 +218,10 @@ def _doubt(index: Index, result: CellResult) -> Doubt | None:
         return "not measured" if planned or result.absence.skip == SkipKind.OUT_OF_BUDGET else None
     if result.speedup is None:
         return None
-    match result.speedup.verdict():
-        case "unknown":
+    match result.speedup.significance():
+        case Significance.UNKNOWN:
             return "floor" if result.speedup.floor is None else "rounds"
-        case "same":
+        case Significance.NONE:
             return "noise" if max(result.speedup.between[1] - 1, result.speedup.floor or 0.0) > SETTLING_GAIN else None
         case _:
             return None
