@@ -115,7 +115,7 @@ def test_fastest_models_are_compared_and_not_the_preferred_ones():
     (table,) = build_tables(made.run(made.builds))
     gil, _ = table.advice
     assert [each.cell.runner for each in gil.options] == ["threads", "subinterpreters"], "the first is preferred"
-    (twin,) = table.twins
+    (twin,) = table.fastest_of_builds
     assert twin.gil.cell.runner == "subinterpreters"
 
 

@@ -441,4 +441,4 @@ def test_comparisons_of_a_report_are_those_that_it_shows():
     # Speed-up and CPU time of two models on each build, one thread between builds, the fastest of both.
     assert reported_comparisons(Index(run)) == 2 * 4 + 1 + 1
     assert sum(result.speedup is not None for row in table.rows for result in row.results) == 4
-    assert len(table.twins) == 1
+    assert len(table.fastest_of_builds) == 1

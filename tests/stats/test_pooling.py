@@ -35,7 +35,7 @@ def test_hosts_that_differ_are_less_sure_than_each_alone():
 def test_words_need_the_wider_interval_of_a_table():
     hosts = [seen(1.5), seen(1.6), seen(1.55)]
     assert pool(hosts).comparison.significance() == "faster"
-    assert pool(hosts, 0.99999).comparison.significance() == "not significant"   # no difference is shown; that none is there, neither
+    assert pool(hosts, 0.99999).comparison.significance() == "not significant"   # nor is "same"
 
 
 @pytest.mark.parametrize("other", [

@@ -150,17 +150,18 @@ def closing_lines(tables: Sequence[WorkloadTable], run: Run, *, intervals: bool 
     """
     steady = [table for table in tables if table.phase is Phase.STEADY]
     costs = _costs(steady, {build.label for build in run.builds if build.free_threaded})
-    twins = [twin for table in steady for twin in table.twins]
+    fastest = [each for table in steady for each in table.fastest_of_builds]
     for (build, gil_build), found in costs.items():
         text = _cost_text(found, named=_several(tables))
         yield f"Cost of free-threading (CPU time of one thread, {build} against {gil_build}): {text}."
-    yield from _twin_lines(steady, named=_several(tables), intervals=intervals)
-    comparisons = [*(each for found in costs.values() for each in found.values()), *(twin.comparison for twin in twins)]
+    yield from _fastest_lines(steady, named=_several(tables), intervals=intervals)
+    comparisons = [*(each for found in costs.values() for each in found.values()),
+                   *(each.comparison for each in fastest)]
     yield from remedy_lines(tables, run, [each for each in comparisons if judge(each) == Verdict.CANNOT_TELL])
 
 
 def _costs(tables: Iterable[WorkloadTable], free: Container[str]) -> dict[tuple[str, str], dict[str, Comparison]]:
-    """Compare one thread of each free-threaded build with its twin, by builds and workload, at the longest tasks."""
+    """Compare one thread without and with the GIL, by builds and workload, at the longest tasks."""
     pairs: dict[tuple[str, str], dict[str, Comparison]] = {}
     for table in sorted(tables, key=lambda each: each.task_seconds or 0.0):
         for each in table.contrasts:
@@ -198,12 +199,12 @@ def _limits(seen: Comparison) -> str:
     return "anything" if lo <= 0 else f"{(1 / hi - 1) * 100:+.0f} to {(1 / lo - 1) * 100:+.0f} %"
 
 
-def _twin_lines(tables: Iterable[WorkloadTable], *, named: bool, intervals: bool) -> Iterator[str]:
-    """Compare the fastest model of each free-threaded build with that of its twin, one line for each pair."""
+def _fastest_lines(tables: Iterable[WorkloadTable], *, named: bool, intervals: bool) -> Iterator[str]:
+    """Compare the fastest models without and with the GIL, one line for each pair of builds."""
     pairs: dict[tuple[str, str], dict[str, str]] = {}
     for table in tables:
-        for twin in table.twins:
-            comparison = twin.comparison
+        for each in table.fastest_of_builds:
+            comparison = each.comparison
             match judge(comparison):
                 case Verdict.SAME:
                     text = f"no difference beyond {MARGIN * 100:g} %"
@@ -211,7 +212,7 @@ def _twin_lines(tables: Iterable[WorkloadTable], *, named: bool, intervals: bool
                     text = f"cannot tell ({between_text(comparison)})"
                 case _:
                     text = interval_text(comparison) if intervals else f"{ratio_number(comparison.ratio)}x"
-            pairs.setdefault((twin.free.cell.build, twin.gil.cell.build), {})[_title(table)] = text
+            pairs.setdefault((each.free.cell.build, each.gil.cell.build), {})[_title(table)] = text
     for (build, gil_build), found in pairs.items():
         several = ", ".join(f"{name} {text}" if named or len(found) > 1 else text for name, text in found.items())
         yield f"The fastest of {build} against the fastest of {gil_build}: {several}."

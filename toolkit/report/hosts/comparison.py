@@ -79,7 +79,7 @@ def hosts_in_short(contrasts: Sequence[HostsContrast], margin: float = MARGIN) -
     if not compared:
         return ["No cell could be compared on any host."]
     words = Counter(judge_pooled(each.over.pooled, margin) for each in compared)
-    decided = ", ".join(f"{words[word]} {word}" for word in (Verdict.FASTER, Verdict.SLOWER, Verdict.SAME) if words[word])
+    decided = ", ".join(f"{words[word]} {word}" for word in Verdict if words[word] and word != Verdict.CANNOT_TELL)
     undecided = f"{words[Verdict.CANNOT_TELL]} cannot tell" if words[Verdict.CANNOT_TELL] else ""
     same = [each.over.agreement for each in compared if each.over.agreement.word != Verdict.CANNOT_TELL]
     everywhere = sum(not each.others for each in same)

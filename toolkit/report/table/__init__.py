@@ -12,7 +12,7 @@ from gilscope.toolkit.report.table.contrast import (
 from gilscope.toolkit.report.table.judgement import Gate, gate, judge, missing, rounds_to_tell, unjudged
 from gilscope.toolkit.report.table.matrix import ScalingFit, WorkloadTable, build_tables
 from gilscope.toolkit.report.table.observations import Absence, CellSeries, MetricValue
-from gilscope.toolkit.report.table.recommendation import Advice, OpenCell, Option, TwinAdvice
+from gilscope.toolkit.report.table.recommendation import Advice, FastestOfBuilds, OpenCell, Option
 
 __all__ = [
     "Absence",
@@ -21,6 +21,7 @@ __all__ = [
     "CellSeries",
     "Choice",
     "Contrast",
+    "FastestOfBuilds",
     "Floors",
     "Gate",
     "MetricValue",
@@ -28,7 +29,6 @@ __all__ = [
     "Option",
     "ScalingFit",
     "TableRow",
-    "TwinAdvice",
     "WorkloadTable",
     "build_tables",
     "common_shifts",

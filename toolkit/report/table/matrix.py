@@ -13,7 +13,7 @@ from gilscope.toolkit.report.table.cell_results import CellResult, TableRow
 from gilscope.toolkit.report.table.contrast import Contrast, contrast_builds
 from gilscope.toolkit.report.table.observations import Absence, Group, Index, group_of, leaves_idle
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.report.table.recommendation import Advice, TwinAdvice, advise, compare_twins
+from gilscope.toolkit.report.table.recommendation import Advice, FastestOfBuilds, advise, compare_fastest
 from gilscope.toolkit.stats.sample import summarize
 from gilscope.toolkit.stats.scaling import COUNTS_NEEDED, Scaling, efficiency, fit_scaling
 from gilscope.toolkit.stats.two_levels import two_levels
@@ -51,7 +51,7 @@ class WorkloadTable:
     contrasts: tuple[Contrast, ...]     # build against build, every runner and number of workers
     notes: tuple[Note, ...]
     advice: tuple[Advice, ...]          # one per build
-    twins: tuple[TwinAdvice, ...]       # one per free-threaded build that is compared with a GIL build
+    fastest_of_builds: tuple[FastestOfBuilds, ...]   # one per free-threaded build that is compared with a GIL build
 
     @property
     def times(self) -> list[Summary]:
@@ -102,10 +102,10 @@ def _table(ratios: Ratios, group: Group, *, fits: bool) -> WorkloadTable:
             for contrast in contrast_builds(ratios, cells, first.label, second.label)
         ),
         advice=tuple(advice.values()),
-        twins=tuple(
-            twin
+        fastest_of_builds=tuple(
+            fastest
             for first, second in build_pairs(run.builds) if second.free_threaded and not first.free_threaded
-            if (twin := compare_twins(ratios, advice[first.label], advice[second.label])) is not None
+            if (fastest := compare_fastest(ratios, advice[first.label], advice[second.label])) is not None
         ),
     )
 

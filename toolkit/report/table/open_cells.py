@@ -14,7 +14,7 @@ from gilscope.toolkit.report.table.build_pairs import build_pairs
 from gilscope.toolkit.report.table.matrix import table_rows
 from gilscope.toolkit.report.table.observations import Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.report.table.recommendation import advise, compare_twins
+from gilscope.toolkit.report.table.recommendation import advise, compare_fastest
 from gilscope.toolkit.stats.interim_looks import open_pairs
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def _required_pairs(cells: Sequence[Cell], run: Run) -> Iterator[Pair]:
     for cell in cells:
         if cell != (baseline := _baseline(cell, run)):
             yield baseline, cell, "wall"
-    for gil, free in _twins(run):
+    for gil, free in _with_and_without_gil(run):
         one, other = (_baseline(replace(cells[0], build=build), run) for build in (gil, free))
         if one in cells and other in cells:
             yield one, other, "cpu"
@@ -70,12 +70,12 @@ def _best_pairs(ratios: Ratios, cells: Sequence[Cell]) -> Iterator[Pair]:
     rows = table_rows(ratios, cells)
     advice = {build.label: advise(ratios, build.label, [row.results[i] for row in rows])
               for i, build in enumerate(run.builds)}
-    for gil, free in _twins(run):
-        if (best := compare_twins(ratios, advice[gil], advice[free])) is not None:
+    for gil, free in _with_and_without_gil(run):
+        if (best := compare_fastest(ratios, advice[gil], advice[free])) is not None:
             yield best.gil.cell, best.free.cell, "wall"
 
 
-def _twins(run: Run) -> list[tuple[str, str]]:
+def _with_and_without_gil(run: Run) -> list[tuple[str, str]]:
     """Return the labels of each pair of a GIL build and the free-threaded build that is compared with it."""
     return [(gil.label, free.label) for gil, free in build_pairs(run.builds)
             if free.free_threaded and not gil.free_threaded]

@@ -202,7 +202,7 @@ class Ratios:
         """
         key = (group, clock, workers == 1)
         if key not in self._errors:
-            arms = [(cell, twin) for cell, twin in self.index.aa_pairs() if group_of(cell) == group]
+            arms = [pair for pair in self.index.aa_pairs() if group_of(pair[0]) == group]
             single = [arm for arm in arms if arm[0].workers == 1]
             numbers, used = self.by(clock), single if workers == 1 and single else arms
             if self.spread(clock).several:
@@ -219,30 +219,31 @@ class Ratios:
         for cell, observations in self.index.valid_observations().items():
             groups.setdefault(group_of(cell), {})[cell] = observations
         logs = {group: _logs(cells, clock) for group, cells in groups.items()}
-        twins: dict[Group, list[tuple[Cell, Cell]]] = {group: [] for group in logs}
-        for cell, twin in self.index.aa_pairs():
-            if cell in groups.get(group_of(cell), {}) and twin in groups[group_of(cell)]:
-                twins[group_of(cell)].append((cell, twin))
+        aa_pairs: dict[Group, list[tuple[Cell, Cell]]] = {group: [] for group in logs}
+        for cell, again in self.index.aa_pairs():
+            if cell in groups.get(group_of(cell), {}) and again in groups[group_of(cell)]:
+                aa_pairs[group_of(cell)].append((cell, again))
         by_session = {group: _by_session(logs[group], cells) for group, cells in groups.items()}
         seed = self.index.run.seed
         if len({session for each in by_session.values() for session in each}) < 2:  # noqa: PLR2004 - one is the run
             cells = [cell for each in logs.values() for cell in each.levels]
             noises, check = checked_noise(
-                logs, twins, classes={cell: _worker_class(cell) for cell in cells},
+                logs, aa_pairs, classes={cell: _worker_class(cell) for cell in cells},
                 treatments={cell: _treatment(cell) for cell in cells}, seed=seed)
             return ClockRatios(logs=logs, noises=noises, check=check, sessions={})
         # To the noise, an arm in another session is another arm: what differs between sessions is no process's error.
         arms = {group: arms_of_sessions(each) for group, each in by_session.items()}
         names = [arm for each in arms.values() for arm in each.levels]
         noises, check = checked_noise(
-            arms, {group: [((cell, session), (twin, session)) for cell, twin in pairs for session in by_session[group]]
-                   for group, pairs in twins.items()},
+            arms,
+            {group: [((cell, session), (again, session)) for cell, again in pairs for session in by_session[group]]
+             for group, pairs in aa_pairs.items()},
             classes={arm: _worker_class(arm[0]) for arm in names},
             treatments={arm: _treatment(arm[0]) for arm in names}, seed=seed)
         spread = SessionSpread(self.index.run, by_session, noises)
         if spread.known:
             noises, check = recheck_noise(noises, [
-                ratio for pairs in twins.values() for pair in pairs for ratio in spread.parts(*pair).values()],
+                ratio for pairs in aa_pairs.values() for pair in pairs for ratio in spread.parts(*pair).values()],
                 spread.own)
         return ClockRatios(logs=logs, noises=noises, check=check, sessions=by_session)
 
@@ -280,7 +281,7 @@ def reported_comparisons(index: Index) -> int:
     """Return the number of verdicts in the report of a run.
 
     They are the speed-up and the CPU time of every cell against its baseline, the CPU time of every cell with one
-    worker between two builds, and the fastest models of a build and its free-threaded twin.
+    worker between two builds, and the fastest models of a build with a GIL and of a free-threaded one.
     """
     run = index.run
     cells = {cell for cell in index.cells() if not isinstance(index.look_up(cell), Absence)}
@@ -291,9 +292,9 @@ def reported_comparisons(index: Index) -> int:
                          for cell in cells for first, second in pairs)
     free = {build.label for build in run.builds if build.free_threaded}
     groups = {(group_of(cell), cell.build) for cell in cells if cell.phase is Phase.STEADY}
-    twins = sum(second in free and first not in free and build == first and (group, second) in groups
+    fastest = sum(second in free and first not in free and build == first and (group, second) in groups
                 for group, build in groups for first, second in pairs)
-    return 2 * against_baseline + between_builds + twins
+    return 2 * against_baseline + between_builds + fastest
 
 
 def _logs(cells: Mapping[Cell, Sequence[Observation]], clock: Clock) -> RoundLogs[Cell]:

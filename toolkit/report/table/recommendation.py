@@ -74,8 +74,8 @@ class Advice:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TwinAdvice:
-    """The fastest model of a free-threaded build compared with the fastest of its GIL twin."""
+class FastestOfBuilds:
+    """The fastest model of a free-threaded build compared with the fastest of the build with a GIL."""
 
     gil: Option
     free: Option
@@ -112,8 +112,8 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
     )
 
 
-def compare_twins(ratios: Ratios, gil: Advice, free: Advice) -> TwinAdvice | None:
-    """Compare the fastest models of a build and its free-threaded twin, by time; None if one has none.
+def compare_fastest(ratios: Ratios, gil: Advice, free: Advice) -> FastestOfBuilds | None:
+    """Compare the fastest models of a build with a GIL and of a free-threaded one, by time; None if one has none.
 
     The preferred models would not do: one that is simpler may be a tenth slower.
     """
@@ -121,7 +121,7 @@ def compare_twins(ratios: Ratios, gil: Advice, free: Advice) -> TwinAdvice | Non
         return None
     first, second = (max(each.options, key=lambda option: option.speedup.ratio) for each in (gil, free))
     comparison = ratios.compare(first.cell, second.cell)
-    return None if comparison is None else TwinAdvice(gil=first, free=second, comparison=comparison)
+    return None if comparison is None else FastestOfBuilds(gil=first, free=second, comparison=comparison)
 
 
 def _one_of_each(ratios: Ratios, compared: Sequence[Option]) -> list[Option]:
