@@ -61,7 +61,7 @@ def cannot_write(what: str, error: OSError, remedy: str = "") -> ToolkitError:
 
 
 def last_message(lines: Sequence[str]) -> str:
-    """Return what another gilscope process printed last to its standard error, without PREFIX; "" for nothing."""
+    """Return the last line on standard error of another gilscope process, without PREFIX; "" if there is none."""
     printed = [line.strip() for line in lines if line.strip()]
     return printed[-1].removeprefix(PREFIX) if printed else ""
 

@@ -57,7 +57,7 @@ def plain_value(value: Any) -> Any:
 
 
 def from_plain(kind: type[T], plain: object, path: str = "", *, finite: bool = True) -> T:  # noqa: UP047  for 3.9
-    """Return what `to_plain` or `plain_value` was given.
+    """Return the object that `to_plain` or `plain_value` was given.
 
     Args:
         kind: The dataclass, or another type that a field may have.

@@ -30,7 +30,7 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.stats.best import best
-from gilscope.toolkit.stats.common_shift import Place, ShiftedRatio, common_shift, without_shift
+from gilscope.toolkit.stats.common_shift import BuildWorkload, ShiftedRatio, common_shift, without_shift
 from gilscope.toolkit.stats.interim_looks import final_confidence, is_look_due, open_pairs
 from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import DRAWS, Noise, pool_noise
@@ -268,7 +268,7 @@ DESIGNS = (   # workloads, arms of each, rounds, how much those differ
 
 def shifted_table(
     draw: random.Random, rounds: int, effects: list[list[float]], step: float, kind: str = "normal",
-) -> tuple[list[tuple[str, str, bool]], list[Place]]:
+) -> tuple[list[tuple[str, str, bool]], list[BuildWorkload]]:
     """Return the words of a table's cells with and without regard to the shift, whether one was found, their places."""
     ratios: dict[tuple[int, int], UnpairedRatio] = {}
     for k, own in enumerate(effects):
@@ -277,7 +277,7 @@ def shifted_table(
         for arm in range(len(own)):
             before, after = (run_level(logs, noise, arm) for logs, noise in zip(runs, noises, strict=True))
             ratios[k, arm] = UnpairedRatio(before=before, after=after)
-    places = {key: Place(workload=str(key[0]), build="one") for key in ratios}
+    places = {key: BuildWorkload(workload=str(key[0]), build="one") for key in ratios}
     found = common_shift(ratios, places, "wall")
     shifted = without_shift(ratios, places, found.basis, len(ratios)) if found else {}
     confidence = simultaneous(len(ratios))

@@ -5,7 +5,7 @@ from math import exp, inf
 
 import pytest
 
-from gilscope.toolkit.stats.common_shift import TYPICAL_SHIFT, Place, common_shift, without_shift
+from gilscope.toolkit.stats.common_shift import TYPICAL_SHIFT, BuildWorkload, common_shift, without_shift
 from gilscope.toolkit.stats.noise import pool_noise
 from gilscope.toolkit.stats.unpaired import ErrorPart, RunLevel, UnpairedRatio, run_level
 from gilscope.toolkit.stats.verdict import ShiftBasis, verdict_for
@@ -25,7 +25,7 @@ def made(effects, *, error=0.005, rounds=8, builds=("3.14",)):
             for n, effect in enumerate(several if isinstance(several, list) else [several] * 3):
                 key = f"{workload} {build} {n}"
                 ratios[key] = UnpairedRatio(before=level(0.0), after=level(-effect))
-                places[key] = Place(workload=workload, build=build)
+                places[key] = BuildWorkload(workload=workload, build=build)
     return ratios, places
 
 
@@ -165,7 +165,7 @@ def test_shift_of_a_twentieth_leaves_a_tenth_more_to_name_and_nothing_else():
             for arm in range(5):
                 before, after = (run_level(logs, noise, arm) for logs, noise in zip(runs, noises, strict=True))
                 ratios[k, arm] = UnpairedRatio(before=before, after=after)
-        said = words(ratios, {key: Place(workload=str(key[0]), build="one") for key in ratios})
+        said = words(ratios, {key: BuildWorkload(workload=str(key[0]), build="one") for key in ratios})
         named += any(said[0, arm] == "slower" for arm in range(5))
         false += any(word in {"slower", "faster"} for (k, _), word in said.items() if k)
     assert named >= 10

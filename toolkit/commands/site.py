@@ -103,7 +103,7 @@ def _command(args: argparse.Namespace) -> str:
 
 
 def described_work(workload: Workload) -> dict[str, str]:
-    """Return what a workload does, in a sentence, and the source of its task."""
+    """Return a sentence about a workload, and the source of its task."""
     return {"summary": workload.summary, "source": inspect.getsource(workload.task).rstrip()}
 
 

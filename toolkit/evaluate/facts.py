@@ -86,7 +86,7 @@ class TableCell:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
-    """What a fact leaves open, why, and the kind of call that would tell; most follow from a `Missing` section."""
+    """The open question of a fact, why it is open, and which call answers it; most come from a `Missing` section."""
 
     reason: str = ""               # for people
     cause: Cause = Cause.OTHER     # tells whether another call may find otherwise although no file has changed

@@ -269,7 +269,7 @@ class Evaluator:
             return reports
 
     def _prepared(self, folder: Path) -> PreparedSites:
-        """Return where the project's code runs on each build, the counterparts with a GIL last."""
+        """Return the run site of the project on each build, the counterparts with a GIL last."""
         builds = (*self._builds, *self._counterparts)
         if not self._preparer.needed:
             return PreparedSites.missing(builds, NO_TESTS)
@@ -389,7 +389,7 @@ def _interpreters(counterpart: Build, measured: Measurements) -> InterpretersEva
 
 
 def _processes(counterparts: Sequence[Build], compared: CostsAndGains) -> Iterator[ProcessesEvaluation]:
-    """Yield what processes do on each build with a GIL; nothing where no function was measured."""
+    """Yield the results of processes on each build with a GIL; none if no function was measured."""
     if isinstance(compared.others, Missing) or not compared.models_compared:
         return
     for counterpart in counterparts:

@@ -53,7 +53,7 @@ class ProjectRequirements:
         return choose_wheels(self.split.runtime, build)
 
     def summaries(self, builds: Sequence[Build]) -> Iterator[str]:
-        """Yield what the lock alone says about each build, which takes no network and hardly a second."""
+        """Yield facts from the lock alone about each build; this needs no network, and less than a second."""
         for build in builds if self.locked else ():
             offers = choose_wheels(self.split.runtime, build)
             if all(each.kind == "not known" for each in offers):

@@ -205,7 +205,7 @@ def unreached_texts(races: Races) -> Iterator[str]:
 
 
 def unwatched_texts(extensions: OwnExtensions) -> Iterator[str]:
-    """Yield what the project's own C code says of variables that all threads share: nothing watches it."""
+    """Yield remarks on variables that all threads share in the project's own C code, which nothing watches."""
     places = [f"{source.file}:{remark.line}" for source in extensions.sources for remark in source.remarks
               if remark.concern == "state"]
     if places:

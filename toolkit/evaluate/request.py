@@ -1,4 +1,4 @@
-"""What a call of `gilscope evaluate` asks for: a project with options, and the command that asks for it again."""
+"""The request of `gilscope evaluate`: a project with options, and the command that repeats it."""
 
 from __future__ import annotations
 

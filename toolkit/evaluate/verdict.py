@@ -178,7 +178,7 @@ def _in_the_way(found: Evaluation, target: str) -> tuple[bool, int]:
 
 
 def _blockers(facts: Sequence[Fact]) -> Iterator[Blocker]:
-    """Yield what is in the way: packages first, whose owners act unless a version is there, then what is ours."""
+    """Yield the obstacles: packages first, whose owners act unless a version is there, then the project's own."""
     blocking = [fact for fact in facts if fact.effect is Effect.BLOCKS and not fact.consequence]
     for fact in sorted(blocking, key=lambda fact: fact.step is not PlanStep.DEPENDENCIES):
         yield Blocker(what=fact.text, who=fact.owner, action=fact.action if fact.package else "",

@@ -37,7 +37,7 @@ def now() -> str:
 
 
 def machine_mark() -> str:
-    """Return what is the same for everything that runs on this machine now, containers too; "" if nobody knows.
+    """Return an identifier shared by all processes and containers on this machine; "" if there is none.
 
     It is only compared, and never stored.
     """

@@ -227,7 +227,7 @@ def inspect_function(
 
 
 def _import_advice(target: UserTarget, fields: Mapping[str, Any], paths: Sequence[Path]) -> str | None:
-    """Return what to write instead of the function's module after its import failed, or None."""
+    """Return a suggestion for the function's module after its import failed, or None."""
     module = target.function.partition(":")[0]
     if fields.get("outside_package"):
         return full_name_advice(module, paths)

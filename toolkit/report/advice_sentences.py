@@ -61,7 +61,7 @@ def advice_lines(tables: Sequence[WorkloadTable], *, intervals: bool = False) ->
 
 
 def remedy_lines(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[Comparison] = ()) -> Iterator[str]:
-    """Yield what to do for clearer answers; `undecided` are comparisons that other lines left open."""
+    """Yield remedies for unclear answers; `undecided` are comparisons that other lines left open."""
     open_ = [each for table in tables for advice in table.advice for each in advice.open]
     unclear = [*undecided, *(each.speedup for each in open_ if each.speedup is not None)]
     doubts = dict.fromkeys([*(each.why for each in open_), *(["noise"] if undecided else [])])

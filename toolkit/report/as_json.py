@@ -20,7 +20,7 @@ from gilscope.toolkit.report.table import build_tables, common_shifts, judge, ro
 from gilscope.toolkit.report.table.observations import Absence, Index
 from gilscope.toolkit.report.table.unsteady import unsteady_baselines
 from gilscope.toolkit.stats.sample import CONFIDENCE, summarize
-from gilscope.toolkit.stats.verdict import MARGIN, Verdict
+from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -181,7 +181,7 @@ def _result(result: CellResult, index: Index) -> dict[str, Any]:
 
 
 def _processes(result: CellResult) -> dict[str, Any]:
-    """Return what the number of a cell does not show of its processes."""
+    """Return facts about a cell's processes that its number does not show."""
     far, levels = result.far, result.levels
     return {
         "far": far and {"rounds": sorted(far.rounds), "of": far.of, "difference": far.share},
@@ -284,7 +284,7 @@ def comparison(found: Comparison | None, margin: float = MARGIN) -> dict[str, An
     return {
         "ratio": found.ratio, "lo": lo, "hi": hi, "confidence": found.confidence, "floor": found.floor,
         "rounds": found.rounds, "sessions": found.sessions, "verdict": verdict, "between": {"lo": least, "hi": most},
-        "rounds_to_tell": rounds_to_tell(found, margin) if verdict == Verdict.CANNOT_TELL else None,
+        "rounds_to_tell": rounds_to_tell(found, margin) if verdict == SpeedVerdict.CANNOT_TELL else None,
         "notes": [note.text for note in found.notes],
     }
 

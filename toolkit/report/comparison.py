@@ -36,7 +36,7 @@ from gilscope.toolkit.report.wording import (
 from gilscope.toolkit.stats.common_shift import TYPICAL_SHIFT
 from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.sample import CONFIDENCE
-from gilscope.toolkit.stats.verdict import MARGIN, ShiftBasis, Unjudged, Verdict
+from gilscope.toolkit.stats.verdict import MARGIN, ShiftBasis, SpeedVerdict, Unjudged
 from gilscope.toolkit.units import counted, format_seconds
 
 if TYPE_CHECKING:
@@ -195,8 +195,8 @@ def _time(summary: Summary | None) -> Entry:
 
 
 def _needs(comparison: Comparison, margin: float) -> str:
-    """Return what a verdict of "cannot tell" needs to become clear; "" for other verdicts."""
-    if judge(comparison, margin) != Verdict.CANNOT_TELL:
+    """Return the remedy for a verdict of "cannot tell"; "" for other verdicts."""
+    if judge(comparison, margin) != SpeedVerdict.CANNOT_TELL:
         return ""
     if comparison.floor is None:
         return "an A/A arm"
@@ -217,14 +217,14 @@ def in_short(contrasts: Sequence[Contrast], margin: float = MARGIN) -> str:
     missing = len(contrasts) - counts.total()
     if not counts:
         return "No cell could be compared."
-    parts = [f"{counts[word]} {word}" for word in (Verdict.FASTER, Verdict.SLOWER) if counts[word]]
-    if counts[Verdict.SAME]:
-        parts.append(f"{counts[Verdict.SAME]} same (within {margin * 100:g} %)")
-    if counts[Verdict.CANNOT_TELL]:
+    parts = [f"{counts[word]} {word}" for word in (SpeedVerdict.FASTER, SpeedVerdict.SLOWER) if counts[word]]
+    if counts[SpeedVerdict.SAME]:
+        parts.append(f"{counts[SpeedVerdict.SAME]} same (within {margin * 100:g} %)")
+    if counts[SpeedVerdict.CANNOT_TELL]:
         reasons = Counter(unjudged(each.comparison, margin) for each in contrasts if each.comparison is not None)
         shifted = sum(reasons[why] for why in _SHIFTED)
         more = f" ({shifted} from the common shift)" if shifted else ""
-        parts.append(f"{counts[Verdict.CANNOT_TELL]} cannot tell{more}")
+        parts.append(f"{counts[SpeedVerdict.CANNOT_TELL]} cannot tell{more}")
     compared = f"{counted(counts.total(), 'cell')} compared: {', '.join(parts)}."
     return f"{compared} {missing} not compared." if missing else compared
 
@@ -252,7 +252,7 @@ def _shift_text(shift: CommonShift, baseline: str, sample: str) -> str:
 
 
 def _cause_text(shift: CommonShift) -> str:
-    """Return what may have moved all cells; builds that look the same may still have been made anew."""
+    """Return possible causes of a shift of all cells; builds that look the same may have been built again."""
     if shift.same_builds:
         return "The builds look the same in both runs, so the machine may have changed, or the measured code"
     return "The machine may have changed, or the builds"

@@ -18,7 +18,7 @@ from gilscope.toolkit.report.wording import (
     price_text,
     ratio_number,
 )
-from gilscope.toolkit.stats.verdict import MARGIN, Verdict
+from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 from gilscope.toolkit.units import format_seconds
 
 FAILURES = 3   # shown; the tables have all of them
@@ -157,7 +157,7 @@ def closing_lines(tables: Sequence[WorkloadTable], run: Run, *, intervals: bool 
     yield from _fastest_lines(steady, named=_several(tables), intervals=intervals)
     comparisons = [*(each for found in costs.values() for each in found.values()),
                    *(each.comparison for each in fastest)]
-    yield from remedy_lines(tables, run, [each for each in comparisons if judge(each) == Verdict.CANNOT_TELL])
+    yield from remedy_lines(tables, run, [each for each in comparisons if judge(each) == SpeedVerdict.CANNOT_TELL])
 
 
 def _costs(tables: Iterable[WorkloadTable], free: Container[str]) -> dict[tuple[str, str], dict[str, Comparison]]:
@@ -186,10 +186,10 @@ def _cost_text(found: Mapping[str, Comparison], *, named: bool) -> str:
                     key=lambda name: -found[name].ratio)
     if differ:
         parts.append(", ".join(price_text(found[name]) + f" ({name})" * named for name in differ))
-    if Verdict.SAME in by_verdict:
-        parts.append(f"none beyond {MARGIN * 100:g} %" + f" ({list_text(by_verdict[Verdict.SAME])})" * named)
-    if Verdict.CANNOT_TELL in by_verdict:
-        doubts = [f"for {name} " * named + f"({_limits(found[name])})" for name in by_verdict[Verdict.CANNOT_TELL]]
+    if SpeedVerdict.SAME in by_verdict:
+        parts.append(f"none beyond {MARGIN * 100:g} %" + f" ({list_text(by_verdict[SpeedVerdict.SAME])})" * named)
+    if SpeedVerdict.CANNOT_TELL in by_verdict:
+        doubts = [f"for {name} " * named + f"({_limits(found[name])})" for name in by_verdict[SpeedVerdict.CANNOT_TELL]]
         parts.append(f"cannot tell {', '.join(doubts)}")
     return "; ".join(parts)
 
@@ -206,9 +206,9 @@ def _fastest_lines(tables: Iterable[WorkloadTable], *, named: bool, intervals: b
         for each in table.fastest_of_builds:
             comparison = each.comparison
             match judge(comparison):
-                case Verdict.SAME:
+                case SpeedVerdict.SAME:
                     text = f"no difference beyond {MARGIN * 100:g} %"
-                case Verdict.CANNOT_TELL:
+                case SpeedVerdict.CANNOT_TELL:
                     text = f"cannot tell ({between_text(comparison)})"
                 case _:
                     text = interval_text(comparison) if intervals else f"{ratio_number(comparison.ratio)}x"

@@ -1,4 +1,4 @@
-"""What somebody needs to cite a run: how each build was compiled, the machine's settings, and how processes measured.
+"""Provenance, to cite a run: how each build was compiled, the machine's settings, and how processes measured.
 
 What a system or an earlier gilscope did not record is "not known", never left out: absence would read as "no".
 """
@@ -45,7 +45,7 @@ def run_sections(run: Run) -> tuple[Section, ...]:
 
 
 def warnings(run: Run) -> Iterator[str]:
-    """Yield what a reader must know of the builds before citing a number of the run."""
+    """Yield warnings about the builds, for a reader who cites a number of the run."""
     if not any(build.pgo for build in run.builds):
         yield WITHOUT_PGO
 

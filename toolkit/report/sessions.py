@@ -1,4 +1,4 @@
-"""What the sessions of a run make of its report: the words of its scope, its list of sessions, its warnings."""
+"""Sessions in the report of a run: the words of its scope, its list of sessions, its warnings."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def session_rounds(run: Run) -> list[int]:
 
 
 def scope_text(run: Run) -> str:
-    """Return what the numbers of a run are about: "in this session"; "" if intervals cover other sessions, too."""
+    """Return the scope of a run's numbers: "in this session"; "" if intervals cover other sessions, too."""
     sessions = len(session_rounds(run))
     if sessions >= FEWEST:
         return ""

@@ -22,7 +22,7 @@ from gilscope.toolkit.report.document import (
     VerdictWord,
 )
 from gilscope.toolkit.report.table.judgement import gains_nothing, judge
-from gilscope.toolkit.stats.verdict import MARGIN, Verdict
+from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 from gilscope.toolkit.units import format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -115,9 +115,9 @@ def number_text(number: float) -> str:
 def ratio_text(comparison: Comparison) -> str:
     """Return "3.40x [3.32, 3.49]", "none beyond 3 %" for no difference, or "1.05x [...] ?" for an open one."""
     match judge(comparison):
-        case Verdict.SAME:
+        case SpeedVerdict.SAME:
             return SAME
-        case Verdict.CANNOT_TELL:
+        case SpeedVerdict.CANNOT_TELL:
             return f"{interval_text(comparison)} ?"
         case _:
             return interval_text(comparison)
@@ -139,17 +139,17 @@ def ratio_interval_text(ratio: float, lo: float, hi: float) -> str:
 
 def inflation_text(comparison: Comparison) -> str:
     """Return "1.31x", "same" for no difference beyond the margin, or "1.31x ?"."""
-    if judge(comparison) == Verdict.SAME:
+    if judge(comparison) == SpeedVerdict.SAME:
         return "same"
-    doubt = " ?" if judge(comparison) == Verdict.CANNOT_TELL else ""
+    doubt = " ?" if judge(comparison) == SpeedVerdict.CANNOT_TELL else ""
     return f"{ratio_number(comparison.ratio)}x{doubt}"
 
 
 def cost_text(comparison: Comparison) -> str:
     """Return "+7.5 % [+6.2, +8.7]": how much more time the sample takes than the baseline."""
-    if judge(comparison) == Verdict.SAME:
+    if judge(comparison) == SpeedVerdict.SAME:
         return SAME
-    doubt = " ?" if judge(comparison) == Verdict.CANNOT_TELL else ""
+    doubt = " ?" if judge(comparison) == SpeedVerdict.CANNOT_TELL else ""
     return f"{(1 / comparison.ratio - 1) * 100:+.1f} %{cost_interval(comparison)}{doubt}"
 
 
@@ -171,9 +171,9 @@ def gain_text(gain: GainValue) -> str:
 def gain_form(comparison: Comparison) -> GainForm:
     """Return the form in which a gain is shown: none, the range of an open one, or its ratio, with a wide interval."""
     word = judge(comparison)
-    if word == Verdict.CANNOT_TELL and not gains_nothing(comparison):
+    if word == SpeedVerdict.CANNOT_TELL and not gains_nothing(comparison):
         return "range"
-    if word != Verdict.FASTER and (word != Verdict.SLOWER or comparison.ratio * (1 + MARGIN) > 1):
+    if word != SpeedVerdict.FASTER and (word != SpeedVerdict.SLOWER or comparison.ratio * (1 + MARGIN) > 1):
         return "none"
     return "spread" if _half_of(comparison) > SHOWN_SPREAD else "ratio"
 

@@ -116,14 +116,14 @@ def make_site(request: SiteRequest, out: Path) -> list[str]:
 
 
 def check_site(request: SiteRequest) -> tuple[list[Leak], list[str]]:
-    """Return what in the site would reveal a person or a machine, and the runs that could not be read; keep nothing."""
+    """Return the private texts in the site and the runs that could not be read; write nothing."""
     with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as made:
         problems = _write(request, Path(made))
         return list(site_leaks(Path(made), request.private)), problems
 
 
 def site_leaks(folder: Path, private: PrivateNames) -> Iterator[Leak]:
-    """Yield what is private in the files of a site, each with its file."""
+    """Yield private texts in the files of a site, each with its file."""
     for path in sorted(folder.rglob("*")):
         name = path.relative_to(folder)
         # Styles and scripts are ours, and the one PNG shows only words of the first page.

@@ -33,11 +33,11 @@ class PlainValueEnvironment(jinja2.Environment):
     """
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """Return what `obj.attribute` means in a template."""
+        """Resolve `obj.attribute` in a template."""
         return self._item(obj, attribute) if isinstance(obj, Mapping) else super().getattr(obj, attribute)
 
     def getitem(self, obj: Any, argument: Any) -> Any:
-        """Return what `obj[argument]` means in a template."""
+        """Resolve `obj[argument]` in a template."""
         return self._item(obj, argument) if isinstance(obj, Mapping) else super().getitem(obj, argument)
 
     def _item(self, mapping: Mapping[Any, Any], key: Any) -> Any:

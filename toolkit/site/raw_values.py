@@ -1,4 +1,4 @@
-"""What the numbers of a page are, and a command that prints one of them from the pyperf file alone."""
+"""Explanations of a page's numbers, and a command that prints one of them from the pyperf file alone."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PROGRAM = (
 
 
 def explained_numbers(baseline: str) -> list[dict[str, str]]:
-    """Return what each number of the tables is, by the title of its column.
+    """Return an explanation of the numbers in each column, by its title.
 
     Args:
         baseline: The model that ratios are relative to.

@@ -1,4 +1,4 @@
-"""What a round does to one class of arms alone, such as those with several workers.
+"""The effect of a round on one class of arms alone, such as those with several workers.
 
 A disturbance of one core slows an arm with two workers, and no arm with one.  All arms of a class have that effect of a
 round in common, so ratios within the class do not see it, and neither do A/A arms; ratios between the classes do.  It
@@ -50,7 +50,7 @@ NO_CLASS_ROUNDS = ClassRounds(chance=1.0, share=0.0, freedom=0.0, mean_square=0.
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sums:
-    """What one group says about the component."""
+    """The estimate of the component from one group."""
 
     square: float    # weighted sum of the squares of class means; its expectation is `free` if there is none
     free: float
@@ -103,7 +103,7 @@ type _Rest = Mapping[Hashable, Mapping[int, Sequence[float]]]   # what arms and 
 
 
 def _rest[Arm: Hashable](fit: LevelFit[Arm], logs: RoundLogs[Arm], classes: Mapping[Arm, Hashable]) -> _Rest:
-    """Return what the fit of arms and rounds leaves of a group's levels."""
+    """Return the residuals of a group's levels after the fit of arms and rounds."""
     pooled = sorted(value for each in fit.residuals.values() for value in each.values())
     most = CLIPPED / 2**0.5 * scale_of_differences(tuple(pooled))
     rest: dict[Hashable, dict[int, list[float]]] = {}

@@ -49,8 +49,8 @@ NORMAL_MAD = 0.6745      # median distance of a normal value from its centre, in
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
-    """Where a cell belongs: cells of one workload share the machine's moods, and its code."""
+class BuildWorkload:
+    """The workload and the build of a cell; cells of one workload respond alike to the machine."""
 
     workload: str
     build: str
@@ -166,14 +166,14 @@ class ShiftedRatio:
         return min(raw[0], rest[0]), max(raw[1], rest[1])
 
     def allowance(self, confidence: float) -> ShiftAllowance:
-        """Return what the shift leaves of the ratio."""
+        """Return the ratio without the shift."""
         lo, hi = self.remaining()
         return ShiftAllowance(basis=self.basis, ratio=exp(self.center), lo=lo, hi=hi,
                               without=self.raw.between(confidence))
 
 
 def common_shift[Key: Hashable](
-    ratios: Mapping[Key, UnpairedRatio], places: Mapping[Key, Place], clock: str,
+    ratios: Mapping[Key, UnpairedRatio], places: Mapping[Key, BuildWorkload], clock: str,
 ) -> CommonShift | None:
     """Return the shift that most workloads have in common, None if there is none that the noise does not explain.
 
@@ -198,9 +198,9 @@ def common_shift[Key: Hashable](
 
 
 def without_shift[Key: Hashable](
-    ratios: Mapping[Key, UnpairedRatio], places: Mapping[Key, Place], basis: ShiftBasis, cells: int,
+    ratios: Mapping[Key, UnpairedRatio], places: Mapping[Key, BuildWorkload], basis: ShiftBasis, cells: int,
 ) -> dict[Key, ShiftedRatio]:
-    """Return what remains of each ratio without the shift of the other workloads.
+    """Return each ratio without the shift of the other workloads.
 
     Args:
         ratios: Those that the shift was found in.
@@ -226,9 +226,9 @@ def without_shift[Key: Hashable](
     }
 
 
-def _blocks[Key: Hashable](ratios: Mapping[Key, UnpairedRatio], places: Mapping[Key, Place]) -> list[_Block]:
+def _blocks[Key: Hashable](ratios: Mapping[Key, UnpairedRatio], places: Mapping[Key, BuildWorkload]) -> list[_Block]:
     """Return the centre of each workload on each build; cells whose noise is unknown say nothing."""
-    found: dict[Place, list[UnpairedRatio]] = {}
+    found: dict[BuildWorkload, list[UnpairedRatio]] = {}
     for key, ratio in ratios.items():
         if ratio.rounds >= MIN_ROUNDS and isfinite(ratio.floor):
             found.setdefault(places[key], []).append(ratio)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Literal
 from gilscope.toolkit.model import MOST_LOOKS
 from gilscope.toolkit.stats.ratios import verdicts
 from gilscope.toolkit.stats.sample import CONFIDENCE
-from gilscope.toolkit.stats.verdict import MARGIN, Verdict
+from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Mapping
@@ -89,7 +89,7 @@ def open_pairs[Pair: Hashable](
     }
     undecided: dict[Pair, Open] = {}
     for pair, verdict in verdicts(careful, interim_confidence(), margin).items():
-        if verdict.word == Verdict.CANNOT_TELL:
+        if verdict.word == SpeedVerdict.CANNOT_TELL:
             undecided[pair] = "no word"
         elif resolution is not None and expm1(careful[pair].half()) > resolution:
             undecided[pair] = "wide"

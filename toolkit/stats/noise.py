@@ -70,7 +70,7 @@ class UnlikeArm:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairNoise:
-    """What a pair has instead of the usual noise of its group."""
+    """The noise of a pair that differs from the usual noise of its group."""
 
     cutoff: float           # of Huber's estimate over rounds
     spread: float           # of one process, as far as it pulls the estimate

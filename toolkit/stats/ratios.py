@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.estimators import huber
 from gilscope.toolkit.stats.sample import CONFIDENCE
-from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS, Verdict, not_excluded, verdict_for
+from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS, SpeedVerdict, not_excluded, verdict_for
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -73,7 +73,7 @@ class Ratio:
 class RatioVerdict:
     """The verdict on a ratio, with the range that it does not exclude."""
 
-    word: Verdict
+    word: SpeedVerdict
     lo: float          # of the range that is not excluded: "cannot tell: between `lo` and `hi`"
     hi: float
     confidence: float  # of that interval alone
@@ -112,7 +112,7 @@ def judge(ratio: Ratio, confidence: float, margin: float = MARGIN) -> RatioVerdi
         margin: A share, such as 0.03.
     """
     lo, hi = ratio.between(confidence)
-    word = Verdict.CANNOT_TELL
+    word = SpeedVerdict.CANNOT_TELL
     if ratio.rounds >= MIN_ROUNDS:
         word = verdict_for(ratio.ratio, (lo, hi), ratio.floor, margin)
     return RatioVerdict(word=word, lo=lo, hi=hi, confidence=confidence)

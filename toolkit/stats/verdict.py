@@ -12,7 +12,7 @@ MIN_ROUNDS = 3       # one or two rounds agree by chance too often for any verdi
 MARGIN = 0.03        # smaller differences are not worth changing code
 
 
-class Verdict(StrEnum):
+class SpeedVerdict(StrEnum):
     """The verdict on a ratio at a margin; reports and JSON show its value."""
 
     FASTER = "faster"
@@ -22,7 +22,7 @@ class Verdict(StrEnum):
 
 
 class Significance(StrEnum):
-    """Whether a ratio differs from 1, without a margin."""
+    """The significance of a ratio's difference from 1, without a margin."""
 
     FASTER = "faster"
     SLOWER = "slower"
@@ -31,7 +31,7 @@ class Significance(StrEnum):
 
 
 class ShiftBasis(StrEnum):
-    """What the common shift of two runs is known by."""
+    """The basis on which the common shift of two runs is estimated."""
 
     WORKLOADS = "workloads"   # the movements of at least three workloads
     TYPICAL = "typical"       # one or two workloads moved: a typical difference between runs is allowed for
@@ -49,7 +49,7 @@ class Unjudged(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShiftAllowance:
-    """What the common shift of two runs leaves of a ratio."""
+    """A ratio without the common shift of two runs."""
 
     basis: ShiftBasis
     ratio: float                    # without the shift; with the basis `TYPICAL` nothing is known to take out
@@ -103,7 +103,7 @@ class Comparison:
         return replace(self, verdict_interval=self.shift.without, shift=None) if self.shift else self
 
     def significance(self) -> Significance:
-        """Return whether the ratio differs from 1 significantly; `report.table.judge` returns its verdict."""
+        """Return the significance of the difference from 1; `report.table.judge` returns the verdict."""
         if self.floor is None or self.rounds < MIN_ROUNDS:
             return Significance.UNKNOWN
         lo, hi = self.between
@@ -124,11 +124,11 @@ def is_significant(ratio: float, interval: tuple[float, float], floor: float) ->
     return not lo <= 1 <= hi and abs(log(ratio)) > log1p(floor)
 
 
-def verdict_for(ratio: float, interval: tuple[float, float], floor: float, margin: float = MARGIN) -> Verdict:
+def verdict_for(ratio: float, interval: tuple[float, float], floor: float, margin: float = MARGIN) -> SpeedVerdict:
     """Return the verdict on a ratio with a known interval and noise floor."""
     if is_significant(ratio, interval, floor):
-        return Verdict.FASTER if interval[0] > 1 else Verdict.SLOWER
-    return Verdict.SAME if beyond(interval) <= margin else Verdict.CANNOT_TELL
+        return SpeedVerdict.FASTER if interval[0] > 1 else SpeedVerdict.SLOWER
+    return SpeedVerdict.SAME if beyond(interval) <= margin else SpeedVerdict.CANNOT_TELL
 
 
 def not_excluded(ratio: float, interval: tuple[float, float], floor: float) -> tuple[float, float]:

@@ -10,7 +10,7 @@ from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.program import start
 from gilscope.toolkit.race.report import github, json_, sarif, sentences, text
 from gilscope.toolkit.race.report.gather import load
-from gilscope.toolkit.race.report.locksets import Location, Locksets
+from gilscope.toolkit.race.report.locksets import Locksets, OwnedVariable
 from gilscope.toolkit.race.report.model import ConfirmationOutcome, HeldLock
 from gilscope.toolkit.race.report.settings import Suppression
 from gilscope.toolkit.race.site import AccessKind, Flag
@@ -226,7 +226,7 @@ def held_at(**held):
     return [make_access(place=frame(f"/{file}.py:1", "f"), locks=tuple(locks)) for file, locks in held.items()]
 
 
-HERE = Location("process 1", 7, "counts")
+HERE = OwnedVariable("process 1", 7, "counts")
 
 
 def locksets(*accesses):
@@ -258,7 +258,7 @@ def test_two_locks_of_one_name_are_two_where_they_were_held_for_one_location():
     assert found.lacking == (c,)
 
 
-@pytest.mark.parametrize("other", [Location("process 1", 8, "counts"), Location("process 2", 7, "counts")])
+@pytest.mark.parametrize("other", [OwnedVariable("process 1", 8, "counts"), OwnedVariable("process 2", 7, "counts")])
 def test_the_locks_of_two_instances_and_of_two_processes_are_one(other):
     a, b, c = held_at(a=[lock(1, "A.lock")], b=[lock(2, "A.lock")], c=[])
     found = Locksets([(HERE, a), (other, b), (other, c)])

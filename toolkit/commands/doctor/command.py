@@ -127,7 +127,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _locked(args: argparse.Namespace) -> tuple[LockedPackage, ...]:
-    """Return what the lock that is named pins, of the packages that are named; nothing without one."""
+    """Return the pinned versions of the named packages in the named lock; () without a lock."""
     if not args.lock:
         return ()
     locked = read_lock(args.lock)

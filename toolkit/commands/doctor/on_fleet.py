@@ -96,7 +96,7 @@ def _are(hosts: Collection[str]) -> str:
 
 
 def _known_by(facts: Facts, question: SurveyQuestion) -> Iterator[str]:
-    """Yield what tells the builds of the hosts apart: who answers does not matter where these are alike."""
+    """Yield the differences between the builds of the hosts; without any, each host can answer for all."""
     for label in question.builds:
         versions = {build.version for each in facts.values() if (build := builds_of(each).get(label))}
         yield f"{label} {' '.join(sorted(versions))} on a fleet"

@@ -41,7 +41,7 @@ _OF_ONE = {"packages": "PACKAGE", "lock": "--lock", "explain": "--explain", "off
 
 
 def lines_file(text: str) -> str:
-    """Return where lines of JSON go; argparse shows why a file is refused."""
+    """Return the file for lines of JSON; argparse shows why a file is refused."""
     if text != STDOUT and not text.endswith(LINES):
         raise argparse.ArgumentTypeError(f"{text!r} does not end in {LINES}; lines of JSON do, - is standard output")
     if text != STDOUT and not Path(text).parent.is_dir():
@@ -112,7 +112,7 @@ def _asked(args: argparse.Namespace, targets: Callable[[], Sequence[Build]]) -> 
 
 
 def _answers(packages: Sequence[str], asked: AnswerSource, kept: AnswerCache) -> Generator[PackageAnswer]:
-    """Yield what was kept, then the others as they come; keep these."""
+    """Yield the stored answers, then the others as they come; store these."""
     earlier = {package: answer for package in packages if (answer := kept.get(package))}
     if earlier:
         print_stderr(f"using {counted(len(earlier), 'answer')} from the last day; --clear-cache removes them")

@@ -190,7 +190,7 @@ def _in_short(found: Diagnosis) -> Iterator[str]:
 
 
 def _limit_text(found: Diagnosis) -> str:
-    """Return what limits the program; not the GIL if no run without it was faster."""
+    """Return the bottleneck of the program; not the GIL if no run without it was faster."""
     there = found.elsewhere
     if found.limit.what is not Limiter.GIL or there is None or there.ratio is None or not there.walls:
         return found.limit.sentence

@@ -40,7 +40,7 @@ SHARED = "let each thread have an object of its own there, and merge them later"
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
-    """Yield where threads of the workload wait for each other on each build, and what the machine is."""
+    """Yield the contention of the workload's threads on each build, and facts about the machine."""
     own: dict[tuple[str, int], Fact] = {}
     for build in found.builds:
         label = build.build.label

@@ -127,7 +127,7 @@ def _measured(found: Evaluation, build: BuildEvaluation, cost: Cost) -> Iterator
 
 
 def wide_cost(cost: Cost, seen: ValueRange) -> str:
-    """Return what one thread takes, measured where speeds cannot be compared."""
+    """Return the time of one thread, measured where speeds cannot be compared."""
     return f"{times_cpu_time(cost.by, seen, cost.against)}, measured on a busy or small machine"
 
 

@@ -21,7 +21,7 @@ RULE = ("not safe to use, and no part of the verdict: it shows what mending coul
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
-    """Yield what was measured with the GIL forced off on each build on which something turns it on."""
+    """Yield the measurements with the GIL forced off, for each build on which something turns it on."""
     looks = [(build.build.label, build.forced) for build in found.builds if build.forced is not None]
     for label, forced in looks:
         missing = forced if isinstance(forced, Missing) else None
@@ -36,7 +36,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
 
 
 def _to_weigh(label: str, forced: Forced) -> Iterator[Fact]:
-    """Yield what a fix could gain, or that declaring the modules safe would not be enough."""
+    """Yield the possible gain of a fix, or that declaring the modules safe would not be enough."""
     if forced.failure:
         broke = forced.failure if forced.by == "tests" else f"the workload fails: {forced.failure}"
         yield Fact(code="forced.fails", target=label, effect=Effect.NOTE, subject="the GIL forced off", text=broke,
@@ -49,7 +49,7 @@ def _to_weigh(label: str, forced: Forced) -> Iterator[Fact]:
 
 
 def described(forced: Forced | Missing) -> str:
-    """Return what was measured on one build, in one line."""
+    """Return the measurements on one build, in one line."""
     match forced:
         case Missing(reason=reason):
             return f"not measured: {reason}"

@@ -49,7 +49,7 @@ STOPS = {InterpreterStatus.FAILS, InterpreterStatus.CRASH, InterpreterStatus.HAN
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
-    """Yield what subinterpreters and processes would do for the project, on each build with a GIL."""
+    """Yield facts about subinterpreters and processes, on each build with a GIL."""
     for inside in found.interpreters:
         yield from _inside(found, inside)
         yield from _workers(inside)
@@ -72,7 +72,7 @@ def _inside(found: Evaluation, inside: InterpretersEvaluation) -> Iterator[Fact]
 
 
 def _loading(inside: InterpretersEvaluation, report: BuildReport) -> Iterator[Fact]:
-    """Yield what packages and the project's own extension modules do in interpreters."""
+    """Yield facts about packages and the project's own extension modules in interpreters."""
     target = subinterpreters_on(inside.build.label)
     own = [each for each in own_finding(inside) if each.seen.extensions]
     findings = (*report.findings, *own)
@@ -112,7 +112,7 @@ def _stops(inside: InterpretersEvaluation) -> Iterator[str]:
 
 
 def _running(found: Evaluation, inside: InterpretersEvaluation, *, stopped: bool, blocked: bool) -> Iterator[Fact]:
-    """Yield what the workload gains in interpreters, and what is not known of it."""
+    """Yield the gain of the workload in interpreters, or why it is unknown."""
     label = inside.build.label
     target, measured = subinterpreters_on(label), inside.measured
     gain = _compared(measured, found.machine)

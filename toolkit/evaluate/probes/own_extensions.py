@@ -46,7 +46,7 @@ _DOES = {InterpreterStatus.FAILS: "cannot be imported"}
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
-    """Yield what the project's own extension modules do on each build, and what their sources ask for."""
+    """Yield the behaviour of the project's own extension modules on each build, and remarks on their sources."""
     yield from _named(found)
     for build in found.builds:
         yield from _build(found, build)
@@ -103,7 +103,7 @@ def _unbuilt(each: UnbuiltModule, label: str, action: str, places: tuple[Place, 
 
 
 def _judged(found: Evaluation, own: OwnBuild, label: str, slower: str) -> Iterator[Fact]:
-    """Yield what the built files do, and which declarations they lack."""
+    """Yield the behaviour of the built files, and the declarations that they lack."""
     finding = own.finding
     assert finding is not None
     status, why = finding.verdict.status, "; ".join(finding.verdict.reasons[:1])
@@ -152,7 +152,7 @@ def places_of(extensions: OwnExtensions) -> list[Place]:
 
 
 def _build_action(own: OwnBuild, extensions: OwnExtensions) -> str:
-    """Return what is to be done so that everything is built, or ""."""
+    """Return the action that gets everything built, or ""."""
     if limited := _limited(own, extensions):
         return (f"{few([*map(str, limited)])}: leave the limited API out on builds without a GIL before 3.15, which "
                 "have none and load no abi3 module: where sysconfig.get_config_var('Py_GIL_DISABLED') is 1")
@@ -177,7 +177,7 @@ def _stops(own: OwnBuild, extensions: OwnExtensions) -> Iterator[Place]:
 
 
 def _limited(own: OwnBuild, extensions: OwnExtensions) -> tuple[Place, ...]:
-    """Return where the limited API is asked for, where modules are missing for it: its build says so, or nothing."""
+    """Return the places that request the limited API, if modules are missing because of it."""
     only_elsewhere = bool(own.failure and own.elsewhere) or any(each.elsewhere for each in own.unbuilt)
     silent = any(each.elsewhere and not each.why for each in own.unbuilt)
     return extensions.limited if silent or (only_elsewhere and own.names_limited_api) else ()

@@ -33,7 +33,7 @@ UNJUDGED = {Status.UNKNOWN, Status.INTERPRETER}
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
-    """Yield what the packages do on each build without a GIL."""
+    """Yield facts about the packages on each build without a GIL."""
     if not found.project.requirements_known:
         yield Fact(code="packages.not-declared", target=FREE_THREADING, effect=Effect.NOTE,
                    text="no file says what the project needs", step=PlanStep.DEPENDENCIES, state="not known")
@@ -107,7 +107,7 @@ def _package(found: Evaluation, build: BuildEvaluation, report: BuildReport, fin
 
 
 def advice(report: BuildReport, finding: Finding) -> str:
-    """Return what to do about a package that no newer version is known to fix."""
+    """Return the action for a package that no newer version is known to fix."""
     newest, status = report.newest.get(finding.name, ("", None))
     if finding.verdict.status is Status.GIL and newest and status:   # the newest version does not mend it
         does = "still turns the GIL on" if status is Status.GIL else f"is no way out ({status.value})"

@@ -80,7 +80,7 @@ def _looked(found: Evaluation, races: Races) -> Iterator[Fact]:
 
 
 def described(look: RaceLook) -> str:
-    """Return what ran under the race checker, and where."""
+    """Return the code that ran under the race checker, and the build."""
     what = {
         "tests": "in the project's tests", "script": "in the script",
         "tests at once": f"in the project's tests, each in {look.workers} threads at once",
@@ -90,7 +90,7 @@ def described(look: RaceLook) -> str:
 
 
 def _together(races: Races) -> Iterator[Fact]:
-    """Yield what was not tested: no code ran in two threads, or statements that no thread reached."""
+    """Yield the untested parts: no code ran in two threads, or statements that no thread reached."""
     if not races.together:
         yield Fact(code="races.not-together", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="threads",
                    text=_not_together(races))

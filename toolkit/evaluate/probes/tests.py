@@ -26,7 +26,7 @@ AGAIN = "evaluate once more, within a larger --budget{}: what was installed is k
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
-    """Yield what the project's tests do on each build without a GIL."""
+    """Yield the results of the project's tests on each build without a GIL."""
     for build in found.builds:
         match build.tests:
             case Missing() as missing:
@@ -69,7 +69,7 @@ def _ran(found: Evaluation, build: BuildEvaluation, tests: TestRun) -> Iterator[
 
 
 def _blocking(build: BuildEvaluation, tests: TestRun, there: TestRun | None) -> Iterator[Fact]:
-    """Yield what the tests do there and not with the GIL."""
+    """Yield the differences from the tests with the GIL."""
     def blocks(code: str, text: str, *, consequence: bool = False) -> Fact:
         return Fact(code=code, target=build.build.label, effect=Effect.BLOCKS, subject="tests", text=text,
                     consequence=consequence)
@@ -160,7 +160,7 @@ def _evidence(build: BuildEvaluation, tests: TestRun) -> Iterator[Fact]:
 
 
 def _failing(build: BuildEvaluation, tests: TestRun, there: TestRun | None) -> Iterator[Fact]:
-    """Yield which tests fail, whether they do with the GIL, and what to do about them."""
+    """Yield the failing tests, whether they also fail with the GIL, and the action."""
     label, count = build.build.label, tests.broken
     named = f": {few(tests.failing)}" if tests.failing else ""
     if count:
@@ -198,7 +198,7 @@ def _modules(build: BuildEvaluation, tests: TestRun) -> Iterator[str]:
 
 
 def _packages_missing(found: Evaluation, build: BuildEvaluation, tests: TestRun) -> Iterator[Fact]:
-    """Yield what to do about modules and packages that tests need and that are missing."""
+    """Yield the actions for missing modules and packages that tests need."""
     for name in _modules(build, tests):
         yield Fact(code="tests.module-missing", target=FREE_THREADING, effect=Effect.NOTE, subject=name,
                    text=f"the tests import {name}, which is not there",

@@ -1,1 +1,1 @@
-"""Which packages are asked for, and by whom: files, declarations and locks, and what a lock has for a build."""
+"""Requirements of a project: files, declarations and locks, and the wheels that a lock has for a build."""

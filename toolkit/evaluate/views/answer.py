@@ -55,7 +55,7 @@ def _gain(gain: Gained | Missing) -> str:
 
 
 def _today(gain: Gained) -> str:
-    """Return which threads the workload has at the same time with the GIL, and how even their work is."""
+    """Return the number of simultaneous threads of the workload with the GIL, and how even their work is."""
     if gain.today is None:
         return ""
     even = "" if gain.busiest is None or gain.today < 2 else (  # noqa: PLR2004 - one thread has it all

@@ -179,7 +179,7 @@ def _load_line(load: ExtensionLoad) -> str:
 
 
 def _locked(names: set[str], beside: Beside) -> Iterator[Section]:
-    """Yield what the lock records: the wheels, which one each build takes, and which packages need it."""
+    """Yield the lock's record: the wheels, the one that each build takes, and the packages that need it."""
     for each in beside.locked:
         if each.name in names:
             offers = [(build.label, offer) for build in beside.builds for offer in choose_wheels(beside.locked, build)

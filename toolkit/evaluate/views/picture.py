@@ -30,7 +30,7 @@ class Bar(NamedTuple):
 
 
 def figure(found: Evaluation) -> CategoryFigure | None:
-    """Return what was measured of gain and cost; None where nothing was."""
+    """Return the figure of gain and cost; None if neither was measured."""
     panels = [_panel(title, bars) for title, bars in (
         ("speed", [*_gains(found), *_models(found)]), ("cost", [*_costs(found)])) if bars]
     if not panels:
@@ -56,7 +56,7 @@ def _gains(found: Evaluation) -> Iterator[Bar]:
 
 
 def _models(found: Evaluation) -> Iterator[Bar]:
-    """Yield what other models do on the builds with a GIL, against threads there."""
+    """Yield the results of other models on the builds with a GIL, against threads there."""
     targets = {**{processes_on(each.build.label): f"processes {each.build.label}" for each in found.processes},
                **{subinterpreters_on(each.build.label): f"subinterpreters {each.build.label}"
                   for each in found.interpreters}}

@@ -56,7 +56,7 @@ def moved(found: Evaluation, before: Earlier) -> list[str]:
 
 
 def since(found: Evaluation, before: Earlier) -> Iterator[str]:
-    """Yield what moved since the plan was written before, or that nothing did; nothing where there was no plan."""
+    """Yield the changes since the earlier plan, or that there are none; nothing without an earlier plan."""
     if before.states:
         yield from (f"since {before.date or 'last time'}: {each}"
                     for each in moved(found, before) or ["nothing has moved"])

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.report import sentences
-from gilscope.toolkit.race.report.locksets import Location, Locksets
+from gilscope.toolkit.race.report.locksets import Locksets, OwnedVariable
 from gilscope.toolkit.race.report.model import Access, Frame, HeldLock, Race, RaceReport, SharedVariable, Spot
 from gilscope.toolkit.race.report.records import FinishRecord, ProcessRecord, RaceRecord, SharedRecord, as_record
 from gilscope.toolkit.race.site import RaceKind, Severity
@@ -140,7 +140,7 @@ def _race(key: RaceKey, gathered: _Gathered) -> Race:
 def _locksets(gathered: _Gathered, base: str) -> Locksets:
     """Return the locks at all places of conflicts on a variable that are no notes."""
     return Locksets(
-        (Location(process, record.owner, record.variable), _access(side))
+        (OwnedVariable(process, record.owner, record.variable), _access(side))
         for process, record in gathered.records.values()
         if record.base == base and record.severity is not Severity.NOTE
         for side in (record.first, record.second))

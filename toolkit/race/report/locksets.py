@@ -24,7 +24,7 @@ class LockKey(NamedTuple):
     uid: int = 0
 
 
-class Location(NamedTuple):
+class OwnedVariable(NamedTuple):
     """One variable of one object in one process."""
 
     process: str
@@ -35,7 +35,7 @@ class Location(NamedTuple):
 class Locksets:
     """The locks held every time at each place of a variable's conflicting accesses."""
 
-    def __init__(self, accesses: Iterable[tuple[Location, Access]]) -> None:
+    def __init__(self, accesses: Iterable[tuple[OwnedVariable, Access]]) -> None:
         accesses = list(accesses)
         self._ambiguous = _ambiguous_names(accesses)
         self.held: dict[Place, frozenset[LockKey]] = {}
@@ -52,10 +52,11 @@ class Locksets:
         return LockKey(lock.name, process, lock.uid) if lock.name in self._ambiguous else LockKey(lock.name)
 
 
-def _ambiguous_names(accesses: Iterable[tuple[Location, Access]]) -> set[str]:
+def _ambiguous_names(accesses: Iterable[tuple[OwnedVariable, Access]]) -> set[str]:
     """Return the names of which one location was accessed under different locks."""
     found: set[str] = set()
-    common: dict[tuple[Location, str], set[int]] = {}    # uids that every access of the location under the name held
+    # The uids that every access of the location under the name held.
+    common: dict[tuple[OwnedVariable, str], set[int]] = {}
     for location, access in accesses:
         for name in {lock.name for lock in access.locks}:
             uids = {lock.uid for lock in access.locks if lock.name == name}

@@ -87,7 +87,7 @@ class LockAdvice(NamedTuple):
 
 
 def missing_lock(found: Locksets, first: Access, second: Access, process: str) -> LockAdvice:
-    """Return what to say about the locks at two accesses of one process."""
+    """Return a sentence about the locks at two accesses of one process."""
     both = {lock.name for lock in first.locks} & {lock.name for lock in second.locks}
     shared = {lock.uid for lock in first.locks} & {lock.uid for lock in second.locks}
     if shared:

@@ -14,7 +14,7 @@ from gilscope.toolkit.report.table.observations import Group, group_of
 from gilscope.toolkit.stats.hosts import PooledRatio, pool
 from gilscope.toolkit.stats.interim_looks import final_confidence
 from gilscope.toolkit.stats.ratios import simultaneous
-from gilscope.toolkit.stats.verdict import MARGIN, Comparison, Verdict, beyond
+from gilscope.toolkit.stats.verdict import MARGIN, Comparison, SpeedVerdict, beyond
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -54,14 +54,14 @@ class MeasuredHost:
 class Agreement:
     """The most frequent verdict, and the hosts that have it."""
 
-    word: Verdict                                   # "cannot tell" if no host has another verdict
+    word: SpeedVerdict                                   # "cannot tell" if no host has another verdict
     holds: tuple[str, ...]                            # hosts with this verdict
-    others: Mapping[Verdict, tuple[str, ...]]       # the other hosts by their verdict, "cannot tell" last
+    others: Mapping[SpeedVerdict, tuple[str, ...]]       # the other hosts by their verdict, "cannot tell" last
 
     @property
     def changes(self) -> bool:
         """Return True if some host has a clear verdict that differs."""
-        return bool(self.others.keys() - {Verdict.CANNOT_TELL})
+        return bool(self.others.keys() - {SpeedVerdict.CANNOT_TELL})
 
     @property
     def hosts(self) -> int:
@@ -186,30 +186,30 @@ def _over[Key: Hashable](
     }
 
 
-def _verdicts(by: Mapping[str, Comparison], margin: float) -> dict[str, Verdict]:
+def _verdicts(by: Mapping[str, Comparison], margin: float) -> dict[str, SpeedVerdict]:
     """Return the verdict of each host by its own report.
 
     A host with a significant difference that is certainly within the margin agrees with hosts that say "same".
     """
     verdicts = {host: judge(each, margin) for host, each in by.items()}
-    if Verdict.SAME not in verdicts.values():
+    if SpeedVerdict.SAME not in verdicts.values():
         return verdicts
-    return {host: Verdict.SAME if beyond(by[host].between) <= margin else verdict
+    return {host: SpeedVerdict.SAME if beyond(by[host].between) <= margin else verdict
             for host, verdict in verdicts.items()}
 
 
-def agreement(verdicts: Mapping[str, Verdict]) -> Agreement:
+def agreement(verdicts: Mapping[str, SpeedVerdict]) -> Agreement:
     """Return the most frequent clear verdict with its hosts, and the verdicts of the other hosts."""
-    hosts: dict[Verdict, list[str]] = {}
+    hosts: dict[SpeedVerdict, list[str]] = {}
     for host, verdict in verdicts.items():
         hosts.setdefault(verdict, []).append(host)
-    counts = Counter({word: len(own) for word, own in hosts.items() if word != Verdict.CANNOT_TELL})
-    most: Verdict = counts.most_common(1)[0][0] if counts else Verdict.CANNOT_TELL
-    others = sorted(hosts.keys() - {most}, key=lambda word: (word == Verdict.CANNOT_TELL, -len(hosts[word]), word))
+    counts = Counter({word: len(own) for word, own in hosts.items() if word != SpeedVerdict.CANNOT_TELL})
+    most: SpeedVerdict = counts.most_common(1)[0][0] if counts else SpeedVerdict.CANNOT_TELL
+    others = sorted(hosts.keys() - {most}, key=lambda word: (word == SpeedVerdict.CANNOT_TELL, -len(hosts[word]), word))
     return Agreement(
         word=most, holds=tuple(hosts.get(most, ())), others={word: tuple(hosts[word]) for word in others})
 
 
-def judge_pooled(pooled: PooledRatio | None, margin: float = MARGIN) -> Verdict:
+def judge_pooled(pooled: PooledRatio | None, margin: float = MARGIN) -> SpeedVerdict:
     """Return the verdict for hosts like these, by the rules of one host."""
-    return Verdict.CANNOT_TELL if pooled is None else judge(pooled.comparison, margin)
+    return SpeedVerdict.CANNOT_TELL if pooled is None else judge(pooled.comparison, margin)

@@ -12,7 +12,7 @@ from gilscope.toolkit.report.hosts.agreement import judge_pooled
 from gilscope.toolkit.report.hosts.tables import over_tables
 from gilscope.toolkit.report.hosts.wording import ALL, EACH, HOLDS, SPREAD, names_text
 from gilscope.toolkit.report.table_sentences import title_text
-from gilscope.toolkit.stats.verdict import MARGIN, Verdict
+from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -79,9 +79,10 @@ def hosts_in_short(contrasts: Sequence[HostsContrast], margin: float = MARGIN) -
     if not compared:
         return ["No cell could be compared on any host."]
     words = Counter(judge_pooled(each.over.pooled, margin) for each in compared)
-    decided = ", ".join(f"{words[word]} {word}" for word in Verdict if words[word] and word != Verdict.CANNOT_TELL)
-    undecided = f"{words[Verdict.CANNOT_TELL]} cannot tell" if words[Verdict.CANNOT_TELL] else ""
-    same = [each.over.agreement for each in compared if each.over.agreement.word != Verdict.CANNOT_TELL]
+    decided = ", ".join(
+        f"{words[word]} {word}" for word in SpeedVerdict if words[word] and word != SpeedVerdict.CANNOT_TELL)
+    undecided = f"{words[SpeedVerdict.CANNOT_TELL]} cannot tell" if words[SpeedVerdict.CANNOT_TELL] else ""
+    same = [each.over.agreement for each in compared if each.over.agreement.word != SpeedVerdict.CANNOT_TELL]
     everywhere = sum(not each.others for each in same)
     changing = sum(each.changes for each in same)
     return [

@@ -15,7 +15,7 @@ from gilscope.toolkit.report.sessions import session_rounds
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import cost_text, interval_text, list_text
 from gilscope.toolkit.stats.sessions import FEWEST
-from gilscope.toolkit.stats.verdict import Verdict
+from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def hosts_overview(label: str, hosts: Sequence[MeasuredHost], states: Sequence[H
 
 
 def hosts_scope(hosts: Sequence[MeasuredHost]) -> str:
-    """Return what the numbers over hosts are about: a host's own numbers are about the sessions that it measured."""
+    """Return the scope of the numbers over hosts: the sessions that each host measured."""
     sessions = min(len(session_rounds(host.run)) for host in hosts)
     if sessions >= FEWEST:
         return ""
@@ -165,8 +165,8 @@ def _holding_lines(tables: Sequence[HostsTable]) -> Iterator[str]:
         yield "No ratio is known on more than one host, so nothing shows whether any holds elsewhere."
         return
     changing = [(table, row) for table, row in rows if row.over.agreement.changes]
-    undecided = sum(row.over.agreement.word == Verdict.CANNOT_TELL for _, row in rows)
-    everywhere = sum(row.over.agreement.word != Verdict.CANNOT_TELL and not row.over.agreement.others
+    undecided = sum(row.over.agreement.word == SpeedVerdict.CANNOT_TELL for _, row in rows)
+    everywhere = sum(row.over.agreement.word != SpeedVerdict.CANNOT_TELL and not row.over.agreement.others
                      for _, row in rows)
     rest = len(rows) - len(changing) - undecided - everywhere
     parts = [f"{everywhere} hold on every host", f"{rest} hold on each that can tell" if rest else "",

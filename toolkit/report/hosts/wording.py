@@ -6,7 +6,7 @@ from math import isfinite
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.wording import SHOWN_SPREAD, list_text, percent_text, ratio_number
-from gilscope.toolkit.stats.verdict import MARGIN, Verdict
+from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -46,7 +46,7 @@ def holds_text(over: HostsComparison) -> str:
 def words_text(over: HostsComparison) -> str:
     """Return the words of the hosts that have a number: "faster on 3 of 5; same on host-3; 1 cannot tell"."""
     agreement = over.agreement
-    others = [f"{len(hosts)} cannot tell" if word == Verdict.CANNOT_TELL else f"{word} on {names_text(hosts)}"
+    others = [f"{len(hosts)} cannot tell" if word == SpeedVerdict.CANNOT_TELL else f"{word} on {names_text(hosts)}"
               for word, hosts in agreement.others.items()]
     return "; ".join([f"{agreement.word} on {len(agreement.holds)} of {agreement.hosts}", *others])
 

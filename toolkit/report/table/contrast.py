@@ -9,7 +9,7 @@ from gilscope.toolkit.errors import UnknownNameError
 from gilscope.toolkit.model import Note, Phase
 from gilscope.toolkit.report.table.observations import Absence, Clock, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.stats.common_shift import CommonShift, Place, ShiftedRatio, common_shift, without_shift
+from gilscope.toolkit.stats.common_shift import BuildWorkload, CommonShift, ShiftedRatio, common_shift, without_shift
 from gilscope.toolkit.stats.interim_looks import final_confidence
 from gilscope.toolkit.stats.paired import conclude
 from gilscope.toolkit.stats.ratios import simultaneous
@@ -164,7 +164,7 @@ def compare_runs(
             contrasts.append(_without_comparison(
                 result, [(f"in {left_name}", left, cell), (f"in {right_name}", right, cell)]))
     for by_clock, ratios in apart.items():
-        places = {place: Place(workload=contrasts[place].sample.workload, build=contrasts[place].sample.build)
+        places = {place: BuildWorkload(workload=contrasts[place].sample.workload, build=contrasts[place].sample.build)
                   for place in ratios}
         shift = common_shift(ratios, places, by_clock)
         if shift is not None:
@@ -187,7 +187,7 @@ def _same_builds(first: Run, second: Run, labels: Iterable[str]) -> bool:
 
 
 def build_identity(build: Build) -> tuple[object, ...]:
-    """Return what two builds have in common if they look the same."""
+    """Return the common properties of two builds that look the same."""
     return (build.version, build.revision, build.base_executable, build.compiler, build.opt_level, build.pgo, build.lto,
             build.debug, build.jit)
 
@@ -219,7 +219,7 @@ def _time(seconds: Mapping[int, float]) -> Summary | None:
 
 
 def _unlike_work(left: Index, right: Index, cell: Cell) -> tuple[str, list[object]] | None:
-    """Return what makes the work of `cell` unequal in the two runs, with both values; None if nothing is known to."""
+    """Return a difference between the work of `cell` in the two runs, with both values; None if none is known."""
     selections = [index.run.options.get("selection") or {} for index in (left, right)]
     users = [each.get("user") or {} for each in selections]
     sizes = [each.get("size") for each in selections]

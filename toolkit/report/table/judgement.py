@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 from gilscope.toolkit.stats.distributions import NORMAL
 from gilscope.toolkit.stats.ratios import POWER, rounds_until
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
-from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS, ShiftBasis, Significance, Unjudged, Verdict, beyond
+from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS, ShiftBasis, Significance, SpeedVerdict, Unjudged, beyond
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Missing = Literal["A has none", "B has none", "neither has any", "not comparable"]
 
 
-def judge(comparison: Comparison, margin: float = MARGIN) -> Verdict:
+def judge(comparison: Comparison, margin: float = MARGIN) -> SpeedVerdict:
     """Return the verdict: "same" only if every difference above `margin` is excluded.
 
     Both the whole interval that verdicts use and the noise floor must lie within the margin: a difference smaller than
@@ -32,32 +32,32 @@ def judge(comparison: Comparison, margin: float = MARGIN) -> Verdict:
     """
     match comparison.significance():
         case Significance.FASTER:
-            return Verdict.FASTER
+            return SpeedVerdict.FASTER
         case Significance.SLOWER:
-            return Verdict.SLOWER
+            return SpeedVerdict.SLOWER
         case Significance.NONE if comparison.sure and max(
                 beyond(comparison.between), comparison.floor or 0.0) <= margin:
-            return Verdict.SAME
+            return SpeedVerdict.SAME
         case _:
-            return Verdict.CANNOT_TELL
+            return SpeedVerdict.CANNOT_TELL
 
 
 def unjudged(comparison: Comparison, margin: float = MARGIN) -> Unjudged | None:
     """Return why a comparison has no verdict, None if it has one."""
-    if judge(comparison, margin) != Verdict.CANNOT_TELL:
+    if judge(comparison, margin) != SpeedVerdict.CANNOT_TELL:
         return None
     if comparison.rounds < MIN_ROUNDS:
         return Unjudged.ROUNDS
     if comparison.floor is None or not comparison.sure:
         return Unjudged.UNKNOWN_NOISE
-    if comparison.shift is not None and judge(comparison.without_shift_doubt(), margin) != Verdict.CANNOT_TELL:
+    if comparison.shift is not None and judge(comparison.without_shift_doubt(), margin) != SpeedVerdict.CANNOT_TELL:
         return Unjudged.SHIFT if comparison.shift.basis is ShiftBasis.WORKLOADS else Unjudged.FEW_WORKLOADS
     return Unjudged.NOISE
 
 
 def gains_nothing(comparison: Comparison, margin: float = MARGIN) -> bool:
     """Return True if every gain above `margin` is excluded, whether or not there is a loss."""
-    return judge(comparison, margin) in {Verdict.SAME, Verdict.SLOWER} or (
+    return judge(comparison, margin) in {SpeedVerdict.SAME, SpeedVerdict.SLOWER} or (
         judgeable(comparison) and max(comparison.between[1] - 1, comparison.floor or 0.0) <= margin)
 
 
@@ -83,7 +83,7 @@ def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None
 
 
 def missing(contrast: Contrast) -> Missing | None:
-    """Return which side has no number, or None if the two are compared."""
+    """Return the side without a number, or None if the two are compared."""
     if contrast.comparison is not None:
         return None
     if contrast.baseline_time is None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def process_notes(far: FarProcesses | None, levels: TwoLevels | None, unlike: float | None) -> Iterator[Note]:
-    """Yield what a reader of the cell's number should know about its processes.
+    """Yield caveats about the processes behind a cell's number.
 
     Args:
         far: Its processes that are far from the others.
@@ -41,7 +41,7 @@ def process_notes(far: FarProcesses | None, levels: TwoLevels | None, unlike: fl
 
 
 def noise_notes(noise: Noise, clock: Clock) -> Iterator[Note]:
-    """Yield what widens the interval of a ratio beyond the usual noise of its group.
+    """Yield the reasons for an interval wider than the usual noise of its group makes it.
 
     Args:
         noise: That of the pair, see `Noise.between`.

@@ -273,7 +273,7 @@ def _worker_class(cell: Cell) -> str:
 
 
 def _treatment(cell: Cell) -> tuple[str, str, int]:
-    """Return what cells of different workloads have in common."""
+    """Return the key that cells of different workloads share: build, model and workers."""
     return cell.build, cell.runner, cell.workers
 
 

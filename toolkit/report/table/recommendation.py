@@ -170,7 +170,7 @@ def _too_few_tasks(index: Index, baseline: Cell, results: Sequence[CellResult]) 
 
 
 def _dispatch_costs(index: Index, base: CellResult, results: Sequence[CellResult]) -> tuple[DispatchCost, ...]:
-    """Return what dispatching a task costs: its time in a model, without the share of the work that a worker does.
+    """Return the cost of dispatching a task: its time in a model, minus a worker's share of the work.
 
     A model whose workers share a GIL, or an event loop, gains nothing from longer tasks that compute; it is left out.
     """

@@ -13,7 +13,7 @@ from gilscope.toolkit.report.table.judgement import judge
 from gilscope.toolkit.report.wording import list_text, percent_text, ratio_text
 from gilscope.toolkit.site.charts.scale import ChartScale, even_scale
 from gilscope.toolkit.site.style import mark_of
-from gilscope.toolkit.stats.verdict import Verdict
+from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import counted, format_bytes, format_seconds
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def _named(cell: Cell) -> dict[str, Any]:
 
 def _dot(cell: Cell, speedup: Comparison, scale: ChartScale) -> dict[str, Any]:
     return {"at": scale.place(speedup.ratio), "interval": _span(scale, speedup.lo, speedup.hi),
-            "words": _between(scale, speedup), "clear": judge(speedup) in {Verdict.FASTER, Verdict.SLOWER},
+            "words": _between(scale, speedup), "clear": judge(speedup) in {SpeedVerdict.FASTER, SpeedVerdict.SLOWER},
             "says": f"{cell.runner}, N = {cell.workers}: {ratio_text(speedup)}, {judge(speedup)}"}
 
 
@@ -104,7 +104,7 @@ def glance(title: str, found: Sequence[tuple[Cell, Comparison]], scale: ChartSca
     """Return a picture for a place of a table: a dot with its interval for each model, distinct by its mark."""
     rows = [{"y": GLANCE_ROW * (i + 0.5) + 2, "model": visible(cell.runner), **mark_of(cell.runner),
              "at": scale.place(seen.ratio), "interval": _span(scale, seen.lo, seen.hi),
-             "clear": judge(seen) in {Verdict.FASTER, Verdict.SLOWER},
+             "clear": judge(seen) in {SpeedVerdict.FASTER, SpeedVerdict.SLOWER},
              "says": visible(f"{cell.runner}, N = {cell.workers}: {ratio_text(seen)}")}
             for i, (cell, seen) in enumerate(found)]
     says = "; ".join(f"{cell.runner}, N = {cell.workers}: {ratio_text(seen)}" for cell, seen in found) or "no ratio"

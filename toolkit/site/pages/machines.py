@@ -12,7 +12,7 @@ from gilscope.toolkit.site.page_values import shown
 from gilscope.toolkit.site.pages.newest import KINDS, by_host, newest, places
 from gilscope.toolkit.site.pages.run import kind_of
 from gilscope.toolkit.site.style import legend, mark_of, shapes
-from gilscope.toolkit.stats.verdict import Verdict
+from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import counted, format_bytes
 
 if TYPE_CHECKING:
@@ -70,7 +70,7 @@ def _row(
         words[word] += 1
         places_[host] = {"text": ratio_text(result.speedup), "sort": result.speedup.ratio, "link": place.link}
     table = next(iter(by.values()))[0].table
-    verdicts = words.keys() - {Verdict.CANNOT_TELL}
+    verdicts = words.keys() - {SpeedVerdict.CANNOT_TELL}
     if len(by) < hosts:
         lacking["not measured"] = hosts - len(by)
     said = [f"{word} on {count} of {words.total()}" if hosts > 1 else str(word) for word, count in words.most_common()]

@@ -90,7 +90,7 @@ def thin_marks(sheet: Sheet, axes: Any) -> None:
 
 
 def heights(panels: Iterable[CategoryPanel | LinePanel]) -> Iterator[float]:
-    """Yield what the y axis of these panels must reach: values, the ends of their intervals, and level rules."""
+    """Yield the values that the y axis of these panels must include: values, ends of intervals, and level rules."""
     for panel in panels:
         for series in panel.series:
             yield from (*series.y, *series.lo, *series.hi)
