@@ -175,7 +175,7 @@ def test_legend_and_introduction_name_the_cost_of_a_build(runs):
     values = workload_values(group, runs, series, {})
     assert values["models"][-1]["model"] == f"3.14t against 3.14, {COST}"
     assert values["models"][-1]["shape"] == values["rows"][-1]["shape"]
-    assert "to its twin with the GIL" in rendered("history-workload.html", values | page_values("t", "d"))
+    assert "to the one with the GIL" in rendered("history-workload.html", values | page_values("t", "d"))
 
 
 def test_verdict_is_counted_over_machines(runs):

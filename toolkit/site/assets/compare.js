@@ -438,7 +438,7 @@ window.gilscopeRuns = {};
     const margin = general(by.margin * 100);
     lines.push(`Times: medians over rounds; ${clockText(compared)}.`, ...spreadLines(compared));
     lines.push(
-      `Ratio: how many times faster ${second} is than ${first}, with its interval: 0.80x takes 1.25 times as long.`,
+      `Ratio: how many times as fast ${second} is as ${first}, with its interval: 0.80x takes 1.25 times as long.`,
       `same: every difference above ${margin} % is excluded. cannot tell: it is not, and no difference above the noise `
         + "floor is significant.",
       "Verdicts use wider intervals than the printed ones: those of all cells hold at once with 95 % confidence.");
