@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.cores import queued_seconds, scheduled, usable_cores
+from gilscope.toolkit.cores import _cgroup_quota, own_control_groups, queued_seconds, scheduled, usable_cores
 
 
 def test_usable_cores_follow_affinity():
@@ -33,3 +33,30 @@ def test_scheduled_counts_what_the_thread_ran():
 
 def test_of_a_process_that_is_not_there_nothing_is_known():
     assert scheduled("0") is None
+
+
+@pytest.fixture
+def groups(tmp_path):
+    """A service in a slice that has half of two CPUs, in the tree of a whole machine."""
+    service = tmp_path / "system.slice" / "measure.service"
+    service.mkdir(parents=True)
+    (service / "cpu.max").write_text("max 100000\n")
+    (service.parent / "cpu.max").write_text("150000 100000\n")   # the root has no such file
+    listing = tmp_path / "listing"
+    listing.write_text("0::/system.slice/measure.service\n")
+    return own_control_groups(str(tmp_path), str(listing))
+
+
+def test_control_groups_are_all_around_this_process(groups, tmp_path):
+    assert groups == [str(tmp_path / "system.slice" / "measure.service"), str(tmp_path / "system.slice"), str(tmp_path)]
+
+
+def test_tightest_quota_of_all_groups_counts(groups, tmp_path):
+    assert _cgroup_quota(groups) == 1.5
+    (tmp_path / "system.slice" / "measure.service" / "cpu.max").write_text("50000 100000\n")
+    assert _cgroup_quota(groups) == 0.5
+
+
+def test_without_control_groups_there_is_no_quota(tmp_path):
+    assert own_control_groups(str(tmp_path), str(tmp_path / "absent")) == [str(tmp_path)]
+    assert _cgroup_quota([str(tmp_path)]) is None

@@ -22,13 +22,35 @@ def allowed_cpus() -> int:
         return os.cpu_count() or 1
 
 
-def _cgroup_quota() -> float | None:
+def own_control_groups(root: str = "/sys/fs/cgroup", listing: str = "/proc/self/cgroup") -> list[str]:
+    """Return the folders of the control group of this process and of all groups around it, the innermost first.
+
+    The limits of all of them apply.  In a container, the own group often is the root.
+
+    Source: Documentation/admin-guide/cgroup-v2.rst, "Organizing Processes and Threads".
+    """
+    path = ""
     try:
-        with open("/sys/fs/cgroup/cpu.max") as file:
-            quota, period = file.read().split()
-        return None if quota == "max" else int(quota) / int(period)
-    except (OSError, ValueError):
-        return None
+        with open(listing) as file:
+            path = next((line[3:].strip().strip("/") for line in file if line.startswith("0::/")), "")
+    except OSError:
+        pass   # no control groups, or no /proc
+    parts = [part for part in path.split("/") if part not in {"", ".."}]
+    return [os.path.join(root, *parts[:count]) for count in range(len(parts), -1, -1)]
+
+
+def _cgroup_quota(groups: list[str] | None = None) -> float | None:
+    """Return the CPUs' worth of time that the tightest quota leaves; None without a quota."""
+    quotas = []
+    for group in own_control_groups() if groups is None else groups:
+        try:
+            with open(os.path.join(group, "cpu.max")) as file:
+                quota, period = file.read().split()
+            if quota != "max":
+                quotas.append(int(quota) / int(period))
+        except (OSError, ValueError):
+            continue   # the root has no limits
+    return min(quotas, default=None)
 
 
 def scheduled(task: str = "thread-self") -> tuple[int, int] | None:

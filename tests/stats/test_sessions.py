@@ -157,7 +157,7 @@ def test_three_sessions_cover_the_truth_without_a_joint_shift(kind):
 
 
 def test_differences_between_sessions_are_no_noise_of_processes():
-    draw = random.Random(3)
+    draw = random.Random(4)
     (sessions,) = session_levels(draw, "joint 2 % + own 1 %", [dict.fromkeys(range(12), 0.0)], range(1, 12),
                                  sessions=3, rounds=6, spread=0.005)
     logs = [RoundLogs(levels=each) for each in sessions]

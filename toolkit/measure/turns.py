@@ -20,6 +20,7 @@ from pathlib import Path
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.cores import own_control_groups
 from gilscope.toolkit.measure.disturbance import QUIET, ArmLoad, comparable, judge, with_baselines_starved
 from gilscope.toolkit.measure.measured_process import MeasuredProcess, end_all
 from gilscope.toolkit.measure.rounds import ArmResult, Round
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Cell
 
 MOST_ALIVE = 32        # arms; with more of them, turns of one pass are too far apart in time to be paired
-_GROUPS = Path("/sys/fs/cgroup")
 _KEPT_FREE = 0.1  # share of the memory: for other programs, and for passes that need more than the last one
 
 
@@ -286,13 +286,7 @@ def _of_machine() -> int | None:
 
 def _of_groups() -> list[int | None]:
     """Return the memory left in each control group that limits this process."""
-    path = ""
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/self/cgroup").read_text().splitlines():
-            if line.startswith("0::/"):
-                path = line.removeprefix("0::/")
-    folder = _GROUPS / path
-    return [_of_group(each) for each in (folder, *folder.parents) if each.is_relative_to(_GROUPS)]
+    return [_of_group(Path(folder)) for folder in own_control_groups()]
 
 
 def _of_group(folder: Path) -> int | None:

@@ -10,7 +10,7 @@ from typing import IO, TYPE_CHECKING, Any
 from gilscope.toolkit.bounded_reading import SETTINGS, parse_json, read_text
 from gilscope.toolkit.errors import BadFileError, LabelTakenError, ToolkitError, cannot_write
 from gilscope.toolkit.file_locks import try_lock
-from gilscope.toolkit.model import Run, SkipKind
+from gilscope.toolkit.model import Run
 from gilscope.toolkit.records import from_plain, to_plain
 from gilscope.toolkit.store.checking import REMEDY, check_header
 
@@ -23,8 +23,6 @@ HEADER = "run.json"
 FORMAT = "gilscope run"
 LOCK = ".lock"
 VERSION = 1
-# The reason of a skip by which runs written before skips had a kind say that the budget left out the cell.
-_OLD_OUT_OF_BUDGET = "the budget ended before its first value"
 
 
 def read_header(path: Path) -> Run:
@@ -139,26 +137,10 @@ def parse_header(header: dict[str, Any], path: Path) -> Run:
     """
     fields = {name: value for name, value in header.items() if name not in {"format", "version"}}
     try:
-        run = from_plain(Run, _with_kinds_of_skips(fields) | {"measurements": []})
+        run = from_plain(Run, fields | {"measurements": []})
         for session in run.sessions:
             datetime.datetime.fromisoformat(session.started)
     except ValueError as error:
         raise BadFileError(f"{path} lacks what a gilscope run has, or was edited: {error}{REMEDY}") from error
     check_header(run, path)
     return run
-
-
-def _with_kinds_of_skips(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the header with the kind of the skips that runs were stored with before skips had one.
-
-    The only place that reads the reason of a skip.  Delete it with the support of those runs.
-    """
-    match fields:
-        case {"skips": [*skips]}:
-            kind = {"kind": SkipKind.OUT_OF_BUDGET.value}
-            return fields | {"skips": [skip | kind if _is_old_out_of_budget(skip) else skip for skip in skips]}
-    return fields
-
-
-def _is_old_out_of_budget(skip: object) -> bool:
-    return isinstance(skip, dict) and "kind" not in skip and skip.get("reason") == _OLD_OUT_OF_BUDGET

@@ -142,10 +142,9 @@ def test_plan_is_read_back_although_people_reworded_it():
     assert plan_file.read(reworded) == plan_file.read(text)
 
 
-def test_plan_of_an_earlier_checkout_has_its_states_in_its_lines():
+def test_plan_without_its_comment_is_none():
     text = plan_file.markdown(given(), plan_file.Earlier(), "2026-11-22")
-    old = text[:text.index("<!--")] + "- [ ] **a step of somebody else's** (open): x\n"
-    assert plan_file.read(old) == plan_file.read(text)
+    assert plan_file.read(text[:text.index("<!--")]) == plan_file.Earlier()
 
 
 @pytest.mark.parametrize("states", ['{"tests": "soon"}', "3", "{"])

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.bounded_reading import parse_json
 from gilscope.toolkit.escaping import in_markdown, visible
 from gilscope.toolkit.evaluate.decision import State  # noqa: TC001 - `from_plain` reads the hints
-from gilscope.toolkit.evaluate.facts import PlanStep
 from gilscope.toolkit.evaluate.views.answer import BOXES
 from gilscope.toolkit.records import from_plain, to_plain
 
@@ -22,9 +21,6 @@ if TYPE_CHECKING:
 
 # The states are in a comment, which Markdown does not show: people may reword all that they see.
 _RECORD = re.compile(r"^<!-- gilscope plan (\{.*\}) -->$", re.MULTILINE)
-# Plans of earlier checkouts have no such comment.
-_OLD_STEP = re.compile(r"- \[.\] \*\*(.+?)\*\* \((done|open|not known|not needed)\)")
-_OLD_DATE = re.compile(r"\bon (\d{4}-\d\d-\d\d)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,12 +37,8 @@ def read(text: str) -> Earlier:
     Raises:
         ValueError: The comment with the states is damaged.
     """
-    if record := _RECORD.search(text):
-        return from_plain(Earlier, parse_json(record[1]), "its comment")
-    keys = {step.value: step.key for step in PlanStep}
-    date = _OLD_DATE.search(text)
-    return from_plain(Earlier, {"date": date[1] if date else "", "states": {
-        keys[name]: state for name, state in _OLD_STEP.findall(text) if name in keys}})
+    record = _RECORD.search(text)
+    return from_plain(Earlier, parse_json(record[1]), "its comment") if record else Earlier()
 
 
 def moved(found: Evaluation, before: Earlier) -> list[str]:
