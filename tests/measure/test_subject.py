@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.measure.child.subject import RefusedError, load, pickle_reason
+from gilscope.toolkit.measure.child.subject import RefusedError, load, pickle_reason, resolve
 from gilscope.toolkit.measure.preparation import check_shadowing, inspect_function
 from tests.measure.children import THREADS, USERCODE, make_spec, measure, target
 
@@ -158,3 +158,11 @@ def test_other_names_are_welcome(tmp_path):
     for name in ("toolkit", "workloads", "runners", "gilscope_x"):
         (tmp_path / f"{name}.py").touch()
         check_shadowing(target(f"{name}:f"), [tmp_path])
+
+
+def test_names_of_a_module_are_cut_and_counted_and_imported_modules_are_none_of_them(tmp_path, monkeypatch):
+    names = [f"f{number}" for number in range(11)]
+    (tmp_path / "many_names.py").write_text("import os\n" + "".join(f"def {name}(): pass\n" for name in names))
+    monkeypatch.syspath_prepend(tmp_path)
+    with pytest.raises(RefusedError, match=r"it has f0, f1, f10, f2, f3, f4, f5, f6 and 3 more$"):
+        resolve("many_names:nothing_alike")

@@ -11,6 +11,7 @@ import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -160,7 +161,8 @@ def resolve(name: str) -> Any:
         try:
             target = getattr(target, part)
         except AttributeError:
-            raise RefusedError(f"{module_name} has no {path!r}{_hint(part, dir(target))}") from None
+            own = [each for each in dir(target) if not isinstance(getattr(target, each, None), ModuleType)]
+            raise RefusedError(f"{module_name} has no {path!r}{_hint(part, own)}") from None
     return target
 
 
@@ -169,7 +171,10 @@ def _hint(name: str, known: Sequence[str]) -> str:
 
     public = [each for each in known if not each.startswith("_")]
     close = get_close_matches(name, public, n=1)
-    return f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(public[:8]) or 'nothing public'}"
+    if close:
+        return f"; did you mean {close[0]!r}?"
+    more = f" and {len(public) - MOST_NAMES} more" if len(public) > MOST_NAMES else ""
+    return f"; it has {', '.join(public[:MOST_NAMES]) or 'nothing public'}{more}"
 
 
 def travel_reason(function: Any, name: str) -> str | None:
@@ -177,6 +182,7 @@ def travel_reason(function: Any, name: str) -> str | None:
     return _kind_reason(function, name) or _name_reason(function, name)
 
 
+MOST_NAMES = 8   # in a message
 _ADVICE = "put it at the top level of an importable module"
 
 

@@ -172,7 +172,8 @@ def _place(place: WorkloadOnBuild | None, title: str, build: str, scale: ChartSc
         names = " or ".join(dict.fromkeys(each.cell.runner for each in advice.options))
         answer = f"{gain_text(GainValue(first.speedup))} {names}"
     else:
-        answer = advice.missing or _unanswered(advice) or f"no model beats {place.table.baseline}"
+        others = " (others failed)" if advice.open else ""
+        answer = advice.missing or _unanswered(advice) or f"no measured model beats {place.table.baseline}{others}"
     return {"picture": picture, "answer": answer, "link": place.link}
 
 
