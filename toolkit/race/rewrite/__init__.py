@@ -10,10 +10,11 @@ import ast
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.race.analysis.scopes import ScopeTable
+from gilscope.toolkit.race.analysis.suppression_comments import suppression_reasons
 from gilscope.toolkit.race.rewrite.flow_statements import analyse
 from gilscope.toolkit.race.rewrite.function_summaries import ModuleSummary
 from gilscope.toolkit.race.rewrite.prune import UnsharedNodes
-from gilscope.toolkit.race.rewrite.site_collector import SiteCollector, SourceText, read_notes
+from gilscope.toolkit.race.rewrite.site_collector import SiteCollector, SourceText
 from gilscope.toolkit.race.rewrite.transform_statements import Rewriter
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ def rewrite(source: bytes | str | ast.Module, path: str, *, cells: bool = True) 
         tree, text = ast.parse(source, path), source.encode() if isinstance(source, str) else source
     table, summary = ScopeTable(tree), ModuleSummary(tree)
     plan = analyse(table, summary)
-    sites = SiteCollector(path, SourceText(text), plan, read_notes(text) if text else {})
+    sites = SiteCollector(path, SourceText(text), plan, suppression_reasons(text) if text else {})
     rewriter = Rewriter(table, sites, UnsharedNodes(tree, table, summary), cells=cells)
     return rewriter.module(tree), sites.finish()
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple
 
+from gilscope.toolkit.race.analysis.suppression_comments import reason_for_line
 from gilscope.toolkit.race.site import MARKER, OP_PREFIX, Flag, SiteInfo
 
 if TYPE_CHECKING:
@@ -72,14 +73,14 @@ class SourceText:
 class SiteCollector:
     """Collector of the sites of one module."""
 
-    def __init__(self, path: str, text: SourceText, plan: PartnerPlan, notes: Mapping[int, str]) -> None:
+    def __init__(self, path: str, text: SourceText, plan: PartnerPlan, reasons: Mapping[int, str]) -> None:
         self.path = path
         self.text = text
         self.plan = plan
-        self.notes = notes
+        self.reasons = reasons     # of suppressing comments, by line
         self.function = "<module>"
         self.operator = ""         # of the augmented assignment that is rewritten
-        self.lines = (0, 0)        # first and last of the statement, each of which may have a suppressing comment
+        self.lines = range(0)      # of the statement, each of which may have a suppressing comment
         self.acting: set[str] = set()      # functions with writes that have partners
         self._infos: list[SiteInfo] = []
         self._roles: dict[Role, int] = {}
@@ -102,15 +103,9 @@ class SiteCollector:
         end_line, end_column = getattr(node, "end_lineno", line), getattr(node, "end_col_offset", column)
         shown = text if isinstance(text, str) else self.text.of(text)
         self._infos.append(SiteInfo(self.path, line, column, end_line, end_column, self.function, op, key, shown,
-                                    int(flags), (), self._note(line), self.operator * bool(flags & Flag.AUGMENTED)))
+                                    int(flags), (), reason_for_line(self.reasons, line, self.lines),
+                                    self.operator * bool(flags & Flag.AUGMENTED)))
         return ast.Constant((MARKER, index))  # type: ignore[arg-type]  # any constant will do
-
-    def _note(self, line: int) -> str | None:
-        if not self.notes:
-            return None
-        first, last = self.lines
-        lines = range(min(first, line), max(last, line) + 1)
-        return next((self.notes[one] for one in lines if one in self.notes), None)
 
     def finish(self) -> list[SiteInfo]:
         """Return all sites, each with the indexes of its partners."""
@@ -133,23 +128,3 @@ def call(op: str, *arguments: ast.expr, at: ast.AST) -> ast.Call:
 def statement(expression: ast.expr, at: ast.AST | None = None) -> ast.Expr:
     """Return the expression as a statement."""
     return ast.copy_location(ast.Expr(expression), at or expression)
-
-
-def read_notes(source: bytes) -> dict[int, str]:
-    """Return the reasons of `# race: ok <why>` comments by line.
-
-    Tokenizing is slow, so a source without the text `race:` is not tokenized.
-    """
-    if b"race:" not in source:
-        return {}
-    import io
-    import re
-    import tokenize
-    notes = {}
-    try:
-        for token in tokenize.tokenize(io.BytesIO(source).readline):
-            if token.type == tokenize.COMMENT and (match := re.search(r"#\s*race:\s*ok\b[\s:,-]*(.*)", token.string)):
-                notes[token.start[0]] = match[1].strip()
-    except (tokenize.TokenError, SyntaxError):   # some valid sources cannot be tokenized: a form feed, a null byte
-        return notes
-    return notes

@@ -6,6 +6,7 @@ import ast
 import sys
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.race.analysis.suppression_comments import lines_of_statement
 from gilscope.toolkit.race.rewrite.site_collector import Role, call, statement
 from gilscope.toolkit.race.rewrite.transform_expressions import ExpressionRewriter
 from gilscope.toolkit.race.site import CELLS, Flag
@@ -26,9 +27,7 @@ class StatementRewriter(ExpressionRewriter):
     def visit(self, node: ast.AST) -> Any:
         """Visit a node, remembering which lines a statement's expressions have."""
         if isinstance(node, ast.stmt):
-            body = getattr(node, "body", None)
-            last = body[0].lineno - 1 if isinstance(body, list) and body else node.end_lineno or node.lineno
-            self.sites.lines = (node.lineno, max(last, node.lineno))
+            self.sites.lines = lines_of_statement(node)
         return super().visit(node)
 
     def __init__(self, *arguments: Any, **keywords: Any) -> None:

@@ -11,10 +11,16 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Remark
-from gilscope.toolkit.evaluate.project.extensions.source_text import code_of_python, judged_lines, line_of, risky_calls
+from gilscope.toolkit.evaluate.project.extensions.source_text import (
+    code_of_python,
+    line_of,
+    remarks_on_write,
+    risky_calls,
+    suppressions_of_python,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 GUARD = "cython.pymutex or cython.critical_section around what changes it"
 # In the comments at the top of a file, or among the compiler's settings for the whole project.
@@ -53,7 +59,7 @@ def remarks_of_cython(text: str, whole: str = "") -> Iterator[Remark]:
     code = code_of_python(text)
     everywhere = f"{code}\n{whole}"
     yield from risky_calls(code)
-    yield from unlocked_writes(code, judged_lines(text))
+    yield from unlocked_writes(code, suppressions_of_python(text))
     for match in _VARIABLE.finditer(code):
         words = " ".join(match[1].split())
         if " " not in words or "const " in words or "pymutex" in words or _is_constant(match, words, everywhere):
@@ -109,19 +115,19 @@ class _Method:
         self.lines.append((number, text, bool(self.locks)))
 
 
-def unlocked_writes(code: str, judged: Collection[int]) -> Iterator[Remark]:
-    """Yield unlocked writes to attributes of extension types, except in `judged` lines; `code` has no comments.
+def unlocked_writes(code: str, reasons: Mapping[int, str]) -> Iterator[Remark]:
+    """Yield unlocked writes to attributes of extension types, except in lines whose comments give `reasons`.
 
-    Taking the address of an attribute counts as a write.
+    `code` has no comments.  Taking the address of an attribute counts as a write.
     """
     methods = list(_methods(code.split("\n")))
     safe = _safe_methods(methods)
     for method in methods:
         for number, text, held in method.lines if method.name not in safe else ():
-            match = None if held or number in judged else _WRITE.search(text)
+            match = None if held else _WRITE.search(text)
             if match:
                 field = next(filter(None, match.groups()))
-                yield Remark(line=number, concern="unlocked write", what="".join(field.split()), instead=LOCK_AROUND)
+                yield from remarks_on_write(number, "".join(field.split()), LOCK_AROUND, reasons)
 
 
 def _methods(lines: Sequence[str]) -> Iterator[_Method]:

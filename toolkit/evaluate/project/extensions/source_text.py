@@ -10,9 +10,10 @@ import re
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Remark
+from gilscope.toolkit.race.analysis.suppression_comments import MARK, suppression_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Mapping
     from re import Match, Pattern
 
     from gilscope.toolkit.evaluate.project.extensions.own_extensions import Concern
@@ -30,8 +31,8 @@ _PYTHON = re.compile(r"""
     \#[^\n]*
   | (?P<mark>\"\"\"|''').*?(?:(?<!\\)(?P=mark)|\Z)
   | "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*'""", re.VERBOSE | re.DOTALL)
-
-_JUDGED = re.compile(r"\brace: ok\s+\w")
+_COMMENTS = ("/", "#")   # beginnings of what these patterns match that are comments, not strings
+NO_REASON = "The comment `race: ok` gives no reason: write why the write is safe"
 
 
 def code_of_c(text: str) -> str:
@@ -54,9 +55,28 @@ def line_of(text: str, place: int) -> int:
     return text.count("\n", 0, place) + 1
 
 
-def judged_lines(text: str) -> set[int]:
-    """Return the numbers of the lines with a comment `race: ok WHY`, by which somebody has judged them."""
-    return {number for number, line in enumerate(text.splitlines(), 1) if _JUDGED.search(line)}
+def suppressions_of_c(text: str) -> dict[int, str]:
+    """Return the reasons of the `race: ok` comments of C or C++ by line."""
+    return _suppressions(_C, text)
+
+
+def suppressions_of_python(text: str) -> dict[int, str]:
+    """Return the reasons of the `race: ok` comments of Python or Cython by line."""
+    return _suppressions(_PYTHON, text)
+
+
+def remarks_on_write(line: int, what: str, guard: str, reasons: Mapping[int, str]) -> Iterator[Remark]:
+    """Yield a remark on an unlocked write, unless a comment on its line gives the reason why it is safe.
+
+    Args:
+        line: The line of the write.
+        what: The field.
+        guard: How to guard it.
+        reasons: The reasons of `race: ok` comments by line; "" for one without.
+    """
+    if not (reason := reasons.get(line)):
+        missing = "" if reason is None else f". {NO_REASON}"
+        yield Remark(line=line, concern="unlocked write", what=what, instead=f"{guard}{missing}")
 
 
 def without_preprocessor(code: str) -> str:
@@ -68,9 +88,21 @@ def without_preprocessor(code: str) -> str:
 def _blank(pattern: Pattern[str], text: str) -> str:
     def instead(match: Match[str]) -> str:
         lines = "\n" * match[0].count("\n")
-        return lines or " " if match[0].startswith(("/", "#")) else f'""{lines}'
+        return lines or " " if match[0].startswith(_COMMENTS) else f'""{lines}'
 
     return pattern.sub(instead, text)
+
+
+def _suppressions(pattern: Pattern[str], text: str) -> dict[int, str]:
+    if MARK not in text:
+        return {}
+    reasons = {}
+    for match in pattern.finditer(text):
+        if match[0].startswith(_COMMENTS):
+            for line, comment in enumerate(match[0].split("\n"), line_of(text, match.start())):
+                if (reason := suppression_reason(comment)) is not None:
+                    reasons[line] = reason
+    return reasons
 
 
 # Functions that return a borrowed reference, which another thread can invalidate -> those that return a new one.

@@ -14,13 +14,17 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.bounded_reading import read_text
 from gilscope.toolkit.race.analysis.scopes import ScopeTable
+from gilscope.toolkit.race.analysis.suppression_comments import (
+    lines_of_statement,
+    reason_for_line,
+    suppression_reasons,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
     from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths
 
-JUDGED = "# race: ok"     # suppresses a finding on its line, as for a race
 LOCKS = frozenset({"_thread.lock", "_thread.RLock", "threading.Condition", "threading.Semaphore", "threading._RLock"})
 # Methods that change a container.
 CHANGES = frozenset({"add", "append", "appendleft", "clear", "discard", "extend", "insert", "pop", "popitem", "popleft",
@@ -55,7 +59,7 @@ class FunctionSource:
     node: Function
     module: ast.Module
     scopes: ScopeTable           # of its file
-    lines: list[str]             # of its file
+    reasons: Mapping[int, str]   # of the `race: ok` comments of its file, by line
 
     @cached_property
     def foreign(self) -> dict[str, str]:
@@ -111,8 +115,10 @@ class FunctionSource:
         return any(within(each, line) for each, _ in self.guards())
 
     def judged(self, line: int) -> bool:
-        """Return True if a comment on a line of its file suppresses findings."""
-        return JUDGED in self.lines[line - 1]
+        """Return True if a comment on the line or elsewhere in its statement suppresses findings, as it does races."""
+        statements = [range(line, line + 1),
+                      *(lines_of_statement(each) for each in self.walk() if isinstance(each, ast.stmt))]
+        return any(line in lines and reason_for_line(self.reasons, line, lines) is not None for lines in statements)
 
 
 def sources(ran: Iterable[ThreadedFunction], shown: ProjectPaths) -> Iterator[FunctionSource]:
@@ -129,7 +135,8 @@ def sources(ran: Iterable[ThreadedFunction], shown: ProjectPaths) -> Iterator[Fu
             scopes = ScopeTable(tree)
         except (OSError, ValueError, SyntaxError, RecursionError):
             continue
-        yield from (FunctionSource(ran=told, name=name, node=node, module=tree, scopes=scopes, lines=text.splitlines())
+        reasons = suppression_reasons(text.encode())
+        yield from (FunctionSource(ran=told, name=name, node=node, module=tree, scopes=scopes, reasons=reasons)
                     for node in ast.walk(tree)
                     if isinstance(node, Function) and (told := inside.get(_first_line(node))))
 
