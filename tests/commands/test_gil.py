@@ -190,7 +190,7 @@ def test_program_that_hangs_is_told_by_what_its_threads_were_doing(folder):
     assert re.search(r"main had the GIL, for [\d.]+ ms or longer, at hung.py:12 <module>\.", last)
     assert re.search(r"asker waited for the GIL, for [\d.]+ ms or longer, at hung.py:6 ask\.", last)
     said = " ".join(done.stderr.split())
-    assert re.search(r"The GIL limits it: threads .* while main had it at hung.py:12 <module>\.$", said)
+    assert re.search(r"The GIL limits it: threads .* main held it, at hung.py:12 <module>\.$", said)
 
 
 @needs_shim

@@ -31,8 +31,8 @@ def test_gil_limits_and_its_holder_is_named():
     found = limit_of(make_process())
     assert (found.what, found.thread, found.place.line) == (Limiter.GIL, "thread 1: spin", 6)
     assert found.share == pytest.approx(0.476, abs=0.001)     # 1 s of two threads' seconds, and main's 0.1 s
-    assert found.sentence == ("The GIL limits it: threads that want it waited 48 % of their time, 50 % of that while "
-                              "thread 1: spin had it at program.py:6 spin.")
+    assert found.sentence == ("The GIL limits it: threads that wanted it waited 48 % of their time; for 50 % of that "
+                              "wait, thread 1: spin held it, at program.py:6 spin.")
 
 
 @pytest.mark.parametrize(("reason", "on", "what", "begin"), [

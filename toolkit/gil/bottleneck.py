@@ -101,13 +101,14 @@ def _elsewhere(summary: RecordingSummary) -> float | None:
 
 
 def _gil(share: float, holders: Sequence[Holder]) -> Limit:
-    text = f"The GIL limits it: threads that want it waited {percent(share)} of their time"
+    text = f"The GIL limits it: threads that wanted it waited {percent(share)} of their time"
     if not holders:
         return Limit(what=Limiter.GIL, share=share, thread=None, place=None, sentence=f"{text}.")
     worst = holders[0]
     place = CodeLine(worst.file, worst.line, worst.function)
     return Limit(what=Limiter.GIL, share=share, thread=worst.thread, place=place,
-                 sentence=f"{text}, {percent(worst.share)} of that while {worst.thread} had it at {where(place)}.")
+                 sentence=f"{text}; for {percent(worst.share)} of that wait, {worst.thread} held it, "
+                          f"at {where(place)}.")
 
 
 def _lock(share: float, summary: RecordingSummary) -> Limit:
