@@ -58,9 +58,9 @@ def add_parser(commands: Any) -> None:
         "evaluate", help="tell whether a project can move to free-threading or subinterpreters, and what is in the way",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Examine a project on free-threaded builds: what its packages declare and do when imported, how\n"
-        "its tests behave, and which data races they show. If a part is missing, the rest is still examined, and the\n"
-        "confidence says what was left out. The project's code never runs in gilscope's own process. Exit with 1 if\n"
-        "something blocks every build without a GIL.",
+        "its tests behave, and which data races they show. If a part is missing, the rest is still examined;\n"
+        "'Not looked at' lists what is missing, and the confidence is lower. The project's code never runs in\n"
+        "gilscope's own process. Exit with 1 if something blocks every build without a GIL.",
         epilog="examples:\n  gilscope evaluate .\n  gilscope evaluate ~/src/svc --lock uv.lock --builds 3.14t,3.15t\n"
         "  gilscope evaluate . --tests 'pytest -q tests/unit' --workload svc.load:request --budget 5m\n"
         "  gilscope evaluate . --explain lxml\n"
