@@ -165,3 +165,13 @@ def test_differences_between_sessions_are_no_noise_of_processes():
     noises, _ = checked_noise({0: arms}, {0: []}, draws=0)
     assert noises[0].spread == pytest.approx(0.005, rel=0.15)
     assert compare(logs[0], noises[0], 0, 1).rounds == 6
+
+
+def test_sessions_that_no_pair_connects_are_centred_apart():
+    def seen(center):
+        return Ratio(center=center, error=0.01, rounds=4, noise=Noise(spread=0.01, prior=10.0, residuals=(), draws=0))
+
+    family = {"a": {0: seen(0.0), 1: seen(0.02)}, "b": {2: seen(0.5), 3: seen(0.54)}}
+    shift = joint_shift(family)
+    assert shift.freedom == 2   # four sessions in two blocks
+    assert shift.variance == pytest.approx((2 * 0.01**2 + 2 * 0.02**2) / 2)

@@ -175,6 +175,9 @@ def _checked(args: argparse.Namespace) -> Sequence[str]:
     return labels
 
 
+TWO_RUNS = "between these two runs"   # other runs of the same may differ otherwise
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledContrasts:
     """A comparison of two sides, cell by cell."""
@@ -184,7 +187,7 @@ class LabelledContrasts:
     baseline: str
     sample: str
     notes: Sequence[Note]   # shown before the table
-    scope: str = ""         # what it is about; "": two runs, or a run of several sessions
+    scope: str              # what it is about; "": a run of several sessions
 
 
 def _across(first: Run, second: Run, args: argparse.Namespace) -> LabelledContrasts:
@@ -193,7 +196,7 @@ def _across(first: Run, second: Run, args: argparse.Namespace) -> LabelledContra
         raise UnknownNameError(f"{first.label!r} and {second.label!r} have no measured cell in common")
     return LabelledContrasts(
         title=f"{second.label} against {first.label}", contrasts=compare_runs(first, second, args.clock),
-        baseline=first.label, sample=second.label, notes=differences(first, second))
+        baseline=first.label, sample=second.label, notes=differences(first, second), scope=TWO_RUNS)
 
 
 def _again(first: Run, second: Run, args: argparse.Namespace) -> LabelledContrasts:

@@ -27,7 +27,7 @@ from collections import Counter
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
 from math import exp, inf, isfinite, sqrt
-from statistics import fmean, variance
+from statistics import fmean
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.distributions import t_quantile
@@ -174,10 +174,21 @@ class SessionRatio:
 
 def joint_shift[Pair: Hashable](family: Mapping[Pair, Mapping[int, Ratio]]) -> JointShift:
     """Return the joint shift of a family of pairs, each with its ratio by session."""
-    _, shifts, _ = _two_way(_centers(family))
-    freedom = len(shifts) - 1
-    return JointShift(variance=variance(shifts.values()) if freedom > 0 else inf, freedom=max(freedom, 0),
-                      pairs=max(len(family), 1))
+    centers = _centers(family)
+    _, shifts, _ = _two_way(centers)
+    # Sessions that no pair connects are centred apart, and each such block costs a degree of freedom.
+    freedom = len(shifts) - len(blocks := _blocks(centers))
+    squares = sum((shifts[each] - fmean(shifts[one] for one in block)) ** 2 for block in blocks for each in block)
+    return JointShift(variance=squares / freedom if freedom > 0 else inf, freedom=freedom, pairs=max(len(family), 1))
+
+
+def _blocks[Pair: Hashable](centers: Mapping[Pair, Mapping[int, float]]) -> list[set[int]]:
+    """Return the sessions in groups that some pair connects, directly or through others."""
+    blocks: list[set[int]] = []
+    for values in centers.values():
+        joined = set(values).union(*(block for block in blocks if block & values.keys()))
+        blocks = [block for block in blocks if not block & joined] + [joined]
+    return blocks
 
 
 def own_deviation[Arm: Hashable](
