@@ -113,6 +113,7 @@ def test_race_shows_code_as_code():
 def test_race_shows_what_threads_share():
     place = make_access().place
     share = SharedVariable(
+        by_program=False,
         base="Pool.jobs", name="Pool.jobs", write=place, verb="append", other=replace(place, line=9), other_verb="read")
     text = Structure(race_page(make_report(shared=(share,)))).text
     assert "Pool.jobs: append at bank.py:14 in Account.deposit, read at bank.py:9" in text

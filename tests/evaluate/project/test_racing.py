@@ -277,11 +277,12 @@ def shared_of(folder, *told):
     """Return what threads share by a report of variables: name, file and function of the write, file of the use."""
     shared = [{"base": f"global {name}", "name": name, "alike": False, "verb": "store", "other_verb": "load",
                "write": {"path": str(folder / file), "line": 1, "function": function},
-               "other": {"path": str(folder / other), "line": 2, "function": "work"}}
+               "other": {"path": str(folder / other), "line": 2, "function": "work"},
+               "by_program": file == "run.py"}
               for name, file, function, other in told]
     project = replace(PROJECT, root=folder, sources=(folder,))
     shown = ProjectPaths(project, RunSite(build="3.14t", python=Path("python"), folders=(folder,)))
-    return [each.variable for each in shared_facts({"shared": shared, "target": str(folder / "run.py")}, shown)]
+    return [each.variable for each in shared_facts({"shared": shared}, shown)]
 
 
 @pytest.mark.parametrize(("told", "shared"), [

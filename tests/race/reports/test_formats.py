@@ -91,7 +91,7 @@ def test_kinds_and_rules_of_the_schema_are_those_of_reports():
     assert race["rule"]["enum"] == [None, *RULES]
 
 
-SHARED = SharedVariable(base="CACHE", name="CACHE", verb="write", other_verb="read",
+SHARED = SharedVariable(base="CACHE", name="CACHE", verb="write", other_verb="read", by_program=False,
                         write=Frame(path="/home/ann/bank/bank.py", line=3, function="put"),
                         other=Frame(path="/home/ann/bank/bank.py", line=9, function="get"))
 

@@ -119,6 +119,7 @@ def test_what_threads_share_is_a_write_and_another_use_whichever_came_first(prog
     [record] = shared(program)
     assert (record["base"], record["write"][1], record["other"][1]) == ("Account.balance", 11, 14)
     assert (record["verb"], record["other_verb"], record["alike"]) == ("write", "read", False)
+    assert record["by_program"] is False
 
 
 def test_what_threads_share_is_recorded_once_for_each_place_that_writes_it(program):

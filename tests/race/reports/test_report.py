@@ -120,7 +120,8 @@ def test_what_two_processes_make_of_a_variable_is_alike_where_both_do(program, t
     place = [str(program.path), 9, "Ledger.merge"]
     for number, each in enumerate(told):
         record = {"t": "shared", "base": "Ledger.counts", "name": "Ledger.counts", "alike": each,
-                  "write": [*place, ""], "verb": "write", "other": [*place, ""], "other_verb": "read"}
+                  "write": [*place, ""], "verb": "write", "other": [*place, ""], "other_verb": "read",
+                  "by_program": False}
         (program.spool / f"{number}-1.jsonl").write_text(json.dumps(record) + "\n")
     (found,) = program.report().shared
     assert found.alike is alike

@@ -114,7 +114,8 @@ class Recorder:
             return
         self._shared[known] = alike
         self._spool.write({"t": "shared", "base": name.base, "name": name.name, "write": places[0], "verb": verb(write),
-                           "other": places[1], "other_verb": verb(other), "alike": alike})
+                           "other": places[1], "other_verb": verb(other), "alike": alike,
+                           "by_program": write.site.path == getattr(sys.modules.get("__main__"), "__file__", None)})
 
     def failed(self, section: str | None) -> int:
         """Return the number of races in the section."""

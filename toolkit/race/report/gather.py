@@ -101,7 +101,7 @@ def _add_race(gathered: _Gathered, process: str, record: RaceRecord) -> None:
 def _add_shared(gathered: _Gathered, record: SharedRecord) -> None:
     """Add a variable that threads share; it is alike only if every process that knows says so."""
     found = SharedVariable(base=record.base, name=record.name, write=_frame(record.write), verb=record.verb,
-                           other=_frame(record.other), other_verb=record.other_verb)
+                           other=_frame(record.other), other_verb=record.other_verb, by_program=record.by_program)
     key = (found.base, found.write.path, found.write.line)
     known = gathered.shared.setdefault(key, found)
     if record.alike is not None:

@@ -103,6 +103,7 @@ class SharedVariable:
     verb: str
     other: Frame                   # where another thread uses it
     other_verb: str
+    by_program: bool               # the write is in the file that runs as the program, not in an imported one
     alike: bool = False
 
 

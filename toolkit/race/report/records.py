@@ -97,6 +97,7 @@ class SharedRecord:
     other: FrameRecord
     other_verb: str
     alike: bool | None   # None: not known
+    by_program: bool     # the write is in the file that runs as the program, not in an imported one
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

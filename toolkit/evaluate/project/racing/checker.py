@@ -200,7 +200,7 @@ def shared_facts(report: dict[str, Any], shown: ProjectPaths) -> Iterator[Shared
     known = set()
     for each in report.get("shared", ()):
         write, other = each["write"], each["other"]
-        if each.get("alike") or _imported(each["name"], write, report.get("target", "")):
+        if each.get("alike") or (not each["by_program"] and _imported(each["name"], write)):
             continue
         file, other_file = shown.path(write["path"]), shown.path(other["path"])
         if file is None or each["base"] in known or (other_file is not None and is_test(file) and is_test(other_file)):
@@ -210,12 +210,12 @@ def shared_facts(report: dict[str, Any], shown: ProjectPaths) -> Iterator[Shared
                          other_file=other_file or other["path"], other_line=int(other["line"]))
 
 
-def _imported(variable: str, place: Mapping[str, Any], target: str) -> bool:
-    """Return True if a module creates this variable when it is imported, and is not the program itself.
+def _imported(variable: str, place: Mapping[str, Any]) -> bool:
+    """Return True if an imported module creates this variable when it is imported.
 
     Additions to another module's variable, such as a registry, depend on who has imported what.
     """
-    if place["function"] != "<module>" or f"{target} ".startswith(f"{place['path']} "):
+    if place["function"] != "<module>":
         return False
     return variable.partition(".")[0] in made_at_import(Path(place["path"]))
 
