@@ -42,9 +42,11 @@ class FakeCore:
         ident = _thread.get_ident()
         if ident not in self.threads:
             clocks = {}
-            for other in self.threads.values():
+            # The collector may run a finalizer here that calls a patched function, and so this one: without the copy,
+            # a new thread ends with "dictionary changed size" before it says that it began, and its starter waits on.
+            for other in [*self.threads.values()]:
                 clocks |= {uid: max(at, clocks.get(uid, 0)) for uid, at in other.clocks.items()}
-            self.threads[ident] = Timeline(next(self.uids), clocks)
+            self.threads.setdefault(ident, Timeline(next(self.uids), clocks))
         return self.threads[ident]
 
     # -- what tests ask
