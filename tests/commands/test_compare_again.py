@@ -150,6 +150,9 @@ def test_options_that_make_no_sense_are_refused(argv, said):
         call(*argv)
 
 
+ENVIRONMENT = {"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin", "GILSCOPE_RESULTS": "results"}
+
+
 @pytest.mark.slow
 def test_changed_function_is_measured_again_in_turn(tmp_path):
     for name, times in (("old", 1), ("new", 3)):
@@ -167,12 +170,12 @@ def test_changed_function_is_measured_again_in_turn(tmp_path):
     assert done.options["again"] == ["old", "new"]
     refused = subprocess.run(
         [sys.executable, "-m", "gilscope", "run", "--resume", "both", "--rounds", "9"], cwd=tmp_path, text=True,
-        capture_output=True, check=False, env={"PYTHONPATH": str(ROOT), "PATH": ""})
+        capture_output=True, check=False, env=ENVIRONMENT)
     assert "was made by `compare --again`" in refused.stderr
 
 
 def gilscope(folder, *argv):
     done = subprocess.run([sys.executable, "-m", "gilscope", *argv], cwd=folder, text=True, capture_output=True,
-                          check=False, timeout=600, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"})
+                          check=False, timeout=600, env=ENVIRONMENT)
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -20,7 +20,7 @@ from tests.docs import parsing
 from tests.docs.pages import DOCS, INLINE, PAGES, README, ROOT, Command, all_commands, blocks, modules, prose
 
 ALL = all_commands()
-LESS = ["--rounds", "1", "--budget", "3s"]   # appended to README's `gilscope run`
+LESS = ["--rounds", "1", "--budget", "30s"]   # appended to README's `gilscope run`
 CI = ROOT / "docs" / "ci.md"
 
 
@@ -30,6 +30,8 @@ def with_less_effort(command: Command) -> list[str]:
     if words[:2] == ["gilscope", "run"] and "--dry-run" not in words:
         if "--resume" in words:
             return [*words, "--rounds", "2"]
+        if "--add-session" in words:
+            return [*words, "--rounds", "1"]
         return words + (LESS if command.page == README or {"--json", "--fleet"} & {*words} else ["--dry-run"])
     if words[:3] == ["gilscope", "experiment", "run"] and "--quick" in words:
         # What all of them do in their smallest size, their own tests see.
