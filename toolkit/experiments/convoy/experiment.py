@@ -290,10 +290,10 @@ def _on_one_cpu_thread(results: Results, build: Build) -> Iterator[str]:
         yield (f"{change}, in {len(found)} modes: {modes_text(found)} of the time. In the slow one a request waits for "
                "the GIL; in the fast one the CPU thread wakes too late to take it back.")
     elif after < before / 10:
-        yield (f"{change}, 1/{before / after:.0f} of it, p50 {format_seconds(p50)}, which is "
-               f"{p50 / DEFAULT_SECONDS:.1f} switch intervals of 5 ms: the convoy of 2021 (30,000 to 100) is still "
-               "here, since a thread that returns from a system call still waits an interval before it may "
-               "request the GIL.")
+        yield (f"{build.label}: beside one CPU thread, throughput falls from {number_text(before)} to "
+               f"{number_text(after)} requests/s (1/{before / after:.0f}). Median latency is {format_seconds(p50)}, "
+               f"{p50 / DEFAULT_SECONDS:.1f} switch intervals of 5 ms. The convoy of 2021 (30,000 to 100) is still "
+               "here: a thread that returns from a system call still waits an interval before it may request the GIL.")
     else:
         yield f"{change}: the collapse of 2021 (30,000 to 100) is not reproduced here."
     if not build.free_threaded:
