@@ -29,7 +29,7 @@ ON_OLDEST = if [ -x .venv-oldest/bin/python ]; then echo "testing with the oldes
 
 help:
 	@echo 'make bench [ARGS=...]  set up, get a pair of builds if there is none, measure (gilscope run --quick)'
-	@echo 'make test [ARGS=...]   set up, run the fast tests on every build at hand, with the newest and the oldest Python'
+	@echo 'make test [ARGS=...]   set up, run the fast tests, on one build with the GIL and one without'
 	@echo 'make test-all          the same, then all others (half an hour), these with both; ARGS=... likewise'
 	@echo 'make test-faults       random faults: damaged files, junk arguments, full disks; SEED=N repeats them'
 	@echo 'make setup             make .venv with everything a developer needs'

@@ -41,9 +41,9 @@ _DESCRIPTION = """\
 Show how many times faster each cell of NEW is than the same cell of OLD. With one label, compare two builds or models
 of that run. Builds and models of one run were measured in the same rounds and are compared round by round. Two runs
 were made at different times, so their intervals are wider, and the machine may have changed in between: if most
-workloads moved together, cells that cannot be told from this common shift have no verdict. If the code still exists,
---again measures both sides again, interleaved, which tells. Runs of a fleet are compared host by host, and over all
-hosts.
+workloads moved together (a common shift), cells that moved no more than the rest get no verdict. If the code still
+exists, --again measures both sides again, interleaved; this separates code from machine. Runs of a fleet are compared
+host by host, and over all hosts.
 """
 
 
@@ -72,15 +72,15 @@ def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) 
     parser.add_argument("--fail-on", metavar="PERCENT", type=growth,
                         help="Exit with 1 if a cell is slower by more than PERCENT, e.g. 5%%; with 3 if no cell can be "
                              "judged (default: never). A cell counts only if its whole confidence interval exceeds "
-                             "PERCENT and the difference exceeds the noise floor; of two runs with a common shift, "
-                             "only if this holds with and without the shift. Prints how many cells were not judged. "
+                             "PERCENT and the difference exceeds the noise floor. For two runs with a common shift, "
+                             "it must hold both with and without the shift. Prints how many cells were not judged. "
                              "Use it in CI, with --again if you compare two runs.")
     again = parser.add_argument_group("measuring again")
     again.add_argument("--again", action="store_true",
                        help="Measure both sides of two runs again, interleaved in one new run, and compare that. Use "
-                            "it if a comparison of two runs cannot tell, if the runs have a common shift, or if much "
-                            "depends on it. Each side has its own interpreters, folders of modules and packages, as "
-                            "they are now.")
+                            "it if a comparison of two runs cannot tell, if the runs have a common shift, or before an "
+                            "important decision. Each side has its own interpreters, folders of modules and packages, "
+                            "as they are now.")
     again.add_argument("--path", metavar="FOLDER", type=Path,
                        help="With --again: take the modules of OLD from FOLDER (default: the folder in its run). Use "
                             "it for a function of yours that you changed, e.g. after `git worktree add ../before "

@@ -98,12 +98,12 @@ def _add_code(group: Any) -> None:
                             "tests). Use it for another test runner, or to leave out slow tests.")
     group.add_argument("--workload", metavar="SCRIPT|MODULE:FUNCTION",
                        help="Run this script with its arguments, in quotes, or call this function, plain or async, "
-                            "without arguments, from several threads. Measures cost, gain and waits (default: only "
-                            "the tests show what is slower).")
+                            "without arguments, from several threads. Measures cost, gain and waits (default: cost "
+                            "from the tests; no gain).")
     group.add_argument("--threads", metavar="N", type=several,
-                       help="Look for data races with each test in N threads at once, by pytest-run-parallel (default: "
-                            "the tests as they are). Also calls the workload from N threads (default: 4). Use it if "
-                            "the tests start no threads.")
+                       help="Run each test in N threads at once, by pytest-run-parallel, to find data races (default: "
+                            "run the tests unchanged). Call the workload from N threads (default: 4). Use it if the "
+                            "tests start no threads.")
 
 
 def _add_effort(group: Any) -> None:
@@ -117,7 +117,7 @@ def _add_effort(group: Any) -> None:
                             f"{WAIT_QUIET / 60:.0f} minutes. The wait does not count towards the budget.")
     group.add_argument("--fresh", action="store_true",
                        help="Measure everything again. By default, results of the last day are reused if nothing has "
-                            "changed: files, environment variables that they name, builds, options.")
+                            "changed: files, environment variables that the project's files mention, builds, options.")
     group.add_argument("--offline", action="store_true",
                        help="Download nothing; use what earlier calls installed, and the lock file's metadata.")
     group.add_argument("--build-sdists", action="store_true",

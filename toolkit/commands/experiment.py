@@ -64,7 +64,8 @@ def add_parser(commands: Any) -> None:
         help="repeat the classic measurements about the GIL",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Repeat well-known measurements about the GIL on the available builds, and show how each has\n"
-        "changed since it was published: a table beside the historical numbers, figures, pyperf results.",
+        "changed since it was published. Prints a table beside the published numbers, draws figures, and stores\n"
+        "pyperf files.",
         epilog="examples:\n"
         "  gilscope experiment list\n"
         "  gilscope experiment run convoy --quick\n"
@@ -110,12 +111,12 @@ def _add_run(parser: Any) -> None:
     add_build(parser)
     parser.add_argument(
         "--rounds", metavar="N", type=positive,
-        help="Measure N rounds, each with one fresh process per cell (default: depends on the size). More rounds "
-        "narrow the intervals. Replaces the budget of --quick.",
+        help="Measure N rounds, each with one fresh process per cell (default: depends on the effort: --quick, "
+        "--smoke or neither). More rounds narrow the intervals. Replaces the budget of --quick.",
     )
     parser.add_argument(
         "--budget", metavar="TIME", type=duration,
-        help="Stop each experiment before TIME is over, e.g. 5m (default: depends on the size). Fewer rounds mean "
+        help="Stop each experiment before TIME is over, e.g. 5m (default: depends on the effort). Fewer rounds mean "
         "wider intervals.",
     )
     parser.add_argument(

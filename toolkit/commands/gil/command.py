@@ -88,8 +88,8 @@ def add_options(parser: Any) -> None:
         help="Also write a timeline to FILE. Open it at ui.perfetto.dev or chrome://tracing.")
     add("--places", metavar="N", type=positive, default=PLACES,
         help=f"Show the N threads and places that waited most (default: {PLACES}). Use more for a long program.")
-    add("--inflation", action="store_true", help="On a free-threaded build, run the program again with its GIL on, and "
-        "report how much more CPU time it takes when its threads run at the same time. The program must be safe to "
+    add("--inflation", action="store_true", help="On a free-threaded build, run the program again with the GIL on, and "
+        "report the extra CPU time that parallel running costs. The program must be safe to "
         "run repeatedly.")
     add("--once", action="store_true", help="Run the program only once. By default, a program that succeeds and is "
         "limited by the GIL is run again on the free-threaded build, without input and output, to show the gain.")

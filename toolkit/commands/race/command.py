@@ -42,8 +42,8 @@ EPILOG = """\
 exit codes:
      66  a race was found; notes do not count
   128+N  signal N ended the program, and no race was found
-      3  the interpreter ended successfully before the program began, or records could not be written, or
-         the file of --json, --sarif or --html
+      3  the interpreter ended successfully before the program began, records could not be written, or a
+         report file could not be written
       2  the request was wrong
   else   the program's own
 
@@ -93,8 +93,9 @@ def add_options(parser: Any) -> None:
     _add_formats(add)
     add_page(parser)
     add("--confirm", metavar="K", action=CountOption, const=CONFIRM_TRIES, default=0,
-        help="Run the program again, up to K times per race, with pauses at its two places, and report the outcome "
-        f"(default: {CONFIRM_TRIES}). Use it to demonstrate a race. The program must be safe to run repeatedly.")
+        help="Run the program again, up to K times per race, with pauses at the race's two accesses, and report the "
+        f"outcome (default: {CONFIRM_TRIES}). Use it to demonstrate a race. The program must be safe to run "
+        "repeatedly.")
     add("--confirm-timeout", metavar="TIME", type=duration,
         help="End a confirming run after TIME (default: ten times the first run, at least 10s).")
     add("--core", choices=("c", "python"), default="",

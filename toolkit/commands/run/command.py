@@ -61,7 +61,7 @@ def add_parser(commands: Any) -> None:
         "run",
         help="measure workloads under every model on every build",
         formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Measure the same work under every execution model on every build, in interleaved rounds.\n"
+        description="Measure the same work under every concurrency model on every build, in interleaved rounds.\n"
         "Without arguments: the newest pair of builds that were built alike, every model that can run\n"
         "there, one workload of each kind, 1, 2, 4 ... workers up to the number of cores.",
         epilog="examples:\n"

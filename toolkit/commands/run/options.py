@@ -31,7 +31,7 @@ def add_matrix(group: Any) -> None:
         "--models",
         metavar="NAMES",
         type=names,
-        help="Measure these execution models, e.g. threads,subinterpreters (default: all that can run and need no "
+        help="Measure these models, e.g. threads,subinterpreters (default: all that can run and need no "
         "package). The serial baseline is always measured; 'processes' stands for its three start methods; 'dask' and "
         "'dask-threads' need dask, which is installed into a separate environment.",
     )
@@ -50,8 +50,8 @@ def add_matrix(group: Any) -> None:
     group.add_argument(
         "--phases",
         choices=PHASES,
-        help="Choose what to time (default: steady). steady: only the work, with warm workers. startup: starting the "
-        "workers, one task each, and ending them.",
+        help="Choose what to time (default: steady). steady: only the work, with warm workers. startup: opening the "
+        "pool, one task per worker, and closing it.",
     )
     group.add_argument(
         "--task-length",
@@ -88,8 +88,8 @@ def add_user(group: Any) -> None:
     group.add_argument(
         "--kind",
         choices=sorted(KINDS),
-        help="Declare that the function computes or waits (default: gilscope measures it). Use io if cells of a "
-        "waiting function are called starved, and cpu if those of a computing function never are.",
+        help="Declare that the function computes or waits (default: gilscope measures it). Use io if a "
+        "waiting function is wrongly called starved, and cpu if a computing one is never called starved.",
     )
     group.add_argument(
         "--path",
@@ -157,8 +157,8 @@ def add_effort(group: Any) -> None:
         "--resolution",
         metavar="PERCENT",
         type=share,
-        help=f"Measure each cell until its answer is clear and its ratio is known to PERCENT, e.g. 2%%, in at least "
-        f"{FIRST} and at most --rounds rounds (default: all rounds). Use it to save time on a quiet machine.",
+        help=f"Stop a cell once its verdict is clear and its interval is within +-PERCENT, e.g. 2%%: after {FIRST} to "
+        "--rounds rounds (default: all rounds). Use it to save time on a quiet machine.",
     )
     group.add_argument(
         "--timeout",
@@ -175,9 +175,10 @@ def add_effort(group: Any) -> None:
         "--sessions",
         metavar="N",
         type=positive,
-        help="Measure the same cells N times, one session every --every TIME (default: 1 session). From three sessions "
-        "on, intervals and verdicts include how results differ from session to session. Use it for numbers that are to "
-        "hold at another time. While it waits, nothing is locked, and Ctrl-C loses nothing: --resume goes on.",
+        help="Measure the same cells in N sessions, started TIME apart (--every TIME; default: 1 session). From three "
+        "sessions on, intervals and verdicts include how results differ from session to session. Use it for numbers "
+        "that are to hold at another time. While it waits, nothing is locked, and Ctrl-C loses nothing: "
+        "--resume goes on.",
     )
     group.add_argument(
         "--every",
@@ -208,8 +209,8 @@ def add_results(group: Any) -> None:
     group.add_argument(
         "--label",
         metavar="LABEL",
-        help=f"Store the run under this name (default: date and time). Runs are stored in {DEFAULT_RESULTS}/, which "
-        f"git ignores; in {EARLIER_RESULTS}/ if a run is in it already; or in the folder that ${VARIABLE} names.",
+        help=f"Store the run under this name (default: date and time), in the folder that ${VARIABLE} names; else in "
+        f"{EARLIER_RESULTS}/ if it has runs; else in {DEFAULT_RESULTS}/, which git ignores.",
     )
     group.add_argument(
         "--resume",
@@ -221,8 +222,8 @@ def add_results(group: Any) -> None:
         "--add-session",
         metavar="LABEL",
         help="Measure all cells of a finished run again as a further session, with its own options. Use it at another "
-        "time, to see whether its numbers hold; with --sessions N --every TIME until it has N sessions. Rounds of "
-        "different sessions are never paired. A changed build, processor or kernel is refused.",
+        "time, to see whether its numbers hold. With --sessions N --every TIME, add sessions until there are N. Rounds "
+        "of different sessions are never paired. A changed build, processor or kernel is refused.",
     )
     group.add_argument(
         "--strict",
