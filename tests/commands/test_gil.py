@@ -332,14 +332,14 @@ def elsewhere(**changes):
 
 
 @pytest.mark.parametrize(("there", "said"), [
-    (elsewhere(), "On 3.13t, without the GIL, it was 2.0 times as fast: 500 ms in place of 1.00 s, one run each."),
-    (elsewhere(walls=(0.48, 0.5, 0.5)), "500 ms in place of 1.00 s, 3 runs there."),
+    (elsewhere(), "On 3.13t, without the GIL, it was 2.0 times as fast: 500 ms instead of 1.00 s, one run each."),
+    (elsewhere(walls=(0.48, 0.5, 0.5)), "500 ms instead of 1.00 s, 3 runs there."),
     (elsewhere(wall=1.9, walls=(0.085, 1.9, 2.7), ratio=0.5),
-     "it took 85.0 ms to 2.70 s in 3 runs, in place of 1.00 s: runs differ too much for one number."),
+     "it took 85.0 ms to 2.70 s in 3 runs, instead of 1.00 s: runs differ too much for one number."),
     (elsewhere(version="3.15.0", build="3.15t"),
      "On 3.15t, without the GIL and of another version than 3.13.1, it was 2.0 times as fast"),
-    (elsewhere(ratio=0.5, wall=2.0), "it took 2.0 times as long: 2.00 s in place of 1.00 s"),
-    (elsewhere(ratio=1.01, wall=0.99), "On 3.13t it took as long: 990 ms in place of 1.00 s"),
+    (elsewhere(ratio=0.5, wall=2.0), "it took 2.0 times as long: 2.00 s instead of 1.00 s"),
+    (elsewhere(ratio=1.01, wall=0.99), "On 3.13t: 990 ms instead of 1.00 s (1 run): no gain."),
     (elsewhere(ratio=1.01, wall=0.99, busy=True), "The machine was busy, so that says little"),
     (elsewhere(ratio=None, refused="it was ended there after 20 s"),
      "The gain on 3.13t is unknown: it was ended there after 20 s."),

@@ -21,7 +21,7 @@ from gilscope.toolkit.report.document import (
     Table,
     summary_lines,
 )
-from gilscope.toolkit.units import format_seconds, inflect, percent
+from gilscope.toolkit.units import counted, format_seconds, inflect, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -100,9 +100,9 @@ def _waits(found: Diagnosis) -> Iterator[str]:
         yield (f"For the GIL: next to nothing: {format_seconds(summary.waited)} in {_counted(summary.waits, 'wait')}, "
                f"the longest {format_seconds(summary.longest)}, by {summary.longest_thread}.")
     else:
-        yield (f"For the GIL: {format_seconds(summary.waited)} in {_counted(summary.waits, 'wait')}, "
-               f"{percent(summary.share, 1)} of the threads' time; {percent(summary.wanted_share)} of the time in "
-               "which they wanted it while others did.")
+        yield (f"Threads waited {format_seconds(summary.waited)} for the GIL, in {_counted(summary.waits, 'wait')}: "
+               f"{percent(summary.share, 1)} of their time, and {percent(summary.wanted_share)} of the time when more "
+               "than one wanted it.")
         held = held_share(summary, found.holders)
         if held < MOST_HELD:
             yield (f"For {percent(1 - held)} of that nobody had it: the next thread had no core. The last sentence, "
@@ -210,12 +210,13 @@ def _there(there: WithoutGil, found: Diagnosis) -> str:
     least, most = min(there.walls), max(there.walls)
     if most > MOST_SPREAD * least:
         return (f"On {there.build}, {without}, it took {format_seconds(least)} to {format_seconds(most)} in "
-                f"{len(there.walls)} runs, in place of {here}: runs differ too much for one number.")
+                f"{len(there.walls)} runs, instead of {here}: runs differ too much for one number.")
     runs = f"{len(there.walls)} runs there" if len(there.walls) > 1 else "one run each"
-    times = f"{format_seconds(there.wall)} in place of {here}"
+    times = f"{format_seconds(there.wall)} instead of {here}"
     if took_as_long(there) and not there.busy:
-        return (f"On {there.build} it took as long: {times}, {runs}. A program that works until a time is over "
-                "always does; see how much it did.")
+        return (f"On {there.build}: {format_seconds(there.wall)} instead of {here} "
+                f"({counted(len(there.walls), 'run')}): no gain. If the program runs for a fixed time, compare the "
+                "work done instead.")
     words = (f"was {_times(there.ratio)} times as fast" if there.ratio > 1 else
              f"took {_times(1 / there.ratio)} times as long")
     doubt = " The machine was busy, so that says little: repeat it on a quiet one." if there.busy else ""
