@@ -74,7 +74,7 @@ def test_first_environment_chooses_and_the_others_follow(index, tmp_path):
     (index / "half-1.0.tar.gz").write_bytes(b"")
     wanted = ("absent", "free", "plain", "both", "half", "source @ file:///nowhere")
     unbuilt = InstallProblem("it is named by its source, which is built with --build-sdists only")
-    sourceless = InstallProblem(f"no wheel for {gil.label} (1 for others), and no source either")
+    sourceless = InstallProblem(f"no wheel for {gil.label} (1 other wheel), and no source either")
     assert fill(tmp_path / "gil", gil, wanted, None, sdists=False) == {
         "absent": NOT_FOUND, "free": sourceless, "source": unbuilt}
     chosen = versions_in(tmp_path / "gil")
@@ -83,7 +83,7 @@ def test_first_environment_chooses_and_the_others_follow(index, tmp_path):
     assert versions(tmp_path / "free", free) == {"plain": "1.0", "both": "2.0", "free": "1.0"}
     assert missing == {
         "absent": WITHOUT_WHEEL, "source": unbuilt,
-        "half": InstallProblem(f"no wheel for {free.label} (1 for others, none without a GIL)",
+        "half": InstallProblem(f"no wheel for {free.label} (1 other wheel, none without a GIL)",
                                "its source takes what its build needs")}
 
 

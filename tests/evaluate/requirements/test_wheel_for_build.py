@@ -35,10 +35,10 @@ def test_the_wheel_a_build_would_take(build, wheels, kind):
 
 @pytest.mark.parametrize(("wheels", "said"), [
     ([], "no wheel at all"),
-    ([f"cp313-cp313-{OLD}"], "no wheel for 3.14t (1 for others, none without a GIL)"),
+    ([f"cp313-cp313-{OLD}"], "no wheel for 3.14t (1 other wheel, none without a GIL)"),
     ([f"cp313-cp313-{OLD}", f"cp313-cp313t-{OLD}"],
-     "no wheel for 3.14t (2 for others, of the builds without a GIL 3.13t)"),
-    ([f"cp39-abi3-{OLD}"], "no wheel for 3.14t (1 for others: abi3, which no build without a GIL can load)"),
+     "no wheel for 3.14t (2 other wheels, including 3.13t)"),
+    ([f"cp39-abi3-{OLD}"], "no wheel for 3.14t (1 other wheel: abi3, which no build without a GIL can load)"),
     # A machine with glibc takes no wheel that was made for musl, and the other way round.
     ([f"cp314-cp314t-manylinux_2_999_{MACHINE}", f"cp314-cp314t-musllinux_1_999_{MACHINE}"],
      "its wheels for 3.14t are for glibc 2.999 or newer, and here is glibc 2.36"),

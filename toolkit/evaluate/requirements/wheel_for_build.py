@@ -17,6 +17,7 @@ from packaging.markers import InvalidMarker, Marker
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from gilscope.toolkit.builds.inspection import version_key
+from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -166,11 +167,11 @@ def _why_none(wheels: Sequence[tuple[str, frozenset[Tag]]], build: Build) -> str
 def _other_builds(found: Sequence[Tag], count: int, build: Build) -> str:
     """Return a sentence on the builds that the wheels are for, none of which is `build`."""
     free = sorted({match[1] for tag in found if (match := re.fullmatch(r"cp(3\d+)t", tag.abi))}, key=int)
-    others = f"no wheel for {build.label} ({count} for others"
+    others = f"no wheel for {build.label} ({counted(count, 'other wheel')}"
     if not build.free_threaded:
         return f"{others})"
     if free:
-        return f"{others}, of the builds without a GIL {', '.join(f'{text[0]}.{text[1:]}t' for text in free)})"
+        return f"{others}, including {', '.join(f'{text[0]}.{text[1:]}t' for text in free)})"
     if any(tag.abi == "abi3" for tag in found):
         return f"{others}: abi3, which no build without a GIL can load)"   # PEP 703: another layout of objects
     return f"{others}, none without a GIL)"
