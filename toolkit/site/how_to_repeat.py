@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope import __version__
 from gilscope.toolkit.escaping import visible
 from gilscope.toolkit.measure.settings import PRESETS, TIMEOUT_SECONDS
+from gilscope.toolkit.report.advice_sentences import MERGED
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -35,7 +36,13 @@ def command(run: Run, workload: str | None = None) -> str:
     words += _listed("--with", run.options.get("packages"))
     if (run.options.get("sessions") or 1) > 1 and run.options.get("every"):
         words += ["--sessions", str(run.options["sessions"]), "--every", f"{run.options['every']:g}s"]
-    return _line([*words, *_effort(run, settings), "--seed", str(run.seed)])
+    seed = seed_of(run)
+    return _line([*words, *_effort(run, settings), *([] if seed is None else ["--seed", str(seed)])])
+
+
+def seed_of(run: Run) -> int | None:
+    """Return the seed of the order of a run's cells; None if each of its hosts had its own."""
+    return None if MERGED in run.options else run.seed
 
 
 def build_flags(run: Run) -> list[str]:
@@ -63,7 +70,8 @@ def _effort(run: Run, settings: dict[str, Any]) -> list[str]:
         words += ["--timeout", f"{timeout:g}s"]
     if budget and settings.get("where_open") and not resolution:
         return words
-    return ["--rounds", str(settings.get("rounds") or run.rounds_planned), *words]
+    rounds = run.rounds_planned if MERGED in run.options else settings.get("rounds") or run.rounds_planned
+    return ["--rounds", str(rounds), *words]
 
 
 def _budget(seconds: float | None) -> list[str]:
