@@ -17,7 +17,7 @@ from gilscope.toolkit.report.advice_sentences import advice_lines
 from gilscope.toolkit.report.overview import closing_lines
 from gilscope.toolkit.site.common_pages import RunPart, navigation
 from gilscope.toolkit.site.pages.compare import compare_file, compare_run
-from gilscope.toolkit.site.pages.run import run_page
+from gilscope.toolkit.site.pages.run import banners_of, run_page
 from gilscope.toolkit.site.renderer_process import PageRenderer
 from gilscope.toolkit.site.sources import LoadedRun, PlannedRun, load
 from gilscope.toolkit.site.style import load_assets
@@ -116,7 +116,8 @@ def _make(site: SiteContext, planned: PlannedRun, renderer: PageRenderer) -> Run
     run = ratios.index.run
     data = copy_values(site, loaded, run)
     links = navigation(site.title, has_experiments=site.has_experiments, made=site.made)
-    values = run_page(run, site.kinds, tables=loaded.tables, data=data, around=links, works=site.works)
+    values = run_page(run, site.kinds, tables=loaded.tables, data=data, around=links, works=site.works,
+                      by=site.made.get("by", ""))
     (site.folder / loaded.page).write_text(renderer.page("run.html", values), encoding="utf-8")
     about = compare_run(loaded, ratios, data)
     # A script, not JSON: a page that is opened from disk may load a script but not a JSON file.
@@ -124,4 +125,5 @@ def _make(site: SiteContext, planned: PlannedRun, renderer: PageRenderer) -> Run
         f"gilscopeRuns[{json.dumps(loaded.id)}] = {json.dumps(about, separators=(',', ':'))};\n", encoding="utf-8")
     in_short = [*advice_lines(loaded.tables, intervals=True), *closing_lines(loaded.tables, run, intervals=True)]
     compared: list[dict[str, Any]] = next(iter(about["ofBuilds"].values()), [])
-    return RunPart(run=loaded, in_short=in_short, compared=compared, files=data, problem="; ".join(loaded.problems))
+    return RunPart(run=loaded, in_short=in_short, banners=banners_of(run), compared=compared, files=data,
+                   problem="; ".join(loaded.problems))
