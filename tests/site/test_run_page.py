@@ -113,7 +113,8 @@ def test_rounds_beyond_the_axis_are_counted_at_its_edges():
             counted, drawn = counted + row["below"] + row["above"], drawn + len(strokes)
     assert counted
     assert counted + drawn == sum(len(each.observations) for each in run.measurements if not each.cell.twin)
-    assert re.search(r'<text class="edge up"[^>]*>\d+ \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}</text>', rendered("run.html", run_page(run, KINDS)))
+    page = rendered("run.html", run_page(run, KINDS))
+    assert re.search(r'<text class="edge up"[^>]*>\d+ \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}</text>', page)
 
 
 def test_notes_of_a_workload_end_with_one_stop():

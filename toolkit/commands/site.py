@@ -68,8 +68,8 @@ def add_parser(commands: Any) -> None:
                         "shall know whom to ask.")
     parser.add_argument("--source-url", metavar="URL", type=web_address, default=None,
                         help="The address of gilscope's source, e.g. https://github.com/me/gilscope/blob/main "
-                        "(default: none). Workloads then link to their file and line, and pages to the documentation; without "
-                        "it, they name both as text.")
+                        "(default: none). Use it to have workloads link to their file and line, and pages to the "
+                        "documentation; both are text otherwise.")
     parser.add_argument("--open", action="store_true", help="Open the first page in the browser afterwards.")
     parser.set_defaults(run=run)
 

@@ -35,7 +35,7 @@ from gilscope.toolkit.store.transfer_rounds import PENDING, merge_pending
 from gilscope.toolkit.units import inflect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
     from gilscope.toolkit.model import Machine, Run
     from gilscope.toolkit.report.table import WorkloadTable
@@ -213,10 +213,10 @@ def _machine_of(source: RunSource, machines: dict[Path, list[MachineHosts]]) -> 
     return next(each for each in machines[fleet] if source.path.name in each.hosts)
 
 
-def _merged_label(run: Run, source: RunSource, machines: Mapping[Path, Sequence[MachineHosts]]) -> str:
+def _merged_label(run: Run, source: RunSource, machines: dict[Path, list[MachineHosts]]) -> str:
     """Return the label of the rounds of several hosts: that of their fleet if no other machine has a part in it."""
     fleet, there = run.label.rpartition("/")[0] or source.path.parent.name, machines[source.path.parent]
-    return fleet if len(there) == 1 else f"{fleet}/{_machine_of(source, dict(machines)).name}"
+    return fleet if len(there) == 1 else f"{fleet}/{_machine_of(source, machines).name}"
 
 
 def _host(source: RunSource, run: Run, machines: dict[Path, list[MachineHosts]]) -> str:
