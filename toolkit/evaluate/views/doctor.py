@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.document import Section
 
 
-SCHEMA = 1   # toolkit/report/schemas/doctor.json
+SCHEMA = "gilscope/doctor/1"   # toolkit/report/schemas/doctor.json
 TOOL = "gilscope doctor"
 
 
