@@ -102,7 +102,7 @@ def expand(
                             reason = "the control, with the GIL turned on: not part of a first look"
                         if reason is not None:
                             skips.append(Skip(cell=cell, reason=reason))
-                        elif obstacle := work_obstacle(cell, runner, subject, abilities[build.label]):
+                        elif obstacle := work_obstacle(runner, subject, abilities[build.label]):
                             skips.append(Skip(cell=cell, reason=obstacle, kind=SkipKind.WORK_CANNOT))
                         else:
                             group.append(cell)
@@ -166,7 +166,7 @@ def skip_reason(cell: Cell, runner: Runner, subject: PlannedSubject, abilities: 
     return None
 
 
-def work_obstacle(cell: Cell, runner: Runner, subject: PlannedSubject, abilities: Abilities) -> str | None:
+def work_obstacle(runner: Runner, subject: PlannedSubject, abilities: Abilities) -> str | None:
     """Return the reason why the work cannot run in a cell that build and model could run, or None."""
     if runner.pickles and (obstacle := subject.unpicklable or abilities.results):
         return obstacle

@@ -219,11 +219,11 @@ def with_trials(abilities: Mapping[str, Abilities], trials: Mapping[str, TrialOu
     found = {}
     for build, each in abilities.items():
         trial = trials.get(build, TrialOutcome())
-        modules, isolated = each.modules, each.isolated
-        if trial.problem is not None and trial.problem.kind == UNAVAILABLE:
-            modules, isolated = ({name: reason or trial.problem.reason for name, reason in known.items()}
-                                 for known in (modules, isolated))
-        found[build] = dataclasses.replace(each, modules=modules, isolated=isolated, results=trial.unpicklable)
+        lacking = trial.problem.reason if trial.problem is not None and trial.problem.kind == UNAVAILABLE else None
+        found[build] = dataclasses.replace(
+            each, results=trial.unpicklable,
+            modules={name: reason or lacking for name, reason in each.modules.items()},
+            isolated={name: reason or lacking for name, reason in each.isolated.items()})
     return found
 
 
