@@ -52,7 +52,7 @@ def noise_notes(noise: Noise, clock: Clock) -> Iterator[Note]:
         yield Note(text="some rounds disturbed cells with several workers more than cells with one: intervals of "
                         f"{clock} time between them are widened {sqrt(1 + extra.share):.1f} times for it "
                         f"({chance_text(extra.chance)})")
-    if correlation := noise.correlation.applied:
+    if (correlation := noise.correlation.applied) and noise.correlation.significant:
         times = sqrt((1 + correlation) / (1 - correlation))
         yield Note(text=f"successive rounds are alike (correlation {correlation:.2f}): intervals of {clock} time are "
                         f"widened {times:.1f} times for it ({chance_text(noise.correlation.chance)})")

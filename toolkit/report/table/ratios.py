@@ -29,7 +29,7 @@ from gilscope.toolkit.stats.sessions import SessionRatio, recheck_noise
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Observation
     from gilscope.toolkit.report.table.observations import Clock, Group, Index
@@ -172,7 +172,7 @@ class Ratios:
         return best(logs, noise, cells, self._together) if isfinite(noise.spread) else None
 
     def floors(self, group: Group) -> Floors:
-        """Return the largest expected difference between two measurements of a cell over all rounds of the run."""
+        """Return the largest expected differences between two measurements of a cell of a group."""
         return Floors(
             single_wall=self._floor(group, "wall", 1), single_cpu=self._floor(group, "cpu", 1),
             all_wall=self._floor(group, "wall"), all_cpu=self._floor(group, "cpu"),
@@ -189,7 +189,29 @@ class Ratios:
         if noise is None or rounds < MIN_ROUNDS or not isfinite(bound := noise.floor(rounds)):
             return None
         error = self.error(group, clock, workers)
-        return NoiseFloor(error=error, bound=max(bound, error or 0.0), rounds=rounds)
+        bound = max(bound, error or 0.0)
+        floors = [*self._compared_floors(group, clock, workers)] or [bound]
+        return NoiseFloor(error=error, bound=bound, rounds=rounds, smallest=min(floors), largest=max(floors))
+
+    def _compared_floors(self, group: Group, clock: Clock, workers: int | None) -> Iterator[float]:
+        """Yield the noise floor of each cell of a group against its baseline and against the same cell of other builds.
+
+        Args:
+            group: The group of the cells.
+            clock: The clock of the comparison.
+            workers: 1: only cells with one worker.
+        """
+        run = self.index.run
+        pairs = [(first.label, second.label) for first, second in build_pairs(run.builds)]
+        for cell in self.by(clock).logs[group].levels:
+            if cell.twin or workers not in {None, cell.workers}:
+                continue
+            baselines = [replace(cell, runner=run.baseline, workers=1),
+                         *(replace(cell, build=first) for first, second in pairs if second == cell.build)]
+            for baseline in baselines:
+                ratio = None if baseline == cell else self._ratio(baseline, cell, clock)
+                if ratio is not None and ratio.rounds >= MIN_ROUNDS and isfinite(ratio.floor):
+                    yield ratio.floor
 
     def error(self, group: Group, clock: Clock, workers: int | None = None) -> float | None:
         """Return the largest error of the A/A arms of a group, None if it has no arms.
