@@ -103,7 +103,7 @@ def test_free_threaded_build_is_set_against_its_twin(free, words):
     made.add("free-threaded", 4, free, build="3.14t")
     assert re.fullmatch(rf"The fastest of 3\.14t against the fastest of 3\.14: ({words})\.", made.lines()[-1])
     run = made.run(made.builds)
-    *_, line = closing_lines(build_tables(run), run, intervals=True)
+    *_, line = closing_lines(build_tables(run), run)
     assert re.fullmatch(rf"The fastest of 3\.14t against the fastest of 3\.14: ({words})( \[[\d.]+, [\d.]+\])?\.", line)
     assert ("[" in line) is (free != 4.0)
 

@@ -109,9 +109,14 @@ class SessionRatio:
         """Return the noise floor for that number of rounds, as a share."""
         return max(self.noise.floor(self.rounds), self.aa_error)
 
-    def half(self, confidence: float = CONFIDENCE) -> float:
-        """Return the half-width of the interval, in logs."""
-        joint = sum(shift.half(confidence, self.sessions) ** 2 for shift in self.shifts)
+    def half(self, confidence: float = CONFIDENCE, shared: float | None = None) -> float:
+        """Return the half-width of the interval, in logs.
+
+        Args:
+            confidence: Of the pair's own part.
+            shared: Of the joint shifts, which hold for all pairs at once; None: the same.
+        """
+        joint = sum(shift.half(shared or confidence, self.sessions) ** 2 for shift in self.shifts)
         return max(sqrt(self._own_half(confidence) ** 2 + joint), self._within(confidence))
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:

@@ -30,7 +30,7 @@ def process_notes(far: FarProcesses | None, levels: TwoLevels | None, unlike: fl
         word = "slower" if far.share > 0 else "faster"
         count = len(far.rounds)
         yield Note(text=f"{count} of {far.of} processes {'is' if count == 1 else 'are'} {abs(far.share) * 100:.0f} % "
-                        f"{word} than the others, beyond what its round did to all cells; noise does not explain it")
+                        f"{word} than the others, beyond what its round did to all cells: unusual for this run's noise")
     if levels is not None:
         values = levels.at_low + levels.at_high
         yield Note(text=f"its times have two levels: {format_seconds(levels.low)} ({levels.at_low} of {values} values) "
