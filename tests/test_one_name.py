@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
 
 pytestmark = pytest.mark.newest
@@ -175,7 +176,11 @@ def test_project_is_raced(installed, project):
 def test_project_is_measured_in_every_model(installed, project):
     done = installed.call(project, "-m", "gilscope", "run", "shop.app:busy", "--payloads", "shop.app:payloads",
                           "--quick", "--rounds", "1", "--workers", "2", "--build", f"mine={sys._base_executable}",
-                          "--models", "serial,threads,subinterpreters,processes,asyncio")
+                          "--models", "serial,threads,subinterpreters,processes,asyncio", "--label", "own", expect=None,
+                          GILSCOPE_RESULTS="results")
+    failures = load_run(project / "results" / "own").failures
+    assert not failures, "\n".join(f"{each.cell}: {each.reason}\n{each.output}" for each in failures)
+    assert done.returncode == 0, done.stdout + done.stderr
     assert "failed" not in done.stdout
     assert "subinterpreters" in done.stdout
 
