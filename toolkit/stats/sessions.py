@@ -196,6 +196,13 @@ def _blocks[Pair: Hashable](centers: Mapping[Pair, Mapping[int, float]]) -> list
     return blocks
 
 
+def _connected[Pair: Hashable](family: Mapping[Pair, Mapping[int, Ratio]]) -> list[dict[Pair, Mapping[int, Ratio]]]:
+    """Return the family in parts whose sessions no pair connects: the shifts of each are fitted apart."""
+    centers = _centers(family)
+    return [{pair: family[pair] for pair, values in centers.items() if values.keys() <= block}
+            for block in _blocks(centers)]
+
+
 def own_deviation[Arm: Hashable](
     shifted: Iterable[Mapping[tuple[Arm, Arm], Mapping[int, Ratio]]],
     others: Mapping[tuple[Arm, Arm], Mapping[int, Ratio]],
@@ -211,7 +218,8 @@ def own_deviation[Arm: Hashable](
     """
     squares: list[tuple[float, float]] = []   # of each residual, with the variance of its session's error
     expected = doubled = 0.0                  # squares, and squares of the variances that they add up from
-    for family, has_shift in [*((each, True) for each in shifted), (others, False)]:
+    connected = [part for family in shifted for part in _connected(family)]
+    for family, has_shift in [*((each, True) for each in connected), (others, False)]:
         centers = _centers(family)
         _, _, rest = _two_way(centers, shifts=has_shift)
         squares += [(value**2, family[pair][session].error ** 2)
