@@ -95,17 +95,18 @@ def as_shown(text):
 
 def report(contrasts, first, second, notes=(), scope=""):
     """Return the same of the report of `gilscope compare`."""
-    document = with_scope(comparison_document("", contrasts, baseline=first, sample=second, notes=notes), scope)
+    document = with_scope(comparison_document("", contrasts, baseline=first, sample=second, notes=notes),
+                          scope)
     found = {"banners": [], "tables": {}, "lists": {}}
     for section in document.sections:
         match section:
             case Banner():
                 found["banners"].append(f"Warning: {as_shown(section.text)}")
             case Table():
-                found["tables"][section.heading] = [[column.title for column in section.columns],
+                found["tables"][section.title] = [[column.title for column in section.columns],
                                                   *([entry_text(entry) for entry in row] for row in section.rows)]
             case Lines():
-                found["lists"][section.heading] = [as_shown(each) for each in section.items]
+                found["lists"][section.title] = [as_shown(each) for each in section.items]
     return found
 
 

@@ -14,7 +14,7 @@ from gilscope.toolkit.stats.interim_looks import final_confidence
 from gilscope.toolkit.stats.paired import conclude
 from gilscope.toolkit.stats.ratios import simultaneous
 from gilscope.toolkit.stats.sample import Summary, summarize
-from gilscope.toolkit.stats.unpaired import UnpairedRatio, run_level
+from gilscope.toolkit.stats.unpaired import UnpairedRatio
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -193,9 +193,8 @@ def build_identity(build: Build) -> tuple[object, ...]:
 def _unpaired(contrast: Contrast, first: Ratios, second: Ratios) -> UnpairedRatio:
     """Return the ratio of two runs; both have numbers."""
     cell, clock = contrast.sample, contrast.clock
-    group, sides = group_of(cell), (first.by(clock), second.by(clock))
-    before, after = (run_level(each.logs[group], each.noises[group], cell) for each in sides)
-    aa_error = max(each.error(group, clock, cell.workers) or 0.0 for each in (first, second))
+    before, after = (each.level(cell, clock) for each in (first, second))
+    aa_error = max(each.error(group_of(cell), clock, cell.workers) or 0.0 for each in (first, second))
     return UnpairedRatio(before=before, after=after, aa_error=aa_error)
 
 
@@ -204,7 +203,7 @@ def _unpaired_comparison(
 ) -> Comparison:
     """Return the comparison of two runs; its verdict holds whether none or all of a common shift is the machine's."""
     found = conclude(shifted or ratio, check, confidence, clock=clock, notes=(DRIFT,))
-    return replace(found, shift=shifted.allowance(confidence)) if shifted else found
+    return replace(found, paired=False, shift=shifted.allowance(confidence) if shifted else None)
 
 
 def common_shifts(contrasts: Iterable[Contrast]) -> tuple[CommonShift, ...]:

@@ -112,7 +112,7 @@ def _workload(
     by_build = {build: [row.results[i] for row in table.rows] for i, build in enumerate(table.builds)}
     ratios = [each for results in by_build.values() for result in results if (seen := result.speedup) is not None
               for each in (seen.ratio, *_ends(seen))]
-    floor = table.floors.all_wall.bound if table.floors.all_wall else None
+    floor = table.floors.all_wall.largest if table.floors.all_wall else None
     scale = ratio_scale(ratios, START, END)
     title, notes, overhead = title_text(table), Footnotes(), overhead_table(table, scope_text(index.run))
     numbers = {cell: measured(index, cell) for results in by_build.values() for cell in (r.cell for r in results)}
