@@ -436,7 +436,7 @@ def asked(label, *, tasks=4, **selection):
 @pytest.mark.parametrize(("changes", "reason"), [
     ({"tasks": 8}, "not the same work: tasks 4 in A, 8 in B"),
     ({"size": "large"}, "not the same work: size small in A, large in B"),
-    ({"user": {"payload": "7"}}, "not the same work: payload None in A, 7 in B"),
+    ({"user": {"payload": "7"}}, "not the same work: no payload in A, payload 7 in B"),
     ({"size": "medium"}, None),   # its tasks are as long as small ones, and here as many
 ])
 def test_runs_of_unlike_work_are_not_compared(changes, reason):

@@ -13,6 +13,7 @@ from gilscope.toolkit.report.wording import (
     between_text,
     interval_text,
     list_text,
+    or_text,
     range_text,
     ratio_number,
 )
@@ -160,7 +161,7 @@ def _dispatch_texts(advice: Advice) -> Iterator[str]:
 
 def _use_texts(table: WorkloadTable, advice: Advice, *, intervals: bool) -> Iterator[str]:
     several = intervals and len(advice.options) > 1
-    names = _or_text(_name(each, table) + (f" {interval_text(each.speedup)}" if several else "")
+    names = or_text(_name(each, table) + (f" {interval_text(each.speedup)}" if several else "")
                      for each in advice.options)
     gain = "" if several else f", {_gain_text(advice.options)}"
     if table.phase is Phase.STARTUP:
@@ -277,9 +278,4 @@ def _memory_text(options: Sequence[Option]) -> str:
     if any(each.memory is None for each in options):
         return ""
     counts = [f"{each.memory.number / MIB:.0f}" for each in options if each.memory is not None]
-    return f", in {counts[0] if len(set(counts)) == 1 else _or_text(counts)} MiB"
-
-
-def _or_text(items: Iterable[str]) -> str:
-    *first, last = items
-    return f"{', '.join(first)} or {last}" if first else last
+    return f", in {counts[0] if len(set(counts)) == 1 else or_text(counts)} MiB"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.model import Phase
+from gilscope.toolkit.model import Phase, SkipKind
 from gilscope.toolkit.report.advice_sentences import advice_lines, counts_text, remedy_lines
 from gilscope.toolkit.report.document import Column, Entry, GainValue, Lines, Section, Table, summary_lines
 from gilscope.toolkit.report.footnotes import Footnotes
@@ -26,7 +26,7 @@ FAILURES = 3   # shown; the tables have all of them
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-    from gilscope.toolkit.model import Run
+    from gilscope.toolkit.model import Cell, Run
     from gilscope.toolkit.report.table import CellResult, WorkloadTable
     from gilscope.toolkit.stats.verdict import Comparison
 
@@ -43,6 +43,9 @@ def overview(tables: Sequence[WorkloadTable], run: Run) -> list[Section]:
     if failed := list(_failures(tables)):
         more = [f"and {len(failed) - FAILURES} more"] if len(failed) > FAILURES else []
         sections.append(Lines("Failed", (*failed[:FAILURES], *more)))
+    if skipped := list(_work_skips(tables)):
+        more = [f"and {len(skipped) - FAILURES} more"] if len(skipped) > FAILURES else []
+        sections.append(Lines("Skipped", (*skipped[:FAILURES], *more)))
     if tables:
         sections.append(summary_lines((*advice_lines(tables), *closing_lines(tables, run))))
     return sections
@@ -66,6 +69,25 @@ def _failures(tables: Iterable[WorkloadTable]) -> Iterator[str]:
                 about.setdefault(absence.reason, {})[f"{cell.runner} of {_title(table)} on {cell.build}"] = None
     for reason, cells in about.items():
         yield f"{list_text(cells)}: {reason}"
+
+
+def _work_skips(tables: Iterable[WorkloadTable]) -> Iterator[str]:
+    """Yield the models and builds that cannot run a workload, with the reason, each reason once.
+
+    What no work could run there, such as free threads with the GIL, is not repeated in the overview.
+    """
+    about: dict[tuple[str, str], list[Cell]] = {}
+    for table in tables:
+        skipped = [(result.cell, result.absence.reason) for row in table.rows for result in row.results
+                   if result.absence is not None and result.absence.skip == SkipKind.WORK_CANNOT]
+        without_baseline = {cell.build for cell, _ in skipped if cell.runner == table.baseline}   # the advice says why
+        for cell, reason in skipped:
+            if cell.build not in without_baseline:
+                about.setdefault((_title(table), reason), []).append(cell)
+    for (title, reason), cells in about.items():
+        models, builds = ([*dict.fromkeys(names)] for names in (
+            (cell.runner for cell in cells), (cell.build for cell in cells)))
+        yield f"{list_text(models)} of {title} on {list_text(builds)}: {reason}"
 
 
 def _table(tables: Sequence[WorkloadTable]) -> Table:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.wording import estimate_text, list_text, percent_number, percent_text, range_text
+from gilscope.toolkit.report.wording import estimate_text, list_text, or_text, percent_number, percent_text, range_text
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
 from gilscope.toolkit.units import format_seconds
 
@@ -40,14 +40,10 @@ def spread_line(times: Iterable[Summary]) -> str | None:
     few = sorted({each.count: each.confidence for each in times if 1 < each.count < needed(CONFIDENCE)}.items())
     if not few:
         return None
-    counts, levels = _or_text([str(count) for count, _ in few]), [f"{level * 100:.3g}" for _, level in few]
+    counts, levels = or_text([str(count) for count, _ in few]), [f"{level * 100:.3g}" for _, level in few]
     return (f"Times: ± is half of the 95 % interval of the median; with {counts} processes it is half of their range, "
-            f"which holds with {_or_text(levels)} %.")
+            f"which holds with {or_text(levels)} %.")
 
-
-def _or_text(items: Sequence[str]) -> str:
-    *first, last = items
-    return f"{', '.join(first)} or {last}" if first else last
 
 
 def fit_lines(fits: Sequence[ScalingFit]) -> tuple[str, ...]:

@@ -151,9 +151,7 @@ def compare_runs(
         result = Contrast(
             baseline=cell, sample=cell, clock=chosen, baseline_time=_time(a), sample_time=_time(b))
         if unlike := _unlike_work(left, right, cell):
-            what, values = unlike
-            contrasts.append(replace(result, reason=(
-                f"not the same work: {what} {values[0]} in {left_name}, {values[1]} in {right_name}")))
+            contrasts.append(replace(result, reason=_unlike_text(*unlike, (left_name, right_name))))
         elif a and b:
             apart.setdefault(chosen, {})[len(contrasts)] = _unpaired(result, before, after)
             contrasts.append(result)
@@ -233,6 +231,14 @@ def _unlike_work(left: Index, right: Index, cell: Cell) -> tuple[str, list[objec
         ("tasks", [*tasks] if None not in tasks else []),
     )
     return next(((what, values) for what, values in options if len(set(values)) > 1), None)
+
+
+def _unlike_text(what: str, values: Sequence[object], names: Sequence[str]) -> str:
+    """Return a difference between the work in two runs: "payloads m:A in a, m:B in b", "no payloads in a, ..."."""
+    first, second = (f"no {what}" if value is None else f"{what} {value}" for value in values)
+    if None not in values:
+        second = str(values[1])
+    return f"not the same work: {first} in {names[0]}, {second} in {names[1]}"
 
 
 def _units(index: Index, cell: Cell) -> int | None:

@@ -309,10 +309,11 @@ window.gilscopeRuns = {};
 
   // ---- The report of two runs: report/table/contrast.py, report/comparison.py
 
+  const told = values => values.every(each => each !== null && each !== undefined);
+
   const unlikeWork = (left, right, a, b) => {
     const sizes = [left.work.size, right.work.size];
     const large = sizes.map(size => size === "large");
-    const told = pair => pair.every(each => each !== null && each !== undefined);
     const of = (cell, name) => cell ? cell[name] : null;
     const said = [
       ["payload", [left.work.payload, right.work.payload]], ["payloads", [left.work.payloads, right.work.payloads]],
@@ -322,8 +323,9 @@ window.gilscopeRuns = {};
     for (const [what, pair] of said) {
       const judged = what === "payload" || what === "payloads" || told(pair) ? pair : [];
       if (judged.length && judged[0] !== judged[1]) {
-        const shown = judged.map(each => each === null || each === undefined ? "None" : each);
-        return `not the same work: ${what} ${shown[0]} in ${left.label}, ${shown[1]} in ${right.label}`;
+        const first = told([judged[0]]) ? `${what} ${judged[0]}` : `no ${what}`;
+        const second = told(judged) ? judged[1] : told([judged[1]]) ? `${what} ${judged[1]}` : `no ${what}`;
+        return `not the same work: ${first} in ${left.label}, ${second} in ${right.label}`;
       }
     }
     return null;
@@ -381,7 +383,7 @@ window.gilscopeRuns = {};
         notes.push(`${label} is ${other[1]} (${other[2]}) in ${left.label}, ${version} (${executable}) in ${right.label}`);
       }
     }
-    if (left.work.size !== right.work.size) {
+    if (told([left.work.size, right.work.size]) && left.work.size !== right.work.size) {
       notes.push(`different sizes of the workloads: ${left.work.size} and ${right.work.size}`);
     }
     return notes;

@@ -160,6 +160,10 @@ def compare_values(
         chosen: The id of the run that it is of, which the form shows as chosen.
     """
     runs = [each for each in known if not each.is_experiment]
+    files = source["files"] if source else {}
+    # The first two builds; of hosts on one machine no single file has the numbers.
+    sides = next(([files.get(build.label, "") for build in each.run.builds[:2]] for each in runs if each.id == chosen),
+                 ["", ""])
     hosts: dict[str, str] = {}
     for each in runs:
         hosts[each.host] = each.id   # the newest of each
@@ -168,5 +172,5 @@ def compare_values(
                   "file": compare_file(each), "builds": [build.label for build in each.run.builds],
                   "models": list(dict.fromkeys(cell.runner for cell in each.run.cells))} for each in reversed(runs)],
         "hosts": [{"name": name, "id": id_} for name, id_ in hosts.items()], "constants": CONSTANTS,
-        "default": list(default), "source": source, "chosen": chosen,
+        "default": list(default), "source": source, "chosen": chosen, "sides": sides,
     })
