@@ -13,7 +13,7 @@ import pytest
 
 from gilscope.toolkit.builds import environment
 from gilscope.toolkit.builds.environment import build_environment, harness_path
-from gilscope.toolkit.builds.package_installer import NOT_FOUND, WITHOUT_WHEEL, InstallProblem
+from gilscope.toolkit.builds.package_installer import NOT_FOUND, WITHOUT_WHEEL, InstallProblem, InstallProblemKind
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.model import Build
 
@@ -152,6 +152,22 @@ def test_pip_is_asked_once_more_whether_it_knows_the_name(build, installer, monk
     monkeypatch.setattr(environment, "full_output", lambda command: asked.append(command[-1]) or "404 everywhere")
     why = build_environment(build, [], ["needy"]).missing["needy"]
     assert (asked, why) == (["needed>=2"], replace(NOT_FOUND, reason=f"it needs needed>=2: {NOT_FOUND.reason}"))
+
+
+def test_pip_is_asked_once_more_whatever_the_words_are(build, installer, monkeypatch):
+    installer.lacks = {"needy": "ERROR: No matching distribution found for needed>=2 (from needy)"}
+    reworded = InstallProblem("other words", kind=InstallProblemKind.NO_WHEEL)
+    monkeypatch.setattr(environment, "problem_in", lambda _: reworded)
+    monkeypatch.setattr(environment, "uv_command", lambda: None)
+    monkeypatch.setattr(environment, "full_output", lambda _: "404 everywhere")
+    assert build_environment(build, [], ["needy"]).missing["needy"].not_found
+
+
+def test_a_later_start_knows_the_kind_of_an_earlier_failure(build, installer):
+    installer.lacks = {"numppy": "numppy was not found in the package registry"}
+    found = build_environment(build, [], ["numppy"]).missing
+    assert found == {"numppy": NOT_FOUND}
+    assert build_environment(build, [], ["numppy"]).missing == found
 
 
 def test_numpy_is_never_built_from_source_but_a_pure_package_is(build, installer):

@@ -11,7 +11,7 @@ import pytest
 
 from gilscope.toolkit.builds.environment import Environment
 from gilscope.toolkit.builds.find import FoundBuilds
-from gilscope.toolkit.builds.package_installer import INDEX_UNREACHED, WITHOUT_WHEEL, InstallProblem
+from gilscope.toolkit.builds.package_installer import INDEX_UNREACHED, WITHOUT_WHEEL, InstallProblem, InstallProblemKind
 from gilscope.toolkit.commands.output import figures as commands_figures
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.errors import BuildError
@@ -72,7 +72,7 @@ def test_where_none_can_each_is_named_with_its_reason(lacking):
 
 
 def test_without_a_network_no_other_build_is_tried_and_it_is_said_how_to_draw_later(lacking, capsys):
-    asked = lacking({"3.15.0": InstallProblem(INDEX_UNREACHED, unreached=True)})
+    asked = lacking({"3.15.0": InstallProblem(INDEX_UNREACHED, kind=InstallProblemKind.UNREACHED)})
     assert python_that_draws("gilscope experiment show today") is None
     said = capsys.readouterr().err
     assert "the package index cannot be reached to install matplotlib from" in said

@@ -24,6 +24,7 @@ from gilscope.toolkit.builds.missing_packages import distribution_of, find_missi
 from gilscope.toolkit.builds.package_installer import (
     WITHOUT_WHEEL,
     InstallProblem,
+    InstallProblemKind,
     full_output,
     is_conflict,
     other_versions,
@@ -62,7 +63,7 @@ class EnvironmentStamp:
 
     base: str                       # identity of the interpreter
     installed: list[str] = field(default_factory=list)           # requirement strings
-    failed: dict[str, tuple[float, str]] = field(default_factory=dict)  # requirement -> when, why
+    failed: dict[str, tuple[float, InstallProblem]] = field(default_factory=dict)   # when and why, by requirement
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,7 +184,7 @@ def _ready(folder: Path, build: Build, requirements: Sequence[str]) -> Environme
     if stamp is None:
         return None
     retry_before = time.time() - RETRY_SECONDS
-    missing = {text: InstallProblem(why) for text, (when, why) in stamp.failed.items()
+    missing = {text: problem for text, (when, problem) in stamp.failed.items()
                if when > retry_before and text in requirements}
     if all(text in stamp.installed or text in missing for text in requirements):
         return Environment(python=python_of(folder), missing=missing)
@@ -204,7 +205,7 @@ def _install(folder: Path, build: Build, requirements: Sequence[str], say: Calla
     now = time.time()
     stamp.installed += [text for text in todo if text not in failed]
     # An unreachable index says nothing about the package, so the next start tries again.
-    stamp.failed = {text: (now, str(problem)) for text, problem in failed.items() if not problem.unreached}
+    stamp.failed = {text: (now, problem) for text, problem in failed.items() if not problem.unreached}
     write_stamp(folder, stamp)
     return Environment(python=python_of(folder), missing=failed)
 
@@ -262,7 +263,7 @@ def _problem_with(folder: Path, text: str, reason: str) -> InstallProblem:
         output = full_output([*installer(folder, quiet=False), "--dry-run", "--only-binary", ":all:", text])
         packages = unavailable_packages(output)
         return _needs(", ".join(packages), WITHOUT_WHEEL) if packages else problem
-    if problem != WITHOUT_WHEEL or unmatched is None or uv_command():
+    if problem.kind is not InstallProblemKind.NO_WHEEL or unmatched is None or uv_command():
         return problem
     cause = other_versions(reason)
     if cause is None:

@@ -13,6 +13,7 @@ import subprocess
 import tempfile
 import textwrap
 from dataclasses import dataclass
+from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,14 +27,33 @@ if TYPE_CHECKING:
 INSTALL_SECONDS = 300.0
 
 
+class InstallProblemKind(StrEnum):
+    """Why a package was not installed, for decisions; `InstallProblem.reason` is for people alone."""
+
+    UNKNOWN_NAME = "unknown-name"   # no index in use has the package
+    NO_VERSION = "no-version"       # no index in use has the requested version
+    NO_WHEEL = "no-wheel"           # the package exists, but not compiled for the build
+    UNREACHED = "unreached"         # the index did not answer, so nothing is known about the package
+    OTHER = "other"
+
+
 @dataclass(frozen=True, slots=True)
 class InstallProblem:
     """The reason why one package was not installed; a whole section without a result is a `Missing`."""
 
     reason: str
     more: str = ""            # a remedy or detail after the reason, such as "its source takes rustc"
-    not_found: bool = False   # no index in use has the package, or the requested version
-    unreached: bool = False   # the index did not answer, so nothing is known about the package
+    kind: InstallProblemKind = InstallProblemKind.OTHER
+
+    @property
+    def not_found(self) -> bool:
+        """True if no index in use has the package, or the requested version."""
+        return self.kind in {InstallProblemKind.UNKNOWN_NAME, InstallProblemKind.NO_VERSION}
+
+    @property
+    def unreached(self) -> bool:
+        """True if the index did not answer."""
+        return self.kind is InstallProblemKind.UNREACHED
 
     def __str__(self) -> str:
         """Return the reason and the detail in one line."""
@@ -41,9 +61,9 @@ class InstallProblem:
 
 
 NOT_FOUND = InstallProblem("no package index in use knows a package of this name", "look at its spelling",
-                           not_found=True)
-NO_SUCH_VERSION = InstallProblem("no package index in use has this version", not_found=True)
-WITHOUT_WHEEL = InstallProblem("no wheel for this build")
+                           kind=InstallProblemKind.UNKNOWN_NAME)
+NO_SUCH_VERSION = InstallProblem("no package index in use has this version", kind=InstallProblemKind.NO_VERSION)
+WITHOUT_WHEEL = InstallProblem("no wheel for this build", kind=InstallProblemKind.NO_WHEEL)
 INDEX_UNREACHED = "the package index cannot be reached"
 SHOWN_VERSIONS = 5
 INTERRUPTED = 128 + signal.SIGINT   # the exit code of uv after Ctrl-C
@@ -141,9 +161,9 @@ def problem_in(reason: str) -> InstallProblem:
     if _UV_NO_VERSION.search(words):
         return NO_SUCH_VERSION
     if _UV_UNREACHED.search(words):
-        return InstallProblem(f"{INDEX_UNREACHED}: {_error_of(plain)}", unreached=True)
+        return InstallProblem(f"{INDEX_UNREACHED}: {_error_of(plain)}", kind=InstallProblemKind.UNREACHED)
     if _PIP_UNREACHED.search(words):
-        return InstallProblem(INDEX_UNREACHED, unreached=True)
+        return InstallProblem(INDEX_UNREACHED, kind=InstallProblemKind.UNREACHED)
     return WITHOUT_WHEEL if _NONE.search(words) else InstallProblem(_error_of(plain))
 
 
@@ -153,7 +173,7 @@ def problem_in_verbose_output(output: str) -> InstallProblem:
         return WITHOUT_WHEEL
     if unanswered := _UNANSWERED.search(output):
         why = textwrap.shorten(unanswered[1] or unanswered[2], 200, placeholder="...")
-        return InstallProblem(f"{INDEX_UNREACHED}: {why}", unreached=True)
+        return InstallProblem(f"{INDEX_UNREACHED}: {why}", kind=InstallProblemKind.UNREACHED)
     return NOT_FOUND
 
 
@@ -164,7 +184,7 @@ def other_versions(reason: str) -> InstallProblem | None:
         return None
     newest = match[1].split(", ")[-SHOWN_VERSIONS:]
     return InstallProblem(f"no requested version has a wheel for this build; other versions with one: "
-                          f"{', '.join(newest)}")
+                          f"{', '.join(newest)}", kind=InstallProblemKind.NO_WHEEL)
 
 
 def unmatched_requirement(reason: str) -> str | None:

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Cell, Run
     from gilscope.toolkit.report.table import Advice, OpenCell, Option, WorkloadTable
+    from gilscope.toolkit.report.table.recommendation import Doubt
     from gilscope.toolkit.stats.verdict import Comparison
 
 QUIETER = "a quieter machine"
@@ -203,7 +204,7 @@ def _open_texts(table: WorkloadTable, advice: Advice) -> Iterator[str]:
         yield "Unknown: " + "; ".join(f"{_models_text(cells, table)} ({why})" for why, cells in reasons.items()) + "."
 
 
-def _remedies(why: str, unclear: Iterable[Comparison], run: Run) -> Iterator[Remedy]:
+def _remedies(why: Doubt, unclear: Iterable[Comparison], run: Run) -> Iterator[Remedy]:
     needed = [rounds_to_tell(each) for each in unclear]
     sufficient = [rounds for rounds in needed if rounds is not None]
     rounds_needed = max(sufficient, default=max(GOOD_ROUNDS, 2 * run.rounds_done))

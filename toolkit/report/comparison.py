@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from enum import Enum, auto
 from math import exp, inf, isfinite
 from statistics import median
 from typing import TYPE_CHECKING
@@ -49,12 +50,31 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.verdict import Comparison
 
 LONGEST = 16   # characters of a name in a heading; a longer one is called A or B
-QUIETER = "less noise"
-AGAIN = "--again"
 _SHIFTED = {Unjudged.SHIFT, Unjudged.FEW_WORKLOADS}
 LEAST_SHOWN = 0.001
 WORTH_SAYING = 0.9   # of an interval: measuring together is worth mentioning if it is narrower than this
 _CLOCKS = {"wall": "wall time", "cpu": "CPU time"}
+
+
+class _Remedy(Enum):
+    """What a comparison without a verdict needs."""
+
+    AA_ARM = auto()
+    BOTH_AGAIN = auto()   # both sides measured in turn
+    ROUNDS = auto()
+    QUIET = auto()
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    remedy: _Remedy
+    rounds: int = 0   # for ROUNDS: of each run, in all
+
+    @property
+    def text(self) -> str:
+        """The entry of the table."""
+        return {_Remedy.AA_ARM: "an A/A arm", _Remedy.BOTH_AGAIN: "--again", _Remedy.ROUNDS: f"{self.rounds} rounds",
+                _Remedy.QUIET: "less noise"}[self.remedy]
 
 
 def comparison_document(
@@ -111,12 +131,12 @@ def _legend(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: f
     if any(each.comparison and _has_remainder(each.comparison) for each in contrasts):
         yield ("without shift: the ratio over what the other workloads have in common. A verdict holds whether none "
                "or all of the shift is the machine's.")
-    wanted = {_needs(each.comparison, margin) for each in contrasts if each.comparison} - {""}
-    if AGAIN in wanted:
-        yield (f"needs {AGAIN}: both sides measured in turn. What more rounds of either run would add is not known, "
+    wanted = {need.remedy for each in contrasts if each.comparison and (need := _need(each.comparison, margin))}
+    if _Remedy.BOTH_AGAIN in wanted:
+        yield ("needs --again: both sides measured in turn. What more rounds of either run would add is not known, "
                "as they would be of another hour.")
     elif wanted:
-        quieter = f"; {QUIETER}: a quieter machine" if QUIETER in wanted else ""
+        quieter = "; less noise: a quieter machine" if _Remedy.QUIET in wanted else ""
         yield f"needs: about so many rounds for a verdict, if the noise stays the same{quieter}."
 
 
@@ -156,7 +176,7 @@ def _table(
     if remainders:
         columns.append(Column(title="without shift"))
     columns.append(Column(title="verdict", align="left"))
-    needs = [_needs(seen, margin) for _, seen in rows]
+    needs = [_need(seen, margin) for _, seen in rows]
     if any(needs):
         columns.append(Column(title="needs", align="left"))
     return Table(title=title + _floor_text([seen for _, seen in rows]), columns=tuple(columns), rows=tuple(
@@ -164,9 +184,9 @@ def _table(
             Entry(each.sample.build if keys[0] == "build" else each.sample.runner), Entry(_counts(each)),
             _time(each.baseline_time), _time(each.sample_time), Entry(Interval(seen)),
             *([_remainder(seen)] if remainders else []), Entry(VerdictWord(judge(seen, margin))),
-            *([Entry(needed)] if any(needs) else []),
+            *([Entry(need.text if need else "")] if any(needs) else []),
         )
-        for (each, seen), needed in zip(rows, needs, strict=True)
+        for (each, seen), need in zip(rows, needs, strict=True)
     ))
 
 
@@ -194,16 +214,16 @@ def _time(summary: Summary | None) -> Entry:
     return Entry(Duration(summary.center, summary.spread if summary.count > 1 else None))
 
 
-def _needs(comparison: Comparison, margin: float) -> str:
-    """Return the remedy for a verdict of "cannot tell"; "" for other verdicts."""
+def _need(comparison: Comparison, margin: float) -> _Need | None:
+    """Return the remedy for a verdict of "cannot tell"; None for other verdicts."""
     if judge(comparison, margin) != SpeedVerdict.CANNOT_TELL:
-        return ""
+        return None
     if comparison.floor is None:
-        return "an A/A arm"
+        return _Need(_Remedy.AA_ARM)
     if not comparison.paired:
-        return AGAIN
+        return _Need(_Remedy.BOTH_AGAIN)
     rounds = rounds_to_tell(comparison, margin)
-    return QUIETER if rounds is None else f"{rounds} rounds"
+    return _Need(_Remedy.QUIET) if rounds is None else _Need(_Remedy.ROUNDS, rounds)
 
 
 def _counts(contrast: Contrast) -> str:
@@ -248,7 +268,7 @@ def _shift_text(shift: CommonShift, baseline: str, sample: str) -> str:
         moved = (f"{clock}: most workloads moved together, to {ratio} the speed in {sample} that they have in "
                  f"{baseline}; all range from {slowest} to {fastest}")
         doubt = f"{_cause_text(shift)}: what cannot be told from this shift has no verdict"
-    return f"{moved}. {doubt}. To know, measure both sides in turn: `gilscope compare {baseline} {sample} {AGAIN}`"
+    return f"{moved}. {doubt}. To know, measure both sides in turn: `gilscope compare {baseline} {sample} --again`"
 
 
 def _cause_text(shift: CommonShift) -> str:

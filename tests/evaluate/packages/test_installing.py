@@ -7,7 +7,13 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.builds.environment import python_of
-from gilscope.toolkit.builds.package_installer import NOT_FOUND, WITHOUT_WHEEL, InstallProblem, run_installer
+from gilscope.toolkit.builds.package_installer import (
+    NOT_FOUND,
+    WITHOUT_WHEEL,
+    InstallProblem,
+    InstallProblemKind,
+    run_installer,
+)
 from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate.children.asking import ChildAnswer, ProcessEnding
 from gilscope.toolkit.evaluate.packages import fetch_wheels, installing
@@ -74,7 +80,8 @@ def test_first_environment_chooses_and_the_others_follow(index, tmp_path):
     (index / "half-1.0.tar.gz").write_bytes(b"")
     wanted = ("absent", "free", "plain", "both", "half", "source @ file:///nowhere")
     unbuilt = InstallProblem("it is named by its source, which is built with --build-sdists only")
-    sourceless = InstallProblem(f"no wheel for {gil.label} (1 other wheel), and no source either")
+    sourceless = InstallProblem(f"no wheel for {gil.label} (1 other wheel), and no source either",
+                                kind=InstallProblemKind.NO_WHEEL)
     assert fill(tmp_path / "gil", gil, wanted, None, sdists=False) == {
         "absent": NOT_FOUND, "free": sourceless, "source": unbuilt}
     chosen = versions_in(tmp_path / "gil")
@@ -84,7 +91,7 @@ def test_first_environment_chooses_and_the_others_follow(index, tmp_path):
     assert missing == {
         "absent": WITHOUT_WHEEL, "source": unbuilt,
         "half": InstallProblem(f"no wheel for {free.label} (1 other wheel, none without a GIL)",
-                               "its source takes what its build needs")}
+                               "its source takes what its build needs", InstallProblemKind.NO_WHEEL)}
 
 
 @pytest.mark.slow
@@ -100,7 +107,8 @@ def test_lock_is_installed_at_once_although_one_of_it_needs_what_has_no_wheel(in
     wanted = ('needy==1.0 ; python_version >= "3"', "Sourced==1.0", "plain==1.0", "free",
               'plain ==0.1; python_version < "3"')
     assert fill(tmp_path / "gil", gil, wanted, None, sdists=False) == {
-        "sourced": InstallProblem("no wheel at all", "its source takes what its build needs")}
+        "sourced": InstallProblem("no wheel at all", "its source takes what its build needs",
+                                  InstallProblemKind.NO_WHEEL)}
     assert versions(tmp_path / "gil", gil) == {"needy": "1.0", "plain": "1.0", "free": "2.0", "beside": "2.0"}
 
 

@@ -24,8 +24,8 @@ from gilscope.toolkit.builds.missing_packages import distribution_of
 from gilscope.toolkit.builds.package_installer import (
     NO_SUCH_VERSION,
     NOT_FOUND,
-    WITHOUT_WHEEL,
     InstallProblem,
+    InstallProblemKind,
     gave_up,
     problem_in,
 )
@@ -177,7 +177,7 @@ def _same(pip: BundledPip, build: Build, chosen: ChosenVersions) -> dict[str, In
 def _why(pin: str, told: WheelFetch, build: Build, made_by: dict[str, str]) -> InstallProblem:
     """Return why one version has no wheel, and what building it from source would need."""
     problem = problem_in(told.problem)
-    if problem != WITHOUT_WHEEL:
+    if problem.kind is not InstallProblemKind.NO_WHEEL:
         return problem
     if not told.files:
         if not told.newest:
@@ -186,10 +186,10 @@ def _why(pin: str, told: WheelFetch, build: Build, made_by: dict[str, str]) -> I
         return replace(NO_SUCH_VERSION, more=f"the newest is {told.newest}") if _is_pin(pin) else problem
     wheels = [file for file in told.files if file.endswith(".whl")]
     if len(wheels) == len(told.files):
-        return InstallProblem(f"{why_no_wheel(wheels, build)}, and no source either")
+        return replace(problem, reason=f"{why_no_wheel(wheels, build)}, and no source either")
     maker = made_by.get(pin.partition("==")[0], "")
     needs = next((needed for word, needed in _TOOLCHAINS if word in maker), "what its build needs")
-    return InstallProblem(why_no_wheel(wheels, build), f"its source takes {needs}")
+    return replace(problem, reason=why_no_wheel(wheels, build), more=f"its source takes {needs}")
 
 
 def _install(

@@ -14,16 +14,14 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.sections import RaceLook
 
-AT_ONCE = "tests at once"
-
 
 def facts(found: Evaluation) -> Iterator[Fact]:
     """Yield how the tests do when each is run in several threads at once."""
     races = known(found.races)
-    looks = [look for look in (races.looks if races else ()) if look.of == AT_ONCE]
+    looks = [look for look in (races.looks if races else ()) if look.of == "tests at once"]
     if not looks:
         lacking = races.lacking if races else ()
-        why = next((missing.reason for of, missing in lacking if of == AT_ONCE), "--threads 4 runs them so")
+        why = next((missing.reason for of, missing in lacking if of == "tests at once"), "--threads 4 runs them so")
         yield Fact(code="tests-at-once.not-run", target=FREE_THREADING, effect=Effect.NOTE, subject="tests",
                    text=why, step=PlanStep.IN_THREADS, state="not known")
     for look in looks:
