@@ -155,6 +155,7 @@ def test_pip_is_asked_once_more_whether_it_knows_the_name(build, installer, monk
 
 
 def test_pip_is_asked_once_more_whatever_the_words_are(build, installer, monkeypatch):
+    build_environment(build, [])
     installer.lacks = {"needy": "ERROR: No matching distribution found for needed>=2 (from needy)"}
     reworded = InstallProblem("other words", kind=InstallProblemKind.NO_WHEEL)
     monkeypatch.setattr(environment, "problem_in", lambda _: reworded)
