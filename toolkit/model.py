@@ -8,13 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from statistics import median
-from typing import Any
+from typing import Any, Final, Literal
 
 MOST_LOOKS = 20   # interim looks at a run, over all of its sessions: the error budget of the last look allows no more
 # The reasons why a run ended.  "answered": every answer was clear; "failures": no cell was left that could deliver a
 # value; "killed": the run is stored as "running", but no process is writing it.
-ENDINGS = ("rounds", "budget", "answered", "resolution", "failures", "interrupted", "running", "killed")
-WRONG_RESULT = "wrong-result"  # the kind of a Failure of the work itself, which a retry would repeat
+RunEnd = Literal["rounds", "budget", "answered", "resolution", "failures", "interrupted", "running", "killed"]
+# How a measured process failed.  Only the trial of a function stores "refused" and "unavailable".
+FailureKind = Literal[
+    "crash", "hang", "killed", "exit", "exception", "wrong-result", "gil", "starting", "refused", "unavailable"]
+WRONG_RESULT: Final = "wrong-result"  # the failure of the work itself, which a retry would repeat
 
 
 class Phase(StrEnum):
@@ -186,7 +189,7 @@ class Failure:
     """The failure of a cell's measured process in one round, with its last output."""
 
     cell: Cell
-    kind: str      # "crash", "hang", "killed", "exit", "exception", "wrong-result", "gil", "starting"
+    kind: FailureKind
     reason: str    # one line
     output: str    # the last lines the process wrote
     round: int
@@ -229,7 +232,7 @@ class Run:
     seed: int
     rounds_planned: int
     rounds_done: int
-    stopped: str               # the reason why it ended: one of ENDINGS
+    stopped: RunEnd            # the reason why it ended
     baseline: str              # the runner with which tables compare
     measurements: tuple[Measurement, ...]
     cells: tuple[Cell, ...] = ()  # everything that was to be measured, in the order of the tables

@@ -63,7 +63,7 @@ def test_good_function_is_measured(tmp_path, python):
 @pytest.mark.parametrize(("function", "kind", "reason"), [
     ("segfault", "crash", "crashed with SIGSEGV"),
     ("abort", "crash", "crashed with SIGABRT"),
-    ("kill_itself", "killed", "killed by SIGKILL, not by gilscope; the machine may have run out of memory"),
+    ("kill_itself", "killed", "killed by SIGKILL, not by gilscope"),
     ("complain", "exception", "ValueError: first line"),
     ("complain_without_words", "exception", "ValueError"),
     ("pretend_ctrl_c", "exception", "KeyboardInterrupt"),
@@ -71,7 +71,11 @@ def test_good_function_is_measured(tmp_path, python):
 ])
 def test_failure_has_its_kind_and_reason(function, kind, reason, tmp_path, python):
     answer = run(function, tmp_path, python=python)
-    assert (answer.kind, answer.reason) == (kind, reason)
+    assert answer.kind == kind
+    if kind == "killed":   # the rest depends on the counters of this machine, see test_out_of_memory.py
+        assert answer.reason.startswith(reason)
+    else:
+        assert answer.reason == reason
     assert not (tmp_path / "values.json").exists()
 
 

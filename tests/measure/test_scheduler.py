@@ -301,6 +301,27 @@ def test_cells_that_fail_alike_are_told_once_and_counted(bench, laboratory):
     assert count == "2 more cells failed in the same way"
 
 
+def failing(number, *, code="ValueError", line=12):
+    return ProcessAnswer(kind="exception", reason=f"{code}: bad item {number}", output="", code=code,
+                         fields={"frames": [[f"mine.py:{line} in parse", ""]]})
+
+
+def test_cells_fail_alike_by_their_cause_and_not_by_their_text(bench, laboratory):
+    for number, cell in enumerate(CELLS[:3]):
+        laboratory.answers[cell, 0] = failing(number)
+    bench(rounds=2).go()
+    _, count = bench.reporter.notes
+    assert count == "2 more cells failed in the same way"
+
+
+@pytest.mark.parametrize("other", [{"code": "KeyError"}, {"line": 99}])
+def test_failures_with_another_cause_are_each_reported(other, bench, laboratory):
+    laboratory.answers[CELLS[0], 0] = failing(0)
+    laboratory.answers[CELLS[1], 0] = failing(0, **other)
+    bench(rounds=2).go()
+    assert ["bad item 0" in note for note in bench.reporter.notes] == [True, True]
+
+
 def test_cell_that_turns_out_unavailable_is_skipped(bench, laboratory):
     laboratory.answers[CELLS[2], 0] = ProcessAnswer(kind="unavailable", reason="not here", fields={}, output="")
     done = bench().go()

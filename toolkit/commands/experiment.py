@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.experiments.base import Experiment
-    from gilscope.toolkit.model import Run
+    from gilscope.toolkit.model import Run, RunEnd
 
 def add_parser(commands: Any) -> None:
     """Add the parser of `gilscope experiment`."""
@@ -352,7 +352,9 @@ def _finished(
     path = target / experiment.name
     if (path / "run.json").is_file():
         store, run = Store.reopen(path)
-        goes_on = {"running", "interrupted", "failures", *(["budget"] if more_time else [])}
+        goes_on: set[RunEnd] = {"running", "interrupted", "failures"}
+        if more_time:
+            goes_on.add("budget")
         if run.stopped not in goes_on and run.rounds_done < run.rounds_planned:
             store.close()
             return load_run(path)

@@ -25,12 +25,14 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gilscope.toolkit.fleet.on_host import HostAnswer
+    from gilscope.toolkit.model import RunEnd
 
 TRIES = 3                # attempts without a new round after which a host is given up
 PATIENCE = 60.0          # seconds to wait for disconnected hosts once no other host measures
 REPORT_SECONDS = 15.0    # between two lines of progress
 STILL_SECONDS = 120.0    # between two equal lines of progress
-_UNFINISHED = frozenset({"running", "interrupted", "killed"})   # values of Run.stopped of a run that can be continued
+# Of a run that can be continued.
+_UNFINISHED: frozenset[RunEnd] = frozenset({"running", "interrupted", "killed"})
 _FAILED = 3              # exit code of a run with failed cells
 _KNOWN_CODES = frozenset({0, 1, 2, 3})   # gilscope's own exit codes; with any other, the run was ended from outside
 

@@ -16,10 +16,12 @@ import subprocess
 import time
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from gilscope.toolkit.bounded_reading import last_lines, read_bytes
 from gilscope.toolkit.measure.child.channel import SealedChannel
+from gilscope.toolkit.measure.out_of_memory import OomCounts, OomEvidence
+from gilscope.toolkit.model import FailureKind
 from gilscope.toolkit.processes.sealed_answers import Seal
 
 if TYPE_CHECKING:
@@ -33,19 +35,41 @@ TEARDOWN_SECONDS = 10.0  # to end after the answer; threads of subinterpreters m
 MAX_TEMPORARY = 70   # bytes; multiprocessing's socket names are 32 longer, and macOS allows 103
 UNREADABLE = "its answer cannot be read: the measured code may have overwritten it, or replaced the code that writes it"
 _POLL_SECONDS = 0.25
+_KILLED = {OomEvidence.OWN_GROUP, OomEvidence.MACHINE}
+# After "killed by SIGKILL".
+_WHY_KILLED = {
+    OomEvidence.OWN_GROUP: ": out of memory",
+    OomEvidence.NOT_OURS: ", not by gilscope, nor by the kernel for lack of memory",
+    OomEvidence.MACHINE: ", probably out of memory: the kernel killed a process of the machine for it meanwhile",
+    OomEvidence.NONE: ", not by gilscope; the machine may have run out of memory",
+}
 _CULPRIT = re.compile(rb"\(GIL\) has been enabled to load module '([^']+)'")
+
+
+# What a process answers that does not fail; each entry function has one of them.
+AnswerKind = FailureKind | Literal["measured", "described", "rate", "tried"]
+_FAILURES: Mapping[str, FailureKind] = {each: each for each in get_args(FailureKind)}
+_ANSWERS: Mapping[str, AnswerKind] = {**_FAILURES, "measured": "measured", "described": "described", "rate": "rate",
+                                      "tried": "tried"}
+WatchEnd = Literal["ended", "hang", "flood", "teardown"]   # why the watch over a process is over
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessAnswer:
     """The outcome of a measured process."""
 
-    kind: str  # "measured", "described", "rate", or a Failure.kind, or "unavailable", "refused"
+    kind: AnswerKind
     reason: str  # one line; "" if it delivered a value
     fields: dict[str, Any]  # of the answer that it wrote
     output: str  # the last lines it printed
     note: str | None = None  # a failure after the answer was delivered
     hung_seconds: float | None = None  # without progress, after which it was killed; None: it did not hang
+    code: str = ""  # of a failure: the exception's class, the signal, the exit code; "" if the kind says all
+
+    @property
+    def failure(self) -> FailureKind | None:
+        """How it failed; None if it delivered its answer."""
+        return _FAILURES.get(self.kind)
 
 
 def run_child(python: str, spec: ProcessSpec, env: Mapping[str, str], *, function: str = "main") -> ProcessAnswer:
@@ -69,11 +93,12 @@ class MeasuredProcess:
     ) -> None:
         """Start `python` with `spec`; with `talks` it has a channel for `send` and `receive`."""
         self.spec = spec
-        self._oom_kills = _oom_kills()
+        self._oom_counts = OomCounts.now()
         self._handle: int | None = None
         self._line: SealedChannel | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._problem = ""
+        self._not_started = ""   # why there is no process
+        self._end: WatchEnd | None = None
         self.buried = False
         command = [python, "-P", "-c", ENTRY.format(module=spec.entry, function=function), spec.to_json()]
         with contextlib.ExitStack() as theirs:
@@ -94,7 +119,7 @@ class MeasuredProcess:
                     stdin=subprocess.PIPE, stdout=output, stderr=output, start_new_session=True, pass_fds=far,
                 )  # stdin: see lifeline
             except OSError as error:
-                self._problem = f"cannot start {python}: {error.strerror}" + (
+                self._not_started = f"cannot start {python}: {error.strerror}" + (
                     f": {error.filename}" if error.filename not in {None, python} else "")
                 return
         if hasattr(os, "pidfd_open"):  # not on macOS
@@ -110,7 +135,7 @@ class MeasuredProcess:
     def receive(self) -> dict[str, Any] | None:
         """Wait for a message of the process and return it; None if it has ended or hangs."""
         assert self._line is not None, "it was started without a channel"
-        if self._problem or self._watch(self._line):
+        if self._process is None or self._end or self._watch(self._line):
             return None
         if (message := self._line.receive()) is None:  # it has closed the channel, so it is about to end
             self._watch(None)
@@ -119,18 +144,18 @@ class MeasuredProcess:
     def answer(self) -> ProcessAnswer:
         """Wait until it has ended, kill what it left running, and return its outcome."""
         if self._process is None:
-            return ProcessAnswer(kind="starting", reason=self._problem, fields={}, output="")
-        if not self._problem:
-            self._problem = self._watch(None)
+            return ProcessAnswer(kind="starting", reason=self._not_started, fields={}, output="")
+        if self._end is None:
+            self._watch(None)
+        assert self._end is not None, "without a channel, it waits for the end"
         end_all([self])
-        ended = "" if self._problem == "ended" else self._problem
-        return _read_answer(self._process.returncode, ended, self.spec, oom_killed=_oom_kills() > self._oom_kills)
+        return _read_answer(self._process.returncode, self._end, self.spec, OomCounts.now().since(self._oom_counts))
 
-    def _watch(self, line: SealedChannel | None) -> str:
-        """Wait for a message on `line` or for the end of the process.
+    def _watch(self, line: SealedChannel | None) -> WatchEnd | None:
+        """Wait for a message on `line`, or until the process ended or has to be ended.
 
         Returns:
-            "" for a message; "ended"; or the reason to end it: "hang", "flood", "teardown".
+            None for a message; "ended"; or the reason to end it.
         """
         spec = self.spec
         progress, progressed = -1, time.monotonic()
@@ -148,14 +173,14 @@ class MeasuredProcess:
                 return self._found("hang")
             if _size(spec.output_path) > MAX_OUTPUT_BYTES:
                 return self._found("flood")
-        return "" if happened == "message" else self._found(happened)
+        return None if happened == "message" else self._found(happened)
 
-    def _found(self, problem: str) -> str:
-        self._problem = problem
-        return problem
+    def _found(self, end: WatchEnd) -> WatchEnd:
+        self._end = end
+        return end
 
-    def _wait(self, line: SealedChannel | None) -> str:
-        """Return "message" or "ended" as soon as that happens, "" after a moment; it uses no CPU."""
+    def _wait(self, line: SealedChannel | None) -> Literal["message", "ended"] | None:
+        """Return "message" or "ended" as soon as that happens, None after a moment; it uses no CPU."""
         assert self._process is not None, "it was started"
         poll = select.poll()
         for fd in (self._handle, None if line is None else line.fd):
@@ -164,11 +189,11 @@ class MeasuredProcess:
         if self._handle is None and line is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self._process.wait(_POLL_SECONDS)
-            return "" if self._process.returncode is None else "ended"
+            return None if self._process.returncode is None else "ended"
         ready = {fd for fd, _ in poll.poll(_POLL_SECONDS * 1000)}
         if line is not None and line.fd in ready:  # first: it may have ended after its message
             return "message"
-        return "ended" if ready or (self._handle is None and self._process.poll() is not None) else ""
+        return "ended" if ready or (self._handle is None and self._process.poll() is not None) else None
 
     @property
     def pid(self) -> int | None:
@@ -226,26 +251,28 @@ def _session_members(sessions: Container[int | None]) -> list[int]:
     return members
 
 
-def _read_answer(returncode: int, ended: str, spec: ProcessSpec, *, oom_killed: bool) -> ProcessAnswer:
+def _read_answer(returncode: int, end: WatchEnd, spec: ProcessSpec, oom: OomEvidence) -> ProcessAnswer:
     output = last_lines(spec.output_path)
     written = read_fields(spec)
     fields = written or {}
     if culprit := _culprit(spec.output_path):
         fields["gil_culprit"] = culprit
-    kind = fields.get("kind", "")
-    if kind:
+    if kind := _ANSWERS.get(fields.get("kind", "")):
         reason = fields.get("reason", "")
         if culprit and kind == "gil":
             reason += f": importing {culprit} turned it on"
-        if kind == "exception" and oom_killed:
-            reason += " (the kernel's out-of-memory killer ended a process meanwhile)"
-        note = _afterwards(returncode, ended)
-        return ProcessAnswer(kind=kind, reason=reason, fields=fields, output=output, note=note)
-    kind, reason = _cause(returncode, ended, spec, oom_killed=oom_killed)
-    if written is None and returncode == 0 and not ended:
-        kind, reason = "exit", UNREADABLE
-    return ProcessAnswer(kind=kind, reason=reason, fields=fields, output=output,
-                         hung_seconds=spec.progress_timeout if kind == "hang" else None)
+        if kind == "exception" and oom in _KILLED:
+            whose = "its control group" if oom is OomEvidence.OWN_GROUP else "the machine"
+            reason += f" (the kernel's out-of-memory killer ended a process of {whose} meanwhile)"
+        note = _afterwards(returncode, end)
+        return ProcessAnswer(kind=kind, reason=reason, fields=fields, output=output, note=note,
+                             code=fields.get("code", ""))
+    cause, reason = _cause(returncode, end, spec, oom)
+    if (written is None or fields.get("kind")) and returncode == 0 and end == "ended":
+        cause, reason = "exit", UNREADABLE
+    return ProcessAnswer(kind=cause, reason=reason, fields=fields, output=output,
+                         code=end if end != "ended" else f"exit code {returncode}",
+                         hung_seconds=spec.progress_timeout if cause == "hang" else None)
 
 
 def hang_reason(seconds: float) -> str:
@@ -264,31 +291,29 @@ def read_fields(spec: ProcessSpec) -> dict[str, Any] | None:
     return Seal(spec.secret).opened(written)
 
 
-def _cause(returncode: int, ended: str, spec: ProcessSpec, *, oom_killed: bool) -> tuple[str, str]:
+def _cause(returncode: int, end: WatchEnd, spec: ProcessSpec, oom: OomEvidence) -> tuple[FailureKind, str]:
     """Return kind and reason of the failure of a process without an answer."""
-    if ended == "hang":
+    if end == "hang":
         return "hang", (
             f"{hang_reason(spec.progress_timeout)}; raise --timeout (to {3 * spec.progress_timeout:g}s, say) if the "
             "work takes that long"
         )
-    if ended == "flood":
+    if end == "flood":
         return "killed", f"it printed more than {MAX_OUTPUT_BYTES >> 20} MiB, so it was killed"
     if returncode < 0:
         name = signal.Signals(-returncode).name
         if returncode == -signal.SIGKILL:
-            return "killed", f"killed by {name}" + (
-                ": out of memory" if oom_killed else ", not by gilscope; the machine may have run out of memory"
-            )
+            return "killed", f"killed by {name}{_WHY_KILLED[oom]}"
         return "crash", f"crashed with {name}"
     return "exit", f"ended with exit code {returncode} before it delivered a value"
 
 
-def _afterwards(returncode: int, ended: str) -> str | None:
-    if ended == "teardown":
+def _afterwards(returncode: int, end: WatchEnd) -> str | None:
+    if end == "teardown":
         return f"did not end within {TEARDOWN_SECONDS:g} s after its values were taken"
-    if returncode < 0 and not ended:
+    if returncode < 0 and end == "ended":
         return f"crashed with {signal.Signals(-returncode).name} while ending, after its values were taken"
-    if returncode > 0 and not ended:
+    if returncode > 0 and end == "ended":
         return f"failed while ending, with exit code {returncode}, after its values were taken"
     return None
 
@@ -307,11 +332,3 @@ def _size(path: Path) -> int:
         return path.stat().st_size
     except OSError:
         return 0
-
-
-def _oom_kills() -> int:
-    with contextlib.suppress(OSError):
-        for line in Path("/proc/vmstat").read_text().splitlines():
-            if line.startswith("oom_kill "):
-                return int(line.split()[1])
-    return 0

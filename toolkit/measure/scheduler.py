@@ -11,6 +11,7 @@ import statistics
 import time
 from collections.abc import Callable, Container, Sequence
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -20,7 +21,18 @@ from gilscope.toolkit.measure.disturbance import disturbed_groups, judge, loads_
 from gilscope.toolkit.measure.failed_cells import given_up
 from gilscope.toolkit.measure.inherited_limits import inherited_limits
 from gilscope.toolkit.measure.rounds import ArmResult, OneAtATime, Round
-from gilscope.toolkit.model import MOST_LOOKS, WRONG_RESULT, Cell, Failure, Note, Run, Skip, SkipKind
+from gilscope.toolkit.model import (
+    MOST_LOOKS,
+    WRONG_RESULT,
+    Cell,
+    Failure,
+    FailureKind,
+    Note,
+    Run,
+    RunEnd,
+    Skip,
+    SkipKind,
+)
 from gilscope.toolkit.stats.interim_looks import includes_clear_cells, is_look_due
 from gilscope.toolkit.stats.values_per_process import VarianceParts
 from gilscope.toolkit.units import counted
@@ -36,6 +48,16 @@ Turn = Callable[[], AbstractContextManager[None]]
 Needed = Callable[[Run, Sequence[Cell]], Container[Cell]]   # returns those of the cells that need more rounds
 # Returns the variance and duration of the processes of cells; None: too little is known of it.
 Variance = Callable[[Run, Container[Cell]], VarianceParts | None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _FailureCause:
+    """What failures have in common that are reported once; their texts may differ, as by a number in them."""
+
+    workload: str
+    kind: FailureKind
+    code: str    # of `ProcessAnswer`
+    place: str   # of the user's code: "mine.py:7 in work"
 
 
 class RunProgress(Protocol):
@@ -115,6 +137,8 @@ class Scheduler:
         self._only = run.cells if only is None else only
         self._failures = list(run.failures)
         self._earlier = len(self._failures)
+        self._reported: set[_FailureCause] = set()
+        self._alike = 0   # cells that failed for the first time in this round, by a cause that had been reported
         # Failures of the trial are final; cells that failed before the run was resumed are tried again.
         self._settled = {each.cell for each in run.failures
                          if each.kind == WRONG_RESULT or each.round >= run.rounds_done}
@@ -131,7 +155,7 @@ class Scheduler:
         Raises:
             KeyboardInterrupt: After all values were saved.
         """
-        stopped = "rounds"
+        stopped: RunEnd = "rounds"
         if sentence := inherited_limits().sentence():
             self._add_note(sentence)
         try:
@@ -160,12 +184,12 @@ class Scheduler:
             raise
         return self._save(self._done, stopped)
 
-    def _save(self, done: int, stopped: str) -> Run:
+    def _save(self, done: int, stopped: RunEnd) -> Run:
         run = self._so_far(done, stopped)
         self._store.save(run)
         return run
 
-    def _so_far(self, done: int, stopped: str) -> Run:
+    def _so_far(self, done: int, stopped: RunEnd) -> Run:
         return dataclasses.replace(
             self._run,
             rounds_done=done,
@@ -255,7 +279,7 @@ class Scheduler:
         cells = self._to_measure()
         around = self._around(index)
         self._reporter.on_round_start(index - self._first, self._settings.rounds - self._first, len(cells))
-        earlier_failures = len(self._failures)
+        self._alike = 0
         loads: dict[Cell, ArmLoad] = {}
         groups = self._method.groups(cells, around)
         for position, group in enumerate(groups):
@@ -281,23 +305,11 @@ class Scheduler:
                 self._save(self._done, "running")
         retakes_began = self._clock()
         self._retake(loads, index, retakes_began - began)
-        self._note_repeated_failures(earlier_failures)
+        if self._alike:
+            self._reporter.note(f"{counted(self._alike, 'more cell')} failed in the same way")
         self._whole += 1
         self._retakes_took.append((self._clock() - retakes_began) / len(cells))
         return True
-
-    def _note_repeated_failures(self, earlier: int) -> None:
-        """Report how many cells failed for the first time in this round for a reason that `_fail` reported already.
-
-        Args:
-            earlier: The number of failures before the round.
-        """
-        known = {failure.reason for failure in self._failures[:earlier]}
-        failed = {failure.cell for failure in self._failures[:earlier]}
-        reasons = [failure.reason for failure in self._failures[earlier:]
-                   if failure.cell not in failed and not failure.cell.twin]
-        if repeated := len(reasons) - len(set(reasons) - known):
-            self._reporter.note(f"{counted(repeated, 'more cell')} failed in the same way")
 
     def _around(self, index: int, attempt: int = 0) -> Round:
         return Round(
@@ -366,8 +378,8 @@ class Scheduler:
         around = self._around(index, attempt)
         taken = [each for part in self._method.groups(group, around) for each in self._method.measure(part, around)]
         for each in taken:
-            if each.answer.kind not in {"measured", "unavailable"}:
-                self._fail(each.cell, each.answer, index)
+            if (kind := each.answer.failure) and kind != "unavailable":
+                self._fail(each.cell, kind, each.answer, index)
         return taken
 
     def _keep(self, taken: ArmResult, index: int, retakes: int = 0) -> None:
@@ -377,8 +389,8 @@ class Scheduler:
             # The build and the model were asked before, so it is the work.
             self._skips.append(Skip(cell=cell, reason=answer.reason, kind=SkipKind.WORK_CANNOT))
             return
-        if answer.kind != "measured":
-            self._fail(cell, answer, index)
+        if answer.failure is not None:
+            self._fail(cell, answer.failure, answer, index)
             return
         if answer.note:
             self._add_note(f"{cell.build}, {cell.runner}: a measured process {answer.note}")
@@ -387,20 +399,25 @@ class Scheduler:
         try:
             observation = self._store.add(cell, taken.start.spec.result_path, details)
         except BadFileError as error:   # a cleaner of temporary folders deleted it, or the disk is full
-            self._fail(cell, dataclasses.replace(answer, kind="exit", reason=str(error)), index)
+            self._fail(cell, "exit", dataclasses.replace(answer, reason=str(error)), index)
             return
         self._store.keep_files(cell, answer.fields.get("files", {}))
         self._keep_loops(cell, observation.loops)
 
-    def _fail(self, cell: Cell, answer: ProcessAnswer, index: int) -> None:
-        """Store a failure, and report it unless the same reason has been reported."""
+    def _fail(self, cell: Cell, kind: FailureKind, answer: ProcessAnswer, index: int) -> None:
+        """Store a failure, and report it unless one with the same cause has been reported."""
         frames = answer.fields.get("frames", ())
-        reason = f"{answer.reason} ({frames[-1][0]})" if frames else answer.reason
-        if all(failure.reason != reason for failure in self._failures):
+        place = frames[-1][0] if frames else ""
+        cause = _FailureCause(workload=cell.workload, kind=kind, code=answer.code, place=place)
+        if cause not in self._reported:
+            self._reported.add(cause)
             workers = counted(cell.workers, "worker")
             text = f"{cell.workload}, {cell.runner} with {workers} on {cell.build}: {answer.reason}"
             self._reporter.note("\n  ".join([text, *place_lines(frames)]))
-        self._failures.append(Failure(cell=cell, kind=answer.kind, reason=reason, output=answer.output, round=index))
+        elif not cell.twin and all(failure.cell != cell for failure in self._failures):
+            self._alike += 1
+        reason = f"{answer.reason} ({place})" if place else answer.reason
+        self._failures.append(Failure(cell=cell, kind=kind, reason=reason, output=answer.output, round=index))
 
     def _add_note(self, text: str) -> None:
         if all(note.text != text for note in self._notes):

@@ -13,7 +13,7 @@ import threading
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from gilscope.runners.catalog import RUNNERS, find
 from gilscope.toolkit.errors import ToolkitError
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.child.spec import CellSpec
     from gilscope.toolkit.measure.preparation import Preparation, Say
     from gilscope.toolkit.measure.settings import Settings
-    from gilscope.toolkit.model import Cell
+    from gilscope.toolkit.model import Cell, FailureKind
 
 MARGIN = 1.25          # of a budget that is suggested: starts of processes are not in the estimate
 SAID_SPENT = 5.0       # seconds of a trial that are worth a word
@@ -45,7 +45,7 @@ LONG_SECONDS = 600.0   # a run that may take longer is worth a warning
 SLOWER = 4.0           # times the serial pass: other cells and contention between tasks may slow a pass that much
 PATIENCE = 2.0         # seconds until the first message that it waits
 REPEAT = 5.0           # seconds between two of them
-UNAVAILABLE = "unavailable"   # the build lacks a module that the function imports when it is called
+UNAVAILABLE: Final = "unavailable"   # the build lacks a module that the function imports when it is called
 _OUR_FRAME = re.compile(r'File "([^"]*/gilscope/(toolkit|runners)/[^"]*|<string>)", line')
 
 
@@ -67,7 +67,7 @@ class TrialOutcome:
 class TrialProblem:
     """The reason why the cells of a build are not measured."""
 
-    kind: str       # of model.Failure, or UNAVAILABLE
+    kind: FailureKind
     reason: str     # one line
     text: str       # for the user, several lines, without the build
     awaits: bool    # only the async form fails
@@ -100,17 +100,17 @@ def try_out(
             ends_late=answer.note is not None,
         )
     name = (question.user.async_function or question.user.function) if fields.get("awaits") else question.user.function
-    if answer.kind != "tried":
+    if (failure := answer.failure) is not None:
         called = f"call {number} of {name}" if (number := _next_call(spec)) else f"after the calls of {name}"
         reason = answer.reason
-        if answer.kind == "hang":
+        if failure == "hang":
             reason = f"{called} did not return within {spec.progress_timeout:g} s; --timeout allows it more"
-        elif answer.kind not in {"refused", "starting"}:
+        elif failure not in {"refused", "starting"}:
             reason = f"{called}: {reason}"
         # The stacks of a hanging process include gilscope's own frames, which do not help the user.
         output = "\n".join(line for line in answer.output.splitlines() if not _OUR_FRAME.search(line))
-        text = f"{reason}\n{_indented(output)}" if output and answer.kind != "refused" else reason
-        return TrialOutcome(problem=TrialProblem(kind=answer.kind, reason=reason, text=text, awaits=False))
+        text = f"{reason}\n{_indented(output)}" if output and failure != "refused" else reason
+        return TrialOutcome(problem=TrialProblem(kind=failure, reason=reason, text=text, awaits=False))
     return TrialOutcome(problem=_failed(name, question.user.check, fields))
 
 

@@ -75,7 +75,9 @@ def remedy_lines(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[
     """Yield remedies for unclear answers; `undecided` are comparisons that other lines left open."""
     open_ = [each for table in tables for advice in table.advice for each in advice.open]
     unclear = [*undecided, *(each.speedup for each in open_ if each.speedup is not None)]
-    doubts = dict.fromkeys([*(each.why for each in open_), *(["noise"] if undecided else [])])
+    doubts: dict[Doubt, None] = dict.fromkeys(each.why for each in open_)
+    if undecided:
+        doubts.setdefault("noise")
     if "rounds" in doubts:
         doubts.pop("noise", None)   # its size is unknown with so few rounds
     if remedies := dict.fromkeys(remedy for why in doubts for remedy in _remedies(why, unclear, run)):

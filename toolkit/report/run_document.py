@@ -35,7 +35,7 @@ from gilscope.toolkit.units import format_bytes, format_seconds
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from gilscope.toolkit.model import Run
+    from gilscope.toolkit.model import Run, RunEnd
     from gilscope.toolkit.report.document import Value
     from gilscope.toolkit.report.table import CellResult, MetricValue, TableRow, WorkloadTable
     from gilscope.toolkit.stats.verdict import Comparison
@@ -49,7 +49,7 @@ STARVED = (
 )
 
 
-_CLEAR = {
+_CLEAR: dict[RunEnd, str] = {
     "answered": "stopped: every answer is clear",
     "resolution": "stopped: every answer is clear, and as precise as --resolution requires",
 }

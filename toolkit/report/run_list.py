@@ -13,13 +13,13 @@ from gilscope.toolkit.units import counted
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.model import Run
+    from gilscope.toolkit.model import Run, RunEnd
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.store import Fleet, RunListing
 
 ROOM = 24   # characters for the workloads
-_FINISHED = frozenset({"rounds", "budget", "answered", "resolution", "failures"})
-GOES_ON = frozenset({"interrupted", "killed"})   # what --resume goes on with
+_FINISHED: frozenset[RunEnd] = frozenset({"rounds", "budget", "answered", "resolution", "failures"})
+GOES_ON: frozenset[RunEnd] = frozenset({"interrupted", "killed"})   # what --resume goes on with
 
 
 def runs_document(found: Sequence[RunListing]) -> Document:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.metrics import find_metric
-from gilscope.toolkit.model import ENDINGS, MOST_LOOKS, Cell, Run
+from gilscope.toolkit.model import MOST_LOOKS, Cell, Run
 from gilscope.toolkit.records import LARGEST, DamagedError, is_count, is_number, shown
 
 if TYPE_CHECKING:
@@ -70,7 +70,6 @@ def _header_problems(run: Run) -> Iterable[str]:
     if not run.cells:
         yield "cells is empty"
     allowed = {
-        f"stopped is {shown(run.stopped)}, not one of {', '.join(ENDINGS)}": run.stopped in ENDINGS,
         f"rounds_planned is {run.rounds_planned}": 0 < run.rounds_planned <= MOST_ROUNDS,
         f"rounds_done is {run.rounds_done} of {run.rounds_planned} planned": 0 <= run.rounds_done <= run.rounds_planned,
         f"looks is {run.looks}": 0 <= run.looks <= MOST_LOOKS,

@@ -15,7 +15,7 @@ from gilscope.toolkit.store import load_run, read_header
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gilscope.toolkit.model import Build, Cell, Run
+    from gilscope.toolkit.model import Build, Cell, Run, RunEnd
 
 def builds_now(builds: Iterable[Build], label: str, so_not: str) -> tuple[Build, ...]:
     """Return the builds of an earlier run as they are now, under their earlier names.
@@ -55,7 +55,7 @@ def _version(build: Build) -> str:
     return f"{build.version}{' free-threaded' if build.free_threaded else ''}{revision}"
 
 
-CLEAR = frozenset({"answered", "resolution"})   # `stopped` of a run whose cells needed no more rounds
+CLEAR: frozenset[RunEnd] = frozenset({"answered", "resolution"})   # whose cells needed no more rounds
 
 
 class NothingLeftError(ToolkitError):

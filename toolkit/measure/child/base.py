@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from gilscope.toolkit.measure.child.spec import ProcessSpec
+    from gilscope.toolkit.model import FailureKind
 
 LONGEST = 500   # characters of an exception's text
 FRAMES = 5   # of the user's code, the innermost ones
@@ -33,7 +34,7 @@ _OURS = tuple(str(Path(__file__).resolve().parents[3] / name) + os.sep for name 
 class NoValueError(Exception):
     """The cell cannot deliver a value; carries the fields of its answer."""
 
-    def __init__(self, kind: str, reason: str) -> None:
+    def __init__(self, kind: FailureKind, reason: str) -> None:
         super().__init__(reason)
         self.answer = {"kind": kind, "reason": reason}
 
@@ -144,10 +145,11 @@ def describe_error(error: BaseException) -> dict[str, Any]:
     if isinstance(error, ImportError) and (refusal := _refusal(error)):
         return {"kind": "unavailable", "reason": refusal}
     if isinstance(error, SystemExit):
-        return {"kind": "exit", "reason": f"the task called sys.exit({cut(repr(error.code), LONGEST)})"}
+        return {"kind": "exit", "reason": f"the task called sys.exit({cut(repr(error.code), LONGEST)})",
+                "code": "SystemExit"}
     if isinstance(error, MemoryError):
-        return {"kind": "exception", "reason": "out of memory (MemoryError)"}
-    return {"kind": "exception", "reason": shown(error), "frames": own_frames(error)}
+        return {"kind": "exception", "reason": "out of memory (MemoryError)", "code": "MemoryError"}
+    return {"kind": "exception", "reason": shown(error), "frames": own_frames(error), "code": type(error).__name__}
 
 
 def _refusal(error: BaseException) -> str | None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from gilscope.toolkit.measure.child.turns import Order
+    from gilscope.toolkit.model import FailureKind
 
 READY_SECONDS = 120.0  # for a helper to start beside a busy machine
 
@@ -127,7 +128,7 @@ class ProgramTrial:
         """Report progress: without it for `progress_timeout` seconds, the process is killed as hanging."""
         report_progress(self.spec)
 
-    def stop(self, reason: str, kind: str = "unavailable") -> NoReturn:
+    def stop(self, reason: str, kind: FailureKind = "unavailable") -> NoReturn:
         """End the trial without a value.
 
         Args:
