@@ -35,7 +35,7 @@ from gilscope.toolkit.stats.interim_looks import final_confidence, is_look_due, 
 from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import DRAWS, Noise, pool_noise
 from gilscope.toolkit.stats.noise_floor import check_aa_pairs
-from gilscope.toolkit.stats.ratios import Ratio, compare, judge, simultaneous, verdicts
+from gilscope.toolkit.stats.ratios import Ratio, compare, judge_ratio, simultaneous, verdicts
 from gilscope.toolkit.stats.unpaired import UnpairedRatio, run_level
 from gilscope.toolkit.stats.verdict import verdict_for
 from tests.stats.matrix import GROUPS, KINDS, group, of_passes, passes, two_runs
@@ -193,7 +193,7 @@ def power(tables: int) -> Iterator[Row]:
                 effects = [0.0, *((0.0296, 0.4)[arm % 2] for arm in range(1, 21))]
                 made = compared([(group(draw, kind, rounds, effects), effects) for _ in range(4)], k)
                 told = verdicts({n: truth.ratio for n, truth in enumerate(made)})
-                words += [(told[n].word, judge(truth.ratio, 0.95).word)
+                words += [(told[n].word, judge_ratio(truth.ratio, 0.95).word)
                           for n, truth in enumerate(made) if truth.effect < 0.1]
             yield {
                 "kind": kind, "rounds": rounds, "cells": len(words),

@@ -30,7 +30,7 @@ from gilscope.toolkit.measure.child.spec import CellSpec
 from gilscope.toolkit.measure.measured_process import MeasuredProcess, ProcessAnswer
 from gilscope.toolkit.measure.rounds import CellStarter
 from gilscope.toolkit.measure.scheduler import Scheduler
-from gilscope.toolkit.measure.turns import RoundRobin
+from gilscope.toolkit.measure.turns import InterleavedPasses
 from gilscope.toolkit.model import Cell
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def main() -> None:
     with contextlib.ExitStack() as around:
         folder = keep or around.enter_context(tempfile.TemporaryDirectory())
         around.enter_context(contextlib.chdir(Path(folder)))
-        around.enter_context(patch.object(command, "RoundRobin", partial(RoundRobin, begin=Watched)))
+        around.enter_context(patch.object(command, "InterleavedPasses", partial(InterleavedPasses, begin=Watched)))
         around.enter_context(patch.object(command, "Scheduler", Timed))
         wall, own = time.perf_counter(), time.process_time()
         code = gilscope(["run", *options])

@@ -28,7 +28,7 @@ from gilscope.toolkit.stats.best import best
 from gilscope.toolkit.stats.interim_looks import EVERY, final_confidence, is_look_due, open_pairs
 from gilscope.toolkit.stats.noise_floor import checked_noise
 from gilscope.toolkit.stats.outliers import far_processes
-from gilscope.toolkit.stats.ratios import compare, judge, simultaneous
+from gilscope.toolkit.stats.ratios import compare, judge_ratio, simultaneous
 from tests.benchmarks.coverage import cut
 from tests.stats.matrix import (
     AA_PAIRS,
@@ -137,7 +137,7 @@ def simulate(name: str, mode: str, tables: int, draws: int, every: int) -> Tally
             for baseline, arm in [*PAIRS, SERIAL_ARMS]:
                 ratio = compare(logs, noises[group], baseline, arm)
                 effect = -SLOWER_BUILD if (baseline, arm) == SERIAL_ARMS else EFFECTS[arm]
-                word = judge(ratio, confidence).word
+                word = judge_ratio(ratio, confidence).word
                 false += is_false(word, effect)
                 if (baseline, arm) != SERIAL_ARMS:
                     count(tally, ratio.center - effect, ratio.half(), effect, word,

@@ -28,7 +28,7 @@ from gilscope.toolkit.measure.machine import this_machine
 from gilscope.toolkit.measure.rounds import CellStarter, ProcessStart
 from gilscope.toolkit.measure.scheduler import Scheduler
 from gilscope.toolkit.measure.settings import Settings
-from gilscope.toolkit.measure.turns import RoundRobin
+from gilscope.toolkit.measure.turns import InterleavedPasses
 from gilscope.toolkit.model import Cell, Run
 from gilscope.toolkit.report.progress import ProgressReporter
 from gilscope.toolkit.report.table.observations import Clock, Index, group_of
@@ -144,7 +144,7 @@ def measure(
     settings = Settings(rounds=rounds, values=values, warmups=0, min_seconds=0.0, timeout=120.0)
     store = Store.create("noise", folder / "results")
     with ProgressReporter(print) as reporter:
-        return Scheduler(run, store, ByName(arms), settings, reporter, RoundRobin()).go()
+        return Scheduler(run, store, ByName(arms), settings, reporter, InterleavedPasses()).go()
 
 
 def cut(run: Run, first: int, window: int) -> Run:

@@ -24,7 +24,7 @@ from gilscope.toolkit.stats.best import best_of
 from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import DRAWS
 from gilscope.toolkit.stats.noise_floor import checked_noise
-from gilscope.toolkit.stats.ratios import Ratio, compare, judge, simultaneous
+from gilscope.toolkit.stats.ratios import Ratio, compare, judge_ratio, simultaneous
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.sessions import (
     FEWEST,
@@ -101,7 +101,7 @@ def table(kind: str, sessions: int, seed: int, tally: Tally, draws: int = DRAWS)
         joint = ((builds if is_cost else workers),) if shifts else ()
         ratio = SessionRatio(parts=tuple(parts.values()), own=own, joint_confidence=joint,
                              shifts=(shifts[is_cost],) if shifts else ())
-        word = judge(ratio, confidence).word
+        word = judge_ratio(ratio, confidence).word
         false += is_false(word, effect)
         if not is_cost:
             tally.covered.append(abs(ratio.center - effect) <= ratio.half())

@@ -32,7 +32,7 @@ from gilscope.toolkit.measure.measured_process import MeasuredProcess, end_all
 from gilscope.toolkit.measure.preparation import child_environment, needed_packages, workload_packages
 from gilscope.toolkit.measure.rounds import CellStarter, OneAtATime, Round
 from gilscope.toolkit.measure.settings import Settings
-from gilscope.toolkit.measure.turns import RoundRobin
+from gilscope.toolkit.measure.turns import InterleavedPasses
 from gilscope.toolkit.model import Cell
 from gilscope.workloads import catalog
 from tests.benchmarks.common import build_of
@@ -135,7 +135,7 @@ class Bench(contextlib.ExitStack):
                 continue
             with self._waiting(int(way.split()[1])):
                 for name in draw.sample(self._names, len(self._names)):
-                    self._keep(way, name, RoundRobin().measure(self._pair(name), self._around(index)))
+                    self._keep(way, name, InterleavedPasses().measure(self._pair(name), self._around(index)))
 
     def _far(self, index: int, draw: random.Random) -> None:
         pairs = {name: draw.sample(self._pair(name), 2) for name in self._names}

@@ -93,13 +93,13 @@ class Steps:
         self.step("tests")
         return suite(build=run_site.build, gil_end=not run_site.build.endswith("t"))
 
-    def comparing(self, project, workload, builds, counterparts, *, left, say, turn):
-        self.left, self.turn = left, turn
+    def comparing(self, project, workload, builds, counterparts, *, left, say, hold_machine):
+        self.left, self.hold_machine = left, hold_machine
         return self
 
     def compare(self, run_sites, tests):
         if self.left() > 0:
-            with self.turn():
+            with self.hold_machine():
                 self.step("speed")
         sections = Sections(cost=found().cost, gain=NO_WORKLOAD, contention=NO_WORKLOAD)
         return CostsAndGains(machine=self.machine, others=NO_WORKLOAD, models_compared=False,
@@ -178,7 +178,7 @@ def test_who_measures_on_this_machine_is_waited_for(steps, folder, tmp_path_fact
     before = "run_sites" if step == "workers" else "races"
 
     def measure_elsewhere():
-        other.enter_context(MachineLock(alone=True, waiting=lambda: None, folder=machine).turn())
+        other.enter_context(MachineLock(alone=True, waiting=lambda: None, folder=machine).hold())
 
     def say(text):
         said.append(text)

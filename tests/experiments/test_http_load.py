@@ -14,7 +14,7 @@ import pytest
 
 from gilscope.toolkit.experiments.load import http_generator
 from gilscope.toolkit.experiments.load.backend_answers import BACKENDS, merge, merged, part
-from gilscope.toolkit.experiments.load.http_generator import LoadGenerator, LoadRequest, growth, judge, parse
+from gilscope.toolkit.experiments.load.http_generator import LoadGenerator, LoadRequest, answer_defect, growth, parse
 from gilscope.toolkit.experiments.load.open_loop import OpenLoopTally
 from gilscope.toolkit.stats.latency import LogHistogram
 from gilscope.toolkit.units import format_seconds
@@ -178,8 +178,8 @@ def test_answers_are_parsed(received, expected):
 
 
 def test_only_the_answer_to_what_was_asked_is_right():
-    assert judge(7, 200, json.dumps(merged(7)).encode()) == ""
-    assert judge(7, 200, json.dumps(merged(8)).encode()) == "wrong body"
+    assert answer_defect(7, 200, json.dumps(merged(7)).encode()) == ""
+    assert answer_defect(7, 200, json.dumps(merged(8)).encode()) == "wrong body"
 
 
 def test_growth_compares_the_last_third_with_the_first():

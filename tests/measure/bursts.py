@@ -17,7 +17,7 @@ from gilscope.toolkit.measure.measured_process import ProcessAnswer
 from gilscope.toolkit.measure.rounds import ProcessStart
 from gilscope.toolkit.measure.scheduler import Scheduler
 from gilscope.toolkit.measure.settings import Settings
-from gilscope.toolkit.measure.turns import RoundRobin
+from gilscope.toolkit.measure.turns import InterleavedPasses
 from gilscope.toolkit.model import Cell, Evidence, Measurement, Observation, Run
 from gilscope.toolkit.stats.log_times import RoundLogs, by_pass, process_levels
 from tests.fakes import MACHINE, make_build
@@ -193,7 +193,7 @@ def simulate(machine, folder, *, rule="together", work=None, rounds=20, values=6
     run = Run(label="simulated", started="2026-11-24T12:00:00+00:00", builds=(make_build("3.14t"),), machine=MACHINE,
               seed=machine.seed, rounds_planned=rounds, rounds_done=0, stopped="running", baseline="serial",
               measurements=(), cells=cells)
-    method = RoundRobin(begin, room=lambda: None)
+    method = InterleavedPasses(begin, room=lambda: None)
     return Scheduler(run, MemoryStore(), Starter(), settings, Silent(), method, clock=lambda: machine.now).go()
 
 

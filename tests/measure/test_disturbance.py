@@ -4,7 +4,7 @@ import dataclasses
 
 import pytest
 
-from gilscope.toolkit.measure.disturbance import ArmLoad, disturbed_groups, judge, with_baselines_starved
+from gilscope.toolkit.measure.disturbance import ArmLoad, attempt_load, disturbed_groups, with_baselines_starved
 from gilscope.toolkit.measure.measured_process import ProcessAnswer
 from gilscope.toolkit.measure.rounds import ArmResult, Round
 from gilscope.toolkit.measure.settings import Settings
@@ -54,17 +54,17 @@ def test_all_arms_keep_the_same_attempt_at_each_pass(tmp_path, monkeypatch):
 
 def test_one_limit_judges_all_arms():
     quiet, busy = (ArmLoad(others=others, bearable=None) for others in (0.2, 0.4))
-    assert judge([quiet, busy]).disturbed == 0    # nothing starves either
-    assert judge([quiet, busy, ArmLoad(others=0.0, bearable=0.3)]).disturbed == 1
-    assert judge([quiet, ArmLoad(others=0.0, bearable=0.3), ArmLoad(others=0.0, bearable=0.1)]).disturbed == 1
-    assert judge([]).disturbed == 0
+    assert attempt_load([quiet, busy]).disturbed == 0    # nothing starves either
+    assert attempt_load([quiet, busy, ArmLoad(others=0.0, bearable=0.3)]).disturbed == 1
+    assert attempt_load([quiet, ArmLoad(others=0.0, bearable=0.3), ArmLoad(others=0.0, bearable=0.1)]).disturbed == 1
+    assert attempt_load([]).disturbed == 0
 
 
 def test_attempt_with_fewer_disturbed_arms_is_better_then_that_with_less_load():
     sensitive = ArmLoad(others=0.0, bearable=0.3)
-    one, other = (judge([sensitive, ArmLoad(others=others, bearable=None)]) for others in (0.4, 0.9))
+    one, other = (attempt_load([sensitive, ArmLoad(others=others, bearable=None)]) for others in (0.4, 0.9))
     assert one < other
-    assert judge([ArmLoad(others=1.9, bearable=None), sensitive]) < judge(
+    assert attempt_load([ArmLoad(others=1.9, bearable=None), sensitive]) < attempt_load(
         [ArmLoad(others=0.31, bearable=None), ArmLoad(others=0.31, bearable=0.3)])
 
 

@@ -19,7 +19,7 @@ from gilscope.toolkit.measure.preparation import child_environment
 from gilscope.toolkit.measure.rounds import CellStarter, Round
 from gilscope.toolkit.measure.scheduler import Scheduler
 from gilscope.toolkit.measure.settings import Settings
-from gilscope.toolkit.measure.turns import RoundRobin
+from gilscope.toolkit.measure.turns import InterleavedPasses
 from gilscope.toolkit.model import Cell, Run, SkipKind
 from gilscope.toolkit.store import Store, load_run
 from tests.fakes import MACHINE, make_build
@@ -99,7 +99,7 @@ class Bench:
     def take(self, after=lambda done: None, method=None, **changes):
         """Measure all in turn and return the answers and what the scheduler adds to them, by build; nobody is left."""
         try:
-            taken = (method or RoundRobin()).measure(self.cells, self.around(after, **changes))
+            taken = (method or InterleavedPasses()).measure(self.cells, self.around(after, **changes))
         finally:
             assert not still_alive(self.mark)
         return {each.cell.build: (each.answer, each.details) for each in taken}
@@ -115,7 +115,7 @@ class Bench:
                       rounds_planned=self.settings.rounds, rounds_done=0, stopped="running", baseline="serial",
                       measurements=(), cells=tuple(self.cells))
             store.save(run)
-        method = method or RoundRobin()
+        method = method or InterleavedPasses()
         return store, Scheduler(run, store, self.arms, self.settings, reporter or Listener(), method, clock=clock)
 
     def go(self, **options):
@@ -184,7 +184,7 @@ def test_processes_end_side_by_side(tmp_path):
             heard.append("gone")
             return super().answer()
 
-    Bench(tmp_path, "abc", values=1).take(method=RoundRobin(Told))
+    Bench(tmp_path, "abc", values=1).take(method=InterleavedPasses(Told))
     assert heard == ["take"] * 3 + ["end"] * 3 + ["gone"] * 3
 
 
@@ -198,7 +198,7 @@ def test_process_tells_how_long_each_stage_before_its_first_turn_took(tmp_path):
             return said
 
     began = time.monotonic()
-    Bench(tmp_path, "a", values=1).take(method=RoundRobin(Heard))
+    Bench(tmp_path, "a", values=1).take(method=InterleavedPasses(Heard))
     assert list(reached[0]) == ["started", "loaded", "opened", "checked", "ready"]
     moments = [began, *reached[0].values(), time.monotonic()]
     assert moments == sorted(moments)
@@ -249,7 +249,7 @@ def test_arm_that_is_killed_while_it_waits_loses_its_own_cell_alone(runner, tmp_
         if done == 2:
             os.kill(children["b"].pid, signal.SIGKILL)
 
-    answers = bench.take(kill, RoundRobin(begin))
+    answers = bench.take(kill, InterleavedPasses(begin))
     assert {arm: answer.kind for arm, (answer, _) in answers.items()} == {
         "a": "measured", "b": "killed", "c": "measured"}
     assert answers["b"][0].reason.startswith("killed by SIGKILL")
@@ -436,7 +436,7 @@ def test_long_values_are_fewer(tmp_path):
 def test_without_room_for_all_the_baseline_takes_part_in_every_batch(tmp_path):
     bench = Bench(tmp_path, "ab", values=2)
     bench.cells += [Bench.cell(label, runner, 1) for runner in (THREADS, "asyncio") for label in "ab"]
-    taken = RoundRobin(room=lambda: 0).measure(bench.cells, bench.around())
+    taken = InterleavedPasses(room=lambda: 0).measure(bench.cells, bench.around())
     assert not still_alive(bench.mark)
     passes = {(each.cell.runner, each.cell.build): each.details["passes"] for each in taken}
     assert passes["serial", "a"] == passes["serial", "b"] == [0, 1, 2, 3]
@@ -473,7 +473,7 @@ def test_waiting_arms_use_no_cpu(build, tmp_path):
                 watched.append((self.spec.name, running_cpu_seconds(self.pids) - self.spent))
             super().send(**fields)
 
-    taken = RoundRobin(Watched).measure(bench.cells, bench.around())
+    taken = InterleavedPasses(Watched).measure(bench.cells, bench.around())
     assert not still_alive(bench.mark)
     kinds = Counter(each.answer.kind for each in taken)
     assert kinds["measured"] >= len(MODELS) - 2

@@ -6,7 +6,7 @@ import pytest
 
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.comparison import in_short
-from gilscope.toolkit.report.table import Contrast, gate, judge, rounds_to_tell
+from gilscope.toolkit.report.table import Contrast, gate, judge_comparison, rounds_to_tell
 from gilscope.toolkit.stats.sample import summarize
 from gilscope.toolkit.stats.verdict import Comparison
 
@@ -36,7 +36,7 @@ def contrast(comparison):
     (compared(1.5, 1.4, 1.6), "faster"),
 ])
 def test_same_is_said_only_where_a_difference_is_excluded(comparison, judgement):
-    assert judge(comparison) == judgement
+    assert judge_comparison(comparison) == judgement
 
 
 @pytest.mark.parametrize(("comparison", "rounds"), [

@@ -16,7 +16,7 @@ from gilscope.toolkit.stats.interim_looks import (
     is_look_due,
     open_pairs,
 )
-from gilscope.toolkit.stats.ratios import judge, verdicts
+from gilscope.toolkit.stats.ratios import judge_ratio, verdicts
 from tests.benchmarks.coverage import LOOKS, compared, false_words, stopped, table
 from tests.benchmarks.hostile_noise import LAST, simulate
 from tests.stats.test_ratios import ratio
@@ -55,7 +55,7 @@ def test_clear_cells_need_no_more_rounds_and_others_do():
 
 def test_what_the_last_look_would_call_clear_is_open_on_the_way():
     near = {0: ratio(0.05, 0.04)}   # 2.45 standard errors
-    assert judge(near[0], final_confidence(1)).word == "faster"
+    assert judge_ratio(near[0], final_confidence(1)).word == "faster"
     assert open_pairs(near) == {0: "no word"}
 
 

@@ -7,7 +7,15 @@ from hypothesis import strategies as st
 from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import Noise
-from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, judge, rounds_until, simultaneous, verdicts
+from gilscope.toolkit.stats.ratios import (
+    Ratio,
+    compare,
+    compare_pairs,
+    judge_ratio,
+    rounds_until,
+    simultaneous,
+    verdicts,
+)
 
 SURE = 1e9   # degrees of freedom: errors are known, quantiles are the normal's
 
@@ -85,18 +93,18 @@ def test_simultaneous_intervals_hold_together(count):
     (ratio(0.0, inf), "cannot tell"),
 ])
 def test_words(found, word):
-    assert judge(found, 0.95).word == word
+    assert judge_ratio(found, 0.95).word == word
 
 
 def test_verdict_says_what_is_not_excluded():
-    found = judge(ratio(log(1.4), 0.45), 0.95)
+    found = judge_ratio(ratio(log(1.4), 0.45), 0.95)
     assert (found.lo, found.hi) == pytest.approx((1.4 * exp(-0.45), 1.4 * exp(0.45)))
 
 
 def test_a_table_of_words_needs_wider_intervals_than_one():
     found = ratio(0.05, 0.04)
-    assert judge(found, 0.95).word == "faster"
-    assert judge(found, simultaneous(84)).word == "cannot tell"
+    assert judge_ratio(found, 0.95).word == "faster"
+    assert judge_ratio(found, simultaneous(84)).word == "cannot tell"
 
 
 def test_every_cell_of_a_table_counts_also_those_that_have_their_word():

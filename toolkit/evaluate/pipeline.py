@@ -146,7 +146,7 @@ class Evaluator:
         self._preparer = RunSitePreparer(self._requirements, self._extensions, request=request, at_hand=at_hand,
                                          cache=evaluation_cache, say=say)
         self._steps = StepRunner(self._steps_to_make(), depends=self._options(), cache=evaluation_cache, say=say)
-        self._turns = MachineLock(alone=False, waiting=lambda: say(WAITING), children_join=True)
+        self._machine = MachineLock(alone=False, waiting=lambda: say(WAITING), children_join=True)
 
     def run(self) -> Evaluation:
         """Make every step and return the evaluation.
@@ -224,7 +224,7 @@ class Evaluator:
     def _turn(self) -> Iterator[None]:
         """Have this machine to measure; to wait for it takes nothing from the budget."""
         began = self._clock()
-        with self._turns.turn():
+        with self._machine.hold():
             self._began += self._clock() - began
             yield
 
@@ -330,7 +330,7 @@ class Evaluator:
             self._began += self._clock() - began
         labels = {label: counterpart.label for label, counterpart in self._counterpart_of.items() if counterpart}
         measurer = CostAndGainMeasurer(project, self._request.workload, (*self._builds, *self._counterparts), labels,
-                                       left=self._left, say=self._say, turn=self._turn)
+                                       left=self._left, say=self._say, hold_machine=self._turn)
         return measurer.compare(run_sites, tests)
 
     def _probed(self, project: Project, run_sites: Callable[[], RunSites], tests: Tests) -> dict[str, object]:

@@ -213,6 +213,6 @@ def measure(
     starter = TrialStarter(
         experiment=experiment, prepared=prepared, scales=experiment.levels[request.effort].scales, folder=folder
     )
-    turns = MachineLock(
+    machine = MachineLock(
         alone=False, waiting=lambda: reporter.note("waiting for a fleet's run that measures on this machine"))
-    return Scheduler(run, store, starter, settings, reporter, only=only, turn=turns.turn).go()
+    return Scheduler(run, store, starter, settings, reporter, only=only, hold_machine=machine.hold).go()

@@ -38,7 +38,7 @@ class AttemptLoad:
     others: float    # cores' worth, summed over the arms
 
 
-def judge(loads: Iterable[ArmLoad]) -> AttemptLoad:
+def attempt_load(loads: Iterable[ArmLoad]) -> AttemptLoad:
     """Return how disturbed an attempt was, over all of its arms."""
     arms = list(loads)
     limit = min((each.bearable for each in arms if each.bearable is not None), default=None)
@@ -67,7 +67,7 @@ def comparable(cells: Iterable[Cell]) -> list[list[Cell]]:
 
 def disturbed_groups(loads: Mapping[Cell, ArmLoad]) -> list[list[Cell]]:
     """Return the comparable groups of cells of which one was disturbed."""
-    return [group for group in comparable(loads) if judge(loads[cell] for cell in group).disturbed]
+    return [group for group in comparable(loads) if attempt_load(loads[cell] for cell in group).disturbed]
 
 
 def with_baselines_starved(results: Sequence[ArmResult], is_baseline: Callable[[Cell], bool]) -> list[ArmResult]:

@@ -1,6 +1,6 @@
-"""The lock on the machine: runs that must measure alone take turns with all others, round by round.
+"""The lock on the machine: runs that must measure alone hold it in exclusion of all others, round by round.
 
-One file is the turn, the other the queue for it: a process that releases the turn and wants it again stands behind
+One file is the lock, the other the queue for it: a process that releases the lock and wants it again stands behind
 those that have waited.  The locks end with their process.
 """
 
@@ -19,22 +19,22 @@ if TYPE_CHECKING:
 
 FOLDER = "/tmp"  # noqa: S108  not TMPDIR: hosts on one machine have separate temporary folders, but share this one
 VARIABLE = "GILSCOPE_MACHINE"   # another folder, for machines that share one and for tests
-HOLDER = "GILSCOPE_TURN"        # the process that holds a turn, for its children
+HOLDER = "GILSCOPE_TURN"        # the process that holds the lock, for its children
 WAITING = "waiting for another gilscope that measures on this machine"
 
 
 class MachineLock:
-    """Gives this process its turns to measure."""
+    """Gives this process the machine while it measures."""
 
     def __init__(
         self, *, alone: bool, waiting: Callable[[], None], children_join: bool = False, folder: str | None = None,
     ) -> None:
-        """Prepare to take turns.
+        """Prepare to hold the lock.
 
         Args:
             alone: Keep all others out; otherwise only those that must be alone.
             waiting: Called before the first wait.
-            children_join: Let processes that are started in a turn join it, as they may be another gilscope.
+            children_join: Let processes that are started meanwhile join in, as they may be another gilscope.
             folder: Of the two files; None: $GILSCOPE_MACHINE, or the machine's.
         """
         self._shared = not alone
@@ -43,11 +43,11 @@ class MachineLock:
         self._folder = folder or os.environ.get(VARIABLE) or FOLDER
 
     @contextmanager
-    def turn(self) -> Iterator[None]:
-        """Wait for a turn, and hold it; without locks in the file system, go on at once.
+    def hold(self) -> Iterator[None]:
+        """Wait for the lock, and hold it; without locks in the file system, go on at once.
 
-        A gilscope within the turn of another, as one that `gilscope gil` records, joins it: it would wait for ever
-        behind the process that waits for its end.
+        A gilscope that another one started while it holds the lock, as `gilscope gil` does, joins in: it would wait
+        for ever behind the process that waits for its end.
         """
         if _is_inside(os.environ.get(HOLDER, "")):
             yield
@@ -80,7 +80,7 @@ class MachineLock:
 
 
 def _is_inside(holder: str) -> bool:
-    """Return True if the process that started this one, or one above it, lives and holds a turn."""
+    """Return True if the process that started this one, or one above it, lives and holds the lock."""
     if not holder.isdecimal() or int(holder) == os.getpid():
         return False
     try:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.measure.child.base import place_lines
-from gilscope.toolkit.measure.disturbance import disturbed_groups, judge, loads_of
+from gilscope.toolkit.measure.disturbance import attempt_load, disturbed_groups, loads_of
 from gilscope.toolkit.measure.failed_cells import given_up
 from gilscope.toolkit.measure.inherited_limits import inherited_limits
 from gilscope.toolkit.measure.rounds import ArmResult, OneAtATime, Round
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.settings import Settings
     from gilscope.toolkit.store import Store
 
-Turn = Callable[[], AbstractContextManager[None]]
+HoldMachine = Callable[[], AbstractContextManager[None]]
 Needed = Callable[[Run, Sequence[Cell]], Container[Cell]]   # returns those of the cells that need more rounds
 # Returns the variance and duration of the processes of cells; None: too little is known of it.
 Variance = Callable[[Run, Container[Cell]], VarianceParts | None]
@@ -95,7 +95,7 @@ class Scheduler:
         needed: Needed | None = None,
         variance: Variance | None = None,
         only: Container[Cell] | None = None,
-        turn: Turn = nullcontext,
+        hold_machine: HoldMachine = nullcontext,
     ) -> None:
         """Prepare to start or resume a run.
 
@@ -112,10 +112,10 @@ class Scheduler:
             variance: Called at the first interim look of this call, which chooses the number of values per process by
                 it; None: the number stays that of the settings.
             only: The cells to measure; None: all cells of the run.
-            turn: A context manager held during each round, see `machine_lock`.
+            hold_machine: A context manager held during each round, see `machine_lock`.
         """
         self._run = run
-        self._turn = turn
+        self._hold_machine = hold_machine
         self._store = store
         self._arms = arms
         self._settings = settings
@@ -169,7 +169,7 @@ class Scheduler:
                 if self._over_budget():
                     stopped = "budget"
                     break
-                with self._turn():
+                with self._hold_machine():
                     complete = self._round(self._done)
                 # An incomplete first round is better than none; a later one is repeated when the run is resumed.
                 self._done += complete or self._done == self._first
@@ -358,7 +358,7 @@ class Scheduler:
         groups = disturbed_groups(loads)
         self._around(index).random("retakes").shuffle(groups)
         for group in groups:
-            best = judge(loads[cell] for cell in group)
+            best = attempt_load(loads[cell] for cell in group)
             for attempt in range(1, self._settings.retakes + 1):
                 if not best.disturbed:
                     break
@@ -367,7 +367,7 @@ class Scheduler:
                 taken = self._measure_again(group, index, attempt)
                 again = loads_of(taken)
                 # An attempt counts for all cells or for none: if one fails, all keep what they have.
-                if set(again) != set(group) or (load := judge(again.values())) >= best:
+                if set(again) != set(group) or (load := attempt_load(again.values())) >= best:
                     return
                 best = load
                 for each in taken:

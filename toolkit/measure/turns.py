@@ -21,7 +21,7 @@ from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.cores import own_control_groups
-from gilscope.toolkit.measure.disturbance import QUIET, ArmLoad, comparable, judge, with_baselines_starved
+from gilscope.toolkit.measure.disturbance import QUIET, ArmLoad, attempt_load, comparable, with_baselines_starved
 from gilscope.toolkit.measure.measured_process import MeasuredProcess, end_all
 from gilscope.toolkit.measure.rounds import ArmResult, Round
 
@@ -58,7 +58,7 @@ class Arm:
         return self.left > 0
 
 
-class RoundRobin:
+class InterleavedPasses:
     """The method that measures all arms of a workload together, one value of each in turn."""
 
     def __init__(
@@ -230,7 +230,7 @@ class _Group:
 
     def _retake_pass(self, arms: list[Arm], draw: random.Random) -> None:
         """Have all arms take their values of a disturbed pass again; the least disturbed attempt counts for all."""
-        best = judge(arm.load for arm in arms)
+        best = attempt_load(arm.load for arm in arms)
         for attempt in range(1, self._around.settings.retakes + 1):
             if self._futile or not best.disturbed or not self._has_time(0):
                 return
@@ -238,7 +238,7 @@ class _Group:
             for arm in arms:
                 self._turn(arm, order="again")
             arms = [arm for arm in arms if arm in self.arms]
-            again = judge(arm.load for arm in arms)
+            again = attempt_load(arm.load for arm in arms)
             self._futile = again >= best
             if again < best:
                 best = again

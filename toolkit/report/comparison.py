@@ -24,7 +24,7 @@ from gilscope.toolkit.report.document import (
     VerdictWord,
     summary_lines,
 )
-from gilscope.toolkit.report.table import common_shifts, judge, rounds_to_tell, unjudged
+from gilscope.toolkit.report.table import common_shifts, judge_comparison, rounds_to_tell, unjudged
 from gilscope.toolkit.report.table_sentences import spread_line, title_text
 from gilscope.toolkit.report.wording import (
     list_text,
@@ -183,7 +183,7 @@ def _table(
         (
             Entry(each.sample.build if keys[0] == "build" else each.sample.runner), Entry(_counts(each)),
             _time(each.baseline_time), _time(each.sample_time), Entry(Interval(seen)),
-            *([_remainder(seen)] if remainders else []), Entry(VerdictWord(judge(seen, margin))),
+            *([_remainder(seen)] if remainders else []), Entry(VerdictWord(judge_comparison(seen, margin))),
             *([Entry(need.text if need else "")] if any(needs) else []),
         )
         for (each, seen), need in zip(rows, needs, strict=True)
@@ -216,7 +216,7 @@ def _time(summary: Summary | None) -> Entry:
 
 def _need(comparison: Comparison, margin: float) -> _Need | None:
     """Return the remedy for a verdict of "cannot tell"; None for other verdicts."""
-    if judge(comparison, margin) != SpeedVerdict.CANNOT_TELL:
+    if judge_comparison(comparison, margin) != SpeedVerdict.CANNOT_TELL:
         return None
     if comparison.floor is None:
         return _Need(_Remedy.AA_ARM)
@@ -233,7 +233,7 @@ def _counts(contrast: Contrast) -> str:
 
 def in_short(contrasts: Sequence[Contrast], margin: float = MARGIN) -> str:
     """Return the number of cells with each verdict: "3 cells compared: 2 slower, 1 cannot tell. 3 not compared."."""
-    counts = Counter(judge(each.comparison, margin) for each in contrasts if each.comparison is not None)
+    counts = Counter(judge_comparison(each.comparison, margin) for each in contrasts if each.comparison is not None)
     missing = len(contrasts) - counts.total()
     if not counts:
         return "No cell could be compared."

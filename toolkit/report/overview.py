@@ -8,7 +8,7 @@ from gilscope.toolkit.model import Phase, SkipKind
 from gilscope.toolkit.report.advice_sentences import advice_lines, counts_text, remedy_lines
 from gilscope.toolkit.report.document import Column, Entry, GainValue, Lines, Section, Table, summary_lines
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.table.judgement import judge
+from gilscope.toolkit.report.table.judgement import judge_comparison
 from gilscope.toolkit.report.wording import (
     SHOWN_SPREAD,
     between_text,
@@ -177,7 +177,8 @@ def closing_lines(tables: Sequence[WorkloadTable], run: Run) -> Iterator[str]:
     yield from _fastest_lines(steady, named=_several(tables))
     comparisons = [*(each for found in costs.values() for each in found.values()),
                    *(each.comparison for each in fastest)]
-    yield from remedy_lines(tables, run, [each for each in comparisons if judge(each) == SpeedVerdict.CANNOT_TELL])
+    unclear = [each for each in comparisons if judge_comparison(each) == SpeedVerdict.CANNOT_TELL]
+    yield from remedy_lines(tables, run, unclear)
 
 
 def _costs(tables: Iterable[WorkloadTable], free: Container[str]) -> dict[tuple[str, str], dict[str, Comparison]]:
@@ -200,7 +201,7 @@ def _cost_text(found: Mapping[str, Comparison], *, named: bool) -> str:
     """Return "5 % [4, 7] (a), 14 % [13, 15] (b); none beyond 3 % (c); cannot tell for d (-1 to +5 %)"."""
     by_verdict: dict[str, list[str]] = {}
     for name, seen in found.items():
-        by_verdict.setdefault(judge(seen), []).append(name)
+        by_verdict.setdefault(judge_comparison(seen), []).append(name)
     parts = []
     differ = sorted((name for word in ("slower", "faster") for name in by_verdict.get(word, ())),
                     key=lambda name: -found[name].ratio)
@@ -225,7 +226,7 @@ def _fastest_lines(tables: Iterable[WorkloadTable], *, named: bool) -> Iterator[
     for table in tables:
         for each in table.fastest_of_builds:
             comparison = each.comparison
-            match judge(comparison):
+            match judge_comparison(comparison):
                 case SpeedVerdict.SAME:
                     text = f"no difference beyond {MARGIN * 100:g} %"
                 case SpeedVerdict.CANNOT_TELL:

@@ -21,7 +21,7 @@ from gilscope.toolkit.report.document import (
     Value,
     VerdictWord,
 )
-from gilscope.toolkit.report.table.judgement import gains_nothing, judge
+from gilscope.toolkit.report.table.judgement import gains_nothing, judge_comparison
 from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 from gilscope.toolkit.units import format_bytes, format_seconds
 
@@ -114,7 +114,7 @@ def number_text(number: float) -> str:
 
 def ratio_text(comparison: Comparison) -> str:
     """Return "3.40x [3.32, 3.49]", "none beyond 3 %" for no difference, or "1.05x [...] ?" for an open one."""
-    match judge(comparison):
+    match judge_comparison(comparison):
         case SpeedVerdict.SAME:
             return SAME
         case SpeedVerdict.CANNOT_TELL:
@@ -139,17 +139,17 @@ def ratio_interval_text(ratio: float, lo: float, hi: float) -> str:
 
 def inflation_text(comparison: Comparison) -> str:
     """Return "1.31x", "same" for no difference beyond the margin, or "1.31x ?"."""
-    if judge(comparison) == SpeedVerdict.SAME:
+    if judge_comparison(comparison) == SpeedVerdict.SAME:
         return "same"
-    doubt = " ?" if judge(comparison) == SpeedVerdict.CANNOT_TELL else ""
+    doubt = " ?" if judge_comparison(comparison) == SpeedVerdict.CANNOT_TELL else ""
     return f"{ratio_number(comparison.ratio)}x{doubt}"
 
 
 def cost_text(comparison: Comparison) -> str:
     """Return "+7.5 % [+6.2, +8.7]": how much more time the sample takes than the baseline."""
-    if judge(comparison) == SpeedVerdict.SAME:
+    if judge_comparison(comparison) == SpeedVerdict.SAME:
         return SAME
-    doubt = " ?" if judge(comparison) == SpeedVerdict.CANNOT_TELL else ""
+    doubt = " ?" if judge_comparison(comparison) == SpeedVerdict.CANNOT_TELL else ""
     return f"{(1 / comparison.ratio - 1) * 100:+.1f} %{cost_interval(comparison)}{doubt}"
 
 
@@ -170,7 +170,7 @@ def gain_text(gain: GainValue) -> str:
 
 def gain_form(comparison: Comparison) -> GainForm:
     """Return the form in which a gain is shown: none, the range of an open one, or its ratio, with a wide interval."""
-    word = judge(comparison)
+    word = judge_comparison(comparison)
     if word == SpeedVerdict.CANNOT_TELL and not gains_nothing(comparison):
         return "range"
     if word != SpeedVerdict.FASTER and (word != SpeedVerdict.SLOWER or comparison.ratio * (1 + MARGIN) > 1):

@@ -103,7 +103,7 @@ def simultaneous(count: int, confidence: float = CONFIDENCE) -> float:
     return pow(confidence, 1 / max(count, 1))
 
 
-def judge(ratio: Ratio, confidence: float, margin: float = MARGIN) -> RatioVerdict:
+def judge_ratio(ratio: Ratio, confidence: float, margin: float = MARGIN) -> RatioVerdict:
     """Return the verdict on a ratio.
 
     "Faster" and "slower" require an interval that excludes 1 and a ratio beyond the noise floor.  "Same" means
@@ -132,7 +132,7 @@ def verdicts[Pair: Hashable](
         margin: The largest difference that counts as none, as a share.
     """
     each = simultaneous(len(ratios), confidence)
-    return {pair: judge(ratio, each, margin) for pair, ratio in ratios.items()}
+    return {pair: judge_ratio(ratio, each, margin) for pair, ratio in ratios.items()}
 
 
 def rounds_until(center: float, half: float, rounds: int, margin: float = MARGIN) -> int | None:

@@ -104,7 +104,7 @@ class Comparison:
         return replace(self, verdict_interval=self.shift.without, shift=None) if self.shift else self
 
     def significance(self) -> Significance:
-        """Return the significance of the difference from 1; `report.table.judge` returns the verdict."""
+        """Return the significance of the difference from 1; `report.table.judge_comparison` returns the verdict."""
         if self.floor is None or self.rounds < MIN_ROUNDS:
             return Significance.UNKNOWN
         lo, hi = self.between

@@ -6,7 +6,7 @@ import pytest
 
 from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
 from gilscope.toolkit.evaluate.packages.evidence import PackageEvidence, Status
-from gilscope.toolkit.evaluate.packages.judge import judge, judge_interpreters
+from gilscope.toolkit.evaluate.packages.judge import judge_interpreters, judge_package
 from gilscope.toolkit.evaluate.views.doctor import document
 from gilscope.toolkit.report.terminal import render
 from tests.evaluate.packages.test_judge import CRASH, THING, extension, load, run
@@ -18,7 +18,7 @@ COUNTERPART = replace(BUILD, label="3.99", free_threaded=False)
 
 def shown(seen, *, reference=COUNTERPART, **fields):
     interpreters, reasons = judge_interpreters(seen)
-    finding = Finding(name="thing", version="1.0", requested=True, seen=seen, verdict=judge(seen),
+    finding = Finding(name="thing", version="1.0", requested=True, seen=seen, verdict=judge_package(seen),
                       interpreters=interpreters, interpreter_reasons=reasons)
     report = BuildReport(build=BUILD, reference=reference, findings=(finding,), others=0, **fields)
     return render(document([report]), width=300)

@@ -15,7 +15,7 @@ from gilscope.toolkit.evaluate.packages.evidence import (
     PackageEvidence,
     Status,
 )
-from gilscope.toolkit.evaluate.packages.judge import judge, judge_interpreters, lost_modules
+from gilscope.toolkit.evaluate.packages.judge import judge_interpreters, judge_package, lost_modules
 
 C = "thing._c"
 THING = Distribution(name="thing", version="1.0", modules=("thing",), inner=("thing.a", "thing.b"), tags=(), pure=False,
@@ -131,7 +131,7 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_status(case):
     seen, expected = CASES[case]
-    assert judge(seen).status is expected
+    assert judge_package(seen).status is expected
 
 
 @pytest.mark.parametrize("status", [Status.READY, Status.PURE, Status.UNKNOWN, Status.INTERPRETER])
@@ -156,7 +156,7 @@ def test_modules_that_mypyc_names_after_a_hash_are_the_same_on_every_build():
 def test_a_failing_part_is_told_with_its_error():
     seen = PackageEvidence(distribution=THING, run=run(load(error="ImportError: libx.so.1", gil=None, swallowed=True)),
                            reference=run(load()), reference_distribution=THING)
-    assert judge(seen).reasons == ("thing._c: ImportError: libx.so.1",)
+    assert judge_package(seen).reasons == ("thing._c: ImportError: libx.so.1",)
 
 
 REFUSED = load(error="ImportError: not in subinterpreters", gil=None)

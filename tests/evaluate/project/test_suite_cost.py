@@ -24,7 +24,7 @@ BENCHES = {label: RunSite(build=label, python=Path(f"/{label}/bin/python"), fold
 @pytest.fixture
 def runs(monkeypatch):
     """Give a function that takes the rounds; its runs take what it is told."""
-    def measure(*, cpu=None, endings=(), limit=1000.0, forced=None, turn=nullcontext, **tests):
+    def measure(*, cpu=None, endings=(), limit=1000.0, forced=None, hold_machine=nullcontext, **tests):
         asked = []
         cpu = cpu or {"3.14t": 3.0, "3.14": 2.0}
         ends = iter(endings)
@@ -43,7 +43,7 @@ def runs(monkeypatch):
         monkeypatch.setattr(suite_cost, "run_bounded", run)
         usual = {"3.14t": suite(seconds=10.0), "3.14": suite(build="3.14", seconds=10.0, gil_end=True)}
         costs = SuiteCosts(PROJECT, BENCHES, usual | tests, limit=limit, say=lambda _: None, forced=forced is not None,
-                           turn=turn)
+                           hold_machine=hold_machine)
         costs.calibration._spin = lambda cores: Spin(cores=cores, effective=cores, ran=9, waited=1, lasted=10)
         costs.measure(COUNTERPARTS)
         return costs.cost("3.14t", "3.14"), asked, costs
@@ -75,7 +75,7 @@ def test_turn_is_held_round_by_round(runs):
             assert held
             yield "0"
 
-    runs(endings=endings(), turn=turn)
+    runs(endings=endings(), hold_machine=turn)
     assert (len(taken), held) == (MOST_ROUNDS + 1, [])
 
 

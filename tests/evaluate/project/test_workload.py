@@ -42,7 +42,7 @@ from gilscope.toolkit.gil.records import WaitReason
 from gilscope.toolkit.gil.summary import WaitPlace
 from gilscope.toolkit.measure.measured_process import ProcessAnswer, hang_reason
 from gilscope.toolkit.measure.rounds import ArmResult, OneAtATime
-from gilscope.toolkit.measure.turns import RoundRobin
+from gilscope.toolkit.measure.turns import InterleavedPasses
 from tests.evaluate.made_up import PROJECT, QUIET
 from tests.fakes import make_build
 
@@ -125,12 +125,12 @@ def test_function_is_measured_in_threads_interpreters_and_processes_in_turn(meas
     models = ("subinterpreters", "processes")
     taken = []
 
-    class Watched(RoundRobin):
+    class Watched(InterleavedPasses):
         def measure(self, *words):
             taken.append(super().measure(*words))
             return taken[-1]
 
-    monkeypatch.setattr(workload, "RoundRobin", Watched)
+    monkeypatch.setattr(workload, "InterleavedPasses", Watched)
     made = measurer("app:busy", models=models, rounds=3)
     assert len(taken) == 3
     assert [made.found[WorkloadCell(each.label, count)].given for each in pair for count in (1, 2)] == [
@@ -193,7 +193,7 @@ def test_function_that_fails_with_the_gil_is_not_tried_elsewhere(measurer, pair,
 def one_by_one(monkeypatch, measure):
     """Have all processes measured one by one, by `measure`."""
     monkeypatch.setattr(workload, "run_child", measure)
-    monkeypatch.setattr(workload, "RoundRobin", lambda: OneAtATime(measure))
+    monkeypatch.setattr(workload, "InterleavedPasses", lambda: OneAtATime(measure))
 
 
 METRICS = {"rss": 5e6, "import": 0.5, "queued": 0.25, "pools": "OpenBLAS=2 OpenMP=4", "compiled": "app._a app._b"}
@@ -210,7 +210,7 @@ def answered(monkeypatch):
     """Give a function that measures a function in a round of made-up answers, by build, and returns what was asked."""
     monkeypatch.setattr(workload, "usable_cores", lambda: 2)
 
-    def measure(answer, *, kind="function", left=lambda: 100.0, rounds=1, forced=False, turn=nullcontext):
+    def measure(answer, *, kind="function", left=lambda: 100.0, rounds=1, forced=False, hold_machine=nullcontext):
         asked = []
         monkeypatch.setattr(workload, "MOST_ROUNDS", rounds)
         def answered(_, spec, __):
@@ -221,7 +221,8 @@ def answered(monkeypatch):
         run_sites = {label: RunSite(build=label, python=Path("python"), folders=()) for label in ("3.14t", "3.14")}
         made = WorkloadMeasurer(
             PROJECT, UserWorkload(kind=kind, name="app:busy"), run_sites,
-            {label: make_build(label) for label in run_sites}, left=left, say=lambda _: None, forced=forced, turn=turn)
+            {label: make_build(label) for label in run_sites}, left=left, say=lambda _: None, forced=forced,
+            hold_machine=hold_machine)
         made.calibration = Calibration(lambda cores: Spin(cores=cores, effective=cores, ran=2, waited=0, lasted=1))
         made.measure()
         return made, asked
@@ -273,7 +274,7 @@ def test_turn_is_held_while_anything_is_measured(answered):
         assert held
         return measured()
 
-    made, asked = answered(answer, rounds=2, turn=turn)
+    made, asked = answered(answer, rounds=2, hold_machine=turn)
     assert len(asked) > len(taken) == 3   # what tells how long a call takes, then the rounds
     made.watched(WorkloadCell("3.14t", 2))
     assert held == []

@@ -103,8 +103,8 @@ def run(args: Namespace) -> int:
                *_program(args.program)]
     page = HtmlFile(args.html, print_stderr) if args.html else None
     preload.library()      # raises before the program is started, if the library cannot be built
-    turns = MachineLock(alone=False, waiting=lambda: print_stderr(f"gilscope: {WAITING}"), children_join=True)
-    with turns.turn():
+    machine = MachineLock(alone=False, waiting=lambda: print_stderr(f"gilscope: {WAITING}"), children_join=True)
+    with machine.hold():
         first = record(lambda environ: run_words(command, environ), os.environ, all_holds=bool(args.trace))
     code = first.ended if first.ended >= 0 else SIGNALLED - first.ended
     if not first.processes:
@@ -112,7 +112,7 @@ def run(args: Namespace) -> int:
             first.problem or "the program's Python did not load gilscope's library; a statically linked Python and "
             "versions before 3.12 cannot"))
         return code or UNMEASURED
-    with turns.turn():
+    with machine.hold():
         found = diagnose(args.program, first, cpu_inflation=_inflation(args, command, first))
         if not args.once:
             found = replace(found, elsewhere=_elsewhere(found, [*args.python_args, *args.program], first))

@@ -17,7 +17,7 @@ from gilscope.toolkit.commands.output.dry_run import earlier_processes, preview,
 from gilscope.toolkit.commands.output.reports import ReportOutput, refuse_beside_dry_run
 from gilscope.toolkit.commands.run import options as run_options
 from gilscope.toolkit.commands.run.earlier_run import NothingLeftError, builds_now, remaining
-from gilscope.toolkit.commands.run.measuring import AGAIN, RunJob, measure, measure_plan, refuse_empty, turns
+from gilscope.toolkit.commands.run.measuring import AGAIN, RunJob, machine_lock, measure, measure_plan, refuse_empty
 from gilscope.toolkit.commands.run.on_fleet import run_on_fleet
 from gilscope.toolkit.commands.run.request import (
     check_sessions,
@@ -121,7 +121,7 @@ def _start(args: argparse.Namespace, folder: Path, status: StatusFile) -> int:
     if mismatches and args.strict:
         raise BuildError("the builds were not built alike: " + "; ".join(note.text for note in mismatches))
     paths, packages = module_paths(args), user_packages(args)
-    with turns(alone=args.take_turns).turn():
+    with machine_lock(alone=args.take_turns).hold():
         prepared = prepare(selection, builds, paths=paths, packages=packages, folder=folder, say=print_stderr)
     plan = expand(selection, prepared.subjects, builds, RUNNERS, prepared.abilities)
     if args.dry_run:
@@ -190,7 +190,7 @@ def _measure_more(
     try:
         _refuse_changed_code(so_far.label, request)
         builds = builds_now(so_far.builds, so_far.label, f"so {so_far.label} cannot go on")
-        with turns(alone=args.take_turns).turn():
+        with machine_lock(alone=args.take_turns).hold():
             prepared = prepare(
                 request.selection,
                 builds,

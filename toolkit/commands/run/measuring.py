@@ -29,7 +29,7 @@ from gilscope.toolkit.measure.trial import (
     warn_of_length,
     with_trials,
 )
-from gilscope.toolkit.measure.turns import RoundRobin
+from gilscope.toolkit.measure.turns import InterleavedPasses
 from gilscope.toolkit.measure.user_modules import code_sum
 from gilscope.toolkit.model import Note, Run
 from gilscope.toolkit.report.progress import ProgressReporter
@@ -63,7 +63,7 @@ class RunJob:
     timeout_asked: bool              # True: the user chose the timeout, so it is not extended
     notes: Sequence[Note] = ()       # shown before the report
     again: Sequence[str] = ()        # labels of the two runs to remeasure
-    alone: bool = False              # wait for other runs on this machine that take turns
+    alone: bool = False              # wait for other runs on this machine that must be alone
     status: StatusFile = field(default_factory=lambda: StatusFile(None))
     sessions: int = 1
     every: float | None = None       # seconds from the start of one session to that of the next
@@ -77,7 +77,7 @@ def measure_plan(job: RunJob, prepared: Preparation, plan: Plan, folder: Path) -
         KeyboardInterrupt: After the measured values were saved.
     """
     selection = job.selection
-    with turns(alone=job.alone).turn():
+    with machine_lock(alone=job.alone).hold():
         began = time.monotonic()
         trials = try_builds(selection, prepared, folder, timeout=job.settings.timeout, say=print_stderr)
         units = sized_tasks(selection, prepared, folder)
@@ -146,8 +146,8 @@ class _StatusReporter(ProgressReporter):
         self._status.update(done=self._status.status.done + count, seconds_left=seconds_left)
 
 
-def turns(*, alone: bool) -> MachineLock:
-    """Return the turns in which this run measures on this machine."""
+def machine_lock(*, alone: bool) -> MachineLock:
+    """Return the lock that this run holds while it measures on this machine."""
     return MachineLock(alone=alone, waiting=lambda: print_stderr(WAITING))
 
 
@@ -182,9 +182,9 @@ def measure(  # noqa: PLR0913 - a new, a resumed and a repeated run share nothin
             )
             undecided = partial(open_cells, resolution=settings.resolution)
             needs_rounds = undecided if settings.where_open and not only else None
-            return Scheduler(new, store, arms, settings, reporter, RoundRobin(), needed=needs_rounds, only=only,
+            return Scheduler(new, store, arms, settings, reporter, InterleavedPasses(), needed=needs_rounds, only=only,
                              variance=process_variance if settings.choose_values else None,
-                             turn=turns(alone=alone).turn).go()
+                             hold_machine=machine_lock(alone=alone).hold).go()
     except KeyboardInterrupt:
         goes_on = "" if AGAIN in new.options else f"; to continue: gilscope run --resume {new.label}"
         print_stderr(f"the measured values are kept in {store.path}{goes_on}")

@@ -50,11 +50,11 @@ def bound_files() -> None:
 class Journal:
     """Sealed lines that are in the file even if the next statement kills the process."""
 
-    def __init__(self, job: dict[str, Any], turn: int) -> None:
-        """Append to the file of answers of `job`; `turn` is the number of the interpreter that writes."""
+    def __init__(self, job: dict[str, Any], cycle: int) -> None:
+        """Append to the file of answers of `job`; `cycle` is the number of the interpreter that writes."""
         self._path: str = job["answers"]
         self._seal = Seal(job["secret"])
-        self._turn = turn
+        self._cycle = cycle
 
     def write(self, event: str, **fields: Any) -> None:
         """Append one event.
@@ -62,7 +62,7 @@ class Journal:
         The file is open only here: some packages write to every open descriptor, or close them all.
         """
         handle = _open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-        write_all(handle, self._seal.line({"event": event, "turn": self._turn, **fields}))
+        write_all(handle, self._seal.line({"event": event, "cycle": self._cycle, **fields}))
         _close(handle)
 
 

@@ -32,7 +32,7 @@ from gilscope.toolkit.evaluate.packages.imports import (
     interpreter_runs,
     read_extensions,
 )
-from gilscope.toolkit.evaluate.packages.judge import judge, judge_interpreters, owns
+from gilscope.toolkit.evaluate.packages.judge import judge_interpreters, judge_package, owns
 from gilscope.toolkit.evaluate.packages.scratch import (
     EnvironmentRequest,
     chooser,
@@ -309,7 +309,7 @@ def control_modules(names: Iterable[str]) -> tuple[str, ...]:
 
 def _finding(place: _Place, name: str, seen: PackageEvidence) -> Finding:
     interpreters, reasons = judge_interpreters(seen)
-    verdict = judge(seen)
+    verdict = judge_package(seen)
     if verdict.status is Status.FAILS and (needed := _missing_needs(place, seen)):
         verdict = replace(verdict, reasons=(*verdict.reasons, f"it needs {needed}, which is not there"))
     return Finding(

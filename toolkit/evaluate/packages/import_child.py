@@ -14,7 +14,7 @@ from gilscope.toolkit.evaluate.packages.import_watch import import_all
 del sys.path[0]
 with open({job!r}, encoding='utf-8') as source: job = json.load(source)
 sys.path.extend(path for path in job['path'] if path not in sys.path)
-import_all(job, {turn})
+import_all(job, {cycle})
 """
 
 
@@ -33,10 +33,10 @@ def interpreters_main() -> None:
     if interpreters is None:
         journal.write("unavailable")
         return
-    for turn in range(job["turns"]):
+    for cycle in range(job["cycles"]):
         ident = interpreters.create()
-        script = SCRIPT.format(harness=job["harness"], job=job["file"], turn=turn)
+        script = SCRIPT.format(harness=job["harness"], job=job["file"], cycle=cycle)
         error = run_in(interpreters, ident, script)
-        journal.write("ran", number=turn, error=error)
+        journal.write("ran", number=cycle, error=error)
         interpreters.destroy(ident)
-        journal.write("destroyed", number=turn)
+        journal.write("destroyed", number=cycle)

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
 LONGEST_CHAIN = 40   # frames; a longer chain is a circular import
 
 
-def import_all(job: dict[str, Any], turn: int | None = None) -> None:
+def import_all(job: dict[str, Any], cycle: int | None = None) -> None:
     """Import the modules of `job` and record what happens in its journal.
 
     `roots` are imported first, as a program would.  If they load none of the package's extension modules, `sweep`
-    follows, modules that may; then the rest of `extensions`.  `turn` numbers the interpreter, None for the main one.
+    follows, modules that may; then the rest of `extensions`.  `cycle` numbers the interpreter, None for the main one.
     """
-    journal = Journal(job, turn or 0)
-    read_gil = _gil_reader() if turn is None else _no_gil_flag
+    journal = Journal(job, cycle or 0)
+    read_gil = _gil_reader() if cycle is None else _no_gil_flag
     forget_toolkit()
     asked: set[str] = set()
     _watch_loads(journal, read_gil, asked)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.packages.scratch import ScratchEnvironment
 
 LIMIT = 60.0         # seconds; an import that takes longer would hang every program that uses the package
-TURNS = 3            # times to create an interpreter, import and destroy it: leftovers of one may break the next
+CYCLES = 3            # times to create an interpreter, import and destroy it: leftovers of one may break the next
 CHILD = "gilscope.toolkit.evaluate.packages.import_child"
 
 
@@ -49,27 +49,27 @@ def import_run(
     """
     job = {**asdict(wanted), "path": list(path)}
     answer = ask(python, CHILD, "main", job, limit=limit, options=["-X", "gil=0"] if force_off else [], memo=memo)
-    return _read(answer, [record for record in answer.records if record["turn"] == 0])
+    return _read(answer, [record for record in answer.records if record["cycle"] == 0])
 
 
 def interpreter_runs(
-    python: Path, wanted: ImportRequest, *, path: Sequence[str] = (), limit: float = LIMIT, turns: int = TURNS,
+    python: Path, wanted: ImportRequest, *, path: Sequence[str] = (), limit: float = LIMIT, cycles: int = CYCLES,
     memo: Path | None = None,
 ) -> tuple[ImportRun, ...]:
     """Import in interpreters with their own GIL, one after another in one process; return a run for each.
 
-    The last run describes how the process ended.  There may be fewer runs than `turns`, or none without interpreters.
+    The last run describes how the process ended.  There may be fewer runs than `cycles`, or none without interpreters.
     """
-    job = {**asdict(wanted), "path": list(path), "turns": turns}
+    job = {**asdict(wanted), "path": list(path), "cycles": cycles}
     answer = ask(python, CHILD, "interpreters_main", job, limit=limit, memo=memo)
     runs: list[ImportRun] = []
-    for turn in range(turns):
-        records = [record for record in answer.records if record["turn"] == turn]
-        ended = any(record["event"] == "destroyed" and record["number"] == turn for record in answer.records)
+    for cycle in range(cycles):
+        records = [record for record in answer.records if record["cycle"] == cycle]
+        ended = any(record["event"] == "destroyed" and record["number"] == cycle for record in answer.records)
         if not records and runs:
             break
         runs.append(_read(answer, records, done=ended, errors=[
-            record["error"] for record in answer.records if record["event"] == "ran" and record["number"] == turn]))
+            record["error"] for record in answer.records if record["event"] == "ran" and record["number"] == cycle]))
     return tuple(runs)
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 _NEWER = {"_zstd"}   # modules of newer standard libraries that the oldest Python we run on does not know
 
 
-def judge(seen: PackageEvidence) -> PackageVerdict:
+def judge_package(seen: PackageEvidence) -> PackageVerdict:
     """Return the status of the distribution on its build."""
     if seen.distribution is None:
         assert seen.missing is not None

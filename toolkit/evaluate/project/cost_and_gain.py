@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gilscope.toolkit.evaluate.project.discovery import Project
-    from gilscope.toolkit.evaluate.project.measured import Turn
+    from gilscope.toolkit.evaluate.project.measured import HoldMachine
     from gilscope.toolkit.evaluate.sections import Forced
     from gilscope.toolkit.model import Build
 
@@ -54,11 +54,11 @@ class CostAndGainMeasurer:
 
     def __init__(
         self, project: Project, workload: str | None, builds: Sequence[Build], counterparts: Mapping[str, str], *,
-        left: Callable[[], float], say: Callable[[str], None], turn: Turn = nullcontext,
+        left: Callable[[], float], say: Callable[[str], None], hold_machine: HoldMachine = nullcontext,
     ) -> None:
         """Set up; `counterparts` maps each free-threaded build to its build with a GIL, and `left` returns seconds.
 
-        `turn` is held during a measurement, because others may measure on this machine at the same time.
+        `hold_machine` is held during a measurement, because others may measure on this machine at the same time.
         """
         self._project = project
         self._workload = workload
@@ -66,7 +66,7 @@ class CostAndGainMeasurer:
         self._counterparts = counterparts
         self._left = left
         self._say = say
-        self._turn = turn
+        self._hold_machine = hold_machine
 
     def compare(
         self, run_sites: Mapping[str, RunSite | Missing], tests: Mapping[str, TestRun | Missing],
@@ -87,7 +87,8 @@ class CostAndGainMeasurer:
 
     def _by_workload(self, free: Sequence[str], workload: UserWorkload, places: Mapping[str, RunSite]) -> CostsAndGains:
         measurer = WorkloadMeasurer(
-            self._project, workload, places, self._builds, left=self._left, say=self._say, turn=self._turn)
+            self._project, workload, places, self._builds, left=self._left, say=self._say,
+            hold_machine=self._hold_machine)
         measurer.measure()
         machine = measurer.calibration.facts()
         speed = Speed(measurer, machine)
@@ -109,7 +110,7 @@ class CostAndGainMeasurer:
             return {}
         places = {label: before.run_sites[label] for label in (*pairs, *pairs.values())}
         measurer = WorkloadMeasurer(self._project, before.workload, places, self._builds, left=self._left,
-                                    say=self._say, forced=True, turn=self._turn)
+                                    say=self._say, forced=True, hold_machine=self._hold_machine)
         measurer.measure()
         speed = Speed(measurer, measurer.calibration.facts())
         return {label: speed.forced(label, counterpart) for label, counterpart in pairs.items()}
@@ -126,7 +127,7 @@ class CostAndGainMeasurer:
             return CostsAndGains(machine=unknown, others=lacking, models_compared=False, sections={
                 label: replace(missing, cost=NO_TIME, forced=forced.get(label)) for label in free})
         costs = SuiteCosts(self._project, places, tests, say=self._say,
-                           limit=min(MOST_FOR_COST, self._left() * SHARE_FOR_COST), turn=self._turn)
+                           limit=min(MOST_FOR_COST, self._left() * SHARE_FOR_COST), hold_machine=self._hold_machine)
         costs.measure(self._counterparts)
         machine = costs.calibration.facts() if costs.found else unknown
         forced = self._tests_forced(places, tests)
@@ -143,6 +144,6 @@ class CostAndGainMeasurer:
         if self._left() <= 0:
             return dict.fromkeys(pairs, NO_TIME)
         costs = SuiteCosts(self._project, places, tests, say=self._say, limit=min(MOST_FOR_COST, self._left()),
-                           forced=True, turn=self._turn)
+                           forced=True, hold_machine=self._hold_machine)
         costs.measure(pairs)
         return {label: costs.forced(label, counterpart) for label, counterpart in pairs.items()}

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.sections import Measure
     from gilscope.toolkit.stats.verdict import Comparison
 
-    Turn = Callable[[], AbstractContextManager[None]]   # held during a measurement
+    HoldMachine = Callable[[], AbstractContextManager[None]]   # held during a measurement
 
 SEED = 0   # of the random order of cells, the same for each evaluation
 FORCED_OFF = {"PYTHON_GIL": "0"}   # for free-threaded builds only: a build with a GIL refuses to start with it

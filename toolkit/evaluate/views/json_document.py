@@ -15,7 +15,7 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild
 from gilscope.toolkit.evaluate.sections import Cause, CommandEnding, Missing, RaceFact, Races, cause_of, reason_of
 from gilscope.toolkit.evaluate.views import doctor as doctor_document
 from gilscope.toolkit.model import Build
-from gilscope.toolkit.report.table import judge
+from gilscope.toolkit.report.table import judge_comparison
 from gilscope.toolkit.stats.verdict import Comparison
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def _plain(value: Any) -> Any:  # noqa: C901, PLR0911, PLR0912 - one form per ki
         case Build():
             return {"label": value.label, "version": value.version, "free_threaded": value.free_threaded}
         case Comparison():
-            return {"ratio": value.ratio, "lo": value.lo, "hi": value.hi, "verdict": judge(value)}
+            return {"ratio": value.ratio, "lo": value.lo, "hi": value.hi, "verdict": judge_comparison(value)}
         case Path():
             return str(value)
         case dict():

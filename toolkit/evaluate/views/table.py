@@ -89,20 +89,20 @@ def _packages(build: BuildEvaluation, report: BuildReport) -> Iterator[TableCell
     files = [extension for each in (*report.findings, *itself) for extension in each.seen.extensions]
     fine = sum(extension.gil == "not-used" for extension in files)
     yield _cell("C files", f"{fine}/{len(files)}" if files else "none")
-    gil = _gil(build, (*itself, *report.findings), report.unowned)
-    yield _cell("GIL off", gil, *[AT_IMPORT] * (gil == "at import"))
+    yield _gil_off(build, (*itself, *report.findings), report.unowned)
     yield _cell("C lost", _first([each.name for each in (*report.findings, *itself)
                                   if each.verdict.status is Status.LOST]))
 
 
-def _gil(build: BuildEvaluation, findings: Sequence[Finding], unowned: Sequence[str]) -> str:
+def _gil_off(build: BuildEvaluation, findings: Sequence[Finding], unowned: Sequence[str]) -> TableCell:
     culprits = [*(each.name for each in findings if each.verdict.status is Status.GIL), *unowned]
     if culprits:
-        return f"no: {culprits[0] if len(culprits) == 1 else len(culprits)}"   # they have lines of their own
+        # They have lines of their own.
+        return _cell("GIL off", f"no: {culprits[0] if len(culprits) == 1 else len(culprits)}")
     tests = known(build.tests)
-    if tests is None or not (tests.ran or tests.gil_end):
-        return "at import"
-    return {True: "no: tests", False: "yes", None: "at import"}[tests.gil_end]
+    if tests is None or tests.gil_end is None or not (tests.ran or tests.gil_end):
+        return _cell("GIL off", "at import", AT_IMPORT)
+    return _cell("GIL off", "no: tests" if tests.gil_end else "yes")
 
 
 def _tests(tests: TestRun) -> TableCell:

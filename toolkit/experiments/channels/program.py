@@ -98,7 +98,7 @@ class RingToken:
         """The workers are ready."""
         self.count = 0
         self._size = trial.count("bytes")
-        self._messages = [worker_roles.message(0, turn, self._size) for turn in range(worker_roles.TURNS)]
+        self._messages = [worker_roles.message(0, index, self._size) for index in range(worker_roles.VARIANTS)]
         self._shared = trial.parameters["form"] == "memoryview"
         self._send, self._receive = send, receive
 
@@ -107,12 +107,13 @@ class RingToken:
         send, receive, size, messages = self._send, self._receive, self._size, self._formed()
         clock, times = time.perf_counter, []
         begin = before = clock()
-        for turn in range(number):
-            send(messages[turn % worker_roles.TURNS])
+        for index in range(number):
+            send(messages[index % worker_roles.VARIANTS])
             received = receive()
-            if received[2] != turn % worker_roles.TURNS or len(received) != size or received[0] != worker_roles.DATA:
+            wrong = received[2] != index % worker_roles.VARIANTS or received[0] != worker_roles.DATA
+            if wrong or len(received) != size:
                 _received(received)
-                raise WrongMessageError(f"lap {turn}: another message than the one sent came back")
+                raise WrongMessageError(f"lap {index}: another message than the one sent came back")
             now = clock()
             times.append(now - before)
             before = now
@@ -174,44 +175,44 @@ class Inbox:
         """The workers are ready."""
         self.count = 0
         self._workers, self._receive, self._senders, self._size = workers, receive, senders, size
-        # A multiple of TURNS, since a sender begins each order with its first turn.
-        self._half = max(1, most // 2 // worker_roles.TURNS) * worker_roles.TURNS
+        # A multiple of VARIANTS, since a sender begins each order with its first message.
+        self._half = max(1, most // 2 // worker_roles.VARIANTS) * worker_roles.VARIANTS
 
     def messages(self, number: int) -> ExchangeRun:
         """Receive `number` messages of each sender, in each sender's order."""
         halves = [min(self._half, number - start) for start in range(0, number, self._half)]
-        turns = [0] * (self._senders + 1)
+        counts = [0] * (self._senders + 1)
         begin = time.perf_counter()
         self._workers.order(halves[0])
         for half, following in zip(halves, [*halves[1:], 0], strict=True):
             if following:
                 self._workers.order(following)
-            self._take(half * self._senders, turns)
+            self._take(half * self._senders, counts)
         self.count += number
         stretch = ExchangeRun(number, time.perf_counter() - begin)
-        if turns[1:] != [number] * self._senders:
-            raise WrongMessageError(f"{turns[1:]} messages from each sender instead of {number}")
+        if counts[1:] != [number] * self._senders:
+            raise WrongMessageError(f"{counts[1:]} messages from each sender instead of {number}")
         return stretch
 
-    def _take(self, number: int, turns: list[int]) -> None:
+    def _take(self, number: int, counts: list[int]) -> None:
         receive, size = self._receive, self._size
         for _ in range(number):
             received = receive()
             place = received[1]
-            in_turn = received[0] == worker_roles.DATA and received[2] == turns[place] % worker_roles.TURNS
+            in_turn = received[0] == worker_roles.DATA and received[2] == counts[place] % worker_roles.VARIANTS
             if not in_turn or len(received) != size:
                 _received(received)
                 raise WrongMessageError(f"sender {place}: a message is missing, or came out of order")
-            turns[place] += 1
+            counts[place] += 1
 
     def check_content(self) -> None:
         """Raise if the channel changes a message."""
-        self._workers.order(worker_roles.TURNS)
-        for _ in range(worker_roles.TURNS * self._senders):
+        self._workers.order(worker_roles.VARIANTS)
+        for _ in range(worker_roles.VARIANTS * self._senders):
             received = bytes(_received(self._receive()))
             if received != worker_roles.message(received[1], received[2], self._size):
                 raise WrongMessageError("a message came in changed")
-        self.count += worker_roles.TURNS
+        self.count += worker_roles.VARIANTS
 
 
 def _calibrated(

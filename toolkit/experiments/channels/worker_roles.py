@@ -2,7 +2,7 @@
 
 Apart from the program, since every worker interpreter imports it afresh; so it imports little.
 
-A message is bytes-like: its kind, the place of its sender, its turn, then a pattern that a receiver can check.
+A message is bytes-like: its kind, the place of its sender, its index, then a pattern that a receiver can check.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ if TYPE_CHECKING:
     Receive = Callable[[], Any]
 
 DATA, TRACE, STOP, ALARM = range(4)   # a message's first byte
-HEADER = 3                            # bytes: kind, place, turn
-TURNS = 4                             # a sender repeats this many different messages in turn
+HEADER = 3                            # bytes: kind, place, index
+VARIANTS = 4                          # a sender repeats this many different messages in turn
 READY, DONE, ERROR = b"ready", b"done ", b"error "   # reports; a count or an exception follows the last two
 
 
-def message(place: int, turn: int, size: int) -> bytes:
-    """Return the message of `size` bytes, at least `HEADER`, of the worker at `place` in a turn."""
+def message(place: int, index: int, size: int) -> bytes:
+    """Return the message of `size` bytes, at least `HEADER`, number `index` of the worker at `place`."""
     pattern = bytes(range(place, 256)) * (size // (256 - place) + 1)
-    return bytes((DATA, place, turn % TURNS)) + pattern[: size - HEADER]
+    return bytes((DATA, place, index % VARIANTS)) + pattern[: size - HEADER]
 
 
 def interpreters_module() -> Any:
@@ -84,7 +84,7 @@ def work(  # noqa: PLR0913 - a process's words, by name
         if role == "forward":
             count = forward(receiver(channel, links[0]), send, place)
         else:
-            count = produce(orders, send, [_formed(message(place, turn, size), form) for turn in range(TURNS)])
+            count = produce(orders, send, [_formed(message(place, index, size), form) for index in range(VARIANTS)])
         _worker.send(reports, DONE + b"%d" % count)
     except BaseException as error:  # noqa: BLE001 - whatever goes wrong in a build is the cell's result
         _worker.send(reports, ERROR + f"{type(error).__name__}: {error}".encode())
@@ -109,11 +109,11 @@ def forward(receive: Receive, send: Send, place: int) -> int:
 
 
 def produce(orders: int, send: Send, messages: list[Any]) -> int:
-    """Send the number of messages that each order gives, in turns; return their total."""
+    """Send the number of messages that each order gives; return their total."""
     count = 0
     while (order := _worker.receive(orders)) and (number := int(order)):
-        for turn in range(number):
-            send(messages[turn % TURNS])
+        for index in range(number):
+            send(messages[index % VARIANTS])
         count += number
     return count
 

@@ -53,7 +53,7 @@ class LoadRequest:
     def times(self) -> list[float]:
         """Return when each request is due, in seconds from the start, ascending."""
         each = round(self.rate * self.seconds)
-        return sorted((turn + user / self.users) / self.rate for turn in range(each) for user in range(self.users))
+        return sorted((number + user / self.users) / self.rate for number in range(each) for user in range(self.users))
 
 
 class HttpExchange(asyncio.Protocol):
@@ -103,7 +103,7 @@ def parse(received: bytes) -> tuple[int, bytes] | None:
     return (int(words[1]), body[: int(length)]) if len(body) >= int(length) else None
 
 
-def judge(number: int, status: int, body: bytes) -> str:
+def answer_defect(number: int, status: int, body: bytes) -> str:
     """Return the defect of the answer for product `number`, "" if it is correct."""
     if status == 0:
         return "not an HTTP answer"
@@ -132,7 +132,7 @@ async def ask(address: str, number: int) -> str:
     loop = asyncio.get_running_loop()
     transport, exchange = await loop.create_connection(lambda: HttpExchange(request), host, int(port))
     try:
-        return judge(number, *await exchange.answer)
+        return answer_defect(number, *await exchange.answer)
     finally:
         transport.abort()
         if exchange.answer.done() and not exchange.answer.cancelled():

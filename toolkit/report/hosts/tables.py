@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.report.document import Banner, Column, Entry, GainValue, Interval, RatioValue, Table, VerdictWord
 from gilscope.toolkit.report.hosts.wording import holds_text, names_text, next_text, spread_text
-from gilscope.toolkit.report.table import judge
+from gilscope.toolkit.report.table import judge_comparison
 from gilscope.toolkit.units import format_bytes
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def _together(pooled: PooledRatio | None, margin: float | None) -> tuple[Entry, 
     spread, comparison = Entry(spread_text(pooled)), pooled.comparison
     if margin is None:
         return Entry(RatioValue(comparison)), spread, Entry(next_text(pooled))
-    return Entry(Interval(comparison)), Entry(VerdictWord(judge(comparison, margin))), spread
+    return Entry(Interval(comparison)), Entry(VerdictWord(judge_comparison(comparison, margin))), spread
 
 
 def _on(over: HostsComparison, host: str) -> Entry:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Missing = Literal["A has none", "B has none", "neither has any", "not comparable"]
 
 
-def judge(comparison: Comparison, margin: float = MARGIN) -> SpeedVerdict:
+def judge_comparison(comparison: Comparison, margin: float = MARGIN) -> SpeedVerdict:
     """Return the verdict: "same" only if every difference above `margin` is excluded.
 
     Both the whole interval that verdicts use and the noise floor must lie within the margin: a difference smaller than
@@ -44,20 +44,21 @@ def judge(comparison: Comparison, margin: float = MARGIN) -> SpeedVerdict:
 
 def unjudged(comparison: Comparison, margin: float = MARGIN) -> Unjudged | None:
     """Return why a comparison has no verdict, None if it has one."""
-    if judge(comparison, margin) != SpeedVerdict.CANNOT_TELL:
+    if judge_comparison(comparison, margin) != SpeedVerdict.CANNOT_TELL:
         return None
     if comparison.rounds < MIN_ROUNDS:
         return Unjudged.ROUNDS
     if comparison.floor is None or not comparison.sure:
         return Unjudged.UNKNOWN_NOISE
-    if comparison.shift is not None and judge(comparison.without_shift_doubt(), margin) != SpeedVerdict.CANNOT_TELL:
+    without = comparison.without_shift_doubt()
+    if comparison.shift is not None and judge_comparison(without, margin) != SpeedVerdict.CANNOT_TELL:
         return Unjudged.SHIFT if comparison.shift.basis is ShiftBasis.WORKLOADS else Unjudged.FEW_WORKLOADS
     return Unjudged.NOISE
 
 
 def gains_nothing(comparison: Comparison, margin: float = MARGIN) -> bool:
     """Return True if every gain above `margin` is excluded, whether or not there is a loss."""
-    return judge(comparison, margin) in {SpeedVerdict.SAME, SpeedVerdict.SLOWER} or (
+    return judge_comparison(comparison, margin) in {SpeedVerdict.SAME, SpeedVerdict.SLOWER} or (
         judgeable(comparison) and max(comparison.between[1] - 1, comparison.floor or 0.0) <= margin)
 
 

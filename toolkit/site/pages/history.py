@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.report.document import Duration
-from gilscope.toolkit.report.table import judge
+from gilscope.toolkit.report.table import judge_comparison
 from gilscope.toolkit.report.table.judgement import judgeable
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import interval_text, ratio_text, value_text
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.verdict import Comparison
 
 COMMIT = 10     # characters of a commit that are shown, as by git
+_SeriesKey = tuple[bool, str, int, str, str]   # of builds, model, workers, build, against
 COST = "CPU time of one worker"   # followed on free-threaded builds, beside speed-ups
 
 
@@ -67,7 +68,8 @@ class HistorySeries:
 
     host: str
     group: Group
-    model: str
+    of_builds: bool           # a build is compared with a build: the cost of one worker
+    model: str                # of a series of builds: the baseline
     workers: int
     build: str
     against: str              # the model or the build that it is a ratio to
@@ -81,9 +83,9 @@ class HistorySeries:
         return f"{self.model}, N = {self.workers}, on {self.build}"
 
     @property
-    def of_builds(self) -> bool:
-        """True if a build is compared with a build."""
-        return self.model == COST
+    def mark(self) -> str:
+        """The model whose mark it has: that of the baseline where builds are compared."""
+        return "serial" if self.of_builds else self.model
 
 
 def follow(runs: Sequence[LoadedRun]) -> list[HistorySeries]:
@@ -97,9 +99,9 @@ def follow(runs: Sequence[LoadedRun]) -> list[HistorySeries]:
         for table in each.tables:
             for key, result in _results(each, table):
                 found.setdefault((each.host, group_of(table), _work(each), *key), []).append(result)
-    return [HistorySeries(host=host, group=group, model=model, workers=workers, build=build, against=against,
-                          results=marked(results))
-            for (host, group, _, model, workers, build, against), results in found.items()]
+    return [HistorySeries(host=host, group=group, of_builds=of_builds, model=model, workers=workers, build=build,
+                          against=against, results=marked(results))
+            for (host, group, _, of_builds, model, workers, build, against), results in found.items()]
 
 
 def _work(loaded: LoadedRun) -> tuple[Any, ...]:
@@ -109,19 +111,19 @@ def _work(loaded: LoadedRun) -> tuple[Any, ...]:
     return user.get("payload"), user.get("payloads"), selection.get("size") == "large"
 
 
-def _results(loaded: LoadedRun, table: WorkloadTable) -> Iterable[tuple[tuple[str, int, str, str], HistoryResult]]:
+def _results(loaded: LoadedRun, table: WorkloadTable) -> Iterable[tuple[_SeriesKey, HistoryResult]]:
     builds = {build.label: build for build in loaded.run.builds}
     for row in table.rows:
         for result in row.results:
             if result.speedup is not None and result.absence is None:
                 cell = result.cell
-                yield (cell.runner, cell.workers, cell.build, table.baseline), HistoryResult(
+                yield (False, cell.runner, cell.workers, cell.build, table.baseline), HistoryResult(
                     loaded=loaded, table=table, build=builds[cell.build], ratio=result.speedup, time=result.time,
                     by_session=result.by_session)
     for each in table.contrasts:
         alone = each.sample.workers == 1 and each.sample.runner == table.baseline
         if alone and each.comparison is not None and builds[each.sample.build].free_threaded:
-            yield (COST, 1, each.sample.build, each.baseline.build), HistoryResult(
+            yield (True, table.baseline, 1, each.sample.build, each.baseline.build), HistoryResult(
                 loaded=loaded, table=table, build=builds[each.sample.build], ratio=each.comparison,
                 time=each.sample_time, by_session=each.by_session)
 
@@ -271,7 +273,7 @@ def _over_sessions(loaded: LoadedRun, series: Sequence[HistorySeries]) -> Iterat
     starts = [each.started for each in loaded.run.sessions]
     words = [(float(i), text) for i, text in enumerate(_ticks(starts), 1)]
     for build in dict.fromkeys(each.build for each in series):
-        drawn = [ChartLine(model="serial" if each.of_builds else each.model, name=each.name, points=tuple(
+        drawn = [ChartLine(model=each.mark, name=each.name, points=tuple(
             ChartPoint(x=float(session), y=ratio.ratio, lo=ratio.lo, hi=ratio.hi, clear=is_clear(ratio),
                        says=f"{starts[session - 1][:16].replace('T', ' ')}: {interval_text(ratio)}")
             for session, ratio in result.by_session.items()))
@@ -289,9 +291,9 @@ def _ticks(starts: Sequence[str]) -> list[str]:
 
 def _widest(series: Sequence[HistorySeries]) -> list[HistorySeries]:
     """Return the series with the most workers for each model and build: a picture has room for one."""
-    most: dict[tuple[str, str], HistorySeries] = {}
+    most: dict[tuple[bool, str, str], HistorySeries] = {}
     for each in series:
-        key = each.model, each.build
+        key = each.of_builds, each.model, each.build
         if key not in most or each.workers > most[key].workers:
             most[key] = each
     return list(most.values())
@@ -304,7 +306,7 @@ def _over_dates(series: HistorySeries, at: Mapping[str, float]) -> ChartLine:
                    says=f"{each.day}, {each.loaded.run.label}: {interval_text(each.ratio)}"
                    + (", a change" if each.changed else ""))
         for each in series.results if each.loaded.id in at)
-    return ChartLine(model="serial" if series.of_builds else series.model, name=series.name, points=points)
+    return ChartLine(model=series.mark, name=series.name, points=points)
 
 
 def _over_versions(group: Group, runs: Sequence[LoadedRun]) -> dict[str, Any] | None:
@@ -329,9 +331,10 @@ def _row(series: HistorySeries, result: HistoryResult, files: Mapping[str, str])
     return {
         "day": result.day, "label": result.loaded.run.label, "link": result.loaded.page, "host": series.host,
         "build": series.build, "version": result.build.version, "commit": commit_of(result.build)[:COMMIT],
-        "model": series.model, "workers": series.workers,
-        **mark_of("serial" if series.of_builds else series.model), "against": series.against,
-        "ratio": {"text": interval_text(result.ratio), "sort": result.ratio.ratio}, "verdict": judge(result.ratio),
+        "model": COST if series.of_builds else series.model, "workers": series.workers,
+        **mark_of(series.mark), "against": series.against,
+        "ratio": {"text": interval_text(result.ratio), "sort": result.ratio.ratio},
+        "verdict": judge_comparison(result.ratio),
         "time": None if time is None else {"text": value_text(Duration(time.center)), "sort": time.center},
         "changed": result.changed, "sessions": result.ratio.sessions, "file": files.get(series.build),
         "against_file": files.get(series.against) if series.of_builds else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.report.table import judge
+from gilscope.toolkit.report.table import judge_comparison
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import list_text, ratio_text
 from gilscope.toolkit.site.page_values import shown
@@ -66,7 +66,7 @@ def _row(
             lacking[result.why_no_ratio] += 1
             places_[host] = {"text": result.why_no_ratio, "sort": None, "link": place.link}
             continue
-        word = judge(result.speedup)
+        word = judge_comparison(result.speedup)
         words[word] += 1
         places_[host] = {"text": ratio_text(result.speedup), "sort": result.speedup.ratio, "link": place.link}
     table = next(iter(by.values()))[0].table

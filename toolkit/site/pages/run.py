@@ -12,7 +12,7 @@ from gilscope.toolkit.report.document import Banner, Duration, Heading, Lines, S
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.run_document import STARVED, beginning, metric_value, overhead_table, run_document
 from gilscope.toolkit.report.sessions import scope_text
-from gilscope.toolkit.report.table import build_tables, judge
+from gilscope.toolkit.report.table import build_tables, judge_comparison
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, title_text
 from gilscope.toolkit.report.wording import inflation_text, ratio_number, ratio_text, value_text
@@ -181,7 +181,7 @@ def _row(
     row["metrics"] = [each and {"text": value_text(metric_value(each)), "sort": each.number} for each in values]
     if result.speedup is not None:
         row["ratio"] = {"text": ratio_text(result.speedup), "sort": result.speedup.ratio}
-        row["verdict"] = judge(result.speedup)
+        row["verdict"] = judge_comparison(result.speedup)
     elif result.is_baseline:
         row["verdict"] = "baseline"
     if result.efficiency is not None and cell.workers > 1:

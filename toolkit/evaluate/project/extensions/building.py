@@ -19,7 +19,7 @@ from gilscope.toolkit.evaluate.packages.imports import (
     levels,
     read_extensions,
 )
-from gilscope.toolkit.evaluate.packages.judge import judge, judge_interpreters
+from gilscope.toolkit.evaluate.packages.judge import judge_interpreters, judge_package
 from gilscope.toolkit.evaluate.project.build_output import names_limited_api, place_of_error, why_module_not_built
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild, UnbuiltModule
 from gilscope.toolkit.evaluate.sections import Missing
@@ -130,8 +130,8 @@ def _own_build(own: OwnExtensions, here: _Inspection, there: _Inspection | None)
                     for name, message in messages.items())
     seen = here.seen(there)
     status, reasons = judge_interpreters(seen)
-    finding = Finding(name=here.found.name, version=here.found.version, requested=True, seen=seen, verdict=judge(seen),
-                      interpreters=status, interpreter_reasons=reasons)
+    finding = Finding(name=here.found.name, version=here.found.version, requested=True, seen=seen,
+                      verdict=judge_package(seen), interpreters=status, interpreter_reasons=reasons)
     report = BuildReport(build=place.build, reference=there.place.build if there else None, findings=(finding,),
                          others=0, python=place.python)
     return OwnBuild(build=place.build.label, report=report, unbuilt=unbuilt,

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gilscope.toolkit.evaluate.project.discovery import Project
-    from gilscope.toolkit.evaluate.project.measured import Turn
+    from gilscope.toolkit.evaluate.project.measured import HoldMachine
     from gilscope.toolkit.evaluate.project.where_to_run import RunSite
     from gilscope.toolkit.evaluate.sections import Cost
 
@@ -61,17 +61,17 @@ class SuiteCosts:
 
     def __init__(
         self, project: Project, run_sites: Mapping[str, RunSite], tests: Mapping[str, TestRun | Missing], *,
-        limit: float, say: Callable[[str], None], forced: bool = False, turn: Turn = nullcontext,
+        limit: float, say: Callable[[str], None], forced: bool = False, hold_machine: HoldMachine = nullcontext,
     ) -> None:
         """Set up; `run_sites` and `tests` are by label of the build; `limit` is in seconds, for all runs together.
 
-        `turn` is held during a round.  With `forced` the GIL is forced off on free-threaded builds where the tests
-        turned it on.
+        `hold_machine` is held during a round.  With `forced` the GIL is forced off on free-threaded builds where the
+        tests turned it on.
         """
         self._project = project
         self._run_sites = run_sites
         self._limit = limit
-        self._turn = turn
+        self._hold_machine = hold_machine
         self._say = say
         self._random = random.Random(SEED)
         self._forced = forced
@@ -109,7 +109,7 @@ class SuiteCosts:
         self.found = {run.build: CellMeasurements() for run in runs}
         with tempfile.TemporaryDirectory(prefix=temporary.prefix(), ignore_cleanup_errors=True) as name:
             for number in range(-1, rounds):   # everything is compiled in the first round
-                with self._turn():
+                with self._hold_machine():
                     more = self._round(number, Path(name))
                 if not more:
                     return

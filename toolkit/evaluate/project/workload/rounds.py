@@ -33,14 +33,14 @@ from gilscope.toolkit.measure.child.program import ProgramSpec
 from gilscope.toolkit.measure.measured_process import ProcessAnswer, hang_reason, run_child
 from gilscope.toolkit.measure.preparation import OUR_NAME, child_environment
 from gilscope.toolkit.measure.rounds import OneAtATime, ProcessStart
-from gilscope.toolkit.measure.turns import RoundRobin
+from gilscope.toolkit.measure.turns import InterleavedPasses
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gilscope.toolkit.evaluate.project.discovery import Project
-    from gilscope.toolkit.evaluate.project.measured import Turn
+    from gilscope.toolkit.evaluate.project.measured import HoldMachine
     from gilscope.toolkit.evaluate.project.where_to_run import RunSite
     from gilscope.toolkit.measure.rounds import ArmResult, RoundMethod
     from gilscope.toolkit.model import Build
@@ -86,9 +86,9 @@ class WorkloadMeasurer:
     def __init__(  # noqa: PLR0913 - most have a default
         self, project: Project, workload: UserWorkload, run_sites: Mapping[str, RunSite],
         builds: Mapping[str, Build], *, left: Callable[[], float], say: Callable[[str], None],
-        forced: bool = False, turn: Turn = nullcontext,
+        forced: bool = False, hold_machine: HoldMachine = nullcontext,
     ) -> None:
-        """Set up; `left` returns seconds, `run_sites` and `builds` are by label, and `turn` is held during a round.
+        """Set up; `left` returns seconds, `run_sites` and `builds` are by label; `hold_machine` is held during a round.
 
         With `forced` the GIL stays off on free-threaded builds, and only threads are measured.
         """
@@ -98,11 +98,11 @@ class WorkloadMeasurer:
         self._builds = builds
         self._left = left
         self._say = say
-        self._turn = turn
+        self._hold_machine = hold_machine
         self._random = random.Random(SEED)
         self._forced = forced
         # A script runs from start to end in one process, so it yields one value.
-        self._method: RoundMethod = OneAtATime(run_child) if workload.kind == "script" else RoundRobin()
+        self._method: RoundMethod = OneAtATime(run_child) if workload.kind == "script" else InterleavedPasses()
         self._calls = 1
         self._call_seconds = self._import_seconds = 0.0
         self.found: dict[WorkloadCell, CellMeasurements] = {}
@@ -114,7 +114,7 @@ class WorkloadMeasurer:
         cells = self._cells()
         if self._left() <= 0:
             return
-        with self._turn():
+        with self._hold_machine():
             failure = self._calibrate() if self.workload.kind == "function" else ""
         self.found = {cell: CellMeasurements(failure=failure) for cell in cells}
         if failure:   # it fails with the GIL, so nothing can be learnt about running without it
@@ -126,7 +126,7 @@ class WorkloadMeasurer:
                     break
                 how = ", the GIL forced off" * self._forced
                 self._say(f"workload{how}: round {number + 1} of at most {MOST_ROUNDS}")
-                with self._turn():
+                with self._hold_machine():
                     began = time.monotonic()
                     self._round(number, folder)
                     self.round_seconds = max(self.round_seconds, time.monotonic() - began)
@@ -221,7 +221,7 @@ class WorkloadMeasurer:
         with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as folder:
             records = Path(folder, "gil")
             records.mkdir()
-            with self._turn():
+            with self._hold_machine():
                 answer = self._ask(cell, folder, preload.environment(str(records)))
             if answer.kind not in {"measured", "hang", "crash"}:
                 return workload_failed(_why(answer, cell), "while its waits were recorded")
