@@ -37,7 +37,8 @@ exit codes:
     1  something was found: a slower cell with --fail-on, a blocker, private data in a site
     2  the request was wrong
     3  a cell failed, or gilscope could not finish: the disk is full, gilscope itself failed
-   66  gilscope race: the program has a data race; without one, the program's own exit code
+   66  gilscope race: the program has a data race
+ else  gilscope race and gilscope gil: the exit code of the program that they ran; 128+N: signal N ended it
   130  Ctrl-C; 143: SIGTERM; 129: SIGHUP (the terminal was closed). Measured values are kept.
 """
 

@@ -9,7 +9,7 @@ from gilscope.toolkit import cli
 from gilscope.toolkit.commands.options.files import STDOUT, FileOption
 from gilscope.toolkit.commands.output import reports
 from gilscope.toolkit.commands.output.reports import ReportOutput
-from gilscope.toolkit.report import RENDERERS, Renderer
+from gilscope.toolkit.report import DOCUMENT_FORMATS, DocumentFormat
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Table
 
 HAVE_BOTH = [["run"], ["report"], ["compare", "A", "B"], ["experiment", "run"], ["experiment", "show", "X"],
@@ -145,8 +145,8 @@ def csv_renderer(tmp_path, monkeypatch):
     (package / "csv_.py").write_text(CSV)
     monkeypatch.syspath_prepend(tmp_path)
     module = importlib.import_module("more_forms.csv_")
-    form = Renderer(name="csv", suffix=".csv", title="CSV", purpose="For spreadsheets.", document=module.render)
-    monkeypatch.setattr(reports, "RENDERERS", (*RENDERERS, form))
+    form = DocumentFormat(name="csv", suffix=".csv", title="CSV", purpose="For spreadsheets.", document=module.render)
+    monkeypatch.setattr(reports, "DOCUMENT_FORMATS", (*DOCUMENT_FORMATS, form))
 
 
 @pytest.mark.usefixtures("csv_renderer")

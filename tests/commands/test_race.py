@@ -262,7 +262,7 @@ def test_a_ci_format_is_one_file_and_one_line(tmp_path, monkeypatch):
     form = formats.RaceFormat("gitlab", formats.FILE, "Also write a code quality report for GitLab to FILE.",
                               module="more_formats.gitlab")
     for module in (race, race_report):
-        monkeypatch.setattr(module, "FORMATS", (*formats.FORMATS, form))
+        monkeypatch.setattr(module, "RACE_FORMATS", (*formats.RACE_FORMATS, form))
     (tmp_path / "racy.py").write_text(RACY)
     assert race.RaceOptions(["racy.py"]).gitlab is None
     assert cli.main(["race", "--core", "python", "--gitlab", "races.json", "racy.py"]) == race.RACE_FOUND

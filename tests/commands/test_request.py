@@ -14,7 +14,7 @@ from gilscope.toolkit.commands.run.request import (
     user_packages,
 )
 from gilscope.toolkit.errors import BadFileError, ToolkitError
-from gilscope.toolkit.report import RENDERERS
+from gilscope.toolkit.report import DOCUMENT_FORMATS
 
 
 def packages(*files, named=()):
@@ -100,7 +100,7 @@ def test_each_option_of_run_can_change_on_resume_or_is_refused():
     defaults = vars(parsed_run())
     can_change = {
         "resume", "rounds", "budget", "resolution", "timeout", "fleet", "take_turns", "status_file",
-        *(each.name for each in RENDERERS), "add_session",   # which `check_sessions` refuses beside --resume
+        *(each.name for each in DOCUMENT_FORMATS), "add_session",   # which `check_sessions` refuses beside --resume
     }
     assert set(defaults) - {"run", "command"} == can_change | set(FIXED_AT_START)
 

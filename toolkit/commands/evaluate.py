@@ -21,7 +21,7 @@ from gilscope.toolkit.commands.output.reports import ReportOutput, add_output, r
 from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.errors import BuildError, ToolkitError, UnknownNameError, cannot_write
 from gilscope.toolkit.evaluate.cache import EvaluationCache
-from gilscope.toolkit.evaluate.facts import EXTENSIONS
+from gilscope.toolkit.evaluate.facts import PlanStep
 from gilscope.toolkit.evaluate.pipeline import Evaluator
 from gilscope.toolkit.evaluate.probes.forced import described
 from gilscope.toolkit.evaluate.project.discovery import find_project
@@ -101,9 +101,9 @@ def _add_code(group: Any) -> None:
                             "without arguments, from several threads. Measures cost, gain and waits (default: cost "
                             "from the tests; no gain).")
     group.add_argument("--threads", metavar="N", type=several,
-                       help="Run each test in N threads at once, by pytest-run-parallel, to find data races (default: "
-                            "run the tests unchanged). Call the workload from N threads (default: 4). Use it if the "
-                            "tests start no threads.")
+                       help="Run each test in N threads at once, by pytest-run-parallel, and call the workload from "
+                            "N threads (default: run the tests unchanged, and call the workload from 4 threads). Use "
+                            "it to find data races if the tests start no threads.")
 
 
 def _add_effort(group: Any) -> None:
@@ -265,7 +265,7 @@ def explained(evaluation: Evaluation, name: str) -> Document:
 
 def _unknown(evaluation: Evaluation, name: str, names: list[str]) -> UnknownNameError:
     """Return why nothing is known of a name, and which can be asked for."""
-    if name == EXTENSIONS:
+    if name == PlanStep.EXTENSIONS.key:
         return UnknownNameError(f"{evaluation.project.name} has no extension modules of its own")
     can = f"; --explain knows {', '.join(names)}" if names else ""
     if evaluation.development and canonicalize_name(name) in map(canonicalize_name, evaluation.development.packages):

@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.verdict import Comparison
 
 FREE_THREADING = "free-threading"   # the target of a fact about every build without a GIL
-RACES = "Races"                   # the heading of the screen for whatever the race checker looked at
-EXTENSIONS = "extensions"         # the name under which --explain shows the project's own extension modules
 
 
 class Effect(StrEnum):
@@ -55,7 +53,7 @@ class PlanStep(StrEnum):
 
     @property
     def key(self) -> str:
-        """Return the key in plan files and JSON: "cost-and-gain"."""
+        """Return the key in plan files, in JSON and for --explain: "cost-and-gain"."""
         return self.name.lower().replace("_", "-")
 
 

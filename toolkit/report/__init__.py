@@ -1,7 +1,7 @@
 """Reports: `run_document` makes a document of plain values, a renderer lays it out.
 
-`RENDERERS` is the one list of the forms that a report can be written in.  `gilscope.toolkit.commands.output.reports`
-gives every command that reports an option for each.
+`DOCUMENT_FORMATS` lists the forms that a document can be written in; `gilscope.toolkit.commands.output.reports` gives
+every command that reports an option for each.  A race report is no document: see `race.report.formats`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Renderer:
+class DocumentFormat:
     """A form of a command's report, and the option that asks for it.
 
     It has either `document` or `values`; both return text without a newline at its end.
@@ -50,8 +50,8 @@ class Renderer:
 
 
 # The terminal's form needs no option: `terminal.render_for_stdout`.
-RENDERERS: tuple[Renderer, ...] = (
-    Renderer(name="markdown", suffix=".md", title="Markdown", purpose="Use it to paste a report into an issue.",
+DOCUMENT_FORMATS: tuple[DocumentFormat, ...] = (
+    DocumentFormat(name="markdown", suffix=".md", title="Markdown", purpose="Use it to paste a report into an issue.",
              document=markdown.render),
-    Renderer(name="json", suffix=".json", title="JSON", purpose="Use it in scripts.", values=json_.render),
+    DocumentFormat(name="json", suffix=".json", title="JSON", purpose="Use it in scripts.", values=json_.render),
 )

@@ -57,9 +57,18 @@ DESCRIPTION = """\
 Run a Python program and report what its threads wait for. On a build with a GIL: how long they wait for it, which
 thread holds it meanwhile and at which line, and the gain on the free-threaded build. On a free-threaded build: how long
 they are parked on locks and on objects that they share. The last sentence names the bottleneck, or says that this run
-does not show it. Needs Linux with glibc, and a C compiler. The program itself is not modified."""
+does not show it. Needs Linux with glibc, and a C compiler. The program itself is not modified.
+
+The program may be run more than once: if it succeeds, and the GIL limits it or there is a convoy, it is run again on
+the free-threaded build, up to three times, without input and with its output discarded. Everything else that it does,
+such as writing files or sending requests, is done again. Use --once for exactly one run."""
 EPILOG = """\
-exit codes: the program's own; 128+N when signal N ended it; 3 when it succeeded but nothing was recorded.
+exit codes:
+  128+N  signal N ended the program
+      3  the program succeeded, but nothing was recorded, or a report file could not be written
+      2  the request was wrong
+  else   the program's own
+
 The report follows on standard error. Processes that the program starts are also recorded.
 """
 
@@ -91,8 +100,9 @@ def add_options(parser: Any) -> None:
     add("--inflation", action="store_true", help="On a free-threaded build, run the program again with the GIL on, and "
         "report the extra CPU time that parallel running costs. The program must be safe to "
         "run repeatedly.")
-    add("--once", action="store_true", help="Run the program only once. By default, a program that succeeds and is "
-        "limited by the GIL is run again on the free-threaded build, without input and output, to show the gain.")
+    add("--once", action="store_true", help="Run the program exactly once, unless --inflation asks for a second "
+        "run; the gain on the free-threaded build is then not known (default: up to three further runs there). Use it "
+        "for a program that must not be repeated, such as one that writes to a database.")
 
 
 def run(args: Namespace) -> int:

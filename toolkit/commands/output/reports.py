@@ -1,4 +1,4 @@
-"""The reports of a command: one option for each form in `RENDERERS`, and the text or files that it asks for.
+"""The reports of a command: one option for each form in `DOCUMENT_FORMATS`, and the text or files that it asks for.
 
 Without FILE, or with `-`, a form takes the place of the text on standard output.  With FILE it is written beside the
 text.
@@ -14,21 +14,21 @@ from gilscope.toolkit.commands.options.files import STDOUT, FileOption
 from gilscope.toolkit.commands.options.programs import output_file, saved
 from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.errors import ToolkitError, cannot_write
-from gilscope.toolkit.report import RENDERERS, markdown, terminal
+from gilscope.toolkit.report import DOCUMENT_FORMATS, markdown, terminal
 from gilscope.toolkit.report.wording import list_text, spelling
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    from gilscope.toolkit.report import Renderer
+    from gilscope.toolkit.report import DocumentFormat
     from gilscope.toolkit.report.document import Document
 
 
 def add_output(parser: Any, what: str = "the report") -> None:
     """Add the option of each renderer to a parser or a group of options."""
-    names = [each.name for each in RENDERERS]
-    for each in RENDERERS:
+    names = [each.name for each in DOCUMENT_FORMATS]
+    for each in DOCUMENT_FORMATS:
         parser.add_argument(
             each.option, action=FileOption, suffix=each.suffix, others=[name for name in names if name != each.name],
             help=f"Write {what} as {each.title} to FILE, which ends in {each.suffix} (default: to standard output, in "
@@ -37,28 +37,28 @@ def add_output(parser: Any, what: str = "the report") -> None:
 
 def add_program_output(parser: Any) -> None:
     """Add the option of each renderer to a command whose standard output belongs to the program that it runs."""
-    for each in RENDERERS:
+    for each in DOCUMENT_FORMATS:
         parser.add_argument(
             each.option, metavar="FILE", type=output_file,
             help=f"Write the report as {each.title} to FILE, in place of the text. FILE may be /dev/stderr. "
             f"{each.purpose}")
 
 
-def requested(args: argparse.Namespace) -> Iterator[tuple[Renderer, str]]:
+def requested(args: argparse.Namespace) -> Iterator[tuple[DocumentFormat, str]]:
     """Yield the forms that the command line asks for, each with its FILE or `STDOUT`."""
-    for each in RENDERERS:
+    for each in DOCUMENT_FORMATS:
         if (name := getattr(args, each.name)) is not None:
             yield each, name
 
 
-def form_on_stdout(args: argparse.Namespace) -> Renderer | None:
+def form_on_stdout(args: argparse.Namespace) -> DocumentFormat | None:
     """Return the form that takes the place of the text on standard output, or None."""
     return next((each for each, name in requested(args) if name == STDOUT), None)
 
 
 def all_options(*others: str) -> str:
     """Return the options of all forms and `others` as text: "--markdown and --json"."""
-    return list_text([each.option for each in RENDERERS] + [*others])
+    return list_text([each.option for each in DOCUMENT_FORMATS] + [*others])
 
 
 def save_as_text(document: Document, folder: Path) -> None:

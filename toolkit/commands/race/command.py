@@ -13,7 +13,7 @@ from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.race.program import start
 from gilscope.toolkit.race.program.spec import COMMAND, STDIN, CheckedRunSpec
 from gilscope.toolkit.race.program.target import ProgramTarget, begins_program, default_python, find
-from gilscope.toolkit.race.report.formats import FLAG, FORMATS, IN_PLACE
+from gilscope.toolkit.race.report.formats import FLAG, IN_PLACE, RACE_FORMATS
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -32,8 +32,10 @@ USAGE = """gilscope race [options] SCRIPT [ARGS...]
        gilscope race [options] -m MODULE [ARGS...]
        gilscope race [options] -- COMMAND [ARGS...]"""
 DESCRIPTION = """\
-Run a Python program once and report every data race in its Python code: conflicting accesses without a happens-before
-edge between them, including those that did no harm this time. Works on CPython 3.12 to 3.15, with and without the GIL.
+Run a Python program once and report the data races that this run shows: conflicting accesses of its Python code that
+both happened, without a happens-before edge between them, whether or not they did harm. Code that did not run, and
+accesses that a lock happened to order this time, are not reported. Works on CPython 3.12 to 3.15, with and without the
+GIL.
 
 SCRIPT is a file, a folder or zip file with __main__.py, or - for standard input. COMMAND is a console command of an
 installed package, such as pytest. The program behaves as it does without the checker; the report follows on standard
@@ -107,7 +109,7 @@ def add_options(parser: Any) -> None:
 def _add_formats(add: Any) -> None:
     from gilscope.toolkit.commands.options.programs import ProgramFileOption, output_file
 
-    for each in FORMATS:
+    for each in RACE_FORMATS:
         option = f"--{each.name}"
         if each.kind == FLAG:
             add(option, action="store_true", help=each.help)
@@ -129,7 +131,7 @@ class RaceOptions:
         self.notes = self.shared = self.stacks = self.no_color = False
         self.confirm = 0
         self.run = run
-        for each in FORMATS:
+        for each in RACE_FORMATS:
             setattr(self, each.name, each.default)
 
 
@@ -186,7 +188,7 @@ class UncheckedError(ToolkitError):
 def _target(args: RaceOptions) -> ProgramTarget:
     name = args.program[0] if args.program else "-"
     if name[:1] != "-" and not os.path.exists(name):
-        for each in FORMATS:   # the missing script may be the FILE of such an option
+        for each in RACE_FORMATS:   # the missing script may be the FILE of such an option
             if each.kind == IN_PLACE and getattr(args, each.name) == STDERR:
                 raise ToolkitError(f"no script {name!r}; if the report is to go there, write --{each.name}={name}")
     return find(args.program)
@@ -227,7 +229,7 @@ def _report(
     args: RaceOptions, settings: RaceSettings | NoSettings, first: start.FirstRun, page: HtmlFile | None
 ) -> tuple[bool, int]:
     """Write the reports that are requested or needed; `report` in commands/race/report.py says what is returned."""
-    requested = args.html or args.shared or any(getattr(args, each.name) for each in FORMATS)
+    requested = args.html or args.shared or any(getattr(args, each.name) for each in RACE_FORMATS)
     is_plain_end = first.ended >= 0 or first.ended == start.INTERRUPTED   # who presses Ctrl-C needs no report of it
     if is_plain_end and not requested and not settings.suppressions and not start.has_records(first.spool):
         if start.wants_all_clear():

@@ -14,7 +14,7 @@ from gilscope.toolkit.race.confirm.confirm import confirm, limit_after
 from gilscope.toolkit.race.program.start import INTERRUPTED, core_of, wants_all_clear, was_begun, watched_words
 from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest
 from gilscope.toolkit.race.report import json_, text
-from gilscope.toolkit.race.report.formats import FLAG, FORMATS, IN_PLACE
+from gilscope.toolkit.race.report.formats import FLAG, IN_PLACE, RACE_FORMATS
 from gilscope.toolkit.race.report.gather import load
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def report(
 
 def _write(args: Namespace, report: RaceReport, first: FirstRun) -> int:
     """Write the text and the other forms; return the exit code of a file that could not be written, or 0."""
-    requested = [(form, value) for form in FORMATS if (value := getattr(args, form.name))]
+    requested = [(form, value) for form in RACE_FORMATS if (value := getattr(args, form.name))]
     in_place = [form for form, value in requested if form.kind == IN_PLACE and value == STDERR]
     for form in in_place:
         put_stderr(form.render(report, notes=args.notes))

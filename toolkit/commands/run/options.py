@@ -184,7 +184,8 @@ def add_effort(group: Any) -> None:
         "--every",
         metavar="TIME",
         type=duration,
-        help="Begin a session TIME after the one before began, e.g. 2h; at once if that took longer.",
+        help="Begin each session TIME after the start of the previous one, e.g. 2h. If the previous one took longer "
+        "than TIME, the next one begins when it ends.",
     )
     group.add_argument("--status-file", metavar="FILE", type=Path, help=argparse.SUPPRESS)   # for a fleet's host
     group.add_argument(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import EXTENSIONS, FREE_THREADING, Effect, Fact, Gap, PlanStep, gap
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, Gap, PlanStep, gap
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
@@ -79,15 +79,15 @@ def _build(found: Evaluation, build: BuildEvaluation) -> Iterator[Fact]:
 def _not_built(own: OwnBuild, failure: Missing, label: str, action: str, places: tuple[Place, ...]) -> Fact:
     """Return the fact that the project could not be built, which blocks if it can be built with the GIL."""
     if own.elsewhere:
-        return Fact(code="extensions.cannot-be-built-here", target=label, effect=Effect.BLOCKS, explain=EXTENSIONS,
-                    text="its own extension modules cannot be built here, and can on "
+        return Fact(code="extensions.cannot-be-built-here", target=label, effect=Effect.BLOCKS,
+                    explain=PlanStep.EXTENSIONS.key, text="its own extension modules cannot be built here, and can on "
                          f"{own.elsewhere}: {failure.reason}",
                     step=PlanStep.EXTENSIONS, action=action, places=places,
                     gap=Gap(reason=failure.reason, cause=Cause.FAILED))
     tried = failure.cause is Cause.OTHER
     return Fact(code="extensions.not-built", target=label, effect=Effect.UNKNOWN, action=action,
-                text=build_failure_text(failure), step=PlanStep.EXTENSIONS, explain=EXTENSIONS if tried else "",
-                gap=gap(failure), places=places)
+                text=build_failure_text(failure), step=PlanStep.EXTENSIONS,
+                explain=PlanStep.EXTENSIONS.key if tried else "", gap=gap(failure), places=places)
 
 
 def _unbuilt(each: UnbuiltModule, label: str, action: str, places: tuple[Place, ...], slower: str) -> Fact:
@@ -96,10 +96,10 @@ def _unbuilt(each: UnbuiltModule, label: str, action: str, places: tuple[Place, 
         text = f"its own extension module {each.name} is not built here, and is on {each.elsewhere}"
         return Fact(code="extension.only-elsewhere", target=label, effect=Effect.BLOCKS if slower else Effect.COSTS,
                     subject=each.name, action=action, places=places, step=PlanStep.EXTENSIONS,
-                    explain=EXTENSIONS if slower else "",
+                    explain=PlanStep.EXTENSIONS.key if slower else "",
                     text=f"{text}{f': {each.why}' if each.why else ''}{f', and {slower}' if slower else ''}")
     return Fact(code="extension.not-built", target=label, effect=Effect.UNKNOWN, subject=each.name, action=action,
-                text=unbuilt_text(each), places=places, step=PlanStep.EXTENSIONS, explain=EXTENSIONS)
+                text=unbuilt_text(each), places=places, step=PlanStep.EXTENSIONS, explain=PlanStep.EXTENSIONS.key)
 
 
 def _judged(found: Evaluation, own: OwnBuild, label: str, slower: str) -> Iterator[Fact]:
@@ -118,14 +118,14 @@ def _judged(found: Evaluation, own: OwnBuild, label: str, slower: str) -> Iterat
     elif status.blocks and users:
         names = list(users)
         verb, kind = inflect(len(names), "turns", "turn"), inflect(len(names), "extension module")
-        yield Fact(code="extensions.turn-gil-on", target=label, effect=Effect.BLOCKS, explain=EXTENSIONS,
+        yield Fact(code="extensions.turn-gil-on", target=label, effect=Effect.BLOCKS, explain=PlanStep.EXTENSIONS.key,
                    text=f"its own {kind} {few(names)} {verb} the GIL on when imported: not declared to do without it",
                    evidence=f"seen by {users[names[0]]}", step=PlanStep.EXTENSIONS,
                    places=tuple(_to_declare(found.extensions, users)))
     elif status.blocks:
         yield Fact(code="extensions.do-not-run", target=label, effect=Effect.BLOCKS, step=PlanStep.EXTENSIONS,
-                   text=f"its own code, as it is built, {status.words}{f': {why}' if why else ''}", explain=EXTENSIONS,
-                   places=tuple(_to_declare(found.extensions, users)))
+                   text=f"its own code, as it is built, {status.words}{f': {why}' if why else ''}",
+                   explain=PlanStep.EXTENSIONS.key, places=tuple(_to_declare(found.extensions, users)))
     # A module that is missing because of the limited API, or was not built, has to be fixed first.
     for name in users if not _limited(own, found.extensions) else ():
         yield Fact(code="extension.declare", target=label, effect=Effect.NOTE, subject=name,
@@ -212,7 +212,7 @@ def _unlocked(extensions: OwnExtensions) -> Iterator[Fact]:
     yield Fact(code="extensions.unlocked-writes", target=FREE_THREADING, effect=Effect.UNKNOWN, places=places,
                text=f"its own {code} writes to fields without a lock at {counted(len(places), 'place')} "
                     f"({where}): whether several threads reach the same ones is not known, as nothing watches "
-                    "C code", explain=EXTENSIONS, step=PlanStep.EXTENSIONS, state="open",
+                    "C code", explain=PlanStep.EXTENSIONS.key, step=PlanStep.EXTENSIONS, state="open",
                action=f"{where}: guard the {counted(len(places), 'write')} to fields, as --explain extensions "
                       "says of each, or say in a comment there why it may be (race: ok WHY): threads that share one "
                       "may crash")
@@ -243,7 +243,8 @@ def _sources(found: Evaluation) -> Iterator[Fact]:
         yield _line("extension.source", _source(each))
     if places_of(own) or len(worst) > MOST_SOURCES:
         more = f"{len(worst) - MOST_SOURCES} more sources; " if len(worst) > MOST_SOURCES else ""
-        yield _line("extensions.more", f"{more}--explain {EXTENSIONS} lists every place, with what stands in for it")
+        yield _line("extensions.more", f"{more}--explain {PlanStep.EXTENSIONS.key} lists every place, with what "
+                                       "stands in for it")
 
 
 def _line(code: str, text: str) -> Fact:

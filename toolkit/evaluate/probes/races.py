@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, RACES, Effect, Fact, PlanStep, gap
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, PlanStep, gap
 from gilscope.toolkit.evaluate.readings import unreached_texts
 from gilscope.toolkit.evaluate.sections import Cause, Missing, cause_of
 
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.sections import RaceFact, RaceLook, Races
 
+HEADING = "Races"
 WORKLOADS = {"workload", "script"}
 NOT_TOGETHER = ("no code of the project's own was seen running in two of them; name a --workload, or --threads 4 for "
                 "its tests")
@@ -37,7 +38,7 @@ def _race(race: RaceFact) -> Fact:
     places = tuple(place for place in (race.place, *race.places * (not race.violation)) if place.own)
     effect, code = Effect.UNKNOWN, "race.unconfirmed"
     also = ", not confirmed by a second run: guard it, or say why it may be"
-    heading, action = RACES, f"{race.where}: guard {race.variable} with a lock ({race.kind})"
+    heading, action = HEADING, f"{race.where}: guard {race.variable} with a lock ({race.kind})"
     if race.violation:
         confirmed = ", confirmed" if race.confirmed else ""
         effect, code = Effect.CAUTION, "race.atomicity-violation"
@@ -67,7 +68,7 @@ def _looked(found: Evaluation, races: Races) -> Iterator[Fact]:
     if races.looks and not races.found:
         uncompiled = all(look.uncompiled for look in races.looks)
         c_code = ", and C code is not watched" if found.extensions.any and not uncompiled else ""
-        yield Fact(code="races.none-seen", target=FREE_THREADING, effect=Effect.NOTE, subject="races", heading=RACES,
+        yield Fact(code="races.none-seen", target=FREE_THREADING, effect=Effect.NOTE, subject="races", heading=HEADING,
                    text=f"none {' and '.join(map(described, races.looks))}; what they did not run is not judged"
                         f"{c_code}")
     if not races.found:

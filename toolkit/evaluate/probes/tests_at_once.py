@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, RACES, Effect, Fact, PlanStep
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, PlanStep
+from gilscope.toolkit.evaluate.probes import races
 from gilscope.toolkit.evaluate.sections import known
 from gilscope.toolkit.units import MOST_NAMED, counted, few, inflect
 
@@ -17,10 +18,10 @@ if TYPE_CHECKING:
 
 def facts(found: Evaluation) -> Iterator[Fact]:
     """Yield how the tests do when each is run in several threads at once."""
-    races = known(found.races)
-    looks = [look for look in (races.looks if races else ()) if look.of == "tests at once"]
+    seen = known(found.races)
+    looks = [look for look in (seen.looks if seen else ()) if look.of == "tests at once"]
     if not looks:
-        lacking = races.lacking if races else ()
+        lacking = seen.lacking if seen else ()
         why = next((missing.reason for of, missing in lacking if of == "tests at once"), "--threads 4 runs them so")
         yield Fact(code="tests-at-once.not-run", target=FREE_THREADING, effect=Effect.NOTE, subject="tests",
                    text=why, step=PlanStep.IN_THREADS, state="not known")
@@ -38,7 +39,7 @@ def _looked(found: Evaluation, look: RaceLook) -> Iterator[Fact]:
     if look.alone:
         count = len(look.alone)
         yield Fact(code="tests-at-once.ran-alone", target=FREE_THREADING, effect=Effect.NOTE, subject="tests",
-                   heading=RACES,
+                   heading=races.HEADING,
                    text=f"{counted(count, 'test')} cannot be run in several threads and ran in one: "
                         f"{few(look.alone, MOST_NAMED)}")
     for build in found.builds if look.failing else ():

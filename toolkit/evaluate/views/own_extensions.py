@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import EXTENSIONS
+from gilscope.toolkit.evaluate.facts import PlanStep
 from gilscope.toolkit.evaluate.probes.own_extensions import TITLE, built
 from gilscope.toolkit.report.document import Column, Entry, Heading, Lines, Table
 
@@ -26,7 +26,7 @@ GUIDE = ("borrowed references are a danger where another thread can change the c
 def explained(found: Evaluation, name: str) -> Iterator[Section]:
     """Yield everything known of the project's own extension modules, or of those and their sources called `name`."""
     own = found.extensions
-    everything = name == EXTENSIONS
+    everything = name == PlanStep.EXTENSIONS.key
     modules = [each for each in own.modules if everything or name in _names(each)]
     sources = [each for each in own.sources if everything or name in {each.file, each.file.rpartition("/")[2]}
                or any(each.file in module.sources for module in modules)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, RACES
+from gilscope.toolkit.evaluate.facts import FREE_THREADING
 from gilscope.toolkit.evaluate.probes import (
     contention,
     forced,
@@ -13,6 +13,7 @@ from gilscope.toolkit.evaluate.probes import (
     interpreters,
     own_extensions,
     packages,
+    races,
     tests,
 )
 from gilscope.toolkit.evaluate.views import answer
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 
 # In this order; other headings of probes follow.
 HEADINGS = (packages.CULPRITS, own_extensions.TITLE, packages.IN_THE_LOCK, gain.HEADING, forced.TITLE,
-            contention.HEADING, interpreters.HEADING, tests.LEFT_OUT, RACES, packages.DEVELOPMENT,
+            contention.HEADING, interpreters.HEADING, tests.LEFT_OUT, races.HEADING, packages.DEVELOPMENT,
             contention.MACHINE)
 
 

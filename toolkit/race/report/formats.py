@@ -1,4 +1,6 @@
-"""The forms of a race report beside its text; `FORMATS` is the one list, with an option of `gilscope race` for each.
+"""The forms of a race report beside its text: `RACE_FORMATS` has an option of `gilscope race` for each.
+
+A race report is no document of tables, so the forms in `report.DOCUMENT_FORMATS` cannot write it.
 
 A form is a module with `render(report) -> str`, and a line here.  It is imported only when it is requested: a checked
 program waits for what stands here, so there is no dataclass either.
@@ -49,7 +51,7 @@ class RaceFormat:
         return str(render(report, notes=notes) if self.takes_notes else render(report))
 
 
-FORMATS = (
+RACE_FORMATS = (
     RaceFormat("json", IN_PLACE, "Write the report as JSON to FILE (default: standard error, in place of the text). "
                "Use it in scripts. Write --json=FILE, or a FILE that ends in .json.", module=_HERE + "json_"),
     RaceFormat("sarif", FILE, "Also write the report as SARIF to FILE. Use it for code scanning services.",
