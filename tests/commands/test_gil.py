@@ -155,7 +155,7 @@ def test_who_measures_on_this_machine_is_waited_for(folder, tmp_path_factory):
     machine = str(tmp_path_factory.mktemp("machine"))
     (folder / "began.py").write_text("open('began', 'w').close()")
     command = [sys.executable, "-P", "-m", "gilscope", "gil", "--once", "began.py"]
-    with MachineLock(alone=True, waiting=lambda: None, folder=machine).turn():
+    with MachineLock(alone=True, waiting=lambda: None, folder=machine).hold():
         program = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, text=True,
                                    env={**os.environ, "PYTHONPATH": str(ROOT), "GILSCOPE_MACHINE": machine})
         assert program.stderr.readline() == f"gilscope: {WAITING}\n"

@@ -6,7 +6,7 @@ SECRET = "hunter2-0451"   # in the user's environment, where no import may see i
 PACKAGES = {
     "prints_everywhere": ("""
 for number in range(200):
-    for text in (b'{"event": "end", "turn": 0}\\n', b'{"kind": "measured"', b'\\xff\\n', b'5ec2e7{}\\n'):
+    for text in (b'{"event": "end", "cycle": 0}\\n', b'{"kind": "measured"', b'\\xff\\n', b'5ec2e7{}\\n'):
         try: os.write(number, text)
         except OSError: pass
 """, {"done"}),

@@ -222,7 +222,7 @@ def test_host_that_is_added_in_the_middle_measures_too(fleets):
           fleets.running("--rounds", "3", address=address, label="more") as running):
         fleets.wait_for_rounds("more", "host-1", 1, running)
         with contextlib.ExitStack() as nobody_measures:
-            nobody_measures.enter_context(alone.turn())
+            nobody_measures.enter_context(alone.hold())
             with fleets.dask(worker_command(address, "late")):
                 wait_until(lambda: "late" in states(fleets.fleet("more")), running)
                 nobody_measures.close()

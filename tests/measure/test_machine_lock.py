@@ -14,16 +14,17 @@ from gilscope.toolkit.measure.machine_lock import HOLDER, MachineLock
 
 
 class Measuring(threading.Thread):
-    """Holds a turn until `end`."""
+    """Holds the lock until `end`."""
 
     def __init__(self, folder, *, alone, children_join=False):
         super().__init__(daemon=True)
         self.waits, self.has, self.go = threading.Event(), threading.Event(), threading.Event()
-        self._turns = MachineLock(alone=alone, waiting=self.waits.set, children_join=children_join, folder=str(folder))
+        self._machine = MachineLock(
+            alone=alone, waiting=self.waits.set, children_join=children_join, folder=str(folder))
         self.start()
 
     def run(self):
-        with self._turns.turn():
+        with self._machine.hold():
             self.has.set()
             assert self.go.wait(60)
 
@@ -65,13 +66,13 @@ def test_who_need_not_be_alone_is_not_waited_for(measuring):
 NESTED = """
 import sys
 from gilscope.toolkit.measure.machine_lock import MachineLock
-with MachineLock(alone=False, waiting=lambda: print("waits", flush=True), folder=sys.argv[1]).turn():
+with MachineLock(alone=False, waiting=lambda: print("waits", flush=True), folder=sys.argv[1]).hold():
     print("has", flush=True)
 """
 
 
 @pytest.mark.parametrize(("still_there", "said"), [(True, "has\n"), (False, "waits\nhas\n")])
-def test_what_is_started_inside_a_turn_does_not_wait_behind_who_waits_for_its_end(
+def test_what_is_started_while_the_lock_is_held_does_not_wait_behind_who_waits_for_its_end(
         still_there, said, measuring, tmp_path):
     outer = measuring(alone=False, children_join=True)
     assert outer.has.wait(60)
@@ -94,20 +95,20 @@ def test_what_is_started_inside_a_turn_does_not_wait_behind_who_waits_for_its_en
 
 
 @pytest.mark.parametrize("told", [True, False])
-def test_who_has_a_turn_is_told_to_what_may_be_another_gilscope_until_the_turn_is_over(told, tmp_path, monkeypatch):
+def test_holder_is_told_to_what_may_be_another_gilscope_until_the_lock_is_released(told, tmp_path, monkeypatch):
     monkeypatch.delenv(HOLDER, raising=False)
-    with MachineLock(alone=True, waiting=lambda: None, children_join=told, folder=str(tmp_path)).turn():
+    with MachineLock(alone=True, waiting=lambda: None, children_join=told, folder=str(tmp_path)).hold():
         assert os.environ.get(HOLDER) == (str(os.getpid()) if told else None)
     assert HOLDER not in os.environ
 
 
-def test_turn_of_another_users_process_is_a_turn(tmp_path, monkeypatch):
+def test_lock_of_another_users_process_counts(tmp_path, monkeypatch):
     def forbidden(*_):
         raise PermissionError
 
     monkeypatch.setenv(HOLDER, "1")
     monkeypatch.setattr(alone.os, "kill", forbidden)
-    with MachineLock(alone=True, waiting=lambda: None, folder=str(tmp_path)).turn():
+    with MachineLock(alone=True, waiting=lambda: None, folder=str(tmp_path)).hold():
         assert list(tmp_path.iterdir()) == []   # nothing is locked inside of it
 
 
@@ -117,10 +118,10 @@ def test_turns_go_round(tmp_path):
     rounds, order, begun = 5, [], threading.Barrier(2)
 
     def measure(name, other):
-        turns = MachineLock(alone=True, waiting=lambda: None, folder=str(tmp_path))
+        machine = MachineLock(alone=True, waiting=lambda: None, folder=str(tmp_path))
         begun.wait(60)
         for _ in range(rounds):
-            with turns.turn():
+            with machine.hold():
                 order.append(name)
                 assert wait_until_one_waits(tmp_path, unless=lambda: order.count(other) == rounds)
 

@@ -129,7 +129,7 @@ def bench(tmp_path, laboratory):
     stores = []
 
     def make(
-        *, cells=CELLS, seed=7, needed=None, variance=None, only=None, turn=nullcontext, way=None, session=False,
+        *, cells=CELLS, seed=7, needed=None, variance=None, only=None, hold_machine=nullcontext, way=None, session=False,
         **settings,
     ):
         results = tmp_path / "results"
@@ -152,7 +152,8 @@ def bench(tmp_path, laboratory):
         stores.append(store)
         return Scheduler(
             run, store, make_arms(tmp_path), wanted, make.reporter, way or OneAtATime(laboratory.measure),
-            clock=laboratory.clock, needed=needed, variance=variance, only=only, turn=turn)
+            clock=laboratory.clock, needed=needed, variance=variance, only=only,
+            hold_machine=hold_machine)
 
     make.reporter = Silent()
     make.path = tmp_path / "results" / "label"
@@ -170,17 +171,17 @@ def test_each_round_has_every_arm_once(bench, laboratory):
         each: [0, 1, 2, 3] for each in CELLS}
 
 
-def test_each_round_is_measured_in_a_turn_of_its_own(bench, laboratory):
-    turns = []
+def test_each_round_holds_the_machine_by_itself(bench, laboratory):
+    held = []
 
     @contextmanager
-    def turn():
+    def hold():
         before = len(laboratory.taken)
         yield
-        turns.append(len(laboratory.taken) - before)
+        held.append(len(laboratory.taken) - before)
 
-    bench(rounds=3, turn=turn).go()
-    assert turns == [len(CELLS)] * 3   # whole rounds, and nothing between them
+    bench(rounds=3, hold_machine=hold).go()
+    assert held == [len(CELLS)] * 3   # whole rounds, and nothing between them
 
 
 def test_rounds_have_different_orders_that_the_seed_gives_again(tmp_path):

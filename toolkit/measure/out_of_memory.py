@@ -17,7 +17,7 @@ COUNTER = "oom_kill"   # in both files
 
 
 class OomEvidence(Enum):
-    """What the counters say about a process that ran while they were watched."""
+    """The evidence of the counters about a process that ran while they were watched."""
 
     OWN_GROUP = auto()    # a process of our control group was killed
     NOT_OURS = auto()     # none of our control group was
@@ -45,7 +45,7 @@ class OomCounts:
         return cls(group, _count(Path(vmstat)))
 
     def since(self, before: OomCounts) -> OomEvidence:
-        """Return what happened between `before` and these counts."""
+        """Return the evidence of the rise from `before` to these counts."""
         if self.group is not None and before.group is not None:
             return OomEvidence.OWN_GROUP if self.group > before.group else OomEvidence.NOT_OURS
         if self.machine is not None and before.machine is not None and self.machine > before.machine:

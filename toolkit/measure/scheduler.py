@@ -52,7 +52,7 @@ Variance = Callable[[Run, Container[Cell]], VarianceParts | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _FailureCause:
-    """What failures have in common that are reported once; their texts may differ, as by a number in them."""
+    """The cause of failures that are reported once; their texts may differ, as by a number in them."""
 
     workload: str
     kind: FailureKind

@@ -41,7 +41,7 @@ _REASON = {   # reasons that leave all cells open: then the cells are not listed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Remedy:
+class RemedyText:
     """A suggestion that may give a clearer answer."""
 
     text: str
@@ -206,29 +206,29 @@ def _open_texts(table: WorkloadTable, advice: Advice) -> Iterator[str]:
         yield "Unknown: " + "; ".join(f"{_models_text(cells, table)} ({why})" for why, cells in reasons.items()) + "."
 
 
-def _remedies(why: Doubt, unclear: Iterable[Comparison], run: Run) -> Iterator[Remedy]:
+def _remedies(why: Doubt, unclear: Iterable[Comparison], run: Run) -> Iterator[RemedyText]:
     needed = [rounds_to_tell(each) for each in unclear]
     sufficient = [rounds for rounds in needed if rounds is not None]
     rounds_needed = max(sufficient, default=max(GOOD_ROUNDS, 2 * run.rounds_done))
     match why:
         case "starved":
-            yield Remedy(text=QUIETER)
+            yield RemedyText(text=QUIETER)
             if any(measurement.cell.workers > FEW_WORKERS for measurement in run.measurements):
-                yield Remedy(text="fewer workers for the starved cells")
+                yield RemedyText(text="fewer workers for the starved cells")
         case "failed":   # see `remedy_lines`
             return
         case "not measured":
-            yield Remedy(text=f"more time, since the budget ended first: {_resume_text(run)}", is_look=True)
+            yield RemedyText(text=f"more time, since the budget ended first: {_resume_text(run)}", is_look=True)
         case "noise":
             if (sufficient or not needed) and len(run.sessions) == 1:
-                yield Remedy(text=f"more rounds: {_resume_text(run, rounds_needed)}", is_look=True)
+                yield RemedyText(text=f"more rounds: {_resume_text(run, rounds_needed)}", is_look=True)
             if len(run.sessions) > 1:
-                yield Remedy(text=f"more sessions: `gilscope run --add-session {run.label}`", is_look=True)
+                yield RemedyText(text=f"more sessions: `gilscope run --add-session {run.label}`", is_look=True)
             elif len(sufficient) < len(needed):
-                yield Remedy(text=QUIETER)
+                yield RemedyText(text=QUIETER)
         case _:
             rounds = max(run.rounds_planned, MIN_ROUNDS + 2)
-            yield Remedy(text=f"more rounds: {_resume_text(run, rounds)}")
+            yield RemedyText(text=f"more rounds: {_resume_text(run, rounds)}")
 
 
 def _resume_text(run: Run, rounds: int | None = None) -> str:

@@ -57,7 +57,7 @@ _CLOCKS = {"wall": "wall time", "cpu": "CPU time"}
 
 
 class _Remedy(Enum):
-    """What a comparison without a verdict needs."""
+    """The remedies for a comparison without a verdict."""
 
     AA_ARM = auto()
     BOTH_AGAIN = auto()   # both sides measured in turn

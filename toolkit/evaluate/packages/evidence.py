@@ -10,6 +10,7 @@ from enum import StrEnum
 from typing import Literal
 
 from gilscope.toolkit.builds.package_installer import InstallProblem  # noqa: TC001 - the cache reads the hints
+from gilscope.toolkit.evaluate.children.asking import EndingKind  # noqa: TC001 - the cache reads the hints
 
 GilNeed = Literal["used", "not-used"]
 InterpreterSupport = Literal["none", "shared-gil", "own-gil"]
@@ -75,7 +76,7 @@ class ImportRun:
     imported: tuple[str, ...]
     failed: tuple[tuple[str, str], ...]     # module and error
     loads: tuple[ExtensionLoad, ...]
-    kind: str                               # "done", or how the process ended: "crash", "hang", "exit", "starting"
+    kind: EndingKind                        # "done", or how the process ended
     reason: str                             # one line
     during: str                             # the module that was being imported or loaded when it ended
     gil_on: bool | None                     # at the end; None if the process did not get there

@@ -15,7 +15,7 @@ from gilscope.toolkit.evaluate.packages.evidence import Extension, ExtensionLoad
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from gilscope.toolkit.evaluate.children.asking import ChildAnswer
+    from gilscope.toolkit.evaluate.children.asking import ChildAnswer, EndingKind
     from gilscope.toolkit.evaluate.packages.evidence import Distribution
     from gilscope.toolkit.evaluate.packages.scratch import ScratchEnvironment
 
@@ -80,7 +80,8 @@ def _read(
     end = next((record for record in records if record["event"] == "end"), None)
     raised = next((error for error in errors if error), None)
     whole = answer.ending.kind == "done" if done is None else done
-    kind, reason = ("done", "") if whole and end else (answer.ending.kind, answer.ending.reason)
+    kind: EndingKind = "done" if whole and end else answer.ending.kind
+    reason = "" if whole and end else answer.ending.reason
     if kind == "done" and not end:
         kind, reason = "exit", raised or "ended before everything was imported"
     return ImportRun(

@@ -13,6 +13,7 @@ from gilscope.toolkit.units import inflect
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
+    from gilscope.toolkit.evaluate.children.asking import EndingKind
     from gilscope.toolkit.evaluate.packages.evidence import (
         Distribution,
         Extension,
@@ -249,7 +250,7 @@ def _interpreters_lost(seen: PackageEvidence, first: ImportRun) -> tuple[Interpr
             reasons)
 
 
-def _control_same(kind: str, control: Sequence[ImportRun]) -> bool:
+def _control_same(kind: EndingKind, control: Sequence[ImportRun]) -> bool:
     return bool(control) and control[-1].kind == kind
 
 

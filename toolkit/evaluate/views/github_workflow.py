@@ -58,7 +58,7 @@ _WHEELS = """
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InstalledModules:
-    """What installing the project makes importable, as far as its builds showed."""
+    """The modules that installing the project makes importable, as far as its builds showed."""
 
     top_level: tuple[str, ...] = ()
     compiled: tuple[str, ...] = ()   # extension modules, with the names of their packages
