@@ -129,8 +129,8 @@ def bench(tmp_path, laboratory):
     stores = []
 
     def make(
-        *, cells=CELLS, seed=7, needed=None, variance=None, only=None, hold_machine=nullcontext, way=None, session=False,
-        **settings,
+        *, cells=CELLS, seed=7, needed=None, variance=None, only=None, hold_machine=nullcontext, way=None,
+        session=False, **settings,
     ):
         results = tmp_path / "results"
         wanted = Settings(**{"rounds": 3, "values": 2, "warmups": 0, "min_seconds": 0.01, "timeout": 60.0,
@@ -498,7 +498,7 @@ def test_time_left_of_a_slow_round_counts_the_cells_to_come(bench, laboratory):
         laboratory.seconds *= 3
         yield
 
-    bench(rounds=2, turn=slower_each_round).go()
+    bench(rounds=2, hold_machine=slower_each_round).go()
     assert bench.reporter.left[8:] == pytest.approx([3.0 * to_come for to_come in reversed(range(8))])
 
 
