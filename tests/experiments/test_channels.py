@@ -137,8 +137,8 @@ def test_large_messages_are_not_all_on_their_way_at_once(monkeypatch):
         ahead.append(sum(ordered) - sum(taken))
         order(crew, number)
 
-    def note_take(inbox, number, turns):
-        take(inbox, number, turns)
+    def note_take(inbox, number, counts):
+        take(inbox, number, counts)
         taken.append(number // 2)   # of each of the two senders
 
     monkeypatch.setattr(start_workers.WorkerCrew, "order", note_order)
@@ -227,9 +227,9 @@ def test_memoryview_that_a_channel_does_not_take_ends_everything():
 
 
 @pytest.mark.parametrize(("place", "size"), [(0, 8), (1, 3), (200, 1000), (7, 65536)])
-def test_message_names_its_sender_and_turn(place, size):
+def test_message_names_its_sender_and_index(place, size):
     found = worker_roles.message(place, 6, size)
-    assert (len(found), found[0], found[1], found[2]) == (size, worker_roles.DATA, place, 6 % worker_roles.TURNS)
+    assert (len(found), found[0], found[1], found[2]) == (size, worker_roles.DATA, place, 6 % worker_roles.VARIANTS)
 
 
 def test_messages_of_different_senders_differ_in_their_pattern():
