@@ -146,7 +146,7 @@ def simulate(name: str, mode: str, tables: int, draws: int, every: int) -> Tally
             for build in BUILDS:
                 members = best(logs, noises[group], [STRIDE * build + arm for arm in range(len(FASTER))], family)
                 tally.best_held.append(STRIDE * build + len(FASTER) - 1 in members)
-        far = far_processes(table, TREATMENTS)
+        far = far_processes(table)
         wrong = False
         for group, logs in table.items():
             for arm, rounds in logs.levels.items():

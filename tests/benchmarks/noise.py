@@ -6,6 +6,9 @@ and the null arm and the one with more work get their verdict.  With --busy N, N
 
     python -m tests.benchmarks.noise --busy 2 --runs 20
     python -m tests.benchmarks.noise --more 0.01 --runs 20 --window 40
+    python -m tests.benchmarks.noise --more 0.01 --runs 200 --window 46 --resample results/example/first-look
+
+With --resample, nothing is measured: the errors of the processes are drawn from those of a stored run, by CPU time.
 """
 
 from __future__ import annotations
@@ -14,6 +17,8 @@ import argparse
 import contextlib
 import datetime
 import itertools
+import math
+import random
 import shutil
 import statistics
 import subprocess
@@ -34,6 +39,9 @@ from gilscope.toolkit.report.progress import ProgressReporter
 from gilscope.toolkit.report.table.observations import Clock, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.stats.log_times import RoundLogs, process_levels, residuals
+from gilscope.toolkit.stats.noise_floor import checked_noise
+from gilscope.toolkit.stats.ratios import compare, judge
+from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.store import Store, load_run
 from tests.benchmarks.common import build_of, prepared
 
@@ -56,7 +64,11 @@ def main() -> None:
     parser.add_argument("--pass-seconds", type=float, default=0.04, help="what one of them takes (default: 0.04)")
     parser.add_argument("--more", type=float, default=0.03, help="the true difference, as a share (default: 0.03)")
     parser.add_argument("--keep", type=Path, metavar="FOLDER", help="keep the values in FOLDER/results/noise")
+    parser.add_argument("--resample", type=Path, metavar="RUN", help="draw the errors of processes from this run")
     args = parser.parse_args()
+    if args.resample:
+        resample(load_run(args.resample), args.runs, args.window, more=args.more)
+        return
     if args.keep and not args.runs:
         report(load_run(args.keep / "results" / "noise"), args.window, more=args.more)
         return
@@ -178,6 +190,25 @@ def spread(run: Run, clock: Clock, first: int) -> float:
             levels.setdefault(cell, {})[number] = level
     rests = [value for each in residuals(RoundLogs(levels=levels)).values() for value in each.values()]
     return 1.4826 * statistics.median(map(abs, rests))
+
+
+def resample(run: Run, runs: int, window: int, *, more: float) -> None:
+    """Print how often a difference is found in runs whose errors are those of each workload of `run`, drawn again."""
+    names = ("base", "twin", "null", "more")
+    for group, noise in Ratios(Index(run)).cpu.noises.items():
+        draw, found, false = random.Random(str(group)), 0, 0
+        for _ in range(runs):
+            logs = RoundLogs(levels={
+                name: {r: draw.choice(noise.residuals) + (math.log1p(more) if name == "more" else 0.0)
+                       for r in range(window)} for name in names})
+            noises, _ = checked_noise({0: logs}, {0: [("base", "twin")]})
+            error = math.expm1(abs(compare(logs, noises[0], "base", "twin").center))
+            words = [judge(replace(compare(logs, noises[0], "base", name), aa_error=error), CONFIDENCE).word
+                     for name in ("null", "more")]
+            false += words[0] in {"faster", "slower"}
+            found += words[1] == "slower"
+        print(f"{group[0]}: processes differ by {noise.spread:.2%}; a true {more:.0%} found in {found} of {runs} runs "
+              f"of {window} rounds; false faster/slower {false}")
 
 
 def report(run: Run, window: int, *, more: float) -> None:

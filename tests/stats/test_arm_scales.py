@@ -13,8 +13,9 @@ def made(draw, scales, rounds=6):
 def test_arm_with_much_larger_errors_is_unlike_the_others():
     draw = random.Random(1)
     groups = {group: made(draw, [1.0] * 11 + [8.0] * (group == 0)) for group in range(4)}
-    assert {group: [*arms] for group, arms in unlike_arms(groups, false_share=0.01).items()} == {
-        0: [11], 1: [], 2: [], 3: []}
+    found = unlike_arms(groups)
+    assert 11 in found[0]
+    assert sum(map(len, found.values())) <= 2   # a tenth of those found may be like the others
 
 
 def test_arms_that_err_alike_are_seldom_called_unlike():

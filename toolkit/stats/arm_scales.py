@@ -42,7 +42,6 @@ LEAST_PRIOR, MOST_PRIOR = 0.5, 1e4   # degrees of freedom between which the prio
 
 def unlike_arms[Group: Hashable, Arm: Hashable](
     groups: Mapping[Group, Residuals[Arm]], treatments: Mapping[Arm, Hashable] | None = None,
-    false_share: float = FALSE_SHARE,
 ) -> dict[Group, frozenset[Arm]]:
     """Return the arms of each group whose variance is larger than the scatter of all arms' variances explains.
 
@@ -50,7 +49,6 @@ def unlike_arms[Group: Hashable, Arm: Hashable](
         groups: Residuals of every group of the run.
         treatments: What the arms of different groups have in common, such as build and model.  A treatment that errs
             unlike the others in all groups together is seen with fewer rounds than in one group.
-        false_share: The false discovery rate.
     """
     none: dict[Group, frozenset[Arm]] = dict.fromkeys(groups, frozenset())
     share = {group: _free_share(each) for group, each in groups.items()}
@@ -62,13 +60,13 @@ def unlike_arms[Group: Hashable, Arm: Hashable](
         return none
     found: set[tuple[Group, Arm]] = set()
     for _ in range(PASSES):
-        found = _outlying(sizes, found, treatments, false_share)
+        found = _outlying(sizes, found, treatments)
     return {group: frozenset(arm for arm in each if (group, arm) in found) for group, each in groups.items()}
 
 
 def _outlying[Group: Hashable, Arm: Hashable](
     sizes: Mapping[tuple[Group, Arm], tuple[float, float]], before: set[tuple[Group, Arm]],
-    treatments: Mapping[Arm, Hashable] | None, false_share: float,
+    treatments: Mapping[Arm, Hashable] | None,
 ) -> set[tuple[Group, Arm]]:
     """Return the arms with too large a variance; the usual ones are those of the arms not found `before`.
 
@@ -76,7 +74,6 @@ def _outlying[Group: Hashable, Arm: Hashable](
         sizes: Log variance and degrees of freedom.
         before: What the pass before found.
         treatments: See `unlike_arms`.
-        false_share: The false discovery rate.
     """
     usual: dict[Group, list[float]] = {}
     for key, (size, _) in sizes.items():
@@ -92,13 +89,13 @@ def _outlying[Group: Hashable, Arm: Hashable](
         key: f_above(exp(size - middles[key[0]]) * f_quantile(0.5, round(free, 2), prior), free, prior)
         for key, (size, free) in sizes.items() if key[0] in middles
     }
-    found = _discoveries(chances, false_share)
+    found = _discoveries(chances)
     if treatments is not None:
         together: dict[Hashable, list[float]] = {}
         for group, arm in chances:
             together.setdefault(treatments[arm], []).append(sizes[group, arm][0] - middles[group])
         sampling = trigamma(median(free for _, free in sizes.values()) / 2)
-        large = _discoveries(_treatment_chances(together, sampling), false_share)
+        large = _discoveries(_treatment_chances(together, sampling))
         found |= {(group, arm) for group, arm in chances if treatments[arm] in large}
     return found
 
@@ -119,13 +116,13 @@ def _treatment_chances[Key: Hashable](sizes: Mapping[Key, Sequence[float]], samp
     return {key: chance if scores[key] > middle else 1 - chance for key, chance in outside.items()}
 
 
-def _discoveries[Key: Hashable](chances: Mapping[Key, float], false_share: float) -> set[Key]:
-    """Return the keys with small p-values, at most the share `false_share` of them by chance.
+def _discoveries[Key: Hashable](chances: Mapping[Key, float]) -> set[Key]:
+    """Return the keys with small p-values, at most `FALSE_SHARE` of them by chance.
 
     Source: Benjamini & Hochberg (1995), "Controlling the False Discovery Rate".
     """
     ordered = sorted(chances.values())
-    most = max((chance for rank, chance in enumerate(ordered, 1) if chance <= false_share * rank / len(ordered)),
+    most = max((chance for rank, chance in enumerate(ordered, 1) if chance <= FALSE_SHARE * rank / len(ordered)),
                default=-1.0)
     return {key for key, chance in chances.items() if chance <= most}
 

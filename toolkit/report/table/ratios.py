@@ -99,8 +99,7 @@ class Ratios:
                         cell: levels for cell, levels in logs.levels.items()
                         if levels and name in {None, _worker_class(cell)}})
         by_cell: dict[Cell, list[FarProcesses]] = {}
-        treatments = {cell: _treatment(cell) for logs in groups.values() for cell in logs.levels}
-        for each in far_processes(groups, treatments).values():
+        for each in far_processes(groups).values():
             for cell, far in each.items():
                 by_cell.setdefault(cell, []).append(far)
         return {cell: _of_all_sessions(each, len(self.wall.logs[group_of(cell)].levels[cell]))
