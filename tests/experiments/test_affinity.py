@@ -218,7 +218,7 @@ def test_sentence_on_the_countdown_follows_the_numbers(build, ways, words):
 def test_sentence_is_no_surer_than_the_table():
     # With noise this large, a table marks every speed-up with "?".
     sentence, processes = AffinityExperiment().findings(Results(made_up(noise=0.25, free=1.05, apart=0.9)))
-    assert "the noise is too large to tell whether threads still cost as much as in 2012" in sentence
+    assert "the noise is too large to tell whether they still cost as much as in 2012" in sentence
     assert processes.endswith("as fast; the noise may explain that.")
 
 

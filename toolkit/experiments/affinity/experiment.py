@@ -223,34 +223,37 @@ def _on_countdown(results: Results, build: Build) -> Iterator[str]:
         return
     pinning = results.compare(cells[0], cells[1])
     effect = Significance.UNKNOWN if pinning is None else pinning.significance()
-    yield (f"{build.label}: two threads do the countdown {interval_text(free)} as fast as one after the other, pinned to "
-           f"one core {interval_text(pinned)}: {_judgement(build, free, effect)}")
+    shown = _without_gil(free.significance(), effect) if build.free_threaded else _with_gil(free, effect)
+    yield (f"{build.label}: two threads do the countdown {interval_text(free)} as fast as one after the other, pinned "
+           f"to one core {interval_text(pinned)}: {shown}")
     if apart is not None and apart.significance() != Significance.UNKNOWN:
         noise = "; the noise may explain that" if apart.significance() == Significance.NONE else ""
         yield f"{build.label}: two processes do it {interval_text(apart)} as fast{noise}."
 
 
-def _judgement(build: Build, free: Comparison, pinning: Significance) -> str:
+def _without_gil(free: Significance, pinning: Significance) -> str:
+    """Return what two threads show that no GIL holds back; `pinning` is its effect on them."""
+    if free == Significance.SLOWER:
+        return "they are slower even without a GIL."
+    if free == Significance.NONE:
+        return "neither a gain nor a loss is shown beyond the noise."
+    return "without a GIL they run at the same time" + (
+        ", and pinning takes away the second core." if pinning == Significance.SLOWER else
+        "; that pinning takes away the second core is not shown.")
+
+
+def _with_gil(free: Comparison, pinning: Significance) -> str:
     """Return what two threads show of the claim of 2012: that they cost time, and that pinning ends the cost."""
-    found = free.significance()
-    if found == Significance.SLOWER:
-        if build.free_threaded:
-            return "they are slower even without a GIL."
+    if free.significance() == Significance.FASTER:
+        return "the threads are faster here, so the claim of 2012 does not hold."
+    if free.significance() == Significance.SLOWER:
         return ("the claim of 2012 holds." if pinning == Significance.FASTER else
                 "they cost time as in 2012, but pinning is not shown to end that.")
-    if found == Significance.FASTER:
-        if not build.free_threaded:
-            return "the threads are faster here, so the claim of 2012 does not hold."
-        return "without a GIL they run at the same time" + (
-            ", and pinning takes away the second core." if pinning == Significance.SLOWER else
-            "; that pinning takes away the second core is not shown.")
-    if build.free_threaded:
-        return "neither a gain nor a loss is shown beyond the noise."
     then = SEQUENTIAL_SECONDS / FREE_SECONDS
     if likely_range(free)[0] <= then:
-        return f"the noise is too large to tell whether threads still cost as much as in 2012 ({ratio_number(then)}x)."
-    return (f"a loss as large as in 2012 ({ratio_number(then)}x) is excluded: since 3.2 threads no longer fight for the "
-            "GIL, so pinning has nothing to end.")
+        return f"the noise is too large to tell whether they still cost as much as in 2012 ({ratio_number(then)}x)."
+    return (f"a loss as large as in 2012 ({ratio_number(then)}x) is excluded: since 3.2 threads no longer fight for "
+            "the GIL, so pinning has nothing to end.")
 
 
 # The echo server

@@ -314,7 +314,8 @@ def _on_pool(build: Build, latency: str, times: dict[int, float], stop: int, cos
     sentence += f" under one GIL, so {most:.0f} requests in flight keep it busy"
     # The latency divided by the CPU time, rounded as it is shown: 20.4 is no contradiction of 20.
     if before <= round(most) and (last or round(most) <= stop * NEAR_BEST):
-        return f"{sentence}: the latency divided by the CPU time of a page decides how many help, not a constant number."
+        return (f"{sentence}: the latency divided by the CPU time of a page decides how many help, not a constant "
+                "number.")
     return f"{sentence}. That does not explain where the pool stops here."
 
 
