@@ -22,4 +22,5 @@ def test_compilation_is_announced_once_and_only_on_a_terminal(terminal, monkeypa
     monkeypatch.setattr(os, "isatty", lambda fd: terminal and fd == 2)
     monkeypatch.setattr(os, "write", lambda fd, text: written.append((fd, text)))
     assert preload.library() == preload.library()
-    assert written == [(2, b"gilscope: compiling the library that measures GIL waits, once (some seconds)\n")] * terminal
+    said = b"gilscope: compiling the library that measures GIL waits, once (some seconds)\n"
+    assert written == [(2, said)] * terminal
