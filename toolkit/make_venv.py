@@ -125,7 +125,8 @@ class Setup:
 
     def _install(self) -> None:
         groups = sorted({*self.groups, *self._groups_installed()})
-        say(f"installing gilscope{' and ' + ', '.join(groups) if groups else ''} into {self.venv.name}")
+        say(f"installing gilscope{' and ' + ', '.join(groups) if groups else ''} into {self.venv.name}; "
+            f"this can take minutes, the installer writes to {self.log}")
         asked = run([self.python, "-c", GROUPS, *groups], cwd=self.root)
         if asked.returncode:
             raise BuildError(f"pyproject.toml has no such dependency group: {asked.stderr.strip().splitlines()[-1]}")

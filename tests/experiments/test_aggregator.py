@@ -218,11 +218,11 @@ def test_sentence_follows_the_numbers(pool, loop, words):
     assert "one thread that asks one back end after the other answers none: it can serve 2.7 requests/s" in said
 
 
-def test_cores_that_the_load_takes_are_said():
-    _, cost, _ = AggregatorExperiment().findings(made_up(1.0, 1.0, cost=0.004))
-    assert "192 a second take 0.77 and 0.77 cores" in cost   # 192 x 4 ms
+def test_cores_that_the_load_takes_are_those_of_the_table():
+    _, cost, _ = AggregatorExperiment().findings(made_up(1.0, 1.0, cores=0.77))
+    assert "under this load they used 0.77 and 0.50 cores" in cost
     assert "the threads are near that" in cost
-    _, cost, _ = AggregatorExperiment().findings(made_up(1.0, 1.0, cost=0.0035))   # 0.67 cores
+    _, cost, _ = AggregatorExperiment().findings(made_up(1.0, 1.0, cores=0.67))
     assert "both stay below that" in cost
     _, free, _ = AggregatorExperiment().findings(made_up(1.0, 1.0, build="3.14t"))
     assert "may use several cores" in free

@@ -185,8 +185,10 @@ def test_sentence_follows_the_numbers(build, rates, words):
 @pytest.mark.parametrize(("build", "rates", "words"), [
     ("3.14", (230, 5300), "still brings requests back"),
     ("3.14", (230, 240), "does not bring requests back"),
-    ("3.14t", (72_000, 71_000), "makes no difference"),
-    ("3.14t", (20_000, 72_000), "so the machine is the cause"),
+    ("3.14", (5300, 230), "there are fewer of them"),
+    ("3.14t", (72_000, 71_900), "no difference beyond the noise is shown"),
+    ("3.14t", (20_000, 72_000), "more requests, though there is no GIL to wait for"),
+    ("3.14t", (72_000, 50_000), "fewer requests, though there is no GIL to wait for"),
 ])
 def test_interval_sentence_follows_the_numbers(build, rates, words):
     maker, model = RunMaker(rounds=8), "free-threaded" if build.endswith("t") else "threads"
@@ -194,6 +196,26 @@ def test_interval_sentence_follows_the_numbers(build, rates, words):
         arm(maker, "convoy-interval", build, model, 1, rate=rate, p50=5e-3, parameters=(("interval", interval),))
     (sentence,) = ConvoyIntervalExperiment().findings(Results(maker.run((build,))))
     assert words in sentence
+
+
+@pytest.mark.parametrize(("rate", "words"), [
+    (20_000, "leaves it most of its rate, as in 2021"), (6_000, "slows it down, too, but far less"),
+    (300, "with the CPU work in processes."),
+])
+def test_sentence_on_work_elsewhere_follows_the_numbers(rate, words):
+    maker = RunMaker(rounds=8)
+    for workers, each in enumerate((23_000, 230)):
+        arm(maker, "convoy", "3.14", "threads", workers, rate=each, p50=5e-3)
+    arm(maker, "convoy", "3.14", "processes", 1, rate=rate, p50=5e-5)
+    _, sentence = ConvoyExperiment().findings(Results(maker.run(("3.14",))))
+    assert words in sentence
+
+
+def test_longer_intervals_alone_give_no_sentence():
+    maker = RunMaker(rounds=8)
+    for interval, rate in (("100ms", 8), ("5ms", 230)):
+        arm(maker, "convoy-interval", "3.14", "threads", 1, rate=rate, p50=5e-3, parameters=(("interval", interval),))
+    assert ConvoyIntervalExperiment().findings(Results(maker.run(("3.14",)))) == ()
 
 
 def test_figures_show_what_is_there_and_what_is_not():

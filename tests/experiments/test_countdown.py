@@ -36,8 +36,8 @@ def test_report_says_that_a_smoke_run_means_nothing(run_smoke):
     assert "\nNow\n" not in smoke.out
 
 
-def made_up(two_threads, build="3.14", *, rounds=8):
-    maker = RunMaker(rounds=rounds)
+def made_up(two_threads, build="3.14", *, rounds=8, **noise):
+    maker = RunMaker(rounds=rounds, **noise)
     model = "free-threaded" if build.endswith("t") else "threads"
     serial = Cell(workload="countdown", runner="serial", workers=1, build=build)
     maker.measure(serial, 1.0)
@@ -47,7 +47,9 @@ def made_up(two_threads, build="3.14", *, rounds=8):
 
 
 @pytest.mark.parametrize(("build", "seconds", "words"), [
-    ("3.14", 1.0, "They still gain nothing"),
+    ("3.14", 1.0, "No gain beyond the noise is shown"),
+    ("3.14", 1.3, "They are slower all the same"),
+    ("3.14t", 1.3, "they are slower"),
     ("3.14", 0.8, "not by running in parallel"),
     ("3.14", 1.9, "the penalty of 2009 is reproduced here"),
     ("3.14t", 0.52, "no longer hold"),
@@ -56,6 +58,11 @@ def made_up(two_threads, build="3.14", *, rounds=8):
 def test_sentence_follows_the_numbers(build, seconds, words):
     (sentence,) = CountdownExperiment().findings(made_up(seconds, build))
     assert words in sentence
+
+
+def test_penalty_that_the_noise_does_not_exclude_is_not_called_gone():
+    (sentence,) = CountdownExperiment().findings(made_up(1.3, noise=0.5))
+    assert "the noise is too large to tell whether the penalty of 2009 (0.54x) is gone" in sentence
 
 
 def test_too_few_rounds_give_no_sentence():

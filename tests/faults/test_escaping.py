@@ -202,7 +202,7 @@ def test_progress(hostile, terminal, capsys, monkeypatch):
         monkeypatch.setenv("TERM", "xterm-256color")
     cell = Cell(build=hostile, workload=hostile, runner=hostile, workers=1, phase="steady")
     with ProgressReporter(print_stderr) as reporter:
-        reporter.on_round_start(0, 1, 1)
+        reporter.on_round_start(0, 1, 1, may_stop=False)
         reporter.on_arm_start(cell)
         reporter.note(hostile)
         reporter.on_arms_end(1, 0.0)

@@ -286,6 +286,15 @@ def test_a_host_in_its_first_round_says_how_far_it_is(fleets, told):
     assert told("a")[0] == "a: round 1 of 4, 3 of 9 cells (about 1 min 01 s left)"
 
 
+def test_a_host_that_may_stop_early_promises_no_rounds(fleets, told):
+    host = FakeHost("a")
+    host.doing = ["primes serial"]
+    advance, status = host.advance, {"round": 1, "rounds": 12, "may_stop": True, "cells": 9, "seconds_left": 61.0}
+    host.advance = lambda *asked: advance(*asked) | {"status": status}
+    fleets.go(FakeCluster(host))
+    assert told("a")[0] == "a: round 1, up to 12, 0 of 9 cells (at most about 1 min 01 s left)"
+
+
 def test_of_many_hosts_the_slowest_says_what_it_does(fleets, told):
     hosts = [FakeHost(f"h{number}") for number in range(6)]
     hosts[3].doing = ["3.14: make an environment"] * 3

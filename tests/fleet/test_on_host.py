@@ -71,7 +71,7 @@ def test_the_status_of_a_run_is_sent(children):
     assert on_host.advance("s", ["noop"], 0, wait=0)["status"] == to_plain(RunStatus())
     StatusFile(children[0].folder / "status.json").update(round=1, rounds=4, cells=9, seconds_left=12.5)
     assert on_host.advance("s", None, 0, wait=0)["status"] == {
-        "round": 1, "rounds": 4, "done": 0, "cells": 9, "seconds_left": 12.5, "error": ""}
+        "round": 1, "rounds": 4, "may_stop": False, "done": 0, "cells": 9, "seconds_left": 12.5, "error": ""}
 
 
 def test_a_run_of_another_machine_does_not_go_on_here(children):

@@ -62,6 +62,26 @@ def test_program_that_neither_runs_nor_waits_for_others_waits_for_io():
                               "hardly waited for each other.")
 
 
+@pytest.mark.parametrize(("waited", "queued", "what", "words"), [
+    (0.05, 0.4, Limiter.CORES, "It needs more cores than it got: threads that were ready to run waited 40 %"),
+    (0.4, 0.3, Limiter.LOCK, "They also waited 30 % of their time for a core, which makes those waits longer"),
+    (0.4, 0.05, Limiter.LOCK, "most at bank.py:14 deposit."),
+    (0.05, 0.05, Limiter.NOTHING, "Nothing limits it"),
+])
+def test_wait_for_a_core_is_weighed_against_the_others(waited, queued, what, words):
+    process = contended(WaitReason.LOCK, waited)
+    main, worker = process.threads
+    found = limit_of(replace(process, threads=(main, replace(worker, cpu=1 - waited - queued, run_queue=queued))))
+    assert (found.what, found.queued) == (what, pytest.approx(queued, abs=0.01))
+    assert words in found.sentence
+    assert ("for a core" in found.sentence) is (what is Limiter.LOCK and queued >= 0.1)
+
+
+def test_one_thread_that_waits_for_a_core_is_not_limited_by_nothing():
+    threads = (make_thread(0, [], main=True, cpu=0.5, run_queue=0.45),)
+    assert limit_of(make_process(threads=threads, sites=(None,))).what is Limiter.CORES
+
+
 def test_nothing_limits_threads_that_run():
     found = limit_of(contended(WaitReason.LOCK, 0.02))
     assert (found.what, found.place) == (Limiter.NOTHING, None)

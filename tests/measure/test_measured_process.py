@@ -219,6 +219,25 @@ def test_thread_that_does_not_end_costs_no_value(tmp_path, monkeypatch, python):
     assert (tmp_path / "values.json").exists()
 
 
+@pytest.mark.sample(1)
+def test_processes_that_do_not_end_wait_together(tmp_path, monkeypatch):
+    monkeypatch.setattr(process, "TEARDOWN_SECONDS", 2.0)
+    user = target("misbehaving:leave_thread_behind", payload="0", tasks=1)
+    folders = [tmp_path / name for name in "abcd"]
+    for folder in folders:
+        folder.mkdir()
+    children = [process.MeasuredProcess(sys.executable, make_spec(folder, user), child_environment([USERCODE]))
+                for folder in folders]
+    deadline = time.monotonic() + 60
+    while not all(child.spec.answer_path.exists() for child in children) and time.monotonic() < deadline:
+        time.sleep(0.05)
+    began = time.monotonic()
+    answers = [child.answer() for child in children]
+    assert time.monotonic() - began < 2 * 2.0   # one after the other it would be 4 times that
+    assert all(answer.ended_late for answer in answers)
+    assert all("Thread-1 (wait)" in answer.fields["threads_left"] for answer in answers)
+
+
 def test_pool_that_does_not_close_costs_no_value(tmp_path):
     answer = run("fail_in_teardown", tmp_path, runner=THREADS)
     assert (answer.kind, answer.note) == (

@@ -62,11 +62,11 @@ class Laboratory:
         if isinstance(told, ProcessAnswer):
             return told
         write_values(spec)
-        note = told.get("note")
+        note, late = told.get("note"), told.get("late", False)
         fields = {"cpu": [0.1] * spec.values, "loops": spec.loops or 4, "evidence": {"others_cores": 0.0},
                   "starved": False, "bearable": 0.3 if measured.workers > 1 else None,
-                  **{name: value for name, value in told.items() if name != "note"}}
-        return ProcessAnswer(kind="measured", reason="", fields=fields, output="", note=note)
+                  **{name: value for name, value in told.items() if name not in {"note", "late"}}}
+        return ProcessAnswer(kind="measured", reason="", fields=fields, output="", note=note, ended_late=late)
 
     def rounds(self):
         order = [each for each, _ in self.taken]
@@ -91,9 +91,10 @@ class Silent:
         self.notes = []
         self.done = []
         self.left = []
+        self.begun = []
 
-    def on_round_start(self, index, rounds, arms):
-        pass
+    def on_round_start(self, index, rounds, arms, *, may_stop):
+        self.begun.append((index, rounds, may_stop))
 
     def on_arm_start(self, cell):
         pass
@@ -346,6 +347,20 @@ def test_run_ends_when_no_cell_is_left_to_try(bench, laboratory):
         laboratory.answers[each, None] = ProcessAnswer(kind="exit", reason="no", fields={}, output="")
     done = bench(rounds=9).go()
     assert (done.rounds_done, done.stopped) == (TRIES, "failures")
+
+
+@pytest.mark.parametrize(("needed", "first"), [(None, False), (lambda _run, cells: cells, True)])
+def test_rounds_are_promised_only_if_no_look_can_end_the_run(bench, needed, first):
+    bench(rounds=2, needed=needed).go()
+    assert bench.reporter.begun == [(0, 2, first), (1, 2, False)]
+
+
+def test_processes_that_end_late_have_one_note_with_the_thread(bench, laboratory):
+    for cell in CELLS[:2]:
+        laboratory.answers[cell, None] = {"note": "did not end", "late": True, "threads_left": ["poller"]}
+    done = bench().go()
+    assert [note.text for note in done.notes] == [
+        "measured processes did not end within 10 s after their values were taken: 1 thread (poller) still ran"]
 
 
 def test_note_of_a_process_is_kept_once(bench, laboratory):

@@ -156,9 +156,9 @@ def test_payloads_that_raise_have_the_users_frames_alone(label, tmp_path):
     assert in_trial.text.splitlines()[0] == "trying:bad_payloads, called without arguments, raises"
 
 
-def refusal(budget, *runners, seconds=80.0, tasks=4, rounds=12, demand=1.0, spent=0.0):
+def refusal(budget, *runners, seconds=80.0, tasks=4, rounds=12, demand=1.0, spent=0.0, late=False):
     """Return the words of the refusal of a budget, or None."""
-    trials = {"3.14": TrialOutcome(tasks=tasks, pass_seconds=seconds, demand=demand)}
+    trials = {"3.14": TrialOutcome(tasks=tasks, pass_seconds=seconds, demand=demand, ends_late=late)}
     settings = replace(SETTINGS, budget=budget, warmups=0, rounds=rounds)
     try:
         fit_budget(cells_of(*runners), settings, trials, "f", spent)
@@ -175,6 +175,7 @@ def refusal(budget, *runners, seconds=80.0, tasks=4, rounds=12, demand=1.0, spen
     (959.0, ("serial", "subinterpreters"), {"tasks": 1}),    # one task keeps one worker busy
     (239.0, ("serial", "subinterpreters"), {"rounds": 1}),
     (819.0, ("serial", "subinterpreters"), {"spent": 100.0}),
+    (749.0, ("serial", "subinterpreters"), {"late": True}),  # 10 s in each of 3 rounds, for all processes together
 ])
 def test_budget_that_does_not_hold_is_refused_and_a_second_more_is_not(budget, runners, options):
     assert refusal(budget, *runners, **options)
@@ -194,13 +195,20 @@ def test_values_are_fewer_if_only_those_fit(budget, values):
 
 def test_refusal_says_what_would_fit():
     said = refusal(180.0, "serial", "threads")
-    assert said.startswith("f does not fit into the budget of 3 min: a serial pass over its 4 payloads takes about "
-                           "80.0 s, so 3 rounds of 2 cells take at least 16 min")
+    assert said.startswith("f does not fit into the budget of 3 min. 3 rounds of 2 cells take at least 16 min: one "
+                           "serial pass over its 4 payloads takes about 80.0 s. To make it fit, use --budget 20m, ")
     # 180 / 960 of 80 s, which is less than a payload for each worker
     assert "payloads that together take at most 15.0 s" in said
     assert "--budget 20m" in said
     assert "at most 5 of these 40 payloads" in refusal(180.0, "serial", "threads", tasks=40, seconds=120.0)
     assert refusal(None, "serial", "threads") is None
+
+
+def test_refusal_names_the_wait_for_threads():
+    said = refusal(20.0, "serial", "threads", seconds=0.1, late=True)
+    assert "30 s of that is the wait for threads that it leaves running." in said
+    assert "f without threads that it leaves running" in said
+    assert "payload" not in said.partition("To make it fit")[2]   # fewer of them would not help
 
 
 def test_what_is_found_beside(tmp_path):

@@ -20,7 +20,7 @@ def test_bar_fits_and_keeps_its_numbers(monkeypatch, width):
     screen = StringIO()
     monkeypatch.setattr(progress, "Console", lambda stderr: Console(file=screen, force_terminal=stderr, width=width))
     with progress.ProgressReporter(print) as reporter:
-        reporter.on_round_start(0, 5, 44)
+        reporter.on_round_start(0, 5, 44, may_stop=False)
         reporter.on_arm_start(CELL)
         reporter.on_arms_end(1, 125.0)
         reporter.on_arm_start(CELL)
@@ -39,10 +39,20 @@ def test_line_counts_every_cell_that_is_done(monkeypatch):
     monkeypatch.setattr(progress.ProgressReporter, "_is_line_due", lambda _self, _now: True)
     lines = []
     with progress.ProgressReporter(lines.append) as reporter:
-        reporter.on_round_start(2, 3, 42)
+        reporter.on_round_start(2, 3, 42, may_stop=False)
         reporter.on_arms_end(21, 43.0)
         reporter.on_arms_end(21, 0.0)
     assert lines == ["round 3/3, 21 of 42 cells, about 43 s left", "round 3/3, 42 of 42 cells"]
+
+
+def test_rounds_that_a_run_may_not_need_are_not_promised(monkeypatch):
+    monkeypatch.setattr(progress, "TICK_SECONDS", 60.0)
+    monkeypatch.setattr(progress.ProgressReporter, "_is_line_due", lambda _self, _now: True)
+    lines = []
+    with progress.ProgressReporter(lines.append) as reporter:
+        reporter.on_round_start(0, 12, 42, may_stop=True)
+        reporter.on_arms_end(21, 43.0)
+    assert lines == ["round 1, up to 12, 21 of 42 cells, at most about 43 s left"]
 
 
 def test_time_that_is_no_longer_left_is_not_told():
@@ -60,7 +70,7 @@ def test_terminal_that_is_closed_ends_no_measuring(monkeypatch):
     monkeypatch.setattr(progress, "Console", lambda stderr: Console(file=Gone(), force_terminal=stderr, width=80))
     said = []
     with progress.ProgressReporter(said.append) as reporter:
-        reporter.on_round_start(0, 5, 44)
+        reporter.on_round_start(0, 5, 44, may_stop=False)
         reporter.on_arm_start(CELL)
         reporter.note("a note")
         reporter.on_arms_end(1, 125.0)
@@ -78,7 +88,7 @@ def lines_of(count, monkeypatch, **options):
             enough.set()
 
     with progress.ProgressReporter(say, **options) as reporter:
-        reporter.on_round_start(0, 5, 44)
+        reporter.on_round_start(0, 5, 44, may_stop=False)
         reporter.on_arm_start(CELL)
         assert enough.wait(30), lines
     return lines
@@ -106,7 +116,7 @@ def test_bar_goes_on_while_one_call_takes_long(monkeypatch):
     monkeypatch.setattr(progress, "Console", lambda stderr: Console(file=Screen(), force_terminal=stderr, width=200))
     monkeypatch.setattr(progress, "TICK_SECONDS", 0.02)
     with progress.ProgressReporter(print, 3600.0) as reporter:
-        reporter.on_round_start(0, 5, 44)
+        reporter.on_round_start(0, 5, 44, may_stop=False)
         reporter.on_arm_start(CELL)
         assert drawn.wait(30)
 

@@ -68,6 +68,8 @@ def test_inflation_is_short(compared, text):
     (GainValue(comparison(1.88, 1.86, 1.9), best=True), "1.88x*"),
     (GainValue(comparison(1.31, 1.19, 1.43), workers=4), "1.31x ±9 % N=4"),
     (GainValue(comparison(0.5, 0.49, 0.51)), "0.50x"),
+    (GainValue(comparison(5.2, 2.1, 10.9), best=True), "at least 2.10x*"),   # not ±110 %
+    (GainValue(comparison(0.3, 0.1, 0.7)), "at most 0.70x"),
     (GainValue(comparison(1.0, 0.99, 1.01)), "none"),
     (GainValue(comparison(0.98, 0.975, 0.985)), "none"),           # slower by less than anybody moves code for
     (GainValue(comparison(0.9, 0.8, 1.01)), "none"),               # may lose, does not gain

@@ -32,6 +32,7 @@ from gilscope.toolkit.experiments.tables_and_figures import (
 )
 from gilscope.toolkit.report.figures.figure import Axis, LineFigure, LinePanel, Rule, seconds_axis
 from gilscope.toolkit.report.wording import number_text
+from gilscope.toolkit.stats.verdict import Significance
 from gilscope.toolkit.units import counted, parse_seconds
 
 if TYPE_CHECKING:
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Section, Table
     from gilscope.toolkit.report.figures.figure import Figure, Series
+    from gilscope.toolkit.stats.verdict import Comparison
 
 ROSE = 2.0   # a rate that changes by less than this factor between two intervals counts as unchanged
 
@@ -116,24 +118,21 @@ class ConvoyIntervalExperiment(Experiment):
     @override
     def build_findings(self, results: Results, build: Build) -> Iterator[str]:
         arm = BuildArm(build, threads_model(build))
-        rates = {interval: rate for interval in THEN
-                 if (rate := rate_of(results, arm.find(results, 1, interval=interval))) is not None}
-        if DEFAULT_INTERVAL not in rates or len(rates) < 2:  # noqa: PLR2004 - there is nothing to compare it with
+        cells = {interval: arm.find(results, 1, interval=interval) for interval in THEN}
+        rates = {interval: rate for interval, cell in cells.items() if (rate := rate_of(results, cell)) is not None}
+        shortest = min(rates, key=parse_seconds, default=DEFAULT_INTERVAL)
+        if DEFAULT_INTERVAL not in rates or shortest == DEFAULT_INTERVAL:   # there is nothing to compare
             return
-        shortest = min(rates, key=parse_seconds)
         name, usual, short = interval_label({"interval": shortest}), rates[DEFAULT_INTERVAL], rates[shortest]
         text = (f"{build.label}: beside one CPU thread {number_text(usual)} requests/s at 5 ms, {number_text(short)} "
                 f"at {name}")
-        rose = short > ROSE * usual
         if build.free_threaded:
-            yield (f"{text}: no thread waits for a GIL, so the interval makes no difference." if not rose else
-                   f"{text}: there is no GIL to wait for, so the machine is the cause.")
+            yield f"{text}: {_without_gil(results.compare(cells[DEFAULT_INTERVAL], cells[shortest]))}"
             return
         yield (f"{text}; in 2021 it was {number_text(THEN[DEFAULT_INTERVAL][1])} and {number_text(THEN[shortest][1])}: "
-               + ("a shorter interval still brings requests back." if rose else
-                  "a shorter interval does not bring requests back here."))
+               + _with_gil(short / usual))
         fine = rate_of(results, arm.find(results, 1, interval=shortest, slack=FINE_SLACK))
-        if fine is not None:
+        if fine is not None and fine > short:
             yield (f"{build.label}: Linux ends timed waits up to {USUAL_SLACK} late, so it does not keep shorter "
                    f"intervals; with a timer as fine as the interval it is {number_text(fine)} requests/s at {name} "
                    f"instead of {number_text(short)}.")
@@ -151,6 +150,25 @@ class ConvoyIntervalExperiment(Experiment):
                                  f"{interval_label(dict(cell.parameters))}"),
             ),
         )
+
+
+def _with_gil(rose: float) -> str:
+    """Return what a shorter interval does where threads wait for the GIL; `rose` is the factor of the rate."""
+    if rose > ROSE:
+        return "a shorter interval still brings requests back."
+    return "a shorter interval does not bring requests back here" + (
+        "; there are fewer of them." if rose < 1 / ROSE else ".")
+
+
+def _without_gil(found: Comparison | None) -> str:
+    """Return what the interval does where no thread waits for the GIL, as surely as the numbers show it."""
+    kind = Significance.UNKNOWN if found is None else found.significance()
+    if kind in {Significance.FASTER, Significance.SLOWER}:
+        more = "more" if kind == Significance.FASTER else "fewer"
+        return f"{more} requests, though there is no GIL to wait for; something other than the interval is the cause."
+    if kind == Significance.UNKNOWN:
+        return "there is no GIL to wait for; this run is too short to say whether the two differ."
+    return "no thread waits for a GIL, and no difference beyond the noise is shown."
 
 
 def _rows(results: Results, arm: BuildArm) -> list[dict[str, str]]:

@@ -410,11 +410,13 @@ def _rounds_of(parts: Sequence[_Part]) -> str:
 def _progress_of(part: _Part) -> str:
     """Return a host's progress: "2 of 15 rounds", or its activity before the first round."""
     run, status = part.receiver.run if part.receiver and part.measured else None, part.status
-    left = "" if status.seconds_left is None else format_left(status.seconds_left)
+    left = "" if status.seconds_left is None else format_left(status.seconds_left, most=status.may_stop)
     if run:
-        return f"{part.rounds} of {counted(run.rounds_planned, 'round')}" + (f" ({left})" if left else "")
+        up_to = ", up to" if status.may_stop else " of"
+        return f"{part.rounds}{up_to} {counted(run.rounds_planned, 'round')}" + (f" ({left})" if left else "")
     if status.round:
-        done = f"round {status.round} of {status.rounds}, {status.done} of {counted(status.cells, 'cell')}"
+        of = f", up to {status.rounds}" if status.may_stop else f" of {status.rounds}"
+        done = f"round {status.round}{of}, {status.done} of {counted(status.cells, 'cell')}"
         return done + (f" ({left})" if left else "")
     return part.last_line or ("it begins" if part.begun else "no answer yet: another run may keep it busy")
 

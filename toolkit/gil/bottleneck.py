@@ -1,8 +1,8 @@
-"""Find the bottleneck of a program, in one sentence: the GIL, a lock, a shared object, pauses, I/O, or nothing."""
+"""Find the bottleneck of a program, in one sentence: GIL, lock, shared object, pauses, cores, I/O, or nothing."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from pathlib import PurePath
 
@@ -30,6 +30,7 @@ class Limiter(StrEnum):
     LOCK = "lock"
     OBJECT = "object"      # threads wait for a shared object in critical sections
     PAUSES = "pauses"      # all threads are stopped repeatedly
+    CORES = "cores"        # threads that are ready to run wait for a core
     IO = "io"
     NOTHING = "nothing"
 
@@ -49,6 +50,7 @@ class Limit:
     share: float           # of its threads' time, without idle time
     thread: str | None     # GIL: its main holder
     place: CodeLine | None   # GIL: the place of the holder; lock, object, pauses: the place of most waits
+    queued: float          # share of the same time in which they waited for a core
     sentence: str
 
 
@@ -63,14 +65,29 @@ def find_limit(summary: RecordingSummary, holders: Sequence[Holder], *, free_thr
     working = _working(summary)
     of_gil = _share((row.waited for row in working), working) * held_share(summary, holders)
     of_locks = _share((row.parked + row.spun for row in working), working)
+    of_cores = _share((row.run_queue or 0.0 for row in working), working)
+    if of_cores >= LIMITS and of_cores > max(of_gil, of_locks):
+        sentence = (f"It needs more cores than it got: threads that were ready to run waited {percent(of_cores)} of "
+                    f"their time for one. {_little(of_gil, of_locks)}.")
+        return Limit(what=Limiter.CORES, share=of_cores, thread=None, place=None, queued=of_cores, sentence=sentence)
     if max(of_gil, of_locks) >= LIMITS:
-        return _gil(of_gil, holders) if of_gil >= of_locks else _lock(of_locks, summary)
+        found = _gil(of_gil, holders) if of_gil >= of_locks else _lock(of_locks, summary)
+        return _with_queue(found, of_cores)
     rest = _elsewhere(summary)
     if rest is not None and rest >= MOSTLY:
         sentence = (f"It waits for I/O: {percent(rest)} of its threads' time is reading, sleeping and the like. "
                     f"{_little(of_gil, of_locks)}.")
-        return Limit(what=Limiter.IO, share=rest, thread=None, place=None, sentence=sentence)
-    return _nothing(summary, of_gil, of_locks, free_threaded=free_threaded)
+        return Limit(what=Limiter.IO, share=rest, thread=None, place=None, queued=of_cores, sentence=sentence)
+    return replace(_nothing(summary, of_gil, of_locks, free_threaded=free_threaded), queued=of_cores)
+
+
+def _with_queue(found: Limit, of_cores: float) -> Limit:
+    """Add the wait for a core: whoever holds the GIL or a lock without a core keeps it longer."""
+    if of_cores < LIMITS:
+        return replace(found, queued=of_cores)
+    return replace(found, queued=of_cores, sentence=(
+        f"{found.sentence} They also waited {percent(of_cores)} of their time for a core, which makes those waits "
+        "longer: repeat it on a quiet machine."))
 
 
 def held_share(summary: RecordingSummary, holders: Sequence[Holder]) -> float:
@@ -110,10 +127,10 @@ def _elsewhere(summary: RecordingSummary) -> float | None:
 def _gil(share: float, holders: Sequence[Holder]) -> Limit:
     text = f"The GIL limits it: threads that wanted it waited {percent(share)} of their time"
     if not holders:
-        return Limit(what=Limiter.GIL, share=share, thread=None, place=None, sentence=f"{text}.")
+        return Limit(what=Limiter.GIL, share=share, thread=None, place=None, queued=0.0, sentence=f"{text}.")
     worst = holders[0]
     place = CodeLine(worst.file, worst.line, worst.function)
-    return Limit(what=Limiter.GIL, share=share, thread=worst.thread, place=place,
+    return Limit(what=Limiter.GIL, share=share, thread=worst.thread, place=place, queued=0.0,
                  sentence=f"{text}; for {percent(worst.share)} of that wait, {worst.thread} held it, "
                           f"at {where(place)}.")
 
@@ -130,7 +147,7 @@ def _lock(share: float, summary: RecordingSummary) -> Limit:
         subject[what] = "A lock or an object that threads share limits it"
     text = f"{subject[what]}: threads that want to run waited {percent(share)} of their time"
     place = CodeLine(worst.file, worst.line, worst.function) if worst else None
-    return Limit(what=what, share=share, thread=None, place=place,
+    return Limit(what=what, share=share, thread=None, place=place, queued=0.0,
                  sentence=f"{text}, most at {where(place)}." if place else f"{text}.")
 
 
@@ -142,7 +159,8 @@ def _nothing(summary: RecordingSummary, of_gil: float, of_locks: float, *, free_
         sentence = f"Nothing limits it: {_little(of_gil, of_locks, begin='its threads')}."
         if free_threaded:
             sentence += " --inflation shows what sharing costs without waits."
-    return Limit(what=Limiter.NOTHING, share=max(of_gil, of_locks), thread=None, place=None, sentence=sentence)
+    return Limit(what=Limiter.NOTHING, share=max(of_gil, of_locks), thread=None, place=None, queued=0.0,
+                 sentence=sentence)
 
 
 def _little(of_gil: float, of_locks: float, begin: str = "They") -> str:

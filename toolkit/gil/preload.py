@@ -36,6 +36,12 @@ def unavailable() -> str | None:
     return None
 
 
+def _announce_compilation() -> None:
+    """Say on a terminal what takes a moment; elsewhere, standard error is the program's own."""
+    if os.isatty(2):
+        os.write(2, b"gilscope: compiling the library that measures GIL waits, once (some seconds)\n")
+
+
 def library() -> Path:
     """Return the path of the compiled shim.
 
@@ -52,7 +58,8 @@ def library() -> Path:
     if target.exists():
         return target
     try:
-        compile_library([*c_compiler(), *_FLAGS], [str(each) for each in sources if each.suffix == ".c"], target)
+        compile_library([*c_compiler(), *_FLAGS], [str(each) for each in sources if each.suffix == ".c"], target,
+                        _announce_compilation)
     except CompileError as error:
         raise ShimUnavailableError(
             f"GIL waits are measured by a small C library, which cannot be compiled: {error}"

@@ -63,6 +63,7 @@ class ProcessAnswer:
     fields: dict[str, Any]  # of the answer that it wrote
     output: str  # the last lines it printed
     note: str | None = None  # a failure after the answer was delivered
+    ended_late: bool = False  # that failure: it did not end by itself
     hung_seconds: float | None = None  # without progress, after which it was killed; None: it did not hang
     code: str = ""  # of a failure: the exception's class, the signal, the exit code; "" if the kind says all
 
@@ -158,14 +159,14 @@ class MeasuredProcess:
             None for a message; "ended"; or the reason to end it.
         """
         spec = self.spec
-        progress, progressed = -1, time.monotonic()
+        progress, progressed, pause = -1, time.monotonic(), 0.0
         delivered: float | None = None
-        while not (happened := self._wait(line)):
-            now = time.monotonic()
+        while not (happened := self._wait(line, pause)):
+            now, pause = time.monotonic(), _POLL_SECONDS
             if (size := _size(spec.progress_path)) != progress:
                 progress, progressed = size, now
-            if delivered is None and spec.answer_path.exists():
-                delivered = now
+            if delivered is None and (age := _age(spec.answer_path)) is not None:
+                delivered = now - age   # nobody may have watched it since: processes that end together share the time
             if delivered is not None and now - delivered > TEARDOWN_SECONDS:
                 return self._found("teardown")
             # One second more than the process's own limit: in it, the process dumps its stacks.
@@ -179,8 +180,8 @@ class MeasuredProcess:
         self._end = end
         return end
 
-    def _wait(self, line: SealedChannel | None) -> Literal["message", "ended"] | None:
-        """Return "message" or "ended" as soon as that happens, None after a moment; it uses no CPU."""
+    def _wait(self, line: SealedChannel | None, pause: float) -> Literal["message", "ended"] | None:
+        """Return "message" or "ended" as soon as that happens, None after `pause` seconds; it uses no CPU."""
         assert self._process is not None, "it was started"
         poll = select.poll()
         for fd in (self._handle, None if line is None else line.fd):
@@ -188,9 +189,9 @@ class MeasuredProcess:
                 poll.register(fd, select.POLLIN)
         if self._handle is None and line is None:
             with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(_POLL_SECONDS)
+                self._process.wait(pause)
             return None if self._process.returncode is None else "ended"
-        ready = {fd for fd, _ in poll.poll(_POLL_SECONDS * 1000)}
+        ready = {fd for fd, _ in poll.poll(pause * 1000)}
         if line is not None and line.fd in ready:  # first: it may have ended after its message
             return "message"
         return "ended" if ready or (self._handle is None and self._process.poll() is not None) else None
@@ -266,7 +267,7 @@ def _read_answer(returncode: int, end: WatchEnd, spec: ProcessSpec, oom: OomEvid
             reason += f" (the kernel's out-of-memory killer ended a process of {whose} meanwhile)"
         note = _afterwards(returncode, end)
         return ProcessAnswer(kind=kind, reason=reason, fields=fields, output=output, note=note,
-                             code=fields.get("code", ""))
+                             ended_late=end == "teardown", code=fields.get("code", ""))
     cause, reason = _cause(returncode, end, spec, oom)
     if (written is None or fields.get("kind")) and returncode == 0 and end == "ended":
         cause, reason = "exit", UNREADABLE
@@ -325,6 +326,14 @@ def _culprit(output: Path) -> str | None:
     except OSError:
         return None
     return match.group(1).decode(errors="replace") if match else None
+
+
+def _age(path: Path) -> float | None:
+    """Return the seconds since the file was written, by the clock of the file system; None if there is none."""
+    try:
+        return max(0.0, time.time() - path.stat().st_mtime)
+    except OSError:
+        return None
 
 
 def _size(path: Path) -> int:

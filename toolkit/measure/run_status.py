@@ -22,6 +22,7 @@ class RunStatus:
 
     round: int = 0                       # the round in progress, from 1; 0: none has begun
     rounds: int = 0                      # planned
+    may_stop: bool = False               # after fewer rounds, if all answers are clear: `seconds_left` is the most
     done: int = 0                        # cells that the round has measured
     cells: int = 0                       # cells that it measures
     seconds_left: float | None = None    # of the run; None: not known

@@ -20,6 +20,7 @@ from gilscope.toolkit.measure.child.base import place_lines
 from gilscope.toolkit.measure.disturbance import attempt_load, disturbed_groups, loads_of
 from gilscope.toolkit.measure.failed_cells import given_up
 from gilscope.toolkit.measure.inherited_limits import inherited_limits
+from gilscope.toolkit.measure.measured_process import TEARDOWN_SECONDS
 from gilscope.toolkit.measure.rounds import ArmResult, OneAtATime, Round
 from gilscope.toolkit.model import (
     MOST_LOOKS,
@@ -35,7 +36,7 @@ from gilscope.toolkit.model import (
 )
 from gilscope.toolkit.stats.interim_looks import includes_clear_cells, is_look_due
 from gilscope.toolkit.stats.values_per_process import VarianceParts
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.units import counted, few
 
 if TYPE_CHECKING:
     from gilscope.toolkit.measure.disturbance import ArmLoad
@@ -63,8 +64,11 @@ class _FailureCause:
 class RunProgress(Protocol):
     """Callbacks for the progress of a run."""
 
-    def on_round_start(self, index: int, rounds: int, arms: int) -> None:
-        """Report that round `index` of the session's `rounds` begins, with `arms` arms."""
+    def on_round_start(self, index: int, rounds: int, arms: int, *, may_stop: bool) -> None:
+        """Report that round `index` of the session's `rounds` begins, with `arms` arms.
+
+        With `may_stop` it ends earlier if all answers are clear: `rounds` and the seconds left are the most.
+        """
 
     def on_arm_start(self, cell: Cell) -> None:
         """Report that a process of `cell` is being started."""
@@ -278,7 +282,9 @@ class Scheduler:
         began = self._clock()
         cells = self._to_measure()
         around = self._around(index)
-        self._reporter.on_round_start(index - self._first, self._settings.rounds - self._first, len(cells))
+        self._reporter.on_round_start(
+            index - self._first, self._settings.rounds - self._first, len(cells),
+            may_stop=self._needed is not None and index + 1 < self._settings.rounds)
         self._alike = 0
         loads: dict[Cell, ArmLoad] = {}
         groups = self._method.groups(cells, around)
@@ -392,7 +398,9 @@ class Scheduler:
         if answer.failure is not None:
             self._fail(cell, answer.failure, answer, index)
             return
-        if answer.note:
+        if answer.ended_late:
+            self._add_note(late_note(answer.fields.get("threads_left", ())))
+        elif answer.note:
             self._add_note(f"{cell.build}, {cell.runner}: a measured process {answer.note}")
         details = {**answer.fields, **taken.details, "round": index, "retakes": retakes,
                    "session": self._run.session_of(index)}
@@ -435,6 +443,12 @@ class Scheduler:
         if self._settings.budget is not None:
             left = min(left, max(0.0, self._settings.budget - (self._clock() - self._began)))
         return left
+
+
+def late_note(threads: Sequence[str]) -> str:
+    """Return one note for all processes that threads of these names kept from ending, whatever their cells."""
+    cause = f": {counted(len(threads), 'thread')} ({few(threads)}) still ran" if threads else ""
+    return f"measured processes did not end within {TEARDOWN_SECONDS:g} s after their values were taken{cause}"
 
 
 def _without_aa(cell: Cell) -> Cell:

@@ -21,6 +21,7 @@ from gilscope.toolkit.measure import estimate
 from gilscope.toolkit.measure.cells import BASELINE
 from gilscope.toolkit.measure.child.base import place_lines
 from gilscope.toolkit.measure.child.trial import CALLS_OVER, TrialSpec
+from gilscope.toolkit.measure.disturbance import comparable
 from gilscope.toolkit.measure.measured_process import TEARDOWN_SECONDS, read_fields, run_child
 from gilscope.toolkit.measure.preparation import question_spec
 from gilscope.toolkit.model import WRONG_RESULT, Failure
@@ -97,7 +98,7 @@ def try_out(
         return TrialOutcome(
             tasks=fields["tasks"], pass_seconds=fields["pass_seconds"], demand=fields["demand"],
             printed=fields["printed"], unpicklable=fields["unpicklable"], threads=tuple(fields["threads"]),
-            ends_late=answer.note is not None,
+            ends_late=answer.ended_late,
         )
     name = (question.user.async_function or question.user.function) if fields.get("awaits") else question.user.function
     if (failure := answer.failure) is not None:
@@ -258,26 +259,48 @@ def fit_budget(
         return settings
     rounds = min(MIN_ROUNDS, settings.rounds)
 
-    def seconds(values: int) -> float:
+    # The processes of a group end together; each group of each round waits for them once.
+    late = any(trial.ends_late for trial in trials.values())
+    waits = late * rounds * len(comparable(cells)) * TEARDOWN_SECONDS
+
+    def passes(values: int) -> float:
         return estimate.least_seconds(
             cells, settings, lambda cell: trials[cell.build].pass_seconds if cell.build in trials else None,
             lambda cell: _most_speedup(cell, trials), rounds=rounds, values=values)
 
-    if spent + MARGIN * seconds(settings.values_of(slowest.pass_seconds)) <= settings.budget:
+    if spent + waits + MARGIN * passes(settings.values_of(slowest.pass_seconds)) <= settings.budget:
         return settings
-    if spent + (needed := seconds(1)) <= settings.budget:   # three rounds of one value say more than two of two
+    if spent + waits + passes(1) <= settings.budget:   # three rounds of one value say more than two of two
         return dataclasses.replace(settings, values=1)
-    fits = max(0.0, settings.budget - spent) / needed   # of the payloads
+    raise ToolkitError(_refusal(cells, settings, slowest, function, rounds=rounds, spent=spent, waits=waits,
+                                needed=passes(1)))
+
+
+def _refusal(  # noqa: PLR0913 - what a sentence says
+    cells: Sequence[Cell], settings: Settings, slowest: TrialOutcome, function: str, *,
+    rounds: int, spent: float, waits: float, needed: float,
+) -> str:
+    """Return what does not fit into the budget, and what would."""
+    budget = settings.budget or 0.0
+    fits = max(0.0, budget - spent - waits) / needed   # of the payloads
     tasks, workers = int(fits * slowest.tasks), max(cell.workers for cell in cells)
-    payloads = (f"at most {tasks} of these {slowest.tasks} payloads" if tasks >= workers else
-                f"payloads that together take at most {format_seconds(fits * slowest.pass_seconds)}")
-    raise ToolkitError(
-        f"{function} does not fit into the budget of {format_minutes(settings.budget)}: a serial pass over its "
-        f"{counted(slowest.tasks, 'payload')} takes about {format_seconds(slowest.pass_seconds)}, so "
-        f"{counted(rounds, 'round')} of {counted(len(cells), 'cell')} take at least {format_minutes(needed)}"
-        + f", and the trial took {format_minutes(spent)}" * (spent > SAID_SPENT)
-        + f". What fits: {payloads}; or --budget {_whole_minutes(MARGIN * (spent + needed))}m; or fewer cells "
-        "(--models, --builds, --workers)")
+    ways = [f"--budget {_whole_minutes(MARGIN * (spent + waits + needed))}m"]
+    if tasks >= workers:
+        ways.append(f"at most {tasks} of these {slowest.tasks} payloads")
+    elif fits:
+        ways.append(f"payloads that together take at most {format_seconds(fits * slowest.pass_seconds)}")
+    if waits:
+        ways.append(f"{function} without threads that it leaves running")
+    sentences = [
+        f"{function} does not fit into the budget of {format_minutes(budget)}.",
+        (f"{counted(rounds, 'round')} of {counted(len(cells), 'cell')} take at least {format_minutes(needed + waits)}: "
+         f"one serial pass over its {counted(slowest.tasks, 'payload')} takes about "
+         f"{format_seconds(slowest.pass_seconds)}."),
+        f"{format_minutes(waits)} of that is the wait for threads that it leaves running." * bool(waits),
+        f"The trial took {format_minutes(spent)} of the budget." * (spent > SAID_SPENT),
+        f"To make it fit, use {', '.join(ways)}, or fewer cells (--models, --builds, --workers).",
+    ]
+    return " ".join(filter(None, sentences))
 
 
 def _most_speedup(cell: Cell, trials: Mapping[str, TrialOutcome]) -> float:

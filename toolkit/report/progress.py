@@ -24,12 +24,13 @@ TICK_SECONDS = 4.5   # between updates, even if nothing has ended: a call of a u
 SHARE_OF_LINES = 0.02   # of the time so far passes between plain lines, if that is longer: a CI log must stay readable
 
 
-def format_left(seconds: float) -> str:
-    """Return the time left as "about 2 min 05 s left", or "" if it is less than half a second."""
+def format_left(seconds: float, *, most: bool = False) -> str:
+    """Return the time left as "about 2 min 05 s left", or "at most about ..."; "" for less than half a second."""
     if round(seconds) == 0:
         return ""
     minutes, rest = divmod(round(seconds), 60)
-    return f"about {minutes} min {rest:02d} s left" if minutes else f"about {rest} s left"
+    time_left = f"about {minutes} min {rest:02d} s left" if minutes else f"about {rest} s left"
+    return f"at most {time_left}" if most else time_left
 
 
 class ProgressReporter:
@@ -67,6 +68,7 @@ class ProgressReporter:
         self._task = TaskID(0)
         self._round = self._activity = ""
         self._arms = self._done = 0
+        self._may_stop = most_seconds is not None
         self._began = self._last_line = self._active_since = self._estimated_at = time.monotonic()
         self._left = most_seconds
         self._lock = threading.RLock()
@@ -116,7 +118,7 @@ class ProgressReporter:
     def _time_left(self) -> str:
         if self._left is None:
             return ""
-        return format_left(max(0.0, self._left - (time.monotonic() - self._estimated_at)))
+        return format_left(max(0.0, self._left - (time.monotonic() - self._estimated_at)), most=self._may_stop)
 
     def _line(self, activity: str = "") -> None:
         """Print how far the run is, unless a line was printed a moment ago."""
@@ -139,9 +141,10 @@ class ProgressReporter:
             if bar is not None:
                 bar.update(self._task, refresh=True, **fields)
 
-    def on_round_start(self, index: int, rounds: int, arms: int) -> None:
-        """Show that round `index` of `rounds` begins and has `arms` arms."""
-        self._round, self._arms, self._done = f"round {index + 1}/{rounds}", arms, 0
+    def on_round_start(self, index: int, rounds: int, arms: int, *, may_stop: bool) -> None:
+        """Show that round `index` of `rounds` begins and has `arms` arms; with `may_stop` of at most so many."""
+        of = f", up to {rounds}" if may_stop else f"/{rounds}"
+        self._round, self._arms, self._done, self._may_stop = f"round {index + 1}{of}", arms, 0, may_stop
         self._update(total=arms, completed=0, round=self._round, count=f"0/{arms}")
 
     def on_arm_start(self, cell: Cell) -> None:

@@ -154,7 +154,7 @@ def cost_text(comparison: Comparison) -> str:
 
 
 def gain_text(gain: GainValue) -> str:
-    """Return "1.88x*", with its interval where that is not narrow "1.31x ±9 %"; "none", or "0.9-2.2x?"."""
+    """Return "1.88x*"; with a wide interval "1.31x ±9 %", with a very wide one "at least 1.2x"; "none"; "0.9-2.2x?"."""
     seen, star = gain.comparison, "*" if gain.best else ""
     workers = "" if gain.workers is None else f" N={gain.workers}"
     match gain_form(seen):
@@ -162,6 +162,10 @@ def gain_text(gain: GainValue) -> str:
             return "none"
         case "range":
             return f"{_range_text(*seen.between)}?{star}{workers}"
+        case "spread" if _half_of(seen) >= 1:   # half an interval as large as its number says nothing
+            lo, hi = seen.between
+            end = f"at least {ratio_number(lo)}x" if seen.ratio > 1 else f"at most {ratio_number(hi)}x"
+            return f"{end}{star}{workers}"
         case "spread":
             return f"{ratio_number(seen.ratio)}x{star} ±{percent_text(_half_of(seen), digits=0)}{workers}"
         case "ratio":

@@ -774,7 +774,16 @@ def test_the_most_waits_of_several_runs_are_asked_for_once():
     gains = [speed.sections("3.14t", "3.14").gain for _ in range(2)]
     assert [gain.wait_share for gain in gains] == [0.4, 0.4]
     assert gains[0].ceiling == pytest.approx(1 / 0.6)
-    assert (gains[0].queued, gains[0].threads, gains[0].busiest) == (pytest.approx(0.25), 2, 1.0)
+    # Both threads that ran at once are ours, which call the function.
+    assert (gains[0].queued, gains[0].threads, gains[0].busiest) == (pytest.approx(0.25), None, None)
+
+
+def test_threads_beyond_those_that_call_the_function_are_the_projects():
+    made = filled(t_1=(ONE, ONE), t_2=(ONE, ONE), g_1=(ONE, ONE), g_2=(ONE, ONE))
+    summary = seen(Thread("a", 1.0, 0.1, cpu=0.6, run_queue=0.2))
+    summary.at_once = 5
+    made.watched = lambda cell: summary if cell.label == "3.14" else Missing(reason="not watched")
+    assert Speed(made, QUIET).sections("3.14t", "3.14").gain.threads == 3   # 2 are ours
 
 
 @pytest.mark.parametrize(("main", "others", "share"), [

@@ -54,3 +54,24 @@ def test_function_that_cannot_be_called_without_arguments_is_refused(project, de
             refuse_misnamed("load:load", project)
     else:
         refuse_misnamed("load:load", project)
+
+
+@pytest.mark.parametrize(("text", "needed"), [
+    ("load:Load.plain", "self, n"), ("load:Load.shared", "n"), ("load:Load.alone", "n"),
+    ("load:Load.ready", ""), ("load:Load.given", ""),
+    ("load:imported", "a, b"), ("load:renamed", "a, b"), ("shop:priced", "n"), ("load:looping", ""),
+])
+def test_methods_and_imported_functions_are_known_before_anything_is_measured(project, text, needed):
+    (project.root / "load.py").write_text(
+        "from other import imported, imported as renamed\nfrom circle import looping\n\n\nclass Load:\n"
+        "    def plain(self, n): ...\n    @classmethod\n    def shared(cls, n): ...\n    @staticmethod\n"
+        "    def alone(n): ...\n    @staticmethod\n    def ready(n=1): ...\n    @given\n    def given(n): ...\n")
+    (project.root / "other.py").write_text("def imported(a, b): ...\n")
+    (project.root / "circle.py").write_text("from load import looping\n")
+    (project.root / "src/shop/__init__.py").write_text("from .orders import priced\n")
+    (project.root / "src/shop/orders.py").write_text("def priced(n): ...\n")
+    if needed:
+        with pytest.raises(ToolkitError, match=f"and {text.partition(':')[2]} needs {needed}; name a function"):
+            refuse_misnamed(text, project)
+    else:
+        refuse_misnamed(text, project)

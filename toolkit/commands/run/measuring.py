@@ -137,9 +137,9 @@ class _StatusReporter(ProgressReporter):
         super().__init__(print_stderr, most_seconds)
         self._status = status
 
-    def on_round_start(self, index: int, rounds: int, arms: int) -> None:
-        super().on_round_start(index, rounds, arms)
-        self._status.update(round=index + 1, rounds=rounds, done=0, cells=arms)
+    def on_round_start(self, index: int, rounds: int, arms: int, *, may_stop: bool) -> None:
+        super().on_round_start(index, rounds, arms, may_stop=may_stop)
+        self._status.update(round=index + 1, rounds=rounds, done=0, cells=arms, may_stop=may_stop)
 
     def on_arms_end(self, count: int, seconds_left: float) -> None:
         super().on_arms_end(count, seconds_left)

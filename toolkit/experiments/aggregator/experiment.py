@@ -163,9 +163,7 @@ class AggregatorExperiment(Experiment):
             + (" Their latency grew meanwhile, though: under a longer load they would fall behind."
                if falls_behind else "")
         )
-        cost, cheap = results.center(pool, "cpu_per_answer"), results.center(loop, "cpu_per_answer")
-        if cost is not None and cheap is not None:
-            yield _on_cost(build, cost, cheap)
+        yield from _on_cost(results, build, pool, loop)
         alone = results.center(_find(results, build, "sync", 1, HEAVY), "success")
         if alone is not None and alone <= HARDLY_ANY:
             yield (f"{build.label}: one thread that asks one back end after the other answers {_share_text(alone)}: it "
@@ -315,15 +313,19 @@ def _judgement(threads: float, events: float) -> str:
     return "neither keeps up here."
 
 
-def _on_cost(build: Build, cost: float, cheap: float) -> str:
-    """State the cores that the heavy load takes, of which a GIL gives Python code one."""
-    threads, events = (HEAVY.requests * each for each in (cost, cheap))
-    start = (f"{build.label}: an answer takes the threads {format_seconds(cost)} of CPU time and asyncio "
-             f"{format_seconds(cheap)}, so {HEAVY.requests:.0f} a second take {threads:.2f} and {events:.2f} cores")
+def _on_cost(results: Results, build: Build, pool: Cell | None, loop: Cell | None) -> Iterator[str]:
+    """State the cores that the heavy load took, of which a GIL gives Python code one."""
+    costs = [results.center(cell, "cpu_per_answer") for cell in (pool, loop)]
+    cores = [results.center(cell, "cores") for cell in (pool, loop)]
+    if None in costs or None in cores:
+        return
+    start = (f"{build.label}: an answer takes the threads {format_seconds(costs[0] or 0)} of CPU time and asyncio "
+             f"{format_seconds(costs[1] or 0)}; under this load they used {cores[0]:.2f} and {cores[1]:.2f} cores")
     if build.free_threaded:
-        return f"{start}; without the GIL the threads may use several cores."
-    near = "the threads are near that" if threads > NEAR_ONE else "both stay below that"
-    return f"{start}. Under the GIL Python code has one core: {near}, and a service that needs more falls behind."
+        yield f"{start}; without the GIL the threads may use several cores."
+        return
+    near = "the threads are near that" if (cores[0] or 0) > NEAR_ONE else "both stay below that"
+    yield f"{start}. Under the GIL Python code has one core: {near}, and a service that needs more falls behind."
 
 
 # Figures

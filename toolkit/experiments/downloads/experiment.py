@@ -122,7 +122,7 @@ class DownloadsExperiment(Experiment):
         # A longer latency gives the same CPU time less weight: the tables have that.
         gain = _against_pool(results, build, "asyncio", latencies[0])
         if gain is not None:
-            yield _on_asyncio(build, latencies[0], gain)
+            yield _on_asyncio(results, build, latencies[0], gain)
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
@@ -276,7 +276,12 @@ def knee_text(times: dict[int, float]) -> str:
     found = knee(times)
     if found is None:
         return "-"
-    return str(found) if found < max(times) else f"still gaining at {found}"
+    return str(found) if found < max(times) else f"above {_count_before(times, found)}"
+
+
+def _count_before(times: dict[int, float], count: int) -> int:
+    """Return the largest measured number of workers below `count`, 0 if there is none."""
+    return max((each for each in times if each < count), default=0)
 
 
 def _gain_entry(results: Results, table: TableBuilder, build: Build, model: str, latency: str) -> Entry:
@@ -292,7 +297,13 @@ def _gain_entry(results: Results, table: TableBuilder, build: Build, model: str,
 
 
 def _on_pool(build: Build, latency: str, times: dict[int, float], stop: int, cost: float) -> str:
-    where = f"stops gaining at {stop} threads" if stop < max(times) else f"still gains at {stop} threads"
+    """State where the pool stops gaining, and whether the CPU time of a page explains it.
+
+    The numbers of threads are coarse: the pool stops somewhere between the one before `stop` and `stop`.
+    """
+    before, last = _count_before(times, stop), stop == max(times)
+    where = (f"gains beyond {before} threads, up to {stop}, the most measured" if last else
+             f"stops gaining at {stop} threads")
     sentence = (
         f"{build.label}, pages of {_latency_text(latency)}: the pool {where} ({format_seconds(times[stop])}). A page "
         f"costs it {format_seconds(cost)} of CPU time"
@@ -300,19 +311,28 @@ def _on_pool(build: Build, latency: str, times: dict[int, float], stop: int, cos
     if build.free_threaded:
         return f"{sentence}, which without the GIL may be used on every core at once."
     most = parse_seconds(latency) / cost
-    return (f"{sentence} under one GIL, so {most:.0f} requests in flight keep it busy: threads stop gaining at the "
-            "latency divided by the CPU time of a page, not at a constant number.")
+    sentence += f" under one GIL, so {most:.0f} requests in flight keep it busy"
+    # The latency divided by the CPU time, rounded as it is shown: 20.4 is no contradiction of 20.
+    if before <= round(most) and (last or round(most) <= stop * NEAR_BEST):
+        return (f"{sentence}: the latency divided by the CPU time of a page decides how many help, not a constant "
+                "number.")
+    return f"{sentence}. That does not explain where the pool stops here."
 
 
-def _on_asyncio(build: Build, latency: str, gain: Comparison) -> str:
+def _on_asyncio(results: Results, build: Build, latency: str, gain: Comparison) -> str:
     start = (f"{build.label}, pages of {_latency_text(latency)}: asyncio at its best is {interval_text(gain)} as fast "
              "as threads at theirs")
+    if gain.significance() == Significance.SLOWER:
+        return f"{start}; it is slower."
     if gain.significance() != Significance.FASTER:
         return f"{start}; it is not shown to be faster."
     held = "less than the published 2x" if gain.hi < CLAIMED else "as published"
     if gain.lo > CLAIMED:
         held = "more than the published 2x"
-    return f"{start}, {held}: it spends less CPU time on a page."
+    threads, loop = (results.center(_best_cell(results, build, model, latency), "cpu_per_page")
+                     for model in (threads_model(build), "asyncio"))
+    cheaper = threads is not None and loop is not None and loop < threads
+    return f"{start}, {held}" + (": it spends less CPU time on a page." if cheaper else ".")
 
 
 # Figures

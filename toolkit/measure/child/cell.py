@@ -11,6 +11,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import threading
 import time
 from dataclasses import dataclass
 from statistics import median
@@ -83,9 +84,11 @@ def _measure(spec: CellSpec, turns: ValueTurns) -> dict[str, Any] | None:
         clock = ValueTimer(spec, turns, needs, lambda: _cycle(runner, spec, subject, task, subject.payloads[:1]))
         loops = _values(spec, clock, seconds)
         # The workers have ended, so the memory of this model cannot be read.
-        deliver(spec, _answer(subject, clock, needs, loops, [gil_start, gil_enabled()]))
+        deliver(spec, _answer(subject, clock, needs, loops, [gil_start, gil_enabled()]) | _threads_left(set()))
         return None
+    before = set(threading.enumerate())
     with runner.pool(spec.workers, subject.shared) as pool:
+        ours = set(threading.enumerate()) - before
         turns.reach("opened")
         report_progress(spec)
         seconds = _checked_pass(spec, subject, lambda: pool.map(task, subject.payloads))
@@ -100,8 +103,16 @@ def _measure(spec: CellSpec, turns: ValueTurns) -> dict[str, Any] | None:
         from gilscope.runners._worker import gil_state
 
         states = [state for state, _pid in pool.map(gil_state, [None] * spec.workers)]
-        deliver(spec, _answer(subject, clock, needs, loops, [gil_start, gil_enabled(), *states]))
+        answer = _answer(subject, clock, needs, loops, [gil_start, gil_enabled(), *states])
+        deliver(spec, answer | _threads_left(ours))
     return None
+
+
+def _threads_left(ours: set[threading.Thread]) -> dict[str, list[str]]:
+    """Return the field with the names of the threads that keep the process from ending, without the pool's own."""
+    left = (each.name for each in threading.enumerate()
+            if not each.daemon and each is not threading.main_thread() and each not in ours)
+    return {"threads_left": list(dict.fromkeys(map(str, left)))}
 
 
 def _load(spec: CellSpec) -> LoadedSubject:

@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.errors import ToolkitError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gilscope.toolkit.evaluate.project.discovery import Project
 
+MOST_HOPS = 5   # from module to module, to where a name is defined
 DOTTED = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 
 
@@ -59,7 +62,7 @@ def refuse_misnamed(text: str, project: Project) -> None:
         near = difflib.get_close_matches(function, _functions(files), 1)
         hint = f"; did you mean {module}:{near[0]}?" if near else ""
         raise ToolkitError(f"--workload {text}: {files[0]} has no {function}{hint}")
-    if asked := next(filter(None, (_asked_for(path, function) for path in files)), ()):
+    if asked := _needed(module, function, folders):
         needs = ", ".join(asked)
         raise ToolkitError(f"--workload {text}: it is called without arguments, and {function} needs {needs};"
                            f" name a function that makes the calls, as `def load(): {function}(...)`")
@@ -75,18 +78,57 @@ def _may_hold(path: Path, name: str) -> bool:
     return re.search(rf"\b{re.escape(name)}\b|import \*|\b__getattr__\b|\bglobals\(", _source(path)) is not None
 
 
-def _asked_for(path: Path, function: str) -> tuple[str, ...]:
-    """Return the required arguments of a top-level function; () if they cannot be determined."""
-    try:
-        tree = ast.parse(_source(path))
-    except (SyntaxError, ValueError):
-        return ()
-    found = [node for node in ast.walk(tree) if getattr(node, "name", None) == function]
+def _needed(module: str, function: str, folders: Sequence[Path], hops: int = MOST_HOPS) -> tuple[str, ...]:
+    """Return the required arguments of "package.module:name"; () if they cannot be determined.
+
+    A name that the module imports from another one of the project is looked up there.
+    """
+    for path in (path for folder in folders for path in _files(folder, module)):
+        try:
+            tree = ast.parse(_source(path))
+        except (SyntaxError, ValueError):
+            continue
+        if asked := _asked_for(tree, function):
+            return asked
+        if hops and (origin := _imported_from(tree, module, function, package=path.name == "__init__.py")):
+            return _needed(*origin, folders, hops - 1)
+    return ()
+
+
+def _imported_from(tree: ast.Module, module: str, function: str, *, package: bool) -> tuple[str, str] | None:
+    """Return module and name from which the top level imports the function; None if it does not, or defines it too."""
+    name, _, rest = function.partition(".")
+    if any(getattr(node, "name", None) == name for node in tree.body):
+        return None
+    found = [(node, alias) for node in tree.body if isinstance(node, ast.ImportFrom)
+             for alias in node.names if (alias.asname or alias.name) == name]
+    if len(found) != 1:
+        return None
+    node, alias = found[0]
+    parts = module.split(".")
+    base = parts[:len(parts) - node.level + package] if node.level else []
+    origin = ".".join([*base, *filter(None, [node.module])])
+    return (origin, ".".join(filter(None, [alias.name, rest]))) if origin else None
+
+
+def _asked_for(tree: ast.Module, function: str) -> tuple[str, ...]:
+    """Return the required arguments of a function, or of "Class.method"; () if they cannot be determined."""
+    body: list[ast.stmt] = tree.body
+    *classes, name = function.split(".")
+    for each in classes:
+        inside = [node for node in body if isinstance(node, ast.ClassDef) and node.name == each]
+        if len(inside) != 1:
+            return ()
+        body = inside[0].body
+    found = [node for node in ast.walk(tree) if getattr(node, "name", None) == name]
     node = found[0] if len(found) == 1 else None
-    if node not in tree.body or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) or node.decorator_list:
-        return ()   # a decorator may supply them
+    if node not in body or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+        return ()
+    kinds = {each.id for each in node.decorator_list if isinstance(each, ast.Name)} & {"classmethod", "staticmethod"}
+    if len(kinds) != len(node.decorator_list):
+        return ()   # another decorator may supply them
     positional = [*node.args.posonlyargs, *node.args.args]
-    needed = positional[:len(positional) - len(node.args.defaults)]
+    needed = positional[:len(positional) - len(node.args.defaults)][1 if "classmethod" in kinds else 0:]
     needed += [each for each, default in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True)
                if default is None]
     return tuple(each.arg for each in needed)

@@ -206,8 +206,10 @@ class Speed:
             return gain
         effective = None if isinstance(self._machine, Missing) or self._machine.doubts else self._machine.effective
         share = wait_share(seen)
-        return replace(gain, wait_share=share, ceiling=ceiling(share, effective), queued=queued_share(seen),
-                       threads=seen.at_once, busiest=busiest(seen))
+        gain = replace(gain, wait_share=share, ceiling=ceiling(share, effective), queued=queued_share(seen))
+        # A function is called by `most` threads of ours, a script (0) by none; how even ours work says nothing of it.
+        own = max(0, seen.at_once - most)
+        return replace(gain, threads=own, busiest=busiest(seen)) if not most else replace(gain, threads=own or None)
 
     def _watched(self, cell: WorkloadCell) -> RecordingSummary | Missing:
         """Return the run with the most waits for the GIL: under other load threads may never meet."""
