@@ -11,9 +11,7 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from itertools import islice
 
-LONGEST_CHAIN = 100   # frames; a test runner takes about thirty
 OPTIMIZED = 1         # CO_OPTIMIZED of co_flags: the code of a function
 # Classes with state for all threads, or that order threads, not written in Python or without items.
 KEEPERS = frozenset({"threading.Semaphore", "threading.Condition", "_thread.lock", "_thread.RLock", "random.Random",
@@ -28,33 +26,12 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def _watch(path: str) -> None:
-    import json
-
-    loads = _extension_loads()
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-
-    def write(**fields: object) -> None:
-        os.write(handle, json.dumps({"pid": os.getpid(), **fields}).encode() + b"\n")  # appended as a whole
-
-    def before(spec: Any, frame: Any) -> None:
-        frames = islice(loads.importing_frames(frame), LONGEST_CHAIN)
-        write(load=spec.name, chain=[(each.f_code.co_filename, each.f_lineno) for each in frames])
-
-    def after(spec: Any, _module: object, _error: object, flipped: bool) -> None:  # noqa: FBT001 - a callback's
-        if flipped:
-            write(flip=spec.name)
-
-    loads.watch_extension_loads(before, after)
-    atexit.register(lambda: write(gil=loads.gil_is_on()))
-
-
 def _extension_loads() -> Any:
     """Load our module by its path: nothing of gilscope may be in `sys.modules`."""
     import importlib.util
 
     folder = os.path.dirname(os.path.abspath(__file__))
-    file = os.path.normpath(os.path.join(folder, *[os.pardir] * 3, "children", "extension_loads.py"))
+    file = os.path.normpath(os.path.join(folder, os.pardir, "extension_loads.py"))
     spec: Any = importlib.util.spec_from_file_location("gilscope_extension_loads", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
@@ -224,7 +201,7 @@ def _run_the_next() -> None:
 
 # Builds with a GIL that a test starts need no watch.
 if os.environ.get("GILSCOPE_WITNESS") and "t" in sys.abiflags:
-    _watch(os.environ["GILSCOPE_WITNESS"])
+    _extension_loads().record_extension_loads(os.environ["GILSCOPE_WITNESS"])
 # A test may start a Python before 3.12, which has no sys.monitoring.
 if hasattr(sys, "monitoring") and os.environ.get("GILSCOPE_WITNESS_THREADS") and os.environ.get("GILSCOPE_WITNESS"):
     _watch_threads(os.environ["GILSCOPE_WITNESS"], os.environ["GILSCOPE_WITNESS_THREADS"].split(os.pathsep))
