@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 SLOWER = 1      # exit code: a cell is slower than --fail-on allows
 UNFINISHED = 3  # exit code: --fail-on could judge no cell
+TWO_RUNS = "between these two runs"   # the scope: two other runs of the same builds may differ by another ratio
 
 _DESCRIPTION = """\
 Show how many times faster each cell of NEW is than the same cell of OLD. With one label, compare two builds or models
@@ -175,9 +176,6 @@ def _checked(args: argparse.Namespace) -> Sequence[str]:
     return labels
 
 
-TWO_RUNS = "between these two runs"   # other runs of the same may differ otherwise
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LabelledContrasts:
     """A comparison of two sides, cell by cell."""
@@ -246,7 +244,7 @@ def differences(first: Run, second: Run) -> list[Note]:
             notes.append(Note(text=f"{build.label} is {other.version} ({other.base_executable}) in {first.label}, "
                                    f"{build.version} ({build.base_executable}) in {second.label}"))
     sizes = [run.options.get("selection", {}).get("size") for run in (first, second)]
-    if sizes[0] != sizes[1]:
+    if None not in sizes and sizes[0] != sizes[1]:   # a function of one's own has none
         notes.append(Note(text=f"different sizes of the workloads: {sizes[0]} and {sizes[1]}"))
     return notes
 
