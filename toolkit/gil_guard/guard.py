@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import os
 import shutil
-import subprocess
-import sys
 import sysconfig
 import tempfile
-from importlib.metadata import PackageNotFoundError, packages_distributions, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -17,33 +13,17 @@ import pytest
 from _pytest.reports import CollectErrorRepr
 
 from gilscope.toolkit import temporary
+from gilscope.toolkit.gil_guard.causes import describe, forced, why_on, witness_variables
 from gilscope.toolkit.gil_guard.extension_loads import gil_is_on, record_extension_loads
-from gilscope.toolkit.gil_guard.load_records import VARIABLE, WITNESS, GilFlip, parse_records, read_records
+from gilscope.toolkit.gil_guard.load_records import GilFlip, read_records
 from gilscope.toolkit.gil_guard.project_threads import ProjectCode, ProjectThreads
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping, Sequence
+    from collections.abc import Generator, Mapping
 
 TITLE = "GIL"
 ANSWER = "gilscope_gil"      # of a worker of pytest-xdist to its controller
-REPLAY_SECONDS = 60.0
-MOST_FRAMES = 12             # of a chain of imports
-# Frames of these are no part of a chain: every test and plugin is imported by way of them.
-RUNNERS = ("_pytest", "pluggy", "xdist", "execnet", "pytest", "importlib")
-OURS = str(Path(__file__).parents[1])
-REPLAY = """
-import importlib, json, sys
-path, names = json.load(sys.stdin)
-sys.path[:] = path
-for name in names:
-    if sys._is_gil_enabled():
-        break
-    try:
-        importlib.import_module(name)
-    except BaseException:
-        pass
-"""
 
 
 def begin(config: pytest.Config, options: Any) -> GilReporter:
@@ -55,9 +35,9 @@ def begin(config: pytest.Config, options: Any) -> GilReporter:
     if not sysconfig.get_config_var("Py_GIL_DISABLED"):
         return GilReporter("this build has the GIL: --gil=off has nothing to check")
     if gil_is_on():
-        raise pytest.UsageError(f"--gil=off: {_why_on(config.rootpath)}")
+        raise pytest.UsageError(f"--gil=off: {why_on(config.rootpath)}")
     header = "the GIL is off"
-    if _forced() == "0":
+    if forced() == "0":
         header += ", whatever is imported (PYTHON_GIL=0 or -X gil=0): --gil=off cannot see what would turn it on"
     if "PYTEST_XDIST_WORKER" not in os.environ and (
             getattr(options, "numprocesses", None) or getattr(options, "tx", None)):
@@ -96,6 +76,11 @@ class GilSummary(GilReporter):
         terminalreporter.section(TITLE)
         for text in self.late:
             terminalreporter.write_line(text, red=True)
+        if self.late:
+            terminalreporter.write_line("So the session fails, even if all tests pass.", red=True)
+        if not self.tests:
+            terminalreporter.write_line("No test ran.")
+            return
         off = self.tests - self.with_gil
         line = f"The GIL was off in {off} of {counted(self.tests, 'test')}."
         if self.with_gil:
@@ -104,7 +89,7 @@ class GilSummary(GilReporter):
         if self.threads_known:
             terminalreporter.write_line(
                 f"A second thread ran the project's code in {self.in_threads} of {counted(self.tests, 'test')}.")
-            if not self.in_threads and self.tests:
+            if not self.in_threads:
                 terminalreporter.write_line(
                     "So these tests say nothing about whether the project is thread-safe. `pytest --race`, "
                     "pytest-run-parallel or tests with threads do.")
@@ -124,7 +109,7 @@ class XdistController(GilSummary):
     def check_start(self) -> None:
         """Check that no plugin and no conftest.py has turned the GIL on, as the workers import them, too."""
         if gil_is_on():
-            raise pytest.UsageError(f"--gil=off: {_why_on(self.config.rootpath)}")
+            raise pytest.UsageError(f"--gil=off: {why_on(self.config.rootpath)}")
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -147,13 +132,12 @@ class GilGuard(GilSummary):
         self._file = os.path.join(self._folder, "loads")
         record_extension_loads(self._file)
         self._read = 0             # bytes of the file
+        self._flips = 0            # that were told
         self._told = False         # that the GIL is on in this process
         self._threads = ProjectThreads(ProjectCode(config.rootpath))
         self.threads_known = self._threads.works
         self._before: dict[str, str | None] = {}
-        self._change_environment({
-            VARIABLE: self._file,
-            "PYTHONPATH": os.pathsep.join(filter(None, [str(WITNESS), os.environ.get("PYTHONPATH", "")]))})
+        self._change_environment(witness_variables(self._file))
 
     def check_start(self) -> None:
         """Check what plugins and conftest.py files have imported.
@@ -257,8 +241,8 @@ class GilGuard(GilSummary):
         flips: list[GilFlip] = []
         if size > self._read:
             records = read_records(Path(self._file))   # all: a module is loaded before it turns the GIL on
-            told = len(read_flips(self._file, self._read))
-            flips = list(records.flips[told:])
+            flips = list(records.flips[self._flips:])
+            self._flips += len(flips)
             self._read = size
         texts = [describe(flip, self.config.rootpath) for flip in flips]
         if gil_is_on() and not self._told:
@@ -266,104 +250,3 @@ class GilGuard(GilSummary):
             if not any(flip.pid == os.getpid() for flip in flips):
                 texts.append("the GIL was turned on, and not by the import of an extension module.")
         return "\n".join(texts)
-
-
-def read_flips(file: str, size: int) -> Sequence[GilFlip]:
-    """Return the flips in the first `size` bytes of a record file."""
-    with open(file, "rb") as opened:
-        return parse_records(opened.read(size).splitlines()).flips
-
-
-def describe(flip: GilFlip, root: Path) -> str:
-    """Return what turned the GIL on, who imported it, and what to do."""
-    owner = _owner(flip, root)
-    lines = [f"the GIL was turned on by the import of {flip.module}{f' ({owner})' if owner else ''}"]
-    if flip.thread:
-        lines[0] += f", in thread {flip.thread}"
-    if flip.pid != os.getpid():
-        lines[0] += f", in another process (PID {flip.pid}) that was started from here"
-    lines[0] += "."
-    chain = _chain(flip, root)
-    if chain:
-        lines += ["Imported by, outermost first:", *(f"  {frame}" for frame in chain)]
-    if owner:
-        name = owner.split()[0]
-        lines.append(f"It does not declare that it can do without the GIL. `gilscope doctor {name}` says whether a "
-                     "newer version does.")
-    else:
-        lines.append("It does not declare that it can do without the GIL: Py_mod_gil in its module definition does, "
-                     "once its code is safe without it.")
-    return "\n".join(lines)
-
-
-def _owner(flip: GilFlip, root: Path) -> str:
-    """Return distribution and version of a module; "" for one in the project's own folder or of no distribution."""
-    file = flip.load.file if flip.load else ""
-    if file and _is_below(file, root):
-        return ""
-    for name in packages_distributions().get(flip.module.partition(".")[0], ()):
-        try:
-            return f"{name} {version(name)}"
-        except PackageNotFoundError:
-            continue
-    return ""
-
-
-def _is_below(file: str, root: Path) -> bool:
-    path = Path(file)
-    return path.is_relative_to(root) and not {"site-packages", "dist-packages"}.intersection(path.parts)
-
-
-def _chain(flip: GilFlip, root: Path) -> list[str]:
-    """Return the frames behind an import as "file:line", outermost first, without those of pytest."""
-    runners = tuple(_folder(name) for name in RUNNERS if name in sys.modules)
-    frames = [f"{_shown(file, root)}:{line}" for file, line in reversed(flip.load.chain if flip.load else ())
-              if not file.startswith((OURS, *runners)) and Path(file).name not in {"pytest", "py.test"}]
-    if len(frames) > MOST_FRAMES:
-        half = MOST_FRAMES // 2
-        left_out = len(frames) - 2 * half
-        frames[half:-half] = [f"... {counted(left_out, 'frame')} left out"]
-    return frames
-
-
-def _folder(package: str) -> str:
-    return os.path.join(os.path.dirname(str(sys.modules[package].__file__)), "")
-
-
-def _shown(file: str, root: Path) -> str:
-    """Return the path of a file as seen from the project, or from the folder of installed packages."""
-    if _is_below(file, root):
-        return str(Path(file).relative_to(root))
-    return file.rpartition(f"site-packages{os.sep}")[2]
-
-
-def _forced() -> str:
-    """Return the value of -X gil or PYTHON_GIL, "" if neither is given."""
-    given = sys._xoptions.get("gil")
-    return str(given) if given else "" if sys.flags.ignore_environment else os.environ.get("PYTHON_GIL", "")
-
-
-def _why_on(root: Path) -> str:
-    """Return why the GIL is on before we could watch."""
-    if _forced() == "1":
-        how = "-X gil=1" if sys._xoptions.get("gil") else "PYTHON_GIL=1"
-        return f"{how} keeps the GIL on. Run the tests without it."
-    flip = _replayed()
-    if flip is None:
-        return "the GIL was turned on before the tests, by a plugin or a .pth file that could not be found out."
-    return f"before any test, {describe(flip, root)}"
-
-
-def _replayed() -> GilFlip | None:
-    """Import this process's modules again, in another process and in the same order; return what turns the GIL on."""
-    names = [name for name in sys.modules if name.partition(".")[0] not in sys.stdlib_module_names]
-    with tempfile.TemporaryDirectory(prefix=temporary.prefix("gil"), ignore_cleanup_errors=True) as folder:
-        file = Path(folder, "loads")
-        variables = os.environ | {VARIABLE: str(file), "PYTHONPATH": os.pathsep.join(
-            filter(None, [str(WITNESS), os.environ.get("PYTHONPATH", "")]))}
-        try:
-            subprocess.run([sys.executable, "-c", REPLAY], input=json.dumps([sys.path, names]).encode(),
-                           env=variables, capture_output=True, timeout=REPLAY_SECONDS, check=False)
-        except (OSError, subprocess.SubprocessError):
-            return None
-        return next(iter(read_records(file).flips), None)

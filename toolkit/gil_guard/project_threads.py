@@ -15,18 +15,17 @@ from importlib.metadata import PackageNotFoundError, distribution
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.bounded_reading import read_text
+from gilscope.toolkit.gil_guard.code_under_test import TESTS, free_tool, is_under_test
 
 if TYPE_CHECKING:
     from pathlib import Path
     from types import CodeType
     from typing import Any
 
-TOOLS = (5, 4, 3)     # IDs for sys.monitoring; the race checker searches from the other end
 STARTS = frozenset({"_thread.start_new_thread", "_thread.start_joinable_thread"})   # audit events
 # Calls of a function in the main thread until it is left alone; after the next start of a thread it is watched again.
 MAIN_CALLS = 50
 FOREIGN_CALLS = 10_000   # calls of other people's functions in other threads, until each place is left alone likewise
-TESTS = ("test", "tests", "testing", "conftest.py")   # folders and files that are not part of the code under test
 
 
 class ProjectCode:
@@ -34,7 +33,7 @@ class ProjectCode:
 
     def __init__(self, root: Path) -> None:
         """Prepare for the project whose pyproject.toml is in `root`; its installed copy is its code, too."""
-        self._root = f"{root}{os.sep}"
+        self._root = os.path.realpath(root)
         self._installed = _installed_files(root / "pyproject.toml")
         self._known: dict[str, bool] = {}
         self._packages: dict[str, bool] = {}
@@ -60,13 +59,7 @@ class ProjectCode:
 
     def _is_own(self, file: str) -> bool:
         file = os.path.realpath(file)
-        if file in self._installed:
-            return True
-        if not file.startswith(self._root):
-            return False
-        *above, last = file[len(self._root):].split(os.sep)
-        return not ({"site-packages", "dist-packages"} & {*above} or last.startswith("test_")
-                    or last.endswith("_test.py") or any(part in TESTS for part in (*above, last)))
+        return file in self._installed or is_under_test(file, self._root)
 
 
 def _installed_files(pyproject: Path) -> frozenset[str]:
@@ -94,7 +87,7 @@ class ProjectThreads:
         self._foreign = 0
         self._on = False
         self._others = set(sys._current_frames())   # threads of pytest and its plugins
-        self._tool = next((tool for tool in TOOLS if sys.monitoring.get_tool(tool) is None), None)
+        self._tool = free_tool()
         self._seen = False        # in the current test
         self.tests: list[str] = []
         if self._tool is not None:
