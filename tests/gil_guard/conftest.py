@@ -24,7 +24,8 @@ def pythons(tmp_path_factory):
         if label not in made:
             build = build_called(label)
             library = compiled(build, tmp_path_factory.mktemp("library"))
-            made[label] = make_environment(build, tmp_path_factory.mktemp("environment") / label), library
+            python = make_environment(build, tmp_path_factory.mktemp("environment") / label)
+            made[label] = build.minor, python, library
         return made[label]
 
     return make

@@ -61,14 +61,15 @@ class Outcome:
 
     def failed(self):
         """Return the tests and files that failed."""
-        return [line.split(" - ")[0] for line in self.output.splitlines() if line.startswith(("FAILED ", "ERROR "))]
+        return [line.split(" - ")[0] for line in self.output.splitlines()
+                if line.startswith(("FAILED ", "ERROR ", "PARALLEL FAILED "))]
 
 
 class Project:
     """A project with its tests, and the packages that it needs."""
 
-    def __init__(self, python, library, folder, *, repaired=False):
-        self.python, self.library, self.folder = python, library, folder
+    def __init__(self, minor, python, library, folder, *, repaired=False):
+        self.minor, self.python, self.library, self.folder = minor, python, library, folder   # minor: "3.14"
         self.site = folder / "site-packages"
         self.extension = "multi_free" if repaired else "multi_plain"    # of variants.c; the latter lacks the slot
         self.root = folder / "project"

@@ -58,6 +58,8 @@ class ProjectCode:
         return known
 
     def _is_own(self, file: str) -> bool:
+        if not os.path.isabs(file):   # "<frozen importlib._bootstrap>", "<string>"
+            return False
         file = os.path.realpath(file)
         return file in self._installed or is_under_test(file, self._root)
 
