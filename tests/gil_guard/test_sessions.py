@@ -59,9 +59,9 @@ def test_build_with_the_gil_only_says_so(project_with_gil):
 def test_nothing_is_checked_or_imported_without_the_option(project):
     place = project()
     place.add("turner")
-    place.write({"tests/test_a.py": LATE + "def test_imports():\n    import sys\n    assert {name for name in sys.modules "
-                                           "if 'gil_guard' in name} == {'gilscope.toolkit.gil_guard', "
-                                           "'gilscope.toolkit.gil_guard.plugin'}\n"})
+    place.write({"tests/test_a.py": LATE + "def test_imports():\n    import sys\n    assert {"
+                                           "name for name in sys.modules if 'gil_guard' in name} == {"
+                                           "'gilscope.toolkit.gil_guard', 'gilscope.toolkit.gil_guard.plugin'}\n"})
     done = place.test(gil=())
     assert done.counts()["passed"] == 3
     assert "gilscope:" not in done.output
@@ -224,7 +224,8 @@ def test_answers_are_sorted_by_version_and_replaced(tmp_path, monkeypatch):
     here = f"{sys.version_info[0]}.{sys.version_info[1]}"
     for version, mends in (("1.9", False), ("1.10", False), ("1.9", True)):
         remember("Turner_X", here, [VersionAnswer(version=version, mends=mends, status="")])
-    assert [(each.version, each.mends) for each in newer_versions("turner-x", "1.0")] == [("1.10", False), ("1.9", True)]
+    found = [(each.version, each.mends) for each in newer_versions("turner-x", "1.0")]
+    assert found == [("1.10", False), ("1.9", True)]
     assert newer_versions("turner-x", "1.10") == ()
 
 
@@ -233,8 +234,8 @@ def others_plugins(tmp_path_factory):
     """Return a function that gives a folder with a plugin of pytest from the registry."""
     def fetch(name):
         folder = tmp_path_factory.mktemp(name)
-        done = subprocess.run([sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder), name],
-                              capture_output=True, text=True, check=False)
+        install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder), name]
+        done = subprocess.run(install, capture_output=True, text=True, check=False)
         if done.returncode:
             pytest.skip(f"{name} cannot be installed")
         return folder

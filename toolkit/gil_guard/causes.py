@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit import temporary
 from gilscope.toolkit.gil_guard import extension_loads
 from gilscope.toolkit.gil_guard.load_records import VARIABLE, WITNESS, read_records
-from gilscope.toolkit.gil_guard.package_answers import newer_versions
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -63,6 +62,8 @@ def _advice(owner: Distribution | None) -> str:
     if owner is None:
         return ("The module does not declare that it works without the GIL. Once its code does, set Py_mod_gil to "
                 "Py_MOD_GIL_NOT_USED in its definition.")
+    from gilscope.toolkit.gil_guard.package_answers import newer_versions  # needed by few sessions
+
     newer = newer_versions(owner.name, owner.version)
     mending = next((each.version for each in newer if each.mends), None)
     if mending:

@@ -45,14 +45,17 @@ def watch_extension_loads(
     _imp.create_dynamic = create_dynamic
 
 
-def record_extension_loads(path: str) -> None:
+def record_extension_loads(path: str) -> int:
     """Append a JSON line to a file for each load of an extension module, and for each that turns the GIL on.
 
     Processes that are forked from this one append to the same file.  `load_records.py` reads it.
+
+    Returns:
+        A descriptor of the file, open until the process ends.
     """
     import json
 
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
 
     def write(**fields: object) -> None:
         os.write(handle, json.dumps({"pid": os.getpid(), **fields}).encode() + b"\n")  # appended as a whole
@@ -69,6 +72,7 @@ def record_extension_loads(path: str) -> None:
     import atexit
 
     atexit.register(lambda: write(gil=gil_is_on()))
+    return handle
 
 
 def _other_thread() -> str:

@@ -6,7 +6,6 @@ import os
 import shutil
 import sysconfig
 import tempfile
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +14,7 @@ from _pytest.reports import CollectErrorRepr
 from gilscope.toolkit import temporary
 from gilscope.toolkit.gil_guard.causes import describe, forced, why_on, witness_variables
 from gilscope.toolkit.gil_guard.extension_loads import gil_is_on, record_extension_loads
-from gilscope.toolkit.gil_guard.load_records import GilFlip, read_records
+from gilscope.toolkit.gil_guard.load_records import GilFlip, parse_records
 from gilscope.toolkit.gil_guard.project_threads import ProjectCode, ProjectThreads
 from gilscope.toolkit.units import counted
 
@@ -130,7 +129,7 @@ class GilGuard(GilSummary):
         super().__init__(header, config)
         self._folder = tempfile.mkdtemp(prefix=temporary.prefix("gil"))
         self._file = os.path.join(self._folder, "loads")
-        record_extension_loads(self._file)
+        self._records = record_extension_loads(self._file)
         self._read = 0             # bytes of the file
         self._flips = 0            # that were told
         self._told = False         # that the GIL is on in this process
@@ -234,14 +233,11 @@ class GilGuard(GilSummary):
 
     def _turned_on(self) -> str:
         """Return what turned the GIL on since the last call, here or in a process that was started from here, or ""."""
-        try:
-            size = os.stat(self._file).st_size
-        except OSError:
-            size = self._read
+        size = os.fstat(self._records).st_size   # a test may remove the file
         flips: list[GilFlip] = []
         if size > self._read:
-            records = read_records(Path(self._file))   # all: a module is loaded before it turns the GIL on
-            flips = list(records.flips[self._flips:])
+            # All records: a module is loaded before it turns the GIL on.
+            flips = list(parse_records(os.pread(self._records, size, 0).splitlines()).flips[self._flips:])
             self._flips += len(flips)
             self._read = size
         texts = [describe(flip, self.config.rootpath) for flip in flips]

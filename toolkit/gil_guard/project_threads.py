@@ -87,7 +87,8 @@ class ProjectThreads:
         self._main = get_ident()
         self._calls: dict[int, int] = {}   # of functions in the main thread, by id of their code
         self._foreign = 0
-        self._on = False
+        self._compiled = False
+        self._events = 0          # of sys.monitoring, that are on
         self._others = set(sys._current_frames())   # threads of pytest and its plugins
         self._tool = free_tool()
         self._seen = False        # in the current test
@@ -97,6 +98,8 @@ class ProjectThreads:
             sys.monitoring.use_tool_id(self._tool, "gilscope-project-threads")
             sys.monitoring.register_callback(self._tool, events.PY_START, self._starts)
             sys.monitoring.register_callback(self._tool, events.CALL, self._call)
+            files = (getattr(module, "__file__", None) for module in [*sys.modules.values()])
+            self._compiled = any(map(self._is_extension, files))   # the project has extension modules
             sys.addaudithook(self._audit)
 
     @property
@@ -107,36 +110,49 @@ class ProjectThreads:
     def begin_test(self) -> None:
         """Begin a test: threads that live already may run the project's code in it."""
         self._seen = False
-        self._calls.clear()
-        self._foreign = 0
-        self._watch(on=not self._others.issuperset(sys._current_frames()))
+        if not self._others.issuperset(sys._current_frames()):
+            self._watch()
 
     def end_test(self, name: str) -> None:
         """End the test of that name."""
-        self._watch(on=False)
         if self._seen:
             self.tests.append(name)
 
     def stop(self) -> None:
         """Stop watching."""
         if self._tool is not None:
-            self._watch(on=False)
+            sys.monitoring.set_events(self._tool, sys.monitoring.events.NO_EVENTS)
             sys.monitoring.free_tool_id(self._tool)
             self._tool = None
 
-    def _watch(self, *, on: bool) -> None:
-        if self._tool is None or on == self._on:
-            return
-        self._on = on
-        events = sys.monitoring.events
-        sys.monitoring.set_events(self._tool, events.PY_START | events.CALL if on else events.NO_EVENTS)
+    def _watch(self) -> None:
+        """Watch all functions, also those that were left alone.
 
-    def _audit(self, event: str, _arguments: object) -> None:
-        if event in STARTS and self._tool is not None and not self._seen:
-            self._calls.clear()
-            self._foreign = 0
-            self._watch(on=True)
-            sys.monitoring.restart_events()
+        They stay watched after the test: a function that is left alone costs nothing, but after each change of events
+        the interpreter prepares every function anew.
+        """
+        if self._tool is None:
+            return
+        self._calls.clear()
+        self._foreign = 0
+        events = sys.monitoring.events
+        wanted = events.PY_START | (events.CALL if self._compiled else 0)
+        if wanted != self._events:
+            self._events = wanted
+            sys.monitoring.set_events(self._tool, wanted)
+        sys.monitoring.restart_events()
+
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event in STARTS:
+            if not self._seen:
+                self._watch()
+        elif event == "import" and not self._compiled and self._is_extension(arguments[1]):
+            self._compiled = True   # before any thread calls its functions
+            if self._events:
+                self._watch()
+
+    def _is_extension(self, file: object) -> bool:
+        return isinstance(file, str) and not file.endswith(".py") and self._code.has_file(file)
 
     def _starts(self, code: CodeType, _offset: int) -> Any:
         if not self._code.has_file(code.co_filename):
@@ -153,7 +169,6 @@ class ProjectThreads:
     def _ran(self, place: int) -> Any:
         if get_ident() != self._main:
             self._seen = True
-            self._watch(on=False)
             return sys.monitoring.DISABLE
         calls = self._calls[place] = self._calls.get(place, 0) + 1
         return sys.monitoring.DISABLE if calls > MAIN_CALLS else None
