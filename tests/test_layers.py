@@ -18,9 +18,10 @@ LAYERS = (
     ("gilscope.toolkit.cli",),
     ("gilscope.toolkit.commands",),
     ("gilscope.toolkit.evaluate", "gilscope.toolkit.experiments", "gilscope.toolkit.site", "gilscope.toolkit.fleet"),
-    ("gilscope.toolkit.measure", "gilscope.toolkit.gil", "gilscope.toolkit.race", "gilscope.toolkit.report",
-     "gilscope.toolkit.publish"),
-    ("gilscope.toolkit.store", "gilscope.toolkit.stats", "gilscope.toolkit.builds", "gilscope.toolkit.redaction"),
+    ("gilscope.toolkit.measure", "gilscope.toolkit.gil", "gilscope.toolkit.gil_guard", "gilscope.toolkit.race",
+     "gilscope.toolkit.report", "gilscope.toolkit.publish"),
+    ("gilscope.toolkit.store", "gilscope.toolkit.stats", "gilscope.toolkit.builds", "gilscope.toolkit.redaction",
+     "gilscope.toolkit.keyed_store"),
     ("gilscope.toolkit.concurrency_models", "gilscope.toolkit.model", "gilscope.toolkit.metrics",
      "gilscope.toolkit.units", "gilscope.toolkit.cores", "gilscope.toolkit.errors", "gilscope.toolkit.escaping",
      "gilscope.toolkit.temporary", "gilscope.toolkit.processes", "gilscope.toolkit.bounded_reading",
@@ -62,20 +63,27 @@ OTHER_PROCESSES = {
         ("gilscope.toolkit.race", "gilscope.toolkit.builds", "gilscope.toolkit.errors", "gilscope.toolkit.escaping",
          "gilscope.toolkit.file_locks", "gilscope.toolkit.processes", "gilscope.toolkit.user_dirs"),
         {"_pytest"}),
+    "a test run with --gil=off": (
+        ("gilscope.toolkit.gil_guard.plugin",),
+        ("gilscope.toolkit.gil_guard", "gilscope.toolkit.bounded_reading", "gilscope.toolkit.errors",
+         "gilscope.toolkit.escaping", "gilscope.toolkit.keyed_store", "gilscope.toolkit.records",
+         "gilscope.toolkit.temporary", "gilscope.toolkit.units", "gilscope.toolkit.user_dirs"),
+        {"_pytest", "packaging", "pytest"}),
     "a child of evaluate": (
         ("gilscope.toolkit.evaluate.children.child", "gilscope.toolkit.evaluate.packages.import_child",
          "gilscope.toolkit.evaluate.packages.slots_child", "gilscope.toolkit.evaluate.packages.pip_child",
          "gilscope.toolkit.evaluate.project.worker_child"),
         ("gilscope.toolkit.evaluate.children", "gilscope.toolkit.evaluate.packages",
-         "gilscope.toolkit.evaluate.project", "gilscope.toolkit.builds.package_installer", "gilscope.toolkit.cores",
+         "gilscope.toolkit.evaluate.project", "gilscope.toolkit.gil_guard.extension_loads",
+         "gilscope.toolkit.builds.package_installer", "gilscope.toolkit.cores",
          "gilscope.toolkit.escaping", "gilscope.toolkit.measure.child.refusal", "gilscope.toolkit.processes",
          "gilscope.toolkit.temporary"),
         # One private module by its two names, of 3.13 and of 3.12: the oldest Python lists neither as its own.
         {"_interpreters", "_xxsubinterpreters", "pip"}),
 }
 # Files in a project's own process, loaded by their path: nothing of gilscope may be in `sys.modules` there.
-ALONE = ("toolkit/evaluate/children/extension_loads.py",
-         *(f"toolkit/evaluate/project/suite/witness/{name}.py" for name in ("gilscope_at_once", "sitecustomize")))
+ALONE = ("toolkit/gil_guard/extension_loads.py", "toolkit/gil_guard/code_under_test.py",
+         "toolkit/gil_guard/witness/sitecustomize.py", "toolkit/evaluate/project/suite/witness/gilscope_at_once.py")
 ABOVE = {"gilscope": ("gilscope.toolkit.race",),            # asked for by name, when somebody asks
          "gilscope.toolkit.race": ("gilscope.toolkit.race.watching",)}
 

@@ -24,7 +24,7 @@ from gilscope.toolkit.evaluate.packages.scratch import FRESH_SECONDS
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild
 from gilscope.toolkit.evaluate.project.fingerprint import digest, made_by_the_run, sums, variables
 from gilscope.toolkit.evaluate.sections import MachineFacts, Missing, TestRun
-from gilscope.toolkit.store.keyed_store import KeyedStore
+from gilscope.toolkit.keyed_store import KeyedStore
 from gilscope.toolkit.user_dirs import cache_dir
 
 if TYPE_CHECKING:

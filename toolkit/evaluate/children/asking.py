@@ -23,9 +23,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import last_lines, opened
 from gilscope.toolkit.builds.environment import harness_path
+from gilscope.toolkit.keyed_store import KeyedStore
 from gilscope.toolkit.processes.sealed_answers import Seal, new_secret
 from gilscope.toolkit.processes.supervised import Supervised
-from gilscope.toolkit.store.keyed_store import KeyedStore
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -41,6 +41,7 @@ from gilscope.toolkit.evaluate.packages.scratch import (
     prepare,
 )
 from gilscope.toolkit.evaluate.requirements.closure import dependency_chains
+from gilscope.toolkit.gil_guard.package_answers import VersionAnswer, remember
 from gilscope.toolkit.model import Build  # noqa: TC001 - the cache reads the hints
 from gilscope.toolkit.units import counted
 
@@ -164,7 +165,17 @@ def diagnose(
         report = _report(_Place(build, counterpart, scratch, there, known, compiled, versions, requested, options))
         pinned = all(map(has_exact_version, request.requirements))
         reports.append(replace(report, chosen_by="" if pinned or chooses_well(chosen_by) else chosen_by.label))
+        _remember(report)
     return tuple(reports)
+
+
+def _remember(report: BuildReport) -> None:
+    """Store what each version does, for `pytest --gil=off` to quote."""
+    if report.build.free_threaded:
+        for finding in report.findings:
+            if finding.version:
+                remember(finding.name, report.build.minor, [VersionAnswer(
+                    version=finding.version, mends=finding.verdict.status.mends, status=finding.verdict.status.words)])
 
 
 def with_newest(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.file_locks import lock, try_lock
+from gilscope.toolkit.gil_guard import package_answers
 from gilscope.toolkit.user_dirs import cache_dir
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def clear() -> tuple[int, float]:
         The number of removed environments, and their bytes.
     """
     removed = make_room(0)
-    for name in (WHEELS, EVALUATIONS, SURVEYS):
+    for name in (WHEELS, EVALUATIONS, SURVEYS, package_answers.FOLDER):
         shutil.rmtree(cache_dir() / name, ignore_errors=True)
     return removed
 

@@ -9,7 +9,7 @@ from gilscope import __version__
 from gilscope.toolkit.evaluate.packages.eviction import KEPT_SECONDS, SURVEYS
 from gilscope.toolkit.evaluate.packages.scratch import FRESH_SECONDS
 from gilscope.toolkit.evaluate.survey.answer import PackageAnswer
-from gilscope.toolkit.store.keyed_store import KeyedStore
+from gilscope.toolkit.keyed_store import KeyedStore
 from gilscope.toolkit.user_dirs import cache_dir
 
 if TYPE_CHECKING:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from xml.etree import ElementTree as ET
 
 from gilscope.toolkit import temporary
-from gilscope.toolkit.bounded_reading import last_lines, parse_json, read_text
+from gilscope.toolkit.bounded_reading import last_lines
 from gilscope.toolkit.evaluate.children.asking import users_variables
 from gilscope.toolkit.evaluate.project.discovery import PYTEST
 from gilscope.toolkit.evaluate.project.suite.leaving_out import (
@@ -32,6 +32,7 @@ from gilscope.toolkit.evaluate.project.suite.leaving_out import (
 )
 from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, RunSite, compiled_into, short
 from gilscope.toolkit.evaluate.sections import NO_TIME, CommandEnding, Missing, Place, TestRun
+from gilscope.toolkit.gil_guard.load_records import WITNESS, read_records
 from gilscope.toolkit.processes.supervised import Supervised
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.project.discovery import Project
     from gilscope.toolkit.evaluate.sections import LeftOut
 
-WITNESS = Path(__file__).parent / "witness"
+PLUGINS = Path(__file__).parent / "witness"   # plugins of pytest for the project's process
 NOT_FOUND = 127   # the exit status of shells for a command that cannot be started
 QUIET_SECONDS = 120.0           # without output; pytest prints something for each file
 MOST_TRIES = 3                  # to leave out files that cannot be collected
@@ -141,7 +142,7 @@ def environment(run_site: RunSite, place: Path) -> dict[str, str]:
         "PATH": os.pathsep.join([*(str(folder / "bin") for folder in run_site.folders), str(scripts),
                                  kept.get("PATH", os.defpath)]),
         "VIRTUAL_ENV": str(scripts.parent),
-        "PYTHONPATH": os.pathsep.join(map(str, (WITNESS, *run_site.folders))),
+        "PYTHONPATH": os.pathsep.join(map(str, (WITNESS, PLUGINS, *run_site.folders))),
         **compiled_into(place / "pycache"),
         "PYTEST_ADDOPTS": options,
         "GILSCOPE_WITNESS": str(place / "witness"),
@@ -269,20 +270,14 @@ def _witnessed(path: Path, shown: ProjectPaths) -> tuple[bool | None, tuple[str,
         True if the GIL was on at the end of any process, None if no process came to its end; the modules that turned it
         on; and for each extension module that was loaded the project's line that imports it.
     """
-    try:
-        lines = read_text(path).splitlines()
-        told = [parse_json(line) for line in lines if line.endswith("}")]
-    except (OSError, ValueError):   # not written, or overwritten by a test
-        return None, (), ()
-    culprits = tuple(dict.fromkeys(str(each["flip"]) for each in told if "flip" in each))
-    ends = [bool(each["gil"]) for each in told if "gil" in each]
+    records = read_records(path)
+    culprits = tuple(dict.fromkeys(flip.module for flip in records.flips))
     places: dict[str, Place] = {}
-    for each in told:
-        chain = each.get("chain", ())
-        for depth, (file, line) in enumerate(chain):
+    for load in records.loads:
+        for depth, (file, line) in enumerate(load.chain):
             if (name := shown.path(file)) is not None:
-                way = tuple(f"{short(file)}:{line}" for file, line in reversed(chain[:depth]) if _is_code(file))
-                places.setdefault(each["load"], Place(file=name, line=int(line), what=each["load"], way=way))
+                way = tuple(f"{short(file)}:{line}" for file, line in reversed(load.chain[:depth]) if _is_code(file))
+                places.setdefault(load.module, Place(file=name, line=line, what=load.module, way=way))
                 break
-    on = (any(ends) or bool(culprits)) if ends or culprits else None
+    on = (any(records.ends) or bool(culprits)) if records.ends or culprits else None
     return on, culprits, tuple(places.values())

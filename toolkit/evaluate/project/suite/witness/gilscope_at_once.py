@@ -1,6 +1,7 @@
 """A pytest plugin that runs each test in several threads at once, with pytest-run-parallel or by simpler rules.
 
-Imports nothing of gilscope, like the witness beside it.  Tests that cannot run in threads are listed with the reason.
+Imports nothing of gilscope, since it runs in the process of a project's own tests.  Tests that cannot run in threads
+are listed with the reason.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 On request it also records if code of the project ran in several threads, and which functions and lines.
 
-None of our modules may be imported into the project's process, so this file and the one that it loads by its path use
+None of our modules may be imported into the project's process, so this file and those that it loads by their path use
 the standard library alone.  The environment's own sitecustomize runs afterwards.
 """
 
@@ -11,51 +11,28 @@ from __future__ import annotations
 import atexit
 import os
 import sys
-from itertools import islice
 
-LONGEST_CHAIN = 100   # frames; a test runner takes about thirty
 OPTIMIZED = 1         # CO_OPTIMIZED of co_flags: the code of a function
 # Classes with state for all threads, or that order threads, not written in Python or without items.
 KEEPERS = frozenset({"threading.Semaphore", "threading.Condition", "_thread.lock", "_thread.RLock", "random.Random",
                      "_weakrefset.WeakSet"})
 PYTHON_API = 4         # FUNCFLAG_PYTHONAPI of ctypes: the function is called with the GIL held
 MOST_CALLS = 100_000   # calls of a function, and lines of it in the first thread, to look at: 0.1 s
-TOOLS = (5, 4, 3)     # IDs for sys.monitoring; the race checker searches from the other end
-TESTS = ("test", "tests", "testing", "conftest.py")   # folders and files that are not part of the code under test
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-
-def _watch(path: str) -> None:
-    import json
-
-    loads = _extension_loads()
-    handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
-
-    def write(**fields: object) -> None:
-        os.write(handle, json.dumps({"pid": os.getpid(), **fields}).encode() + b"\n")  # appended as a whole
-
-    def before(spec: Any, frame: Any) -> None:
-        frames = islice(loads.importing_frames(frame), LONGEST_CHAIN)
-        write(load=spec.name, chain=[(each.f_code.co_filename, each.f_lineno) for each in frames])
-
-    def after(spec: Any, _module: object, _error: object, flipped: bool) -> None:  # noqa: FBT001 - a callback's
-        if flipped:
-            write(flip=spec.name)
-
-    loads.watch_extension_loads(before, after)
-    atexit.register(lambda: write(gil=loads.gil_is_on()))
+    _code: Any   # the module code_under_test, once threads are watched
 
 
-def _extension_loads() -> Any:
-    """Load our module by its path: nothing of gilscope may be in `sys.modules`."""
+def _loaded(name: str) -> Any:
+    """Load a module of ours by its path: nothing of gilscope may be in `sys.modules`."""
     import importlib.util
 
     folder = os.path.dirname(os.path.abspath(__file__))
-    file = os.path.normpath(os.path.join(folder, *[os.pardir] * 3, "children", "extension_loads.py"))
-    spec: Any = importlib.util.spec_from_file_location("gilscope_extension_loads", file)
+    file = os.path.normpath(os.path.join(folder, os.pardir, f"{name}.py"))
+    spec: Any = importlib.util.spec_from_file_location(f"gilscope_{name}", file)
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
@@ -143,7 +120,7 @@ class _Threads:
 def _watch_threads(path: str, folders: list[str]) -> None:
     """Record the functions below `folders` that run in several threads, and if other threads run anything at all."""
     monitoring = sys.monitoring
-    tool = next((tool for tool in TOOLS if monitoring.get_tool(tool) is None), None)
+    tool = _code.free_tool()
     if tool is None:
         return
     threads = _Threads(tool, folders)
@@ -201,13 +178,8 @@ def _foreign_class(value: object, folders: list[str]) -> str:
 
 
 def _is_own(file: str, folders: list[str]) -> bool:
-    """Return True if a file is below one of the folders, and neither a test nor an installed package."""
-    inside = next((file[len(folder):] for folder in folders if file.startswith(folder + os.sep)), None)
-    if inside is None:
-        return False
-    *above, last = inside.split(os.sep)
-    return not ("site-packages" in above or last.startswith("test_") or last.endswith("_test.py")
-                or any(part in TESTS for part in (*above, last)))
+    """Return True if a file is code under test in one of the folders."""
+    return any(_code.is_under_test(file, folder) for folder in folders)
 
 
 def _run_the_next() -> None:
@@ -224,8 +196,9 @@ def _run_the_next() -> None:
 
 # Builds with a GIL that a test starts need no watch.
 if os.environ.get("GILSCOPE_WITNESS") and "t" in sys.abiflags:
-    _watch(os.environ["GILSCOPE_WITNESS"])
+    _loaded("extension_loads").record_extension_loads(os.environ["GILSCOPE_WITNESS"])
 # A test may start a Python before 3.12, which has no sys.monitoring.
 if hasattr(sys, "monitoring") and os.environ.get("GILSCOPE_WITNESS_THREADS") and os.environ.get("GILSCOPE_WITNESS"):
+    _code = _loaded("code_under_test")
     _watch_threads(os.environ["GILSCOPE_WITNESS"], os.environ["GILSCOPE_WITNESS_THREADS"].split(os.pathsep))
 _run_the_next()

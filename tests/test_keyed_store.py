@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import pytest
 
-from gilscope.toolkit.store.keyed_store import KeyedStore
+from gilscope.toolkit.keyed_store import KeyedStore
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,262 @@
+"""What a session with --gil=off says and counts, and how it runs beside other plugins."""
+
+import subprocess
+import sys
+
+import pytest
+
+from gilscope.toolkit.gil_guard.package_answers import VersionAnswer, newer_versions, remember
+
+PASSING = "def test_passes():\n    pass\n"
+COUNTER = """
+    import threading
+    total = 0
+    def add():
+        global total
+        total += 1
+    def in_thread(function=add):
+        thread = threading.Thread(target=function)
+        thread.start()
+        thread.join()
+    """
+THREADS = """
+    import threading, time, shop
+    def test_alone():
+        shop.add()
+    def test_project_code_in_a_thread():
+        shop.in_thread()
+    def test_test_code_in_a_thread():
+        def wait():
+            pass
+        thread = threading.Thread(target=wait)
+        thread.start()
+        shop.add()
+        thread.join()
+    def test_other_code_in_a_thread():
+        thread = threading.Thread(target=time.sleep, args=(0,))
+        thread.start()
+        thread.join()
+    def test_import_in_a_thread():
+        def load():
+            import colorsys
+        thread = threading.Thread(target=load)
+        thread.start()
+        thread.join()
+    """
+LATE = "def test_late():\n    import turner.EXTENSION\ndef test_after():\n    pass\n"
+
+
+def test_build_with_the_gil_only_says_so(project_with_gil):
+    place = project_with_gil()
+    place.add("turner")
+    place.write({"tests/test_a.py": LATE})
+    done = place.test()
+    assert (done.code, done.counts()["passed"]) == (0, 2)
+    assert "gilscope: this build has the GIL: --gil=off has nothing to check" in done.output
+    assert "= GIL =" not in done.output
+
+
+def test_nothing_is_checked_or_imported_without_the_option(project):
+    place = project()
+    place.add("turner")
+    place.write({"tests/test_a.py": LATE + "def test_imports():\n    import sys\n    assert {"
+                                           "name for name in sys.modules if 'gil_guard' in name} == {"
+                                           "'gilscope.toolkit.gil_guard', 'gilscope.toolkit.gil_guard.plugin'}\n"})
+    done = place.test(gil=())
+    assert done.counts()["passed"] == 3
+    assert "gilscope:" not in done.output
+
+
+def test_tests_with_project_code_in_a_second_thread_are_counted(project):
+    place = project()
+    place.write({"shop/__init__.py": COUNTER, "tests/test_a.py": THREADS})
+    done = place.test()
+    assert done.code == 0
+    assert "A second thread ran the project's code in 1 of 5 tests." in done.output
+    assert "say nothing" not in done.output
+
+
+def test_suite_without_threads_is_said_to_prove_nothing(project):
+    place = project()
+    place.write({"shop/__init__.py": COUNTER, "tests/test_a.py": "import shop\ndef test_alone():\n    shop.add()\n"})
+    done = place.test()
+    assert "A second thread ran the project's code in 0 of 1 test." in done.output
+    assert "these tests say nothing about whether the project is thread-safe" in done.output
+
+
+def test_thread_of_an_earlier_test_counts_where_it_runs(project):
+    place = project()
+    place.write({"shop/__init__.py": COUNTER, "tests/test_a.py": """
+        import queue, threading, shop
+        todo, done = queue.Queue(), queue.Queue()
+        def serve():
+            while function := todo.get():
+                done.put(function())
+        def test_starts_it():
+            threading.Thread(target=serve, daemon=True).start()
+        def test_does_not_use_it():
+            shop.add()
+        def test_uses_it():
+            todo.put(shop.add)
+            done.get(timeout=60)
+        """})
+    assert "A second thread ran the project's code in 1 of 3 tests." in place.test().output
+
+
+def test_functions_of_the_projects_extension_module_count(project):
+    place = project()
+    place.compile(place.root / "shop")
+    place.write({"shop/__init__.py": COUNTER, "tests/test_a.py": "import shop\ndef test_it():\n    shop.in_thread()\n"})
+    assert "in 1 of 1 test." in place.test().output
+
+
+def test_installed_copy_of_the_project_counts(project):
+    place = project()
+    place.add("shop", {"__init__.py": COUNTER}, compiled=False)
+    place.write({"tests/test_a.py": "import shop\ndef test_it():\n    shop.in_thread()\n"})
+    assert "in 1 of 1 test." in place.test().output
+
+
+def test_xdist_workers_guard_themselves(project):
+    place = project()
+    place.add("turner")
+    place.write({"shop/__init__.py": COUNTER, "tests/test_a.py": LATE, "tests/test_b.py": THREADS})
+    done = place.test("-n", "2", "--dist", "loadfile")
+    assert done.failed() == ["FAILED tests/test_a.py::test_late"]
+    assert "the GIL was turned on by the import of turner.multi_plain (turner 1.0)." in done.output
+    assert "in another process" not in done.output
+    assert "The GIL was off in 5 of 7 tests." in done.output
+    assert "A second thread ran the project's code in 1 of 7 tests." in done.output
+
+
+def test_xdist_session_passes_when_the_gil_stays_off(project):
+    place = project(repaired=True)
+    place.add("turner")
+    place.write({"tests/test_a.py": LATE, "tests/test_b.py": PASSING})
+    done = place.test("-n", "2")
+    assert (done.code, "The GIL was off in 3 of 3 tests." in done.output) == (0, True)
+
+
+def test_xdist_session_fails_when_no_test_turns_the_gil_on(project):
+    place = project()
+    place.add("turner")
+    place.write({"tests/conftest.py": "def pytest_collection_modifyitems(items):\n    import turner.EXTENSION\n",
+                 "tests/test_a.py": PASSING})
+    done = place.test("-n", "1")
+    assert done.code == 1
+    assert "So the session fails" in done.output
+
+
+def test_failing_test_shows_both(project):
+    place = project()
+    place.add("turner")
+    place.write({"tests/test_a.py": "def test_late():\n    import turner.EXTENSION\n    assert 1 + 1 == 3\n"})
+    done = place.test()
+    assert "assert (1 + 1) == 3" in done.output
+    assert "the GIL was turned on by the import of turner.multi_plain" in done.output
+
+
+def test_warnings_as_errors_hide_no_cause(project):
+    place = project()
+    place.add("turner")
+    place.write({"tests/test_a.py": LATE})
+    done = place.test("-W", "error")
+    assert done.failed() == ["FAILED tests/test_a.py::test_late"]
+    assert "the GIL was turned on by the import of turner.multi_plain" in done.output
+
+
+def test_project_with_its_own_extension_module_is_told_what_to_declare(project):
+    place = project()
+    place.compile(place.root / "shop")
+    place.write({"shop/__init__.py": "", "tests/test_a.py": "def test_it():\n    import shop.EXTENSION\n"})
+    done = place.test()
+    assert "the import of shop.multi_plain.\n" in done.output
+    assert "set Py_mod_gil to Py_MOD_GIL_NOT_USED" in done.output
+
+
+def test_forced_off_gil_is_said(project):
+    place = project()
+    place.add("turner")
+    place.write({"tests/test_a.py": LATE})
+    done = place.test(PYTHON_GIL="0")
+    assert done.code == 0
+    assert "--gil=off cannot see what would turn it on" in done.output
+
+
+def test_environment_is_as_before_after_the_session(project):
+    place = project()
+    place.write({"tests/test_a.py": PASSING, "run.py": """
+        import os, pytest
+        before = dict(os.environ)
+        pytest.main(["--gil=off", "tests"])
+        changed = {name for name in {*before, *os.environ} if before.get(name) != os.environ.get(name)}
+        assert not {name for name in changed if not name.startswith("PYTEST_")}, changed
+        """})
+    done = subprocess.run([place.python, "run.py"], cwd=place.root, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(("answers", "expected"), [
+    ([("2.0", True, "ready"), ("3.0", True, "ready")], "turner 3.0 leaves the GIL off, as `gilscope doctor` found"),
+    ([("2.0", True, "ready"), ("3.0", False, "crashes")], "turner 2.0 leaves the GIL off"),
+    ([("2.0", False, "turns the GIL on")], "turner 2.0 is no way out, as `gilscope doctor` found: turns the GIL on."),
+    ([("1.0", False, "turns the GIL on")], "`gilscope doctor turner` says whether a newer version leaves the GIL off"),
+    ([], "`gilscope doctor turner` says whether a newer version leaves the GIL off"),
+])
+def test_newest_version_that_mends_it_is_named(project, monkeypatch, answers, expected):
+    place = project()
+    place.add("turner")
+    place.write({"tests/test_a.py": LATE})
+    monkeypatch.setenv("GILSCOPE_CACHE", str(place.folder / "cache"))
+    remember("turner", place.minor, [VersionAnswer(version=version, mends=mends, status=status)
+                                     for version, mends, status in answers])
+    assert expected in place.test().output
+
+
+def test_answers_of_other_builds_are_not_quoted(tmp_path, monkeypatch):
+    monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path))
+    remember("Turner_X", "3.99", [VersionAnswer(version="2.0", mends=True, status="ready")])
+    assert newer_versions("turner-x", "1.0") == ()
+
+
+def test_answers_are_sorted_by_version_and_replaced(tmp_path, monkeypatch):
+    monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path))
+    here = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    for version, mends in (("1.9", False), ("1.10", False), ("1.9", True)):
+        remember("Turner_X", here, [VersionAnswer(version=version, mends=mends, status="")])
+    found = [(each.version, each.mends) for each in newer_versions("turner-x", "1.0")]
+    assert found == [("1.10", False), ("1.9", True)]
+    assert newer_versions("turner-x", "1.10") == ()
+
+
+@pytest.fixture(scope="session")
+def others_plugins(tmp_path_factory):
+    """Return a function that gives a folder with a plugin of pytest from the registry."""
+    def fetch(name):
+        folder = tmp_path_factory.mktemp(name)
+        install = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--target", str(folder), name]
+        done = subprocess.run(install, capture_output=True, text=True, check=False)
+        if done.returncode:
+            pytest.skip(f"{name} cannot be installed")
+        return folder
+
+    return fetch
+
+
+@pytest.mark.network
+@pytest.mark.parametrize(("plugin", "options"), [
+    ("pytest-run-parallel", ("--parallel-threads=2",)), ("pytest-freethreaded", ("--threads=2", "--iterations=4"))])
+def test_plugins_that_run_tests_in_threads(project, others_plugins, plugin, options):
+    folder = others_plugins(plugin)
+    clean, turned = project(), project("turned")
+    for place in (clean, turned):
+        place.add("turner")
+        place.write({"shop/__init__.py": COUNTER, "tests/test_a.py": "import shop\ndef test_it():\n    shop.add()\n"})
+    turned.write({"tests/test_b.py": LATE})
+    done = clean.test(*options, PYTHONPATH=f"{clean.site}:{folder}")
+    assert done.code == 0
+    assert "A second thread ran the project's code in 1 of 1 test." in done.output
+    done = turned.test(*options, PYTHONPATH=f"{turned.site}:{folder}")
+    assert [line.rpartition(" ")[2] for line in done.failed()] == ["tests/test_b.py::test_late"]
+    assert "the GIL was turned on by the import of turner.multi_plain (turner 1.0), in thread" in done.output
+    assert "A second thread ran the project's code in 1 of " in done.output

@@ -1,0 +1,248 @@
+"""Check in each phase of each test whether the GIL was turned on; imported only with `pytest --gil=off`."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sysconfig
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from _pytest.reports import CollectErrorRepr
+
+from gilscope.toolkit import temporary
+from gilscope.toolkit.gil_guard.causes import describe, forced, why_on, witness_variables
+from gilscope.toolkit.gil_guard.extension_loads import gil_is_on, record_extension_loads
+from gilscope.toolkit.gil_guard.load_records import GilFlip, parse_records
+from gilscope.toolkit.gil_guard.project_threads import ProjectCode, ProjectThreads
+from gilscope.toolkit.units import counted
+
+if TYPE_CHECKING:
+    from collections.abc import Generator, Mapping
+
+TITLE = "GIL"
+ANSWER = "gilscope_gil"      # of a worker of pytest-xdist to its controller
+
+
+def begin(config: pytest.Config, options: Any) -> GilReporter:
+    """Begin to guard this process, or prepare for what the workers of pytest-xdist report.
+
+    Raises:
+        pytest.UsageError: The GIL is on already.
+    """
+    if not sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return GilReporter("this build has the GIL: --gil=off has nothing to check")
+    if gil_is_on():
+        raise pytest.UsageError(f"--gil=off: {why_on(config.rootpath)}")
+    header = "the GIL is off"
+    if forced() == "0":
+        header += ", whatever is imported (PYTHON_GIL=0 or -X gil=0): --gil=off cannot see what would turn it on"
+    if "PYTEST_XDIST_WORKER" not in os.environ and (
+            getattr(options, "numprocesses", None) or getattr(options, "tx", None)):
+        return XdistController(header, config)
+    return GilGuard(header, config)
+
+
+class GilReporter:
+    """Says at the start whether the GIL is off; all that is done on builds that have it."""
+
+    def __init__(self, header: str) -> None:
+        self.header = header
+
+    def pytest_report_header(self) -> str:
+        """Return the line for the start of the session."""
+        return f"gilscope: {self.header}"
+
+    def check_start(self) -> None:
+        """Check what pytest has imported before the tests."""
+
+
+class GilSummary(GilReporter):
+    """Says at the end what became of the GIL, and how many tests used threads."""
+
+    def __init__(self, header: str, config: pytest.Config) -> None:
+        super().__init__(header)
+        self.config = config
+        self.tests = 0           # that have run
+        self.with_gil = 0        # of these, with the GIL on
+        self.in_threads = 0      # of these, with project code in a second thread
+        self.threads_known = True
+        self.late: list[str] = []   # texts on what turned the GIL on when no test ran
+
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Show the result."""
+        terminalreporter.section(TITLE)
+        for text in self.late:
+            terminalreporter.write_line(text, red=True)
+        if self.late:
+            terminalreporter.write_line("So the session fails, even if all tests pass.", red=True)
+        if not self.tests:
+            terminalreporter.write_line("No test ran.")
+            return
+        off = self.tests - self.with_gil
+        line = f"The GIL was off in {off} of {counted(self.tests, 'test')}."
+        if self.with_gil:
+            line += " Once on it stays on, so the others were not checked."
+        terminalreporter.write_line(line)
+        if self.threads_known:
+            terminalreporter.write_line(
+                f"A second thread ran the project's code in {self.in_threads} of {counted(self.tests, 'test')}.")
+            if not self.in_threads:
+                terminalreporter.write_line(
+                    "So these tests say nothing about whether the project is thread-safe. `pytest --race`, "
+                    "pytest-run-parallel or tests with threads do.")
+        else:
+            terminalreporter.write_line("Threads were not watched: other tools use all IDs of sys.monitoring.")
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Fail the session if something turned the GIL on when no test ran."""
+        if self.late and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+class XdistController(GilSummary):
+    """The process that distributes tests to the workers of pytest-xdist, each of which guards itself."""
+
+    def check_start(self) -> None:
+        """Check that no plugin and no conftest.py has turned the GIL on, as the workers import them, too."""
+        if gil_is_on():
+            raise pytest.UsageError(f"--gil=off: {why_on(self.config.rootpath)}")
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Add what a worker reports at its end; one that crashed reports nothing."""
+        answer = getattr(node, "workeroutput", {}).get(ANSWER)
+        if answer:
+            self.tests += answer["tests"]
+            self.with_gil += answer["with_gil"]
+            self.in_threads += answer["in_threads"]
+            self.threads_known &= answer["threads_known"]
+            self.late += [text for text in answer["late"] if text not in self.late]
+
+
+class GilGuard(GilSummary):
+    """Fails the phase of a test, or the collection of a file, in which the GIL was turned on."""
+
+    def __init__(self, header: str, config: pytest.Config) -> None:
+        super().__init__(header, config)
+        self._folder = tempfile.mkdtemp(prefix=temporary.prefix("gil"))
+        self._file = os.path.join(self._folder, "loads")
+        self._records = record_extension_loads(self._file)
+        self._read = 0             # bytes of the file
+        self._flips = 0            # that were told
+        self._told = False         # that the GIL is on in this process
+        self._threads = ProjectThreads(ProjectCode(config.rootpath))
+        self.threads_known = self._threads.works
+        self._before: dict[str, str | None] = {}
+        self._change_environment(witness_variables(self._file))
+
+    def check_start(self) -> None:
+        """Check what plugins and conftest.py files have imported.
+
+        Raises:
+            pytest.UsageError: That turned the GIL on.
+        """
+        if text := self._turned_on():
+            self._end()
+            raise pytest.UsageError(f"--gil=off: before any test, {text}")
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Count the test, and watch its threads."""
+        if text := self._turned_on():    # between two tests
+            self.late.append(f"Before {item.nodeid}, {text}")
+        self.tests += 1
+        self._threads.begin_test()
+        try:
+            return (yield)
+        finally:
+            self._threads.end_test(item.nodeid)
+            self.in_threads = len(self._threads.tests)
+            self.with_gil += gil_is_on()
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Check the fixtures."""
+        return (yield from self._phase(item))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Check the test."""
+        return (yield from self._phase(item))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        """Check the teardown of the fixtures."""
+        return (yield from self._phase(item))
+
+    def _phase(self, item: pytest.Item) -> Generator[None, Any, Any]:
+        try:
+            result = yield
+        except BaseException:
+            if text := self._turned_on():
+                item.add_report_section("call", TITLE, text)   # shown beside the failure
+            raise
+        if text := self._turned_on():
+            pytest.fail(text, pytrace=False)
+        return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(self, collector: pytest.Collector,
+                                   ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """Check the code that runs when a module is imported."""
+        report = yield
+        if text := self._turned_on():
+            text = f"while {collector.nodeid or 'the tests'} was collected, {text}"
+            if report.passed:
+                report.outcome = "failed"
+                report.longrepr = CollectErrorRepr(text)
+            else:
+                report.sections.append((TITLE, text))
+        return report
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Check once more, and report to the controller."""
+        if text := self._turned_on():
+            self.late.append(f"After the tests, {text}")
+        answers = getattr(self.config, "workeroutput", None)
+        if answers is not None:
+            answers[ANSWER] = {name: getattr(self, name)
+                               for name in ("tests", "with_gil", "in_threads", "threads_known", "late")}
+        super().pytest_sessionfinish(session)
+
+    def pytest_unconfigure(self) -> None:
+        """Stop guarding."""
+        self._end()
+
+    def _end(self) -> None:
+        self._threads.stop()
+        self._change_environment(self._before)
+        shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _change_environment(self, variables: Mapping[str, str | None]) -> None:
+        """Set variables, or remove those that are None; keep what they were in `_before`."""
+        self._before = {name: os.environ.get(name) for name in variables}
+        for name, value in variables.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+    def _turned_on(self) -> str:
+        """Return what turned the GIL on since the last call, here or in a process that was started from here, or ""."""
+        size = os.fstat(self._records).st_size   # a test may remove the file
+        flips: list[GilFlip] = []
+        if size > self._read:
+            # All records: a module is loaded before it turns the GIL on.
+            flips = list(parse_records(os.pread(self._records, size, 0).splitlines()).flips[self._flips:])
+            self._flips += len(flips)
+            self._read = size
+        texts = [describe(flip, self.config.rootpath) for flip in flips]
+        if gil_is_on() and not self._told:
+            self._told = True
+            if not any(flip.pid == os.getpid() for flip in flips):
+                texts.append("the GIL was turned on, and not by the import of an extension module.")
+        return "\n".join(texts)

@@ -1,0 +1,174 @@
+"""Find out in which tests a second thread runs the project's code.
+
+Python functions are seen when they start, functions of the project's extension modules when Python code calls them.
+Nothing is watched while there is one thread.  Threads that C code starts are seen only when a test also starts one from
+Python.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tomllib
+from _thread import get_ident
+from importlib.metadata import PackageNotFoundError, distribution
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.bounded_reading import read_text
+from gilscope.toolkit.gil_guard.code_under_test import TESTS, free_tool, is_under_test
+
+if TYPE_CHECKING:
+    from pathlib import Path
+    from types import CodeType
+    from typing import Any
+
+STARTS = frozenset({"_thread.start_new_thread", "_thread.start_joinable_thread"})   # audit events
+# Calls of a function in the main thread until it is left alone; after the next start of a thread it is watched again.
+MAIN_CALLS = 50
+FOREIGN_CALLS = 10_000   # calls of other people's functions in other threads, until each place is left alone likewise
+
+
+class ProjectCode:
+    """Tells the project's own code from its tests and from other people's code."""
+
+    def __init__(self, root: Path) -> None:
+        """Prepare for the project whose pyproject.toml is in `root`; its installed copy is its code, too."""
+        self._root = os.path.realpath(root)
+        self._installed = _installed_files(root / "pyproject.toml")
+        self._known: dict[str, bool] = {}
+        self._packages: dict[str, bool] = {}
+
+    def has_file(self, file: str) -> bool:
+        """Return True if a source file or an extension module is the project's."""
+        known = self._known.get(file)
+        if known is None:
+            known = self._known[file] = self._is_own(file)
+        return known
+
+    def has_callable(self, function: Any) -> bool:
+        """Return True for a function or a type of one of the project's extension modules."""
+        name = getattr(function, "__module__", None) or getattr(
+            getattr(function, "__objclass__", None), "__module__", None)
+        if not isinstance(name, str):
+            return False
+        known = self._packages.get(name)
+        if known is None:
+            file = getattr(sys.modules.get(name), "__file__", None)
+            known = self._packages[name] = isinstance(file, str) and not file.endswith(".py") and self.has_file(file)
+        return known
+
+    def _is_own(self, file: str) -> bool:
+        if not os.path.isabs(file):   # "<frozen importlib._bootstrap>", "<string>"
+            return False
+        file = os.path.realpath(file)
+        return file in self._installed or is_under_test(file, self._root)
+
+
+def _installed_files(pyproject: Path) -> frozenset[str]:
+    """Return the code files of the installed distribution that a pyproject.toml names, without its tests."""
+    try:
+        name = tomllib.loads(read_text(pyproject)).get("project", {}).get("name")
+        found = distribution(name) if isinstance(name, str) else None
+    except (OSError, ValueError, PackageNotFoundError, AttributeError, RecursionError):
+        return frozenset()
+    if found is None:
+        return frozenset()
+    return frozenset(
+        os.path.realpath(str(found.locate_file(path))) for path in found.files or ()
+        if path.suffix in {".py", ".so", ".pyd"} and not {*TESTS}.intersection(path.parts))
+
+
+class ProjectThreads:
+    """Counts the tests in which a thread other than the main one ran the project's code."""
+
+    def __init__(self, code: ProjectCode) -> None:
+        """Begin; must be called in the main thread."""
+        self._code = code
+        self._main = get_ident()
+        self._calls: dict[int, int] = {}   # of functions in the main thread, by id of their code
+        self._foreign = 0
+        self._compiled = False
+        self._events = 0          # of sys.monitoring, that are on
+        self._others = set(sys._current_frames())   # threads of pytest and its plugins
+        self._tool = free_tool()
+        self._seen = False        # in the current test
+        self.tests: list[str] = []
+        if self._tool is not None:
+            events = sys.monitoring.events
+            sys.monitoring.use_tool_id(self._tool, "gilscope-project-threads")
+            sys.monitoring.register_callback(self._tool, events.PY_START, self._starts)
+            sys.monitoring.register_callback(self._tool, events.CALL, self._call)
+            files = (getattr(module, "__file__", None) for module in [*sys.modules.values()])
+            self._compiled = any(map(self._is_extension, files))   # the project has extension modules
+            sys.addaudithook(self._audit)
+
+    @property
+    def works(self) -> bool:
+        """False if other tools have taken all IDs of sys.monitoring."""
+        return self._tool is not None
+
+    def begin_test(self) -> None:
+        """Begin a test: threads that live already may run the project's code in it."""
+        self._seen = False
+        if not self._others.issuperset(sys._current_frames()):
+            self._watch()
+
+    def end_test(self, name: str) -> None:
+        """End the test of that name."""
+        if self._seen:
+            self.tests.append(name)
+
+    def stop(self) -> None:
+        """Stop watching."""
+        if self._tool is not None:
+            sys.monitoring.set_events(self._tool, sys.monitoring.events.NO_EVENTS)
+            sys.monitoring.free_tool_id(self._tool)
+            self._tool = None
+
+    def _watch(self) -> None:
+        """Watch all functions, also those that were left alone.
+
+        They stay watched after the test: a function that is left alone costs nothing, but after each change of events
+        the interpreter prepares every function anew.
+        """
+        if self._tool is None:
+            return
+        self._calls.clear()
+        self._foreign = 0
+        events = sys.monitoring.events
+        wanted = events.PY_START | (events.CALL if self._compiled else 0)
+        if wanted != self._events:
+            self._events = wanted
+            sys.monitoring.set_events(self._tool, wanted)
+        sys.monitoring.restart_events()
+
+    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
+        if event in STARTS:
+            if not self._seen:
+                self._watch()
+        elif event == "import" and not self._compiled and self._is_extension(arguments[1]):
+            self._compiled = True   # before any thread calls its functions
+            if self._events:
+                self._watch()
+
+    def _is_extension(self, file: object) -> bool:
+        return isinstance(file, str) and not file.endswith(".py") and self._code.has_file(file)
+
+    def _starts(self, code: CodeType, _offset: int) -> Any:
+        if not self._code.has_file(code.co_filename):
+            return sys.monitoring.DISABLE
+        return self._ran(id(code))
+
+    def _call(self, code: CodeType, offset: int, function: object, _first: object) -> Any:
+        if hasattr(function, "__code__") or not self._code.has_callable(function):
+            self._foreign += 1
+            is_enough = get_ident() == self._main or self._foreign > FOREIGN_CALLS
+            return sys.monitoring.DISABLE if is_enough else None
+        return self._ran(id(code) + offset)
+
+    def _ran(self, place: int) -> Any:
+        if get_ident() != self._main:
+            self._seen = True
+            return sys.monitoring.DISABLE
+        calls = self._calls[place] = self._calls.get(place, 0) + 1
+        return sys.monitoring.DISABLE if calls > MAIN_CALLS else None
