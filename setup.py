@@ -23,7 +23,7 @@ from setuptools.command.egg_info import egg_info
 from setuptools.command.sdist import sdist
 
 ROOT = Path(__file__).resolve().parent
-LINKS = ".editable"    # of a checkout: it holds one link, to `gilscope`.  A source distribution holds the package itself
+LINKS = ".editable"    # a checkout's link to `gilscope`; a source distribution holds the package itself
 WHERE = LINKS if (ROOT / LINKS).is_dir() else "."
 sys.path.insert(0, str(ROOT / WHERE))
 

@@ -149,12 +149,11 @@ def test_no_wheel_and_no_compiler_say_what_to_install(output, reason, remembered
     def fail(*_):
         raise CoreUnavailableError("there is no C compiler")
 
-    monkeypatch.setattr(build, "is_checkout", lambda: False)
     monkeypatch.setattr(making, "run_installer", lambda *_: output)
     monkeypatch.setattr(making, "compile_core", fail)
     path = tmp_path / "key" / "_core.so"
     with pytest.raises(CoreUnavailableError, match="install a C compiler") as caught:
-        making.make_core(str(tmp_path), str(path), "", None)
+        making.make_core(str(tmp_path), str(path), "", "_core.so", build.load_file)
     assert reason in str(caught.value)
     assert "there is no C compiler" in str(caught.value)
     assert path.with_name(making.NO_WHEEL).exists() == remembered

@@ -54,7 +54,7 @@ def load(on_compile: Callable[[], object] | None = None) -> ModuleType:
     if not os.path.exists(path):
         from gilscope.toolkit.race._core.making import make_core
 
-        make_core(_FOLDER, path, refused, on_compile)
+        make_core(_FOLDER, path, refused, file_name(), None if is_checkout() else load_file, on_compile)
     return sys.modules.get(NAME) or load_file(path)     # one from a wheel was loaded to see whether it works
 
 
@@ -66,7 +66,7 @@ def file_name() -> str:
 
 
 def is_checkout() -> bool:
-    """Return True if this gilscope is a checkout, in which `toolkit` does not lie in the package, not an installed one."""
+    """Return True if this gilscope is a checkout: its `toolkit` lies outside of the package."""
     toolkit = os.path.dirname(os.path.dirname(os.path.realpath(_FOLDER)))
     return not os.path.exists(os.path.join(os.path.dirname(toolkit), "__init__.py"))
 

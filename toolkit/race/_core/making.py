@@ -17,35 +17,40 @@ import gilscope
 from gilscope.toolkit.builds.package_installer import problem_in, run_installer
 from gilscope.toolkit.builds.uv import uv_command
 from gilscope.toolkit.file_locks import locked
-from gilscope.toolkit.race._core import build
 from gilscope.toolkit.race._core.compiling import compile_core
 from gilscope.toolkit.race.core import CoreUnavailableError
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from typing import Any
 
 NO_WHEEL = "no-wheel"      # beside a core's place: a file with the reason why the index has no wheel with it
 RETRY_SECONDS = 3600.0     # a wheel may be published later, but asking at every start would cost seconds
 QUICK = {"PIP_RETRIES": "1", "PIP_TIMEOUT": "15"}     # the program waits; without a network it is compiled
 
 
-def make_core(folder: str, path: str, refused: str, on_compile: Callable[[], object] | None = None) -> None:
+def make_core(
+    folder: str, path: str, refused: str, in_wheel: str, load_file: Callable[[str], Any] | None,
+    on_compile: Callable[[], object] | None = None,
+) -> None:
     """Make the core at `path`, or load it from a wheel and put it there.
 
     Args:
         folder: The folder with the sources.
         path: Where the core goes, in the cache.
         refused: Why the core in the installed wheel was not loaded; "" if it holds none for this build.
+        in_wheel: The name of the core's file in a wheel for this build.
+        load_file: Loads the core in a file; None in a checkout, which has no wheel.
         on_compile: Called before a compilation, which takes some seconds.
 
     Raises:
         CoreUnavailableError: There is no wheel for this build, and the core cannot be compiled.
     """
     problems = [refused] if refused else []
-    if not build.is_checkout():
+    if load_file is not None:
         try:
-            _take_from_wheel(Path(path))
+            _take_from_wheel(Path(path), in_wheel, load_file)
         except CoreUnavailableError as error:
             problems.append(str(error))
         except OSError as error:
@@ -55,10 +60,10 @@ def make_core(folder: str, path: str, refused: str, on_compile: Callable[[], obj
     try:
         compile_core(folder, path, on_compile)
     except CoreUnavailableError as error:
-        raise CoreUnavailableError(f"{'; '.join([*problems, str(error)])}\n{_remedy()}") from error
+        raise CoreUnavailableError(f"{'; '.join([*problems, str(error)])}\n{_remedy(with_wheel=load_file is not None)}") from error
 
 
-def _take_from_wheel(path: Path) -> None:
+def _take_from_wheel(path: Path, in_wheel: str, load_file: Callable[[str], Any]) -> None:
     """Install gilscope's wheel for this build into a temporary folder, load its core, and move that to `path`."""
     with locked(path.with_name("lock")):
         if path.exists():
@@ -76,10 +81,10 @@ def _take_from_wheel(path: Path) -> None:
                 if not problem.unreached:
                     known.write_text(reason)
                 raise CoreUnavailableError(reason)
-            found = folder / "gilscope" / "toolkit" / "race" / "_core" / build.file_name()
+            found = folder / "gilscope" / "toolkit" / "race" / "_core" / in_wheel
             if not found.exists():
                 raise CoreUnavailableError(f"the wheel of {name} for this build holds no core")
-            build.load_file(str(found))
+            load_file(str(found))
             found.replace(path)
         finally:
             shutil.rmtree(folder, ignore_errors=True)
@@ -103,9 +108,9 @@ def _installer() -> list[str | Path]:
     raise CoreUnavailableError("there is no pip or uv to get gilscope's wheel for this build with")
 
 
-def _remedy() -> str:
+def _remedy(*, with_wheel: bool) -> str:
     headers = "install a C compiler and this Python's headers (Debian: apt-get install gcc python3-dev)"
-    if build.is_checkout():
+    if not with_wheel:
         return headers
     return (f"install gilscope {gilscope.__version__} from its wheel for this build, put that wheel into a folder that "
             f"PIP_FIND_LINKS (UV_FIND_LINKS) names, or {headers}")
