@@ -168,6 +168,7 @@ class SkipKind(StrEnum):
     """Why a cell was not measured."""
 
     CANNOT_RUN = "cannot-run"         # its build or its runner cannot run it
+    WORK_CANNOT = "work-cannot"       # the work cannot run there: a result cannot be pickled, a module is missing
     OUT_OF_BUDGET = "out-of-budget"   # the budget ended before its first value; a resumed run measures it
 
 

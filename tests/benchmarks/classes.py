@@ -6,7 +6,7 @@ has 65 that were chosen later.
     python -m tests.benchmarks.classes [FILE] [--builds 3.14t,3.15t] [--batch 16]
 
 Two are told apart by gilscope alone, and are "unknown" to the other way: a pure version of gensim from 2014 that an
-installer goes back to ("no wheel"), and on a build without `_zstd` pyzstd ("interpreter at fault").
+installer goes back to ("no-wheel"), and on a build without `_zstd` pyzstd ("interpreter-at-fault").
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def main() -> None:
                 count = counts.setdefault(f"{label} {what}", Counter())
                 count[f"  {theirs}"] += 1
                 count["agree"] += ours == theirs
-                count["falsely ready"] += theirs != ours in {"ready", "ok", "pure Python"}
+                count["falsely ready"] += theirs != ours in {"ready", "ok", "pure-python"}
                 if ours != theirs:
                     print(f"{label} {what}: {free} is {theirs!r} and called {ours!r}", flush=True)
     for what, count in counts.items():

@@ -93,18 +93,18 @@ def free_threading(name: str, environment: Path, twin: Path) -> str:
     """Return the class of a package on a free-threaded build, against its twin with a GIL."""
     here, there = package_in(environment, name), package_in(twin, name)
     if here is None:
-        return "no wheel"
+        return "no-wheel"
     tops, reference = walk(environment, here.tops), walk(twin, there.tops if there else [])
     if tops.ended:
         return "hangs" if "hang" in tops.ended.values() else "crashes"
     if any(error and not reference.errors.get(top, "missing") for top, error in tops.errors.items()):
-        return "cannot be imported"
+        return "cannot-be-imported"
     if turns_gil_on(environment, here):
-        return "turns the GIL on"
+        return "turns-gil-on"
     if there and lost(here, there, (environment, tops), (twin, reference)):
-        return "loses its C code"
+        return "loses-c-code"
     nothing = tops.errors and all(tops.errors.values())
-    return "unknown" if nothing else "ready" if here.compiled or (there and there.compiled) else "pure Python"
+    return "unknown" if nothing else "ready" if here.compiled or (there and there.compiled) else "pure-python"
 
 
 def lost(here: Package, there: Package, on_build: tuple[Path, Walk], on_twin: tuple[Path, Walk]) -> bool:
@@ -130,20 +130,20 @@ def interpreters(name: str, environment: Path) -> str:
     """Return the class of a package in interpreters with their own GIL."""
     package = package_in(environment, name)
     if package is None:
-        return "not known"
+        return "unknown"
     main = walk(environment, [*package.tops, *package.inner, *package.extensions])
     works = [module for module, error in main.errors.items() if not error]
     if not any(top in works for top in package.tops):
-        return "not known"
+        return "unknown"
     inside = walk(environment, works, "inside")
     if inside.ended:
         return "hangs" if "hang" in inside.ended.values() else "crashes"
     if any(inside.errors.get(top) for top in package.tops):
-        return "ImportError"
+        return "cannot-be-imported"
     lost = {module for module in main.all & set(package.extensions) if module not in inside.all}
     swallowed = {module for asking, loaded in main.loaded.items() for module in loaded & lost
                  if asking != module and not inside.errors.get(asking)}
-    return "loses its C code" if swallowed else "ImportError" if lost else "ok"
+    return "loses-c-code" if swallowed else "cannot-be-imported" if lost else "ok"
 
 
 def walk(environment: Path, modules: list[str], mode: str = "main") -> Walk:

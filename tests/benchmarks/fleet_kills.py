@@ -118,7 +118,7 @@ def attempt(killed: str, draw: random.Random, folder: Path, seconds: float = SEC
     tried, log, path = Tried(killed=killed), folder / "log", folder / DEFAULT_RESULTS / LABEL
     pace = folder / "pace"
     pace.write_text(f"{seconds}")
-    with _variables(fleet_child.variables(log, pace)):
+    with _variables({**fleet_child.variables(log, pace), "GILSCOPE_RESULTS": str(DEFAULT_RESULTS)}):
         with local_fleet(HOSTS) as (address, processes), _client(
             folder, "noop", f"--rounds={ROUNDS}", "--build", f"host={sys.executable}", "--label", LABEL,
             "--fleet", address,

@@ -70,7 +70,11 @@ def table(kind: str, sessions: int, seed: int, tally: Tally, draws: int = DRAWS)
     arms = {g: RoundLogs(levels={(arm, s): rounds for s, logs in enumerate(several)
                                  for arm, rounds in logs.levels.items()}) for g, several in groups.items()}
     twins = {g: [((a, s), (b, s)) for s in range(sessions) for a, b in AA_PAIRS] for g in groups}
-    noises, _ = checked_noise(arms, twins, draws=draws, seed=seed)
+    names = [arm for logs in arms.values() for arm in logs.levels]
+    noises, _ = checked_noise(
+        arms, twins, draws=draws, seed=seed,
+        classes={arm: "several" if arm[0] in SEVERAL_WORKERS else "one" for arm in names},
+        treatments={arm: (arm[0] // STRIDE, {7: 0, 8: 6}.get(arm[0] % STRIDE, arm[0] % STRIDE)) for arm in names})
 
     def by_session(g: int, pair: tuple[int, int]) -> dict[int, Ratio]:
         return {s: compare(logs, noises[g], *pair) for s, logs in enumerate(groups[g])}

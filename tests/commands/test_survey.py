@@ -29,7 +29,7 @@ class Asked:
         self.questions.add(question)
         if name in self.failing:
             return PackageAnswer(package=name, problem="the package index does not answer")
-        status = {"status": "turns the GIL on", "blocks": True} if name in self.blocking else {}
+        status = {"status": "turns-gil-on", "blocks": True} if name in self.blocking else {}
         return from_doctor(name, {"builds": [told(package(name, **status))]}, 1.0)
 
 

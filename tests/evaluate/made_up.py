@@ -48,6 +48,7 @@ from gilscope.toolkit.evaluate.sections import (
     Workers,
 )
 from gilscope.toolkit.evaluate.verdict import judged
+from gilscope.toolkit.gil.records import WaitReason
 from gilscope.toolkit.stats.verdict import Comparison
 from tests.fakes import make_build
 
@@ -206,7 +207,8 @@ def evaluation(*, machine=QUIET):
         readiness=blocked, tests=suite(gil_end=True, culprits=("lxml.etree",), imports=(asked,)),
         cost=Cost(against="3.14", cpu=ratio(0.8), rss=1.19, import_seconds=0.1, import_there=0.08, memory=MEMORY),
         gain=gain({2: ratio(1.5), 4: ratio(1.6)}, predicted=ValueRange(value=1.6, lo=1.4, hi=1.8)),
-        contention=Contention(inflation=2.9, parked=0.06, places=(replace(CACHE, what="a dict"),), threads=2, cores=2,
+        contention=Contention(inflation=2.9, parked=0.06, threads=2, cores=2,
+                              places=(replace(CACHE, what="a dict", wait=WaitReason.OBJECT),),
                               pools=(NativePool(library="OpenBLAS", threads=2),)))
     offered = (WheelChoice(name="lxml", version="6.1", kind="binary", wheel="lxml.whl"),
                WheelChoice(name="orjson", version="3.13", kind="sdist", note="no wheel for 3.15t"))

@@ -16,6 +16,7 @@ from unittest.mock import patch
 
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.evaluate import pipeline
+from gilscope.toolkit.evaluate.decision import Decision
 from gilscope.toolkit.evaluate.pipeline import Evaluator
 from gilscope.toolkit.evaluate.project.cost_and_gain import CostsAndGains, OtherModel
 from gilscope.toolkit.evaluate.project.workload.rounds import OTHER_MODELS
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
 
 FOLDER = ROOT / "tests" / "corpus" / "planted"
 GOOD = ("READY", "READY-WITH-COST")
-MOVES = ("Move", "You can move")
+MOVES = (Decision.MOVE, Decision.CAN)
 # Codes of facts that say a clean project is not clean.
 ALARMS = {"race.confirmed", "race.unconfirmed", "code.not-watched", "workload.other-work-in-threads"}
 
@@ -165,7 +166,7 @@ def falsely_good(truth: Truth, told: Told) -> Iterator[str]:
             yield f"{each.model} are {each.word}"
         if each.word in GOOD and each.model in truth.unsure and each.confidence == "high":
             yield f"{each.model} are {each.word} with high confidence"
-    if ("threads" in truth.never and told.decision in MOVES) or (truth.no_gain and told.decision == "Move"):
+    if ("threads" in truth.never and told.decision in MOVES) or (truth.no_gain and told.decision == Decision.MOVE):
         yield f'"{told.decision}"'
 
 

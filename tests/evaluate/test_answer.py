@@ -35,6 +35,7 @@ from gilscope.toolkit.evaluate.sections import (
 from gilscope.toolkit.evaluate.verdict import answer
 from gilscope.toolkit.evaluate.verdict import judged as answered
 from gilscope.toolkit.evaluate.views import answer as first
+from gilscope.toolkit.gil.records import WaitReason
 from tests.evaluate.made_up import (
     CACHE,
     CLEAN,
@@ -117,9 +118,9 @@ def test_who_must_act_and_what_is_ours():
                      newest={"lxml": ("7.0", Status.READY)})
     given = told(found(readiness=mended), races=replace(CLEAN, found=(RACE,)))
     assert [(each.what, each.who, each.action.partition(":")[0].partition(",")[0]) for each in given.blockers] == [
-        ("lxml 6.1 turns the GIL on", "we", "take lxml 7.0"),
+        ("lxml 6.1 turns the GIL on", None, "take lxml 7.0"),
         ("orjson 6.1 has no wheel for 3.14t", "orjson", "orjson has no wheel"),
-        ("data race on total (lost update, shop/counter.py:17), confirmed: fix it first", "we", "")]
+        ("data race on total (lost update, shop/counter.py:17), confirmed: fix it first", None, "")]
     assert given.effort == Effort(files=("shop/counter.py",), places=(Place(file="shop/counter.py", line=17),),
                                   packages=("lxml 7.0", "orjson"), unknown="")
     text = said(given)
@@ -140,7 +141,7 @@ def test_gil_that_a_package_turned_on_is_not_blamed_on_us_as_well():
     assert [each.who for each in told(flipped).blockers] == ["lxml"]
     alone = found(tests=suite(gil_end=True, culprits=("ours._c",)))
     assert [(each.who, each.what) for each in told(alone).blockers] == [
-        ("we", "the GIL was on at the end of the tests (ours._c)")]
+        (None, "the GIL was on at the end of the tests (ours._c)")]
 
 
 def test_ready_has_nothing_in_the_way():
@@ -228,7 +229,7 @@ def test_sources_of_its_own_extension_modules_are_places():
     flipped = found(own=own, tests=suite(gil_end=True, culprits=("lxml.etree",)))
     given = told(flipped, extensions=OwnExtensions(unsure=("?",), sources=(source,)))
     assert [*map(str, given.effort.places)] == ["src/etree.c:40", "src/etree.c:90"]
-    assert [each.who for each in given.blockers] == ["we"]   # the tests only show what the module does
+    assert [each.who for each in given.blockers] == [None]   # the tests only show what the module does
     assert given.more == "gilscope evaluate . --explain extensions"
     fine = told(found(), extensions=OwnExtensions(unsure=("?",), sources=(source,)))
     assert fine.effort.places == ()
@@ -236,7 +237,7 @@ def test_sources_of_its_own_extension_modules_are_places():
 
 def test_lines_where_threads_wait_count_as_places_but_not_a_libraries_nor_a_collection():
     places = (CACHE, replace(CACHE, file="site-packages/lxml/html.py", own=False),
-              replace(CACHE, line=9, what="all threads to stop"))
+              replace(CACHE, line=9, wait=WaitReason.WORLD))
     given = told(found(contention=Contention(inflation=1.0, parked=0.05, places=places)))
     assert given.effort.places == (CACHE,)
 

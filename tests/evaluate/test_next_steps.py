@@ -8,6 +8,7 @@ from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.packages.wording import ADVICE
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Binding, ExtensionSource, OwnExtensions, Remark
 from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Contention, LeftOut, Missing, NativePool, WorkloadFailure
+from gilscope.toolkit.gil.records import WaitReason
 from tests.evaluate.made_up import (
     CACHE,
     CLEAN,
@@ -152,7 +153,7 @@ def test_module_that_has_another_step_or_that_a_test_wants_is_not_to_be_installe
 
 def test_libraries_lines_and_short_waits_are_nobodys_step():
     places = (replace(CACHE, file="site-packages/lxml/html.py", own=False), replace(CACHE, seconds=0.001),
-              replace(CACHE, what="the GIL"))
+              replace(CACHE, wait=WaitReason.GIL))
     assert steps(found(contention=Contention(inflation=1.0, parked=0.2, places=places))) == ()
     own = tuple(replace(CACHE, line=line, seconds=0.02) for line in range(1, 5))
     assert [step.partition(": ")[0] for step in steps(found(contention=Contention(
@@ -169,21 +170,19 @@ def test_pools_of_libraries_are_limited_where_threads_are_more_than_cores(thread
     assert sum(fact.code == "contention.native-pool" for fact in facts) == said
 
 
-def waiting(what):
-    place = replace(CACHE, what=what)
+def waiting(reason):
+    place = replace(CACHE, wait=reason)
     (step,) = steps(found(contention=Contention(inflation=1.0, parked=0.2, places=(place,))))
     return step.partition(": ")[2]
 
 
-@pytest.mark.parametrize(("what", "words"), [
-    ("a dict", "an object of its own"), ("an object", "an object of its own"), ("a list", "an object of its own"),
-    ("a BlockStore", "an object of its own"),
-    ("a lock", "hold it only around what belongs together"),
-    ("all threads to stop", "have it collect less often"),
-    ("a lock inside the interpreter", "inside the interpreter: do it less often"),
-    ("a lock or an object, spinning", "gilscope gil shows for what"), ("", "gilscope gil shows for what")])
-def test_advice_follows_from_what_is_waited_for(what, words):
-    said = waiting(what)
+@pytest.mark.parametrize(("reason", "words"), [
+    (WaitReason.OBJECT, "an object of its own"), (WaitReason.LOCK, "hold it only around what belongs together"),
+    (WaitReason.WORLD, "have it collect less often"), (WaitReason.RAW, "inside the interpreter: do it less often"),
+    (WaitReason.SPIN, "gilscope gil shows for what"), (WaitReason.OTHER, "gilscope gil shows for what"),
+    (None, "gilscope gil shows for what")])
+def test_advice_follows_from_what_is_waited_for(reason, words):
+    said = waiting(reason)
     assert words in said
     assert ("an object of its own" in said) is (words == "an object of its own")
 

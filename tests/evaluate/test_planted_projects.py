@@ -17,7 +17,7 @@ PLAIN = sorted(name for name in truths() if not (FOLDER / name / "setup.py").exi
 CHOSEN = random.Random(f"{SEED} planted").sample(PLAIN, SOME)
 
 
-def said(word, decision="Not known yet", *, confidence="medium", target="3.14t", code="cost.not-measured"):
+def said(word, decision="unknown", *, confidence="medium", target="3.14t", code="cost.not-measured"):
     conclusion = {"target": target, "word": word, "confidence": confidence, "reasons": ["why"]}
     facts = [{"code": code, "text": "why"}]
     return told_by({"answer": {"decision": decision, "because": ""}, "conclusions": [conclusion], "facts": facts}, "")
@@ -34,15 +34,15 @@ def test_every_project_has_its_truth():
 
 @pytest.mark.newest
 @pytest.mark.parametrize(("truth", "told", "false"), [
-    ({"never": ("threads",)}, said("READY-WITH-COST", "You can move"),
-     ["threads are READY-WITH-COST", '"You can move"']),
+    ({"never": ("threads",)}, said("READY-WITH-COST", "can-move"),
+     ["threads are READY-WITH-COST", '"can-move"']),
     ({"never": ("threads",)}, said("INCONCLUSIVE"), []),
-    ({"never": ("processes",)}, said("READY", "Move"), []),
+    ({"never": ("processes",)}, said("READY", "move"), []),
     ({"never": ("processes",)}, said("READY", target="processes on 3.14"), ["processes are READY"]),
-    ({"unsure": ("threads",)}, said("READY", "Move", confidence="high"), ["threads are READY with high confidence"]),
-    ({"unsure": ("threads",)}, said("READY", "Move"), []),
-    ({"no_gain": True}, said("READY", "Move"), ['"Move"']),
-    ({"no_gain": True}, said("READY", "You can move"), [])])
+    ({"unsure": ("threads",)}, said("READY", "move", confidence="high"), ["threads are READY with high confidence"]),
+    ({"unsure": ("threads",)}, said("READY", "move"), []),
+    ({"no_gain": True}, said("READY", "move"), ['"move"']),
+    ({"no_gain": True}, said("READY", "can-move"), [])])
 def test_word_is_falsely_good(truth, told, false):
     assert list(falsely_good(Truth(name="app", planted="it", **truth), told)) == false
 

@@ -101,7 +101,7 @@ def test_doctor_judges_all_of_them_at_once(home, tmp_path, label):
     (build,) = json.loads((tmp_path / "found.json").read_text())["builds"]
     found = {each["name"].replace("-", "_"): each for each in build["packages"]}
     assert set(found) == set(wanted)
-    assert {name: found[name]["status"] for name in good} == dict.fromkeys(good, "pure Python")
+    assert {name: found[name]["status"] for name in good} == dict.fromkeys(good, "pure-python")
     assert {name: found[name]["status"] for name in files} == dict.fromkeys(files, "unknown")
     for name, (text, kinds) in hostile.items():
         assert found[name]["imports"]["natural"]["kind"] in kinds, name

@@ -33,7 +33,7 @@ def make_thread(number, spans, *, name="python3.13", entry="spin", main=False, e
     return Thread(**{**fields, **changes})
 
 
-def make_site(line, reason=WaitReason.NOTHING, *, thread=1, on="", idle=False, waited=NONE, parked=NONE, held=NONE,
+def make_site(line, reason=WaitReason.GIL, *, thread=1, on="", idle=False, waited=NONE, parked=NONE, held=NONE,
               caused=0.0, function="spin", caller=None, file="/home/me/program.py"):
     return WaitSite(thread=thread, file=file, line=line, function=function, caller=caller, reason=reason, on=on,
                     idle=idle, waited=waited, parked=parked, held=held, caused=caused)

@@ -101,10 +101,15 @@ def test_a_wait_in_which_nobody_had_the_gil_is_none_for_it():
 
 def test_where_threads_idle_or_wait_for_the_gil_is_not_the_place_of_a_lock():
     summary = summarize([contended(WaitReason.LOCK)])
-    (place,) = (each for each in summary.places if each.what == "a lock")
-    others = (replace(place, idle=True, line=1), replace(place, what="the GIL", line=2))
+    (place,) = (each for each in summary.places if each.reason is WaitReason.LOCK)
+    others = (replace(place, idle=True, line=1), replace(place, reason=WaitReason.GIL, line=2))
     found = find_limit(replace(summary, places=(*others, place)), (), free_threaded=True)
     assert found.place == OWN
+
+
+def test_an_object_whose_type_is_called_lock_is_no_lock():
+    found = limit_of(contended(WaitReason.OBJECT, on="lock"), free_threaded=True)
+    assert found.what is Limiter.OBJECT
 
 
 @pytest.mark.parametrize(("seconds", "what"), [(0.1, Limiter.LOCK), (0.099, Limiter.NOTHING)])

@@ -18,7 +18,8 @@ from tests.fakes import make_build
 def runner(name, *, awaits=False, shares=()):
     family = "processes" if name.startswith("processes-") else ""
     return SimpleNamespace(name=name, awaits=awaits, shares=frozenset(shares), family=family,
-                           isolated=name == "subinterpreters")
+                           isolated=name == "subinterpreters",
+                           pickles=name == "subinterpreters" or bool(family))
 
 
 RUNNERS = (runner("serial", shares=["counter"]), runner("threads", shares=["counter"]), runner("subinterpreters"),

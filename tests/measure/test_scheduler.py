@@ -305,7 +305,7 @@ def test_cell_that_turns_out_unavailable_is_skipped(bench, laboratory):
     laboratory.answers[CELLS[2], 0] = ProcessAnswer(kind="unavailable", reason="not here", fields={}, output="")
     done = bench().go()
     assert [(skip.cell, skip.kind, skip.reason) for skip in done.skips] == [
-        (CELLS[2], SkipKind.CANNOT_RUN, "not here")]
+        (CELLS[2], SkipKind.WORK_CANNOT, "not here")]
     assert sum(each == CELLS[2] for each, _ in laboratory.taken) == 1
     assert not done.failures
 

@@ -6,7 +6,7 @@ import threading
 import pytest
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.measure.child.subject import RefusedError, load, pickle_reason, resolve
+from gilscope.toolkit.measure.child.subject import PayloadsError, RefusedError, load, pickle_reason, resolve
 from gilscope.toolkit.measure.preparation import check_shadowing, inspect_function
 from tests.measure.children import THREADS, USERCODE, make_spec, measure, target
 
@@ -57,11 +57,34 @@ def test_function_that_cannot_travel_is_refused(function, words):
 
 
 @pytest.mark.parametrize(("payloads", "words"), [
-    ("awkward:LOCKED", ["payload 2['lock']", "_thread.lock", "plain data"]),
-    ("awkward:make_accounts", ["payload 0.lock", "_thread.lock"]),
-    ("awkward:make_slotted", ["payload 0 is a Slotted"]),
-    ("awkward:make_grumpy", ["payload 0[0] is a Grumpy", "leave me alone"]),
-    ("awkward:make_deep", ["payload 0", "nested too deeply"]),
+    ("awkward:LOCKED", ["payload 2 cannot be pickled: lock in payload 2['lock'] (", "_thread.lock"]),
+    ("awkward:make_accounts", ["payload 0 cannot be pickled: lock in payload 0.lock (", "_thread.lock"]),
+    ("awkward:make_slotted", ["payload 0 cannot be pickled: Slotted ("]),
+    ("awkward:make_grumpy", ["payload 0 cannot be pickled: Grumpy in payload 0[0] (leave me alone)"]),
+    ("awkward:make_deep", ["payload 0 cannot be pickled", "nested too deeply"]),
+    ("awkward:make_numbers", []),
+])
+def test_payloads_that_cannot_be_pickled_are_named_and_still_loaded(payloads, words):
+    found = subject(payloads=payloads)
+    assert found.payloads
+    assert (found.unpicklable is None) == (not words)
+    for word in words:
+        assert word in found.unpicklable
+
+
+@pytest.mark.parametrize(("payloads", "what", "error"), [
+    ("awkward:make_needy", "awkward:make_needy, called without arguments, raises", TypeError),
+    ("awkward:make_leaving", "awkward:make_leaving, called without arguments, raises", SystemExit),
+    ("awkward:make_broken_off", "awkward:make_broken_off, called without arguments, raises", KeyError),
+])
+def test_payloads_that_raise_are_told_from_refused_ones(payloads, what, error):
+    with pytest.raises(PayloadsError) as failed:
+        subject(payloads=payloads)
+    assert str(failed.value) == what
+    assert isinstance(failed.value.raised, error)
+
+
+@pytest.mark.parametrize(("payloads", "words"), [
     ("awkward:NOTHING", ["awkward:NOTHING gave no payloads"]),
     ("awkward:TEXT", ["a sequence of payloads, not str"]),
     ("awkward:TABLE", ["a sequence of payloads, not dict"]),
@@ -69,7 +92,7 @@ def test_function_that_cannot_travel_is_refused(function, words):
     ("awkward:make_none", ["a sequence of payloads, not NoneType"]),
     ("awkward:missing", ["awkward has no 'missing'"]),
 ])
-def test_payloads_that_cannot_travel_are_refused(payloads, words):
+def test_payloads_that_are_no_sequence_are_refused(payloads, words):
     with pytest.raises(RefusedError) as refused:
         subject(payloads=payloads)
     for word in words:
@@ -79,7 +102,7 @@ def test_payloads_that_cannot_travel_are_refused(payloads, words):
 def test_unpicklable_part_of_a_loop_is_named():
     looped = {"self": None, "lock": threading.Lock()}
     looped["self"] = looped
-    assert "payload 0['lock'] is a lock" in pickle_reason(looped, "payload 0")
+    assert "lock in payload 0['lock']" in pickle_reason(looped, "payload 0")
 
 
 @pytest.mark.parametrize(("payloads", "expected"), [("awkward:make_numbers", [0, 1, 2]), ("awkward:ITERATOR", [1, 2])])

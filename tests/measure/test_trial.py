@@ -5,9 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.measure.abilities import Abilities
+from gilscope.toolkit.measure.cells import PlannedSubject, Selection, expand
 from gilscope.toolkit.measure.child.trial import cut_repr
-from gilscope.toolkit.measure.preparation import child_environment, question_spec
+from gilscope.toolkit.measure.preparation import child_environment, inspect_function, question_spec
 from gilscope.toolkit.measure.settings import Settings
 from gilscope.toolkit.measure.trial import (
     TrialOutcome,
@@ -19,8 +22,10 @@ from gilscope.toolkit.measure.trial import (
     try_out,
     warn_of_length,
     warnings,
+    with_trials,
 )
-from gilscope.toolkit.model import Cell
+from gilscope.toolkit.model import Cell, Phase, SkipKind
+from tests.fakes import make_build
 from tests.measure.children import BUILDS, USERCODE, python_of, target
 from tests.measure.usercode.trying import Loud
 
@@ -97,11 +102,58 @@ def cells_of(*runners, build="3.14"):
     return [Cell(workload="f", runner=name, workers=1 if name == "serial" else 2, build=build) for name in runners]
 
 
-def test_cells_that_would_only_fail_at_the_result_are_not_measured(tmp_path):
-    trials = {"3.14": TrialOutcome(unpicklable="its result is a lock that cannot be pickled")}
-    failed = failed_cells(cells_of("serial", "threads", "subinterpreters", "processes-fork"), trials)
-    assert [failure.cell.runner for failure in failed] == ["subinterpreters", "processes-fork"]
-    assert {failure.reason for failure in failed} == {"its result is a lock that cannot be pickled"}
+def planned(trials):
+    """Return the plan after the trials, on a build that could run every model."""
+    able = {label: Abilities(runners=dict.fromkeys(runner.name for runner in RUNNERS), modules={"f": None},
+                             isolated={"f": None}) for label in trials}
+    selection = Selection(workloads=(), user=None, models=("serial", "threads", "subinterpreters", "processes-fork"),
+                          workers=(2,), phases=(Phase.STEADY,), size="small")
+    subject = PlannedSubject("f", has_sync=True, has_async=False, requires=("f",))
+    return expand(selection, [subject], [make_build(label) for label in trials], RUNNERS, with_trials(able, trials))
+
+
+def test_cells_that_would_only_fail_at_the_result_are_skipped():
+    plan = planned({"3.14": TrialOutcome(unpicklable="result cannot be pickled: lock"), "3.13": TrialOutcome()})
+    assert [(skip.cell.build, skip.cell.runner) for skip in plan.skips] == [
+        ("3.14", "subinterpreters"), ("3.14", "processes-fork")]
+    assert {(skip.reason, skip.kind) for skip in plan.skips} == {
+        ("result cannot be pickled: lock", SkipKind.WORK_CANNOT)}
+    assert not failed_cells(plan.cells, {"3.14": TrialOutcome(unpicklable="result cannot be pickled: lock")})
+
+
+def test_arm_that_is_measured_twice_is_none_of_the_skipped():
+    (plan, other) = (planned({"3.14": TrialOutcome(unpicklable=reason)}) for reason in ("it cannot", None))
+    assert [cell.runner for cell in plan.cells if cell.twin] == ["serial", "threads"]
+    assert [cell.runner for cell in other.cells if cell.twin] == ["serial", "processes-fork"]
+
+
+@pytest.mark.parametrize("label", BUILDS)
+def test_module_that_is_imported_in_a_call_and_missing_is_no_failure(label, tmp_path):
+    trial = tried(tmp_path, "trying:imports_nothing_there", python=python_of(label))
+    plan = planned({"3.14": trial, "3.13": TrialOutcome()})
+    assert {skip.cell.runner for skip in plan.skips if skip.cell.build == "3.14"} == {
+        "serial", "threads", "subinterpreters", "processes-fork"}
+    assert "No module named 'nothing_there' (" in plan.skips[0].reason
+    assert {cell.build for cell in plan.cells} == {"3.13"}
+    assert not failed_cells(plan.cells, {"3.14": trial})
+
+
+def test_every_tried_result_is_pickled(tmp_path):
+    assert tried(tmp_path, "trying:last_is_a_lock").unpicklable.startswith("result cannot be pickled: lock (")
+    assert tried(tmp_path, "trying:plain").unpicklable is None
+
+
+@pytest.mark.parametrize("label", BUILDS)
+def test_payloads_that_raise_have_the_users_frames_alone(label, tmp_path):
+    question = target("trying:plain", payloads="trying:bad_payloads")
+    with pytest.raises(ToolkitError) as refused:
+        inspect_function(question, python_of(label), child_environment([USERCODE]), tmp_path)
+    first, frame, last = str(refused.value).splitlines()
+    assert first == "cannot measure trying:plain: trying:bad_payloads, called without arguments, raises"
+    assert frame.endswith("trying.py:63 in bad_payloads  return [len(3)]")
+    assert last == "  TypeError: object of type 'int' has no len()"
+    in_trial = tried(tmp_path, "trying:plain", python=python_of(label), payloads="trying:bad_payloads").problem
+    assert in_trial.text.splitlines()[0] == "trying:bad_payloads, called without arguments, raises"
 
 
 def refusal(budget, *runners, seconds=80.0, tasks=4, rounds=12, demand=1.0, spent=0.0):
@@ -158,8 +210,8 @@ def test_what_is_found_beside(tmp_path):
         "f prints: that goes to a file and is not shown, and its time is measured, too"]
     lock = tried(tmp_path, "trying:returns_a_lock")
     (warning,) = warnings({"3.14": lock}, "f", ["threads", "processes-fork"])
-    assert "its result is a lock that cannot be pickled" in warning
-    assert "so no worker of processes-fork can hand it back: these are not measured" in warning
+    assert "result cannot be pickled: lock (" in warning
+    assert "so models that return it from another interpreter or process are skipped: processes-fork" in warning
     assert warnings({"3.14": lock}, "f", ["threads"]) == []
 
 

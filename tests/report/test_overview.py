@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from gilscope.toolkit.model import Cell, Phase
+from gilscope.toolkit.model import Cell, Phase, SkipKind
 from gilscope.toolkit.report import terminal
 from gilscope.toolkit.report.document import Table
 from gilscope.toolkit.report.run_document import overview_document, run_document
@@ -141,6 +141,27 @@ def test_what_failed_is_said_with_its_reason_and_many_reasons_are_counted():
     assert "signal 2" in text
     assert "signal 3" not in text
     assert "and 2 more" in text
+
+
+def test_models_that_cannot_run_the_work_are_one_line_with_the_reason():
+    made = look()
+    for build in BUILDS:
+        for runner in ("processes-fork", "processes-spawn"):
+            made.skip(cell(runner, 2, build), "result cannot be pickled: lock", SkipKind.WORK_CANNOT)
+        made.skip(cell("free-threaded", 2, build), "the GIL is enabled in this process")
+    text = " ".join(terminal.render(overview_document(made.run(BUILDS))).split())
+    assert text.count("result cannot be pickled") == 1
+    assert ("processes-fork and processes-spawn of w on 3.14 and 3.14t: result cannot be pickled: lock") in text
+    assert "the GIL is enabled" not in text
+
+
+def test_skip_of_a_build_without_a_baseline_is_said_by_the_advice_alone():
+    made = RunMaker()
+    made.measure(cell(), 1.0)
+    made.measure(cell("threads", 2), 1.0)
+    for runner in ("serial", "threads"):
+        made.skip(cell(runner, 1 if runner == "serial" else 2, "3.14t"), "no module x", SkipKind.WORK_CANNOT)
+    assert terminal.render(overview_document(made.run(BUILDS))).count("no module x") == 1
 
 
 def test_model_that_was_measured_nowhere_has_no_row():

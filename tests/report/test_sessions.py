@@ -14,6 +14,7 @@ from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.document import Table
 from gilscope.toolkit.report.run_document import overview_document, run_document
 from gilscope.toolkit.report.sessions import scope_text, session_rounds
+from gilscope.toolkit.report.table import compare_runs
 from gilscope.toolkit.report.table.judgement import rounds_to_tell
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
@@ -74,6 +75,23 @@ def test_two_sessions_say_nothing_about_others():
     apart = speedup(make(2, (0.9, 1.1)))
     assert apart.sessions == 2
     assert apart.hi / apart.lo < 1.02
+
+
+def between_runs(first, second, runner, workers):
+    (found,) = [each for each in compare_runs(first, second) if each.sample == cell(runner, workers)]
+    return found
+
+
+def test_two_runs_of_three_sessions_hold_how_sessions_differ():
+    found = {(runner, shift): between_runs(make(3), make(3, shift), runner, 2 if runner in MODELS else 1).half
+             for runner in ("serial", "subinterpreters") for shift in ((), SHIFT)}
+    assert found["subinterpreters", SHIFT] > 1.5 * found["subinterpreters", ()]
+    assert found["serial", SHIFT] == pytest.approx(found["serial", ()], rel=0.1)   # one worker is not shifted
+
+
+def test_two_runs_of_two_sessions_have_the_error_of_their_rounds_alone():
+    alike, unlike = (between_runs(make(2), make(2, shift), "subinterpreters", 2) for shift in ((), (0.9, 1.1)))
+    assert unlike.half == pytest.approx(alike.half, rel=0.5)
 
 
 def test_models_with_as_many_workers_share_the_shift():

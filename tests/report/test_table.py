@@ -9,6 +9,7 @@ from gilscope.toolkit.report.table import build_tables, compare_builds, compare_
 from gilscope.toolkit.report.table.build_pairs import build_pairs
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import reported_comparisons
+from gilscope.toolkit.report.table_sentences import noise_line
 from tests.fakes import MACHINE, RunMaker, make_build, make_run
 
 
@@ -214,6 +215,30 @@ def test_floor_is_by_workload_and_shrinks_with_noise():
     assert 0.02 < wild < 0.2
 
 
+def test_floors_of_a_table_span_those_of_its_cells():
+    """A cell that missed half of the rounds has a larger noise floor than the one with all of them."""
+    maker = RunMaker(rounds=12, noise=0.01)
+    for runner, workers in (("serial", 1), ("threads", 2), ("processes", 2), ("subinterpreters", 2)):
+        maker.measure(cell(runner, workers), 1.0)
+    few = maker.measurements[-1]
+    maker.measurements[-1] = replace(few, observations=few.observations[::3])
+    run = maker.run(("3.14",))
+    (table,) = build_tables(run)
+    most, least = (result_of(run, cell(runner, 2)).speedup.floor for runner in ("processes", "subinterpreters"))
+    found = table.floors.all_wall
+    assert most < least
+    assert (found.smallest, found.bound, found.largest) == pytest.approx((most, most, least))
+    assert f"wall {most * 100:.1f} to {least * 100:.1f} %" in noise_line(table.floors)
+
+
+def test_floor_of_cells_with_equal_rounds_is_one_number():
+    maker = RunMaker(noise=0.01)
+    for runner, workers in (("serial", 1), ("threads", 2), ("processes", 2)):
+        maker.measure(cell(runner, workers), 1.0)
+    (table,) = build_tables(maker.run(("3.14",)))
+    assert f"wall {table.floors.all_wall.largest * 100:.1f} %, CPU" in noise_line(table.floors)
+
+
 def test_words_of_a_table_go_by_wider_intervals_than_are_printed():
     seen = result_of(two_cells().run(("3.14",)), cell("threads", 2)).speedup
     assert seen.verdict_interval[0] < seen.lo < seen.ratio < seen.hi < seen.verdict_interval[1]
@@ -411,7 +436,7 @@ def asked(label, *, tasks=4, **selection):
 @pytest.mark.parametrize(("changes", "reason"), [
     ({"tasks": 8}, "not the same work: tasks 4 in A, 8 in B"),
     ({"size": "large"}, "not the same work: size small in A, large in B"),
-    ({"user": {"payload": "7"}}, "not the same work: payload None in A, 7 in B"),
+    ({"user": {"payload": "7"}}, "not the same work: no payload in A, payload 7 in B"),
     ({"size": "medium"}, None),   # its tasks are as long as small ones, and here as many
 ])
 def test_runs_of_unlike_work_are_not_compared(changes, reason):

@@ -69,7 +69,8 @@ def test_nothing_of_others_becomes_markup_on_any_page():
 
 
 def test_badge_is_escaped():
-    values = {"label": "<b>", "text": "</text><script>", "left": 10, "right": 20, "says": '"><script>'}
+    values = {"label": "<b>", "text": "</text><script>", "left": 10, "right": 20, "says": '"><script>',
+              "about": "</title><script>"}
     assert "<script>" not in rendered("badge.svg", values)
 
 
@@ -130,7 +131,7 @@ def test_first_page_shows_the_newest_run_of_each_workload_and_build(runs):
     assert host["builds"] == ["3.13", "3.14", "3.14t"]
     primes = next(row for row in host["rows"] if row["title"] == "primes, steady")
     assert all(place["link"].startswith("run-run2.html#w") for place in primes["places"])
-    assert primes["places"][2]["answer"].startswith("6.")   # eight workers, sigma 0.05: 5.9x, 0.03 and 0.002: 6.0x
+    assert primes["places"][2]["answer"].split(", ")[-1].startswith("6.")   # eight workers, sigma 0.03: 6.0x
 
 
 def test_first_page_names_every_model_to_use(runs):
@@ -143,7 +144,32 @@ def test_first_page_names_every_model_to_use(runs):
                    for table in runs[1].tables)
     (host,) = home_values([dataclasses.replace(runs[1], tables=tables)], {runs[1].id: ["said"]}, KINDS)["hosts"]
     primes = next(row for row in host["rows"] if row["title"] == "primes, steady")
-    assert primes["places"][2]["answer"].endswith(" or processes-fork")
+    assert primes["places"][2]["answer"].partition(", ")[0].endswith("subinterpreters or processes-fork")
+
+
+def test_first_sentences_name_all_models_that_are_among_the_best(runs):
+    def also_processes(advice):
+        return dataclasses.replace(advice, options=(*advice.options, *(
+            dataclasses.replace(each, cell=dataclasses.replace(each.cell, runner="processes-fork"),
+                                speedup=dataclasses.replace(each.speedup, ratio=9.0))
+            for each in advice.options)))
+
+    tables = tuple(dataclasses.replace(table, advice=tuple(map(also_processes, table.advice)))
+                   for table in runs[1].tables)
+    answers = home_values([dataclasses.replace(runs[1], tables=tables)], {runs[1].id: []}, KINDS)["answers"]
+    free = next(each for each in answers if each.startswith("On 3.14t, "))
+    assert "the best models are" in free
+    assert "x to 9.00x as fast as serial in" in free
+    assert free.endswith("in 1 workload: subinterpreters and processes-fork.")
+    assert answers[-1].startswith("Best: no measured model is significantly faster")
+
+
+def test_first_page_has_the_warnings_of_its_runs_reports(runs):
+    banners = {runs[0].id: ["no build has PGO"], runs[1].id: ["no build has PGO", "it was busy"]}
+    values = home_values(runs, {each.id: [] for each in runs}, KINDS, banners=banners)
+    texts = [each["text"] for each in values["warnings"]]
+    assert "run1 and run2: no build has PGO" in texts
+    assert "run2: it was busy" in texts
 
 
 def advised(of, **changes):
@@ -197,7 +223,11 @@ def test_first_page_counts_ones_own_function_as_work_of_its_kind(runs):
 
 
 def test_badge_is_of_free_threads_alone(runs):
-    assert badge_values(runs)["says"] == "3.14t: 5.9x with 8 threads"
+    badge = badge_values(runs)
+    assert badge["says"] == "3.14t: 5.9x with 8 threads"
+    for said in ("8 threads without the GIL against serial", "(3.14t)", "primes", "measured 2026-11-12", "run run2"):
+        assert said in badge["about"]
+    assert badge["about"] in rendered("badge.svg", badge)
     gil_only = [dataclasses.replace(runs[0], run=dataclasses.replace(runs[0].run, builds=runs[0].run.builds[:2]))]
     assert badge_values(gil_only) is None
 

@@ -5,11 +5,13 @@ import json
 
 import pytest
 
+from gilscope.toolkit.commands.fleet.reports import HostRuns
+from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.report.wording import ratio_number
 from gilscope.toolkit.site.pages.fleets import fleet_values
 from gilscope.toolkit.site.pages.machines import machines_values
 from gilscope.toolkit.site.sources import find_sources, fleet_machines, load, plan
-from gilscope.toolkit.store import fleet_text, read_fleet
+from gilscope.toolkit.store import fleet_text, read_fleet, read_header
 from tests.report.hosts.made_up import write_fleet
 from tests.site.made import EXAMPLE, broken_links, pages_of
 from tests.site.test_making import made
@@ -64,8 +66,8 @@ def on_machines(folder, numbers):
 def test_hosts_on_one_machine_are_one_machine(tmp_path):
     on_machines(write_fleet(tmp_path / "results", names=("host-1", "host-2", "host-4")), (0, 0, 1))
     runs = known(tmp_path / "results")
-    assert {each.planned.path.name: each.host.partition(", ")[0] for each in runs} == {
-        "host-1": "host-1+host-2", "host-2": "host-1+host-2", "host-4": "host-4"}
+    assert {each.run.label: each.host.partition(", ")[0] for each in runs} == {
+        "night/host-1+host-2": "host-1+host-2", "night/host-4": "host-4"}
     assert len(machines_values(runs, {})["machines"]) == 2
     (found,) = fleet_values(runs, {})
     tables = [each for each in found["document"] if each["kind"] == "table"]
@@ -77,8 +79,49 @@ def test_fleet_on_one_machine_has_no_page_and_no_machine_of_its_own(tmp_path):
     on_machines(write_fleet(tmp_path / "results", names=("host-3", "host-4")), (0, 0))
     runs = known(tmp_path / "results", EXAMPLE / "own-function")
     assert fleet_values(runs, {}) == []
-    assert len({each.host for each in runs}) == 2
+    assert len({each.host for each in runs}) == len(runs) == 2
     assert not any(each.host.startswith("host") for each in runs)
+
+
+def test_hosts_on_one_machine_are_one_run_with_the_rounds_of_both(tmp_path):
+    folder = write_fleet(tmp_path / "results", names=("host-3", "host-4"))
+    on_machines(folder, (0, 0))
+    (run,) = [each.run for each in known(tmp_path / "results")]
+    rounds = [read_header(folder / name).rounds_done for name in ("host-3", "host-4")]
+    assert (run.label, run.rounds_done) == ("night", sum(rounds))
+    assert "host-3 and host-4 are one machine" in run.notes[0].text
+    out = tmp_path / "site"
+    assert made(out, tmp_path / "results") == []
+    assert broken_links(out) == []
+    pages = pages_of(out)
+    assert [name for name in pages if name.startswith(("run-", "fleet-"))] == ["run-night.html"]
+    for name in ("index.html", "run-night.html"):
+        assert "host-3 and host-4 are one machine" in pages[name].text, name
+    links = {link for link in pages["run-night.html"].links() if link.startswith("data/")}
+    assert links == {f"data/night/{host}/{build}.json" for host in ("host-3", "host-4") for build in ("3.14", "3.14t")}
+    again = " ".join(pages["run-night.html"].text.split())
+    assert f"--rounds {sum(rounds)}" in again
+    assert "--seed" not in again, "each host had its own"
+    assert load_merged(out / "data" / "night").rounds_done == sum(rounds), "`gilscope report` reads the files"
+
+
+def load_merged(folder):
+    return HostRuns.of_fleet(folder).merged()
+
+
+def test_host_that_cannot_be_read_is_left_out_and_said(tmp_path):
+    folder = write_fleet(tmp_path / "results", names=("host-3", "host-4"))
+    on_machines(folder, (0, 0))
+    (folder / "host-4" / "3.14.json").write_text("{")
+    out = tmp_path / "site"
+    (problem,) = made(out, tmp_path / "results")
+    assert "host-4" in problem
+    assert "host-4 cannot be read, and is left out" in pages_of(out)["run-night.html"].text
+    for name in ("host-3", "host-4"):
+        (folder / name / "3.14.json").write_text("{")
+    (planned,) = plan(find_sources([str(folder)]), [])
+    with pytest.raises(BadFileError, match=r"host-3.*host-4"):
+        load(planned)
 
 
 def test_host_names_count_only_where_no_machine_is_stored(tmp_path):

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 from gilscope.toolkit.publish import without_traces
-from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.report.table import build_tables, judge
 from gilscope.toolkit.site.page_values import page_values
 from gilscope.toolkit.site.pages.history import COST, clear_of, follow, history_values, marked, workload_values
 from gilscope.toolkit.site.pages.machines import machines_values
@@ -126,7 +126,7 @@ def test_ratios_of_a_run_are_followed_over_its_sessions():
     assert [each["title"] for each in here["sessions"]] == [
         f"{build}: ratio over the sessions of example" for build in ("3.13", "3.14", "3.14t")]
     chart = here["sessions"][0]
-    assert [word["text"] for word in chart["words"]] == ["11-21", "14:00", "16:00"]
+    assert [word["text"] for word in chart["words"]] == ["11-21 12:00", "11-21 14:00", "11-21 16:00"]
     (line,) = [each for each in chart["lines"] if each["name"] == "threads, N = 8, on 3.13"]
     first, second, third = (point["y"] for point in line["points"])
     assert abs(first - second) < 10 < second - third   # pixels: twice as fast is up there
@@ -165,8 +165,51 @@ def test_runs_of_one_day_are_told_by_their_times_and_stand_in_the_order_of_the_p
     group = next(each.group for each in series if each.group[0] == "primes")
     values = workload_values(group, several, series, {})
     (here,) = values["hosts"]
-    assert [word["text"] for word in here["dates"][0]["words"]] == ["11-11", "14:03", "11-13"]
+    assert [word["text"] for word in here["dates"][0]["words"]] == ["11-11 12:00", "11-11 14:03", "11-13 12:00"]
     assert [row["label"] for row in values["rows"][:3]] == ["run1", "run2", "run3"]
+
+
+def test_commits_of_a_build_are_an_axis_if_they_are_known():
+    def of_commit(loaded, commit):
+        builds = [dataclasses.replace(each, revision=commit if each.label == "3.14t" else "sha256:12ab")
+                  for each in loaded.run.builds]
+        return dataclasses.replace(loaded, run=dataclasses.replace(loaded.run, builds=tuple(builds)))
+
+    several = [of_commit(known(i), commit) for i, commit in enumerate(("aaaaaaaaaaaa1", "bbbbbbbbbbbb2",
+                                                                         "bbbbbbbbbbbb2"), 1)]
+    series = follow(several)
+    group = next(each.group for each in series if each.group[0] == "primes")
+    values = workload_values(group, several, series, {})
+    charts = [each for each in values["hosts"][0]["dates"] if "commits" in each["title"]]
+    assert [each["title"] for each in charts] == ["3.14t: ratio over commits of CPython"]
+    assert [word["text"] for word in charts[0]["words"]] == ["aaaaaaaaaa", "bbbbbbbbbb"]
+    assert all(len(line["points"]) == 2 for line in charts[0]["lines"]), "the newest run of each commit"
+    assert "run3" in charts[0]["lines"][0]["points"][1]["says"]
+    assert {row["commit"] for row in values["rows"] if row["build"] == "3.14"} == {"not known"}
+    same = [of_commit(each, "aaaaaaaaaaaa1") for each in several]
+    values = workload_values(group, same, follow(same), {})
+    assert not [each for each in values["hosts"][0]["dates"] if "commits" in each["title"]]
+
+
+def test_marks_that_do_not_differ_from_1_are_hollow_in_every_picture(runs):
+    series = follow(runs)
+    group = next(each.group for each in series if each.group[0] == "primes")
+    values = workload_values(group, runs, series, {})
+    seen = {result.ratio.ratio: judge(result.ratio) for each in series for result in each.results}
+    points = [point for host in values["hosts"] for chart in [host["versions"], *host["dates"]]
+              for line in chart["lines"] for point in line["points"]]
+    page = rendered("history-workload.html", values | page_values("t", "d"))
+    hollow = sum(not point["clear"] for point in points)
+    assert 0 < hollow < len(points)
+    assert page.count('class="open"') == hollow
+    assert "Hollow marks do not differ significantly from 1" in page
+    (host, *_), of = values["hosts"], [each for each in series if each.group == group]
+    drawn = {line["name"]: line for chart in host["dates"] for line in chart["lines"]}
+    for each in of:
+        if each.host == host["name"] and each.name in drawn:
+            judged = [judge(result.ratio) in {"faster", "slower"} for result in each.results]
+            assert [point["clear"] for point in drawn[each.name]["points"]] == judged
+    assert seen
 
 
 def test_legend_and_introduction_name_the_cost_of_a_build(runs):

@@ -10,7 +10,7 @@ import pytest
 from gilscope import __version__
 from gilscope.toolkit.commands.run.command import add_parser
 from gilscope.toolkit.commands.run.request import make_selection, make_settings
-from gilscope.toolkit.site.how_to_repeat import command, site_citation
+from gilscope.toolkit.site.how_to_repeat import citation, command, site_citation
 from gilscope.toolkit.store import read_header
 from tests.fakes import make_run
 from tests.site.made import EXAMPLE
@@ -55,6 +55,15 @@ def test_site_is_cited_as_a_whole():
     assert "title = {50 \\% of\\_it}" in found["bibtex"]
     assert "\\url{https://example.org/x/}" in found["bibtex"]
     assert "1 run of gilscope" in site_citation("Mine", runs[:1], "")["text"]
+
+
+def test_citations_name_who_publishes():
+    run = make_run()
+    for found in (citation(run, "The R&D Group"), site_citation("Mine", [run], "", "The R&D Group")):
+        assert found["text"].startswith("The R&D Group: ")
+        assert "  author = {{The R\\&D Group}}," in found["bibtex"].splitlines()
+    for found in (citation(run), site_citation("Mine", [run], "")):
+        assert "author" not in found["bibtex"]
 
 
 def test_command_of_an_experiment_has_its_budget():

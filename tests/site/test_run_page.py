@@ -98,7 +98,30 @@ def test_cells_without_a_number_take_no_row_and_are_named_with_their_reason():
 def test_rounds_have_a_sentence_of_how_far_they_lie_apart():
     (strip, *_) = run_page(load_run(EXAMPLE / "second-worker"), KINDS)["workloads"][0]["strips"]
     assert re.fullmatch(r"Half of the rounds lie within [\d.<]+ % of the median of their cell; the farthest, of \S+ "
-                        r"with N = \d, is [\d.]+ % off\.", strip["sentence"])
+                        r"with N = \d, is [\d.]+ % off\. Rounds more than 25\.0 % off are counted at the edges\.",
+                        strip["sentence"])
+
+
+def test_rounds_beyond_the_axis_are_counted_at_its_edges():
+    run = load_run(EXAMPLE / "second-worker")
+    counted = drawn = 0
+    for strip in run_page(run, KINDS)["workloads"][0]["strips"]:
+        for row in strip["rows"]:
+            strokes = [float(each) for path in (row["strokes"], row["starved"])
+                       for each in re.findall(r"M([\d.]+) ", path)]
+            assert all(1 < each < 99 for each in strokes), "none is cut off"
+            counted, drawn = counted + row["below"] + row["above"], drawn + len(strokes)
+    assert counted
+    assert counted + drawn == sum(len(each.observations) for each in run.measurements if not each.cell.twin)
+    page = rendered("run.html", run_page(run, KINDS))
+    assert re.search(r'<text class="edge up"[^>]*>\d+ \N{SINGLE RIGHT-POINTING ANGLE QUOTATION MARK}</text>', page)
+
+
+def test_notes_of_a_workload_end_with_one_stop():
+    text = Tags(rendered("run.html", run_page(load_run(EXAMPLE), KINDS))).text
+    notes = re.findall(r"Note: (.*)", text)
+    assert any("holds with 87.5\xa0%." in each or "holds with 87.5 %." in each for each in notes)
+    assert all(each.endswith(".") and not each.endswith("..") for each in notes)
 
 
 def test_what_is_about_the_whole_run_is_no_list():

@@ -128,6 +128,7 @@ DISTURBANCES = {
     "wild": Disturbance(wild=4.0),
     "wild anywhere": Disturbance(wild=4.0, anywhere=True),
     "correlated": Disturbance(correlation=0.7),
+    "weakly correlated": Disturbance(correlation=0.3),
     "interaction 2 %": Disturbance(interaction=0.02),
     "interaction 4 %": Disturbance(interaction=0.04),
     "slow processes": Disturbance(slow=0.25),

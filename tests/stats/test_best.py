@@ -1,12 +1,14 @@
 import random
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from math import exp, inf, log
 from statistics import fmean
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gilscope.toolkit.stats.best import best
+from gilscope.toolkit.stats.best import best, fastest_ratio
+from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.log_times import RoundLogs
 from gilscope.toolkit.stats.noise import Noise, pool_noise
 from tests.stats.matrix import group
@@ -31,6 +33,10 @@ def test_what_is_shown_to_be_slower_is_not():
     assert best(logs(a=0.0, b=0.0080), KNOWN, ["a", "b"]) == ("b", "a")
 
 
+def test_difference_within_the_noise_floor_removes_no_arm():
+    assert best(logs(a=0.0, b=0.0090), KNOWN, ["a", "b"]) == ("b", "a")   # beyond 0.0082, within 1.96 * 0.005 = 0.0098
+
+
 def test_single_arm_is_the_best_and_none_is_refused():
     assert best(logs(a=0.0), KNOWN, ["a"]) == ("a",)
     with pytest.raises(ValueError, match="no arms"):
@@ -40,6 +46,60 @@ def test_single_arm_is_the_best_and_none_is_refused():
 def test_arms_that_share_too_few_rounds_are_not_told_apart():
     apart = RoundLogs(levels={"a": {0: 0.0, 1: 0.0, 2: 0.0}, "b": {2: 1.0, 3: 1.0}})
     assert best(apart, KNOWN, ["a", "b"]) == ("a", "b")
+
+
+@dataclass(frozen=True)
+class Known:
+    """A ratio whose standard error is known."""
+
+    center: float
+    error: float = 0.01
+    floor: float = 0.0
+    rounds: int = 8
+
+    def half(self, confidence, shared=None):
+        del shared
+        return t_quantile(confidence, inf) * self.error
+
+    def between(self, confidence):
+        return exp(self.center - self.half(confidence)), exp(self.center + self.half(confidence))
+
+
+def fastest(baselines, samples, error=0.01):
+    """Levels in logs, higher is faster."""
+    levels = {**baselines, **samples}
+    return fastest_ratio([*baselines], [*samples], lambda one, other: Known(levels[other] - levels[one], error))
+
+
+def test_fastest_of_both_is_that_of_the_highest_estimates():
+    found = fastest({"a": 0.0, "b": 0.5}, {"c": 0.6, "d": 0.1, "e": 0.0})
+    assert found.leaders == ("b", "c")
+    assert found.ratio == pytest.approx(exp(0.1))
+    # All others are out, so the interval is that of the pair at 1 - 0.05 / 3: 2.394 standard errors.
+    assert [log(end) for end in found.interval()] == pytest.approx([0.1 - 0.02394, 0.1 + 0.02394], abs=1e-5)
+
+
+def test_interval_of_the_fastest_includes_every_model_that_may_be_it():
+    found = fastest({"a": 0.49, "b": 0.5}, {"c": 0.6})
+    assert found.leaders == ("b", "c")
+    assert [log(end) for end in found.interval()] == pytest.approx([0.1 - 0.02394, 0.11 + 0.02394], abs=1e-5)
+
+
+def test_interval_of_the_fastest_holds_although_they_are_chosen_from_the_same_values():
+    draw, held, naive = random.Random(1), [], []
+    for _ in range(400):
+        # Six equal arms against one: the best looking of six is 1.3 standard errors too fast.
+        found = fastest({"one": draw.gauss(0, 0.001)}, {arm: draw.gauss(0, 0.01) for arm in range(6)}, error=0.01)
+        lo, hi = found.interval()
+        held.append(lo <= 1 <= hi)
+        naive.append(abs(log(found.ratio)) <= 1.96 * 0.01)
+    assert fmean(held) >= 0.95
+    assert fmean(naive) <= 0.90
+
+
+def test_unknown_pair_makes_the_fastest_unknown():
+    found = fastest({"a": 0.49, "b": 0.5}, {"c": 0.6})
+    assert replace(found, ratios={**found.ratios, ("a", "c"): None}).interval() == (0.0, inf)
 
 
 @given(centers=st.lists(st.floats(0, 1), min_size=1, max_size=6))

@@ -246,7 +246,7 @@ def differences(first: Run, second: Run) -> list[Note]:
             notes.append(Note(text=f"{build.label} is {other.version} ({other.base_executable}) in {first.label}, "
                                    f"{build.version} ({build.base_executable}) in {second.label}"))
     sizes = [run.options.get("selection", {}).get("size") for run in (first, second)]
-    if sizes[0] != sizes[1]:
+    if None not in sizes and sizes[0] != sizes[1]:   # a function of one's own has none
         notes.append(Note(text=f"different sizes of the workloads: {sizes[0]} and {sizes[1]}"))
     return notes
 

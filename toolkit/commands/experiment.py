@@ -61,11 +61,12 @@ def add_parser(commands: Any) -> None:
     """Add the parser of `gilscope experiment`."""
     parser = commands.add_parser(
         "experiment",
-        help="repeat the classic measurements about the GIL",
+        help="repeat the classic measurements about the GIL (experimental)",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Repeat well-known measurements about the GIL on the available builds, and show how each has\n"
         "changed since it was published. Prints a table beside the published numbers, draws figures, and stores\n"
-        "pyperf files.",
+        "pyperf files.\n\n"
+        "Experimental: options and files may change.",
         epilog="examples:\n"
         "  gilscope experiment list\n"
         "  gilscope experiment run convoy --quick\n"

@@ -66,6 +66,10 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--by", metavar="NAME", default="",
                         help="Say on each page that NAME publishes it (default: nobody is named). Use it when others "
                         "shall know whom to ask.")
+    parser.add_argument("--source-url", metavar="URL", type=web_address, default=None,
+                        help="The address of gilscope's source, e.g. https://github.com/me/gilscope/blob/main "
+                        "(default: none). Use it to have workloads link to their file and line, and pages to the "
+                        "documentation; both are text otherwise.")
     parser.add_argument("--open", action="store_true", help="Open the first page in the browser afterwards.")
     parser.set_defaults(run=run)
 
@@ -79,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
         say=lambda text: print_stderr(f"gilscope: {text}"),
         draw=drawing.experiment if drawing else None, draw_figure=drawing.figure if drawing else None,
         private=of_this_machine(os.environ, hosts_of(sources)), by=args.by, command=_command(args),
-        works={each.name: described_work(each) for each in catalog.WORKLOADS})
+        works={each.name: described_work(each) for each in catalog.WORKLOADS}, source_url=args.source_url or "")
     if args.check:
         return _check(request)
     problems = make_site(request, args.out)
@@ -99,12 +103,16 @@ def _command(args: argparse.Namespace) -> str:
     words += [] if args.title == TITLE else ["--title", args.title]
     words += ["--url", args.url] if args.url else []
     words += ["--by", args.by] if args.by else []
+    words += ["--source-url", args.source_url] if args.source_url else []
     return without_folders(shlex.join(words))
 
 
 def described_work(workload: Workload) -> dict[str, str]:
-    """Return a sentence about a workload, and the source of its task."""
-    return {"summary": workload.summary, "source": inspect.getsource(workload.task).rstrip()}
+    """Return a sentence about a workload, the source of its task, and where that is: `file` and `line`."""
+    lines, first = inspect.getsourcelines(workload.task)
+    file = Path(inspect.getfile(workload.task)).relative_to(Path(catalog.__file__).parent)
+    return {"summary": workload.summary, "source": "".join(lines).rstrip(), "file": f"workloads/{file.as_posix()}",
+            "line": str(first)}
 
 
 def _check(request: SiteRequest) -> int:

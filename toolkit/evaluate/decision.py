@@ -16,11 +16,20 @@ if TYPE_CHECKING:
 class Decision(StrEnum):
     """The answer to the question whether to move to a build without a GIL."""
 
-    MOVE = "Move"
-    CAN = "You can move"          # nothing is in the way; whether it gains was not shown
-    WAIT = "Wait"
-    NO = "No"
-    UNKNOWN = "Not known yet"
+    MOVE = "move"
+    CAN = "can-move"              # nothing is in the way; whether it gains was not shown
+    WAIT = "wait"
+    NO = "no"
+    UNKNOWN = "unknown"
+
+    @property
+    def words(self) -> str:
+        """The answer as people read it."""
+        return _DECISION_WORDS[self]
+
+
+_DECISION_WORDS = {Decision.MOVE: "Move", Decision.CAN: "You can move", Decision.WAIT: "Wait", Decision.NO: "No",
+                   Decision.UNKNOWN: "Not known yet"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,7 +37,7 @@ class Blocker:
     """One thing in the way, and who has to do what about it."""
 
     what: str                     # "lxml 6.1 turns the GIL on"
-    who: str                      # "we", or the package whose owners must act
+    who: str | None               # the package whose owners must act; None: the project itself
     action: str                   # "take lxml 7.0, which mends it"; "" if it stands among the next steps
     package: str = ""             # to be replaced, waited for, or taken in another version: "lxml 7.0"
 

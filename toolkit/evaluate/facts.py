@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.document import Inflation
     from gilscope.toolkit.stats.verdict import Comparison
 
-OURS = "we"                       # the owner of what the project itself can change
 FREE_THREADING = "free-threading"   # the target of a fact about every build without a GIL
 RACES = "Races"                   # the heading of the screen for whatever the race checker looked at
 EXTENSIONS = "extensions"         # the name under which --explain shows the project's own extension modules
@@ -113,7 +112,7 @@ class Fact:
     step: PlanStep | None = None    # of the migration plan
     state: State | None = None      # of that step; None: it follows from the effect
     action: str = ""                # what to do next
-    owner: str = OURS               # or the package whose owners must act
+    owner: str | None = None        # the package whose owners must act; None: the project itself
     package: str = ""               # to be replaced, waited for, or taken in another version: "lxml 7.0"
     explain: str = ""               # the name under which --explain shows more
     gap: Gap | None = None          # what could not be found out about the subject

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TYPE_CHECKING, Literal
 
+from gilscope.toolkit.gil.records import WaitReason  # noqa: TC001 - the cache reads the hints
 from gilscope.toolkit.stats.verdict import Comparison  # noqa: TC001 - the cache reads the hints
 from gilscope.toolkit.units import few
 
@@ -143,6 +144,7 @@ class Place:
     line: int
     what: str = ""               # what happens there: "list.append", an extension module; "" when it is not known
     seconds: float = 0.0         # that threads waited there, all of them together
+    wait: WaitReason | None = None   # what they waited for; None if they did not, or if it is not known
     way: tuple[str, ...] = ()    # "file:line" of what is imported from there on until it happens, the outermost first
     own: bool = True             # the file is the project's
 

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.decision import Answer, Blocker, Decision, Effort, Step
 from gilscope.toolkit.evaluate.evaluation import Conclusion, Verdict
 from gilscope.toolkit.evaluate.facts import (
-    OURS,
     Effect,
     Fact,
     PlanStep,
@@ -239,9 +238,9 @@ def _because(
 
 def _parties(blockers: Sequence[Blocker]) -> str:
     """Return how much is in the way, by who must act."""
-    waiting = len({each.who for each in blockers if each.who != OURS})
-    newer = sum(each.who == OURS and bool(each.package) for each in blockers)
-    ours = sum(each.who == OURS and not each.package for each in blockers)
+    waiting = len({each.who for each in blockers if each.who is not None})
+    newer = sum(each.who is None and bool(each.package) for each in blockers)
+    ours = sum(each.who is None and not each.package for each in blockers)
     parts = [_count(waiting, "package stands in the way and has no version that does not",
                     "packages stand in the way and have no version that does not"),
              _count(newer, "package has to be taken in a newer version",
@@ -286,5 +285,5 @@ def _more(found: Evaluation, decision: Decision, facts: Sequence[Fact], blockers
 
 def _explained(facts: Sequence[Fact], blockers: Sequence[Blocker]) -> str:
     """Return the name to pass to --explain: a package in the way, or the project's own extension modules; or ""."""
-    packages = [each.who for each in blockers if each.who != OURS]
-    return next(iter([*packages, *(fact.explain for fact in facts if fact.explain and fact.owner == OURS)]), "")
+    packages = [each.who for each in blockers if each.who is not None]
+    return next(iter([*packages, *(fact.explain for fact in facts if fact.explain and fact.owner is None)]), "")

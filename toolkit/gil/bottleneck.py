@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import PurePath
 
-from gilscope.toolkit.gil.records import CodeLine
-from gilscope.toolkit.gil.summary import LOCKS, THE_GIL, THE_WORLD
+from gilscope.toolkit.gil.records import CodeLine, WaitReason
+from gilscope.toolkit.gil.summary import WAITED_FOR
 from gilscope.toolkit.units import percent
 
 TYPE_CHECKING = False
@@ -32,6 +32,13 @@ class Limiter(StrEnum):
     PAUSES = "pauses"      # all threads are stopped repeatedly
     IO = "io"
     NOTHING = "nothing"
+
+
+# What limits a program whose threads contend for these reasons; that they wait on purpose limits nothing.
+LIMITERS = {
+    WaitReason.GIL: Limiter.GIL, WaitReason.OBJECT: Limiter.OBJECT, WaitReason.WORLD: Limiter.PAUSES,
+    WaitReason.LOCK: Limiter.LOCK, WaitReason.RAW: Limiter.LOCK, WaitReason.SPIN: Limiter.LOCK,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -114,8 +121,8 @@ def _gil(share: float, holders: Sequence[Holder]) -> Limit:
 def _lock(share: float, summary: RecordingSummary) -> Limit:
     seconds = {Limiter.LOCK: summary.on_locks, Limiter.OBJECT: summary.on_objects, Limiter.PAUSES: summary.paused}
     what = max(seconds, key=lambda each: seconds[each])
-    places = [place for place in summary.places if not place.idle and place.what != THE_GIL]
-    worst = next((place for place in places if _kind(place) is what), places[0] if places else None)
+    places = [place for place in summary.places if not place.idle and place.reason is not WaitReason.GIL]
+    worst = next((place for place in places if LIMITERS.get(place.reason) is what), places[0] if places else None)
     shared = f"{worst.what[0].upper()}{worst.what[1:]}" if worst else "An object"
     subject = {Limiter.LOCK: "A lock limits it", Limiter.PAUSES: "Pauses in which all threads are stopped limit it",
                Limiter.OBJECT: f"{shared} that threads share limits it"}
@@ -125,12 +132,6 @@ def _lock(share: float, summary: RecordingSummary) -> Limit:
     place = CodeLine(worst.file, worst.line, worst.function) if worst else None
     return Limit(what=what, share=share, thread=None, place=place,
                  sentence=f"{text}, most at {where(place)}." if place else f"{text}.")
-
-
-def _kind(place: WaitPlace) -> Limiter:
-    if place.what == THE_WORLD:
-        return Limiter.PAUSES
-    return Limiter.LOCK if place.what in LOCKS else Limiter.OBJECT
 
 
 def _nothing(summary: RecordingSummary, of_gil: float, of_locks: float, *, free_threaded: bool) -> Limit:
@@ -146,8 +147,8 @@ def _nothing(summary: RecordingSummary, of_gil: float, of_locks: float, *, free_
 
 def _little(of_gil: float, of_locks: float, begin: str = "They") -> str:
     """Return a clause on how little threads wait for each other; negligible shares are left out."""
-    shares = [f"{percent(share, 1)} of their time for {what}"
-              for share, what in ((of_gil, THE_GIL), (of_locks, "locks and objects")) if share >= SEEN]
+    parts = (of_gil, WAITED_FOR[WaitReason.GIL]), (of_locks, "locks and objects")
+    shares = [f"{percent(share, 1)} of their time for {what}" for share, what in parts if share >= SEEN]
     return f"{begin} waited {' and '.join(shares)}" if shares else f"{begin} hardly waited for each other"
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 import struct
 from dataclasses import dataclass
-from enum import IntEnum
+from enum import IntEnum, StrEnum
 from pathlib import Path
 
 from gilscope.toolkit.bounded_reading import opened
@@ -52,16 +52,16 @@ class SpanKind(IntEnum):
     SPIN = 6     # yields its CPU repeatedly until a lock is free; if it is parked then, this is part of PARK
 
 
-class WaitReason(IntEnum):
-    """The reasons for which a thread is parked."""
+class WaitReason(StrEnum):
+    """The reasons for which a thread waits, in the order of the shim's numbers, from 0 on."""
 
-    NOTHING = 0  # it waits for the GIL
-    OBJECT = 1   # the mutex in an object's header: a critical section of a free-threaded build
-    LOCK = 2     # a threading.Lock or RLock
-    WORLD = 3    # the end of a pause in which all threads are stopped, by the garbage collector for instance
-    RAW = 4      # a lock inside the interpreter
-    OTHER = 5    # an event, a queue, the end of another thread
-    SPIN = 6     # a lock or an object that was free again before the thread was parked
+    GIL = "gil"
+    OBJECT = "object"           # the mutex in an object's header: a critical section of a free-threaded build
+    LOCK = "lock"               # a threading.Lock or RLock
+    WORLD = "stop-the-world"    # until all threads are stopped, for the garbage collector for instance
+    RAW = "inner-lock"          # a lock inside the interpreter
+    OTHER = "other"             # an event, a queue, the end of another thread
+    SPIN = "spin"               # a lock or an object that was free again before the thread was parked
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,8 +325,15 @@ def _sites(fixed: bytes, start: int) -> Iterator[WaitSite | None]:
         waited, parked, held = (_total(totals[first : first + 4], start) for first in (0, 4, 8))
         caller = CodeLine(_text(caller_file), caller_line, _text(caller_function)) if caller_file.strip(b"\0") else None
         yield WaitSite(thread=thread, file=_text(file), line=line, function=_text(function), caller=caller,
-                       reason=WaitReason(reason), idle=bool(idle), on=_text(on), waited=waited, parked=parked,
+                       reason=_reason(reason), idle=bool(idle), on=_text(on), waited=waited, parked=parked,
                        held=held, caused=caused / 1e9)
+
+
+def _reason(number: int) -> WaitReason:
+    reasons = tuple(WaitReason)
+    if number >= len(reasons):
+        raise ValueError(f"there is no reason of waits with the number {number}")
+    return reasons[number]
 
 
 def _total(fields: tuple[int, ...] | list[int], start: int) -> SpanTotal:

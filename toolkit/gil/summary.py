@@ -14,13 +14,15 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gilscope.toolkit.gil.records import CodeLine, Process, SpanTotal, Thread, WaitSite
+    from gilscope.toolkit.gil.records import CodeLine, Process, SpanTotal, Thread
 
 WORKED = 0.01        # share of the process's CPU time, from which on a thread counts as working
-# Reasons of waits as reports word them; other reasons are objects, by their type: "a list".
-THE_GIL, THE_WORLD = "the GIL", "all threads to stop"
-A_LOCK, INNER_LOCK, SPINNING = "a lock", "a lock inside the interpreter", "a lock or an object, spinning"
-LOCKS = frozenset({A_LOCK, INNER_LOCK, SPINNING})
+# What a thread waits for, as reports word it; an object of a known type is worded by that: "a list".
+WAITED_FOR = {
+    WaitReason.GIL: "the GIL", WaitReason.OBJECT: "an object", WaitReason.LOCK: "a lock",
+    WaitReason.WORLD: "all threads to stop", WaitReason.RAW: "a lock inside the interpreter",
+    WaitReason.OTHER: "an event, a queue or a thread's end", WaitReason.SPIN: "a lock or an object, spinning",
+}
 PASS_COST = 12e-9    # seconds per release that is counted but not timed: 10 to 12 ns on 3.13 and 3.14
 
 
@@ -32,12 +34,18 @@ class WaitPlace:
     file: str
     line: int
     function: str
-    what: str          # THE_GIL, THE_WORLD, one of LOCKS, or "a list"
+    reason: WaitReason
+    on: str            # the type of the object waited for: "list"; "" if unknown, or if it is no object
     idle: bool         # it waits on purpose: a join, an event, a queue
     count: int
     seconds: float
     longest: float
     inside: CodeLine | None = None   # the line of a library, called from there, with most of it; None: that line itself
+
+    @property
+    def what(self) -> str:
+        """What the thread waits for, in words."""
+        return f"a {self.on}" if self.on else WAITED_FOR[self.reason]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -238,21 +246,23 @@ def _known_count(values: Iterable[int | None]) -> int | None:
 
 
 def _places(processes: Sequence[Process], *, by_thread: bool) -> tuple[WaitPlace, ...]:
-    found: dict[tuple[str | None, CodeLine, str, bool], list[tuple[SpanTotal, CodeLine | None]]] = defaultdict(list)
+    found: dict[tuple[str | None, CodeLine, WaitReason, str, bool], list[tuple[SpanTotal, CodeLine | None]]]
+    found = defaultdict(list)
     for process in processes:
         names = thread_labels(process, processes)
         for site in filter(None, process.sites):
             thread = names.get(site.thread, "?") if by_thread else None
             if site.waited.count:
-                found[thread, site.own, THE_GIL, False].append((site.waited, site.inside))
+                found[thread, site.own, WaitReason.GIL, "", False].append((site.waited, site.inside))
             if site.parked.count:
-                found[thread, site.own, _what(site), site.idle].append((site.parked, site.inside))
+                on = site.on if site.reason is WaitReason.OBJECT else ""
+                found[thread, site.own, site.reason, on, site.idle].append((site.parked, site.inside))
     places = [
-        WaitPlace(thread=thread, file=own.file, line=own.line, function=own.function, what=what, idle=idle,
+        WaitPlace(thread=thread, file=own.file, line=own.line, function=own.function, reason=reason, on=on, idle=idle,
                   inside=max(parts, key=lambda part: part[0].seconds)[1],
                   count=sum(total.count for total, _ in parts), seconds=sum(total.seconds for total, _ in parts),
                   longest=max(total.longest for total, _ in parts))
-        for (thread, own, what, idle), parts in found.items()
+        for (thread, own, reason, on, idle), parts in found.items()
     ]
     return tuple(sorted(places, key=lambda place: (-place.seconds, place.file, place.line)))
 
@@ -263,10 +273,3 @@ def thread_labels(process: Process, processes: Sequence[Process]) -> dict[int, s
     if len(processes) > 1:
         names = [f"{process.pid} {name}" for name in names]
     return dict(zip((thread.number for thread in process.threads), names, strict=True))
-
-
-def _what(site: WaitSite) -> str:
-    return {
-        WaitReason.OBJECT: f"a {site.on}" if site.on else "an object", WaitReason.LOCK: A_LOCK,
-        WaitReason.SPIN: SPINNING, WaitReason.WORLD: THE_WORLD, WaitReason.RAW: INNER_LOCK,
-    }.get(site.reason, "an event, a queue or a thread's end")

@@ -24,6 +24,7 @@ class Abilities:
     modules: dict[str, str | None]  # imported in the main interpreter
     isolated: dict[str, str | None]  # imported in an own-GIL interpreter; only the requested ones
     versions: dict[str, str] = field(default_factory=dict)  # of the modules that are distributions
+    results: str | None = None  # why results of the work cannot be pickled
 
 
 def ask_build(

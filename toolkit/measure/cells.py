@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import UnknownNameError, suggestion
 from gilscope.toolkit.measure.child.spec import UserTarget  # noqa: TC001 - run.json is checked against it
-from gilscope.toolkit.model import Build, Cell, Phase, Skip
+from gilscope.toolkit.model import Build, Cell, Phase, Skip, SkipKind
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -46,6 +46,7 @@ class PlannedSubject:
     shared: str | None = None
     requires: tuple[str, ...] = ()  # modules that the blocking form imports
     async_requires: tuple[str, ...] = ()  # modules that the async form imports
+    unpicklable: str | None = None  # why its payloads cannot be sent to another interpreter or process
 
     @classmethod
     def of(cls, workload: Workload) -> PlannedSubject:
@@ -99,10 +100,12 @@ def expand(
                         reason = skip_reason(cell, runner, subject, abilities[build.label])
                         if build.free_threaded and runner.name == CONTROL and not selection.controls:
                             reason = "the control, with the GIL turned on: not part of a first look"
-                        if reason is None:
-                            group.append(cell)
-                        else:
+                        if reason is not None:
                             skips.append(Skip(cell=cell, reason=reason))
+                        elif obstacle := work_obstacle(runner, subject, abilities[build.label]):
+                            skips.append(Skip(cell=cell, reason=obstacle, kind=SkipKind.WORK_CANNOT))
+                        else:
+                            group.append(cell)
                 cells += [*group, *_aa_arms(group, runners)]
     return Plan(tuple(cells), tuple(skips))
 
@@ -149,7 +152,7 @@ def _workers(runner: Runner, subject: PlannedSubject, requested: Sequence[int]) 
 
 
 def skip_reason(cell: Cell, runner: Runner, subject: PlannedSubject, abilities: Abilities) -> str | None:
-    """Return the reason why the cell cannot be measured, or None; the same text for all cells that it applies to."""
+    """Return the reason why the build or the model cannot run the cell, or None; one text for all cells of a reason."""
     if reason := abilities.runners[runner.name]:
         return reason
     if not subject.has_sync and not runner.awaits:
@@ -160,6 +163,13 @@ def skip_reason(cell: Cell, runner: Runner, subject: PlannedSubject, abilities: 
         return "its tasks have no adjustable length (gilscope list shows which have)"
     if subject.shared is not None and subject.shared not in runner.shares:
         return f"its workers cannot share a {subject.shared}"
+    return None
+
+
+def work_obstacle(runner: Runner, subject: PlannedSubject, abilities: Abilities) -> str | None:
+    """Return the reason why the work cannot run in a cell that build and model could run, or None."""
+    if runner.pickles and (obstacle := subject.unpicklable or abilities.results):
+        return obstacle
     importable = abilities.isolated if runner.isolated else abilities.modules
     needed = subject.async_requires if runner.awaits and subject.has_async else subject.requires
     return next((reason for module in needed if (reason := importable.get(module))), None)

@@ -14,6 +14,7 @@ from gilscope.toolkit.builds.inspection import keeps_environment, version_key
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.abilities import Abilities, ask_build, version_mismatches
 from gilscope.toolkit.measure.cells import PlannedSubject, Selection
+from gilscope.toolkit.measure.child.base import place_lines
 from gilscope.toolkit.measure.child.spec import CellSpec, UserTarget
 from gilscope.toolkit.measure.measured_process import run_child
 from gilscope.toolkit.measure.user_modules import full_name_advice, path_advice
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.builds.environment import Environment
     from gilscope.toolkit.builds.package_installer import InstallProblem
+    from gilscope.toolkit.measure.measured_process import ProcessAnswer
     from gilscope.workloads.base import Workload
 
 OUR_NAME = "gilscope"
@@ -214,16 +216,24 @@ def inspect_function(
     """
     answer = run_child(python, question_spec(folder, user=target), environment, function="describe")
     if answer.kind != "described":
-        detail = f"\n{answer.output}" if answer.kind != "refused" and answer.output else ""
-        if hint := _import_advice(target, answer.fields, paths):
-            detail = f"\n{hint}"
-        raise ToolkitError(f"cannot measure {target.function}: {answer.reason}{detail}")
+        hint = _import_advice(target, answer.fields, paths)
+        raise ToolkitError(f"cannot measure {target.function}: "
+                           + (f"{answer.reason}\n{hint}" if hint else "\n  ".join(_inspection_problem(answer))))
     return PlannedSubject(
         target.function,
         has_sync=answer.fields["sync"],
         has_async=answer.fields["async"],
         requires=(answer.fields["module"],),
+        unpicklable=answer.fields["unpicklable"],
     )
+
+
+def _inspection_problem(answer: ProcessAnswer) -> list[str]:
+    """Return what went wrong, and the lines under it: of an exception the user's own frames alone."""
+    if "frames" in answer.fields:
+        raising = answer.fields.get("raising", "its module raises while it is imported")
+        return [raising, *place_lines(answer.fields["frames"]), answer.reason]
+    return [answer.reason, *(answer.output.splitlines() if answer.kind != "refused" else ())]
 
 
 def _import_advice(target: UserTarget, fields: Mapping[str, Any], paths: Sequence[Path]) -> str | None:

@@ -374,7 +374,8 @@ class Scheduler:
         """Store the result of a measured process; it replaces an earlier attempt."""
         cell, answer = taken.cell, taken.answer
         if answer.kind == "unavailable":
-            self._skips.append(Skip(cell=cell, reason=answer.reason))
+            # The build and the model were asked before, so it is the work.
+            self._skips.append(Skip(cell=cell, reason=answer.reason, kind=SkipKind.WORK_CANNOT))
             return
         if answer.kind != "measured":
             self._fail(cell, answer, index)

@@ -23,7 +23,7 @@ from gilscope.toolkit.measure.child.base import place_lines
 from gilscope.toolkit.measure.child.trial import CALLS_OVER, TrialSpec
 from gilscope.toolkit.measure.measured_process import TEARDOWN_SECONDS, read_fields, run_child
 from gilscope.toolkit.measure.preparation import question_spec
-from gilscope.toolkit.model import Failure
+from gilscope.toolkit.model import WRONG_RESULT, Failure
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 from gilscope.toolkit.units import counted, few, format_minutes, format_seconds
 
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
+    from gilscope.toolkit.measure.abilities import Abilities
     from gilscope.toolkit.measure.cells import Selection
     from gilscope.toolkit.measure.child.spec import CellSpec
     from gilscope.toolkit.measure.preparation import Preparation, Say
@@ -44,6 +45,7 @@ LONG_SECONDS = 600.0   # a run that may take longer is worth a warning
 SLOWER = 4.0           # times the serial pass: other cells and contention between tasks may slow a pass that much
 PATIENCE = 2.0         # seconds until the first message that it waits
 REPEAT = 5.0           # seconds between two of them
+UNAVAILABLE = "unavailable"   # the build lacks a module that the function imports when it is called
 _OUR_FRAME = re.compile(r'File "([^"]*/gilscope/(toolkit|runners)/[^"]*|<string>)", line')
 
 
@@ -65,7 +67,7 @@ class TrialOutcome:
 class TrialProblem:
     """The reason why the cells of a build are not measured."""
 
-    kind: str       # of model.Failure
+    kind: str       # of model.Failure, or UNAVAILABLE
     reason: str     # one line
     text: str       # for the user, several lines, without the build
     awaits: bool    # only the async form fails
@@ -113,11 +115,12 @@ def try_out(
 
 
 def _failed(name: str, check: str | None, fields: Mapping[str, Any]) -> TrialProblem:
-    subject = f"{name} {fields['where']}" if fields["where"] else f"{check} refuses the results of {name}"
+    subject = fields.get("subject") or (
+        f"{name} {fields['where']}" if fields["where"] else f"{check} refuses the results of {name}")
     frames = fields["frames"]
     lines = [*place_lines(frames), fields["error"]]
     place = f" ({frames[-1][0]})" if frames else ""
-    refused = "" if fields["where"] else "the check refused the results: "
+    refused = "the check refused the results: " if fields["failed"] == WRONG_RESULT else ""
     return TrialProblem(
         kind=fields["failed"], reason=f"{refused}{fields['error']}{place}", awaits=fields["awaits"],
         text=f"{subject}\n{_indented(chr(10).join(lines))}",
@@ -207,18 +210,31 @@ def group_problems(trials: Mapping[str, TrialOutcome]) -> list[str]:
     return [f"on {', '.join(labels)}: {text}" for text, labels in builds.items()]
 
 
+def with_trials(abilities: Mapping[str, Abilities], trials: Mapping[str, TrialOutcome]) -> dict[str, Abilities]:
+    """Return the abilities of the builds, without what the trial has shown that they cannot run.
+
+    That is not a failure: models that pickle a result that cannot be pickled, and a build that lacks a module which the
+    function imports when it is called.
+    """
+    found = {}
+    for build, each in abilities.items():
+        trial = trials.get(build, TrialOutcome())
+        lacking = trial.problem.reason if trial.problem is not None and trial.problem.kind == UNAVAILABLE else None
+        found[build] = dataclasses.replace(
+            each, results=trial.unpicklable,
+            modules={name: reason or lacking for name, reason in each.modules.items()},
+            isolated={name: reason or lacking for name, reason in each.isolated.items()})
+    return found
+
+
 def failed_cells(cells: Sequence[Cell], trials: Mapping[str, TrialOutcome]) -> tuple[Failure, ...]:
     """Return the cells whose function already failed in the trial as failures."""
     awaiting = {runner.name for runner in RUNNERS if runner.awaits}
-    pickling = {runner.name for runner in RUNNERS if runner.pickles}
     failures = []
     for cell in cells:
-        trial = trials.get(cell.build, TrialOutcome())
-        problem = trial.problem
+        problem = trials.get(cell.build, TrialOutcome()).problem
         if problem is not None and (cell.runner in awaiting or not problem.awaits):
             failures.append(Failure(cell=cell, kind=problem.kind, reason=problem.reason, output=problem.text, round=0))
-        elif trial.unpicklable is not None and cell.runner in pickling:
-            failures.append(Failure(cell=cell, kind="exception", reason=trial.unpicklable, output="", round=0))
     return tuple(failures)
 
 
@@ -308,8 +324,8 @@ def warnings(trials: Mapping[str, TrialOutcome], function: str, models: Sequence
     if printing:
         texts.append(f"{function} prints: that goes to a file and is not shown, and its time is measured, too")
     if pickling and (reason := next((each.unpicklable for each in trials.values() if each.unpicklable), None)):
-        texts.append(f"{function}: {reason}, so no worker of {', '.join(pickling)} can hand it back: these are not "
-                     "measured. Return plain data")
+        texts.append(f"{function}: {reason}, so models that return it from another interpreter or process are skipped: "
+                     f"{', '.join(pickling)}. To measure them, return plain data")
     if left := tuple(dict.fromkeys(name for trial in trials.values() for name in trial.threads)):
         late = ("; no process of it ends by itself, so each is killed "
                 f"{TEARDOWN_SECONDS:g} s after its values") if any(trial.ends_late for trial in trials.values()) else ""

@@ -79,7 +79,11 @@ OPS = (
 
 
 class RaceKind(StrEnum):
-    """Kind of a race, as reports and suppressions name it; the most severe first."""
+    """Kind of a race, as reports and suppressions name it; the most severe first.
+
+    The values are the field's terms, and stable: users type them in suppressions (`kind = "lost update"`), and scripts
+    compare them.  So there is no code beside them; SARIF, which wants identifiers, has its own.
+    """
 
     LOST_UPDATE = "lost update"
     CHECK_THEN_ACT = "check-then-act"
@@ -89,7 +93,7 @@ class RaceKind(StrEnum):
 
 
 class Severity(StrEnum):
-    """Severity of a conflict; the gravest first."""
+    """Severity of a conflict; the gravest first.  The values are stable terms, as those of `RaceKind`."""
 
     RACE = "race"
     VIOLATION = "atomicity violation"

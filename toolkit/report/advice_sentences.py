@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import ceil
 from typing import TYPE_CHECKING
 
@@ -12,6 +13,7 @@ from gilscope.toolkit.report.wording import (
     between_text,
     interval_text,
     list_text,
+    or_text,
     range_text,
     ratio_number,
 )
@@ -35,6 +37,14 @@ _WHY = {"starved": "starved", "failed": "failed", "not measured": "not measured"
 _REASON = {   # reasons that leave all cells open: then the cells are not listed
     "rounds": f", since there are fewer than {MIN_ROUNDS} rounds", "floor": ", since there are too few processes",
 }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """What may give a clearer answer."""
+
+    text: str
+    is_look: bool = False   # it goes on with a run because of its report
 
 
 def advice_lines(tables: Sequence[WorkloadTable], *, intervals: bool = False) -> tuple[str, ...]:
@@ -68,7 +78,10 @@ def remedy_lines(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[
     if "rounds" in doubts:
         doubts.pop("noise", None)   # its size is unknown with so few rounds
     if remedies := dict.fromkeys(remedy for why in doubts for remedy in _remedies(why, unclear, run)):
-        yield f"Clearer answers need {'; '.join(remedies)}."
+        yield f"Clearer answers need {'; '.join(each.text for each in remedies)}."
+        if any(each.is_look for each in remedies):
+            yield ("To go on because an answer is not clear is one more look at the run: error probabilities hold for "
+                   "each of its reports, not for all of them together.")
     if "failed" in doubts:
         yield "Repair the failed cells, run again."
 
@@ -148,7 +161,7 @@ def _dispatch_texts(advice: Advice) -> Iterator[str]:
 
 def _use_texts(table: WorkloadTable, advice: Advice, *, intervals: bool) -> Iterator[str]:
     several = intervals and len(advice.options) > 1
-    names = _or_text(_name(each, table) + (f" {interval_text(each.speedup)}" if several else "")
+    names = or_text(_name(each, table) + (f" {interval_text(each.speedup)}" if several else "")
                      for each in advice.options)
     gain = "" if several else f", {_gain_text(advice.options)}"
     if table.phase is Phase.STARTUP:
@@ -190,29 +203,29 @@ def _open_texts(table: WorkloadTable, advice: Advice) -> Iterator[str]:
         yield "Unknown: " + "; ".join(f"{_models_text(cells, table)} ({why})" for why, cells in reasons.items()) + "."
 
 
-def _remedies(why: str, unclear: Iterable[Comparison], run: Run) -> Iterator[str]:
+def _remedies(why: str, unclear: Iterable[Comparison], run: Run) -> Iterator[Remedy]:
     needed = [rounds_to_tell(each) for each in unclear]
     sufficient = [rounds for rounds in needed if rounds is not None]
     rounds_needed = max(sufficient, default=max(GOOD_ROUNDS, 2 * run.rounds_done))
     match why:
         case "starved":
-            yield QUIETER
+            yield Remedy(text=QUIETER)
             if any(measurement.cell.workers > FEW_WORKERS for measurement in run.measurements):
-                yield "fewer workers for the starved cells"
+                yield Remedy(text="fewer workers for the starved cells")
         case "failed":   # see `remedy_lines`
             return
         case "not measured":
-            yield f"more time, since the budget ended first: {_resume_text(run)}"
+            yield Remedy(text=f"more time, since the budget ended first: {_resume_text(run)}", is_look=True)
         case "noise":
             if (sufficient or not needed) and len(run.sessions) == 1:
-                yield f"more rounds: {_resume_text(run, rounds_needed)}"
+                yield Remedy(text=f"more rounds: {_resume_text(run, rounds_needed)}", is_look=True)
             if len(run.sessions) > 1:
-                yield f"more sessions: `gilscope run --add-session {run.label}`"
+                yield Remedy(text=f"more sessions: `gilscope run --add-session {run.label}`", is_look=True)
             elif len(sufficient) < len(needed):
-                yield QUIETER
+                yield Remedy(text=QUIETER)
         case _:
             rounds = max(run.rounds_planned, MIN_ROUNDS + 2)
-            yield f"more rounds: {_resume_text(run, rounds)}"
+            yield Remedy(text=f"more rounds: {_resume_text(run, rounds)}")
 
 
 def _resume_text(run: Run, rounds: int | None = None) -> str:
@@ -265,9 +278,4 @@ def _memory_text(options: Sequence[Option]) -> str:
     if any(each.memory is None for each in options):
         return ""
     counts = [f"{each.memory.number / MIB:.0f}" for each in options if each.memory is not None]
-    return f", in {counts[0] if len(set(counts)) == 1 else _or_text(counts)} MiB"
-
-
-def _or_text(items: Iterable[str]) -> str:
-    *first, last = items
-    return f"{', '.join(first)} or {last}" if first else last
+    return f", in {counts[0] if len(set(counts)) == 1 else or_text(counts)} MiB"

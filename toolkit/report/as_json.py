@@ -302,7 +302,7 @@ def floor_values(floors: Floors, group: Mapping[str, Any]) -> Iterable[dict[str,
     for workers, clock, floor in known:
         if floor is not None:
             yield {**group, "workers": workers, "clock": clock, "bound": floor.bound, "error": floor.error,
-                   "rounds": floor.rounds}
+                   "rounds": floor.rounds, "smallest": floor.smallest, "largest": floor.largest}
 
 
 def _fit(fit: ScalingFit) -> dict[str, Any]:

@@ -111,13 +111,13 @@ def _legend(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: f
     if any(each.comparison and _has_remainder(each.comparison) for each in contrasts):
         yield ("without shift: the ratio over what the other workloads have in common. A verdict holds whether none "
                "or all of the shift is the machine's.")
-    if wanted := {_needs(each.comparison, margin) for each in contrasts if each.comparison} - {""}:
-        each_run = " in each run" if contrasts[0].half is not None else ""
+    wanted = {_needs(each.comparison, margin) for each in contrasts if each.comparison} - {""}
+    if AGAIN in wanted:
+        yield (f"needs {AGAIN}: both sides measured in turn. What more rounds of either run would add is not known, "
+               "as they would be of another hour.")
+    elif wanted:
         quieter = f"; {QUIETER}: a quieter machine" if QUIETER in wanted else ""
-        again = (f"; {AGAIN}: both sides measured in turn, as it cannot be told from the shift" if AGAIN in wanted
-                 else "")
-        yield (f"needs: about so many rounds{each_run} for a verdict, if the noise stays the same{quieter}"
-               f"{again}.")
+        yield f"needs: about so many rounds for a verdict, if the noise stays the same{quieter}."
 
 
 def _clock_text(contrasts: Sequence[Contrast]) -> str:
@@ -200,7 +200,7 @@ def _needs(comparison: Comparison, margin: float) -> str:
         return ""
     if comparison.floor is None:
         return "an A/A arm"
-    if unjudged(comparison, margin) in _SHIFTED:
+    if not comparison.paired:
         return AGAIN
     rounds = rounds_to_tell(comparison, margin)
     return QUIETER if rounds is None else f"{rounds} rounds"

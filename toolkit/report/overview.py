@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.model import Phase
+from gilscope.toolkit.model import Phase, SkipKind
 from gilscope.toolkit.report.advice_sentences import advice_lines, counts_text, remedy_lines
 from gilscope.toolkit.report.document import Column, Entry, GainValue, Lines, Section, Table, summary_lines
 from gilscope.toolkit.report.footnotes import Footnotes
@@ -26,7 +26,7 @@ FAILURES = 3   # shown; the tables have all of them
 if TYPE_CHECKING:
     from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
-    from gilscope.toolkit.model import Run
+    from gilscope.toolkit.model import Cell, Run
     from gilscope.toolkit.report.table import CellResult, WorkloadTable
     from gilscope.toolkit.stats.verdict import Comparison
 
@@ -37,12 +37,15 @@ def overview(tables: Sequence[WorkloadTable], run: Run) -> list[Section]:
     steady = [table for table in tables if table.phase is Phase.STEADY]
     if any(_measured_workers(table) for table in steady):
         table = _table(steady)
-        sections += [table, Lines("", (_legend(table),))]
+        sections += [table, Lines("", tuple(_legend(table)))]
     if remarks := tuple(_baseline_remarks(tables)):
         sections.append(Lines("Note", remarks))
     if failed := list(_failures(tables)):
         more = [f"and {len(failed) - FAILURES} more"] if len(failed) > FAILURES else []
         sections.append(Lines("Failed", (*failed[:FAILURES], *more)))
+    if skipped := list(_work_skips(tables)):
+        more = [f"and {len(skipped) - FAILURES} more"] if len(skipped) > FAILURES else []
+        sections.append(Lines("Skipped", (*skipped[:FAILURES], *more)))
     if tables:
         sections.append(summary_lines((*advice_lines(tables), *closing_lines(tables, run))))
     return sections
@@ -66,6 +69,25 @@ def _failures(tables: Iterable[WorkloadTable]) -> Iterator[str]:
                 about.setdefault(absence.reason, {})[f"{cell.runner} of {_title(table)} on {cell.build}"] = None
     for reason, cells in about.items():
         yield f"{list_text(cells)}: {reason}"
+
+
+def _work_skips(tables: Iterable[WorkloadTable]) -> Iterator[str]:
+    """Yield the models and builds that cannot run a workload, with the reason, each reason once.
+
+    What no work could run there, such as free threads with the GIL, is not repeated in the overview.
+    """
+    about: dict[tuple[str, str], list[Cell]] = {}
+    for table in tables:
+        skipped = [(result.cell, result.absence.reason) for row in table.rows for result in row.results
+                   if result.absence is not None and result.absence.skip == SkipKind.WORK_CANNOT]
+        without_baseline = {cell.build for cell, _ in skipped if cell.runner == table.baseline}   # the advice says why
+        for cell, reason in skipped:
+            if cell.build not in without_baseline:
+                about.setdefault((_title(table), reason), []).append(cell)
+    for (title, reason), cells in about.items():
+        models, builds = ([*dict.fromkeys(names)] for names in (
+            (cell.runner for cell in cells), (cell.build for cell in cells)))
+        yield f"{list_text(models)} of {title} on {list_text(builds)}: {reason}"
 
 
 def _table(tables: Sequence[WorkloadTable]) -> Table:
@@ -123,13 +145,14 @@ def _absent(result: CellResult) -> Entry:
     return Entry(word if word in {"failed", "starved"} else "-")
 
 
-def _legend(table: Table) -> str:
-    """Return the meaning of each sign that occurs in the table."""
+def _legend(table: Table) -> Iterator[str]:
+    """Yield the meaning of each sign that occurs in the table, and what its error probabilities cover."""
     gains = [entry.value for row in table.rows for entry in row if isinstance(entry.value, GainValue)]
     words = {entry.value for row in table.rows for entry in row if isinstance(entry.value, str)}
     forms = {gain_form(gain.comparison) for gain in gains}
+    has_sets = any(gain.best for gain in gains)
     parts = [
-        ("*: no measured model is significantly faster", any(gain.best for gain in gains)),
+        ("*: no measured model is significantly faster", has_sets),
         (f"none: no gain above {MARGIN * 100:g} %", "none" in forms),
         ("?: cannot tell", "range" in forms),
         (f"±: 95 % interval of a speed-up, where wider than {SHOWN_SPREAD * 100:g} %", "spread" in forms),
@@ -137,24 +160,21 @@ def _legend(table: Table) -> str:
         ("[ ]: starved", any(entry.doubtful for row in table.rows for entry in row)),
         ("-: not measured", "-" in words),
     ]
-    return "; ".join(text for text, there in parts if there) + "."
+    yield "; ".join(text for text, there in parts if there) + "."
+    if gains:
+        sets = "; besides, 5 % for each set of * that it lacks the fastest measured model" if has_sets else ""
+        yield f"Error probability, at most: 5 % that any verdict of this report is false{sets}."
 
 
-def closing_lines(tables: Sequence[WorkloadTable], run: Run, *, intervals: bool = False) -> Iterator[str]:
-    """Yield the cost and the gain of free-threading, and what to do for clearer answers.
-
-    Args:
-        tables: Of the run.
-        run: What was measured.
-        intervals: True if each ratio is shown with its interval; costs always are.
-    """
+def closing_lines(tables: Sequence[WorkloadTable], run: Run) -> Iterator[str]:
+    """Yield how free-threaded builds compare with those with a GIL, and what to do for clearer answers."""
     steady = [table for table in tables if table.phase is Phase.STEADY]
     costs = _costs(steady, {build.label for build in run.builds if build.free_threaded})
     fastest = [each for table in steady for each in table.fastest_of_builds]
     for (build, gil_build), found in costs.items():
         text = _cost_text(found, named=_several(tables))
-        yield f"Cost of free-threading (CPU time of one thread, {build} against {gil_build}): {text}."
-    yield from _fastest_lines(steady, named=_several(tables), intervals=intervals)
+        yield f"Cost of this build of {build} against this build of {gil_build} (CPU time of one thread): {text}."
+    yield from _fastest_lines(steady, named=_several(tables))
     comparisons = [*(each for found in costs.values() for each in found.values()),
                    *(each.comparison for each in fastest)]
     yield from remedy_lines(tables, run, [each for each in comparisons if judge(each) == SpeedVerdict.CANNOT_TELL])
@@ -199,7 +219,7 @@ def _limits(seen: Comparison) -> str:
     return "anything" if lo <= 0 else f"{(1 / hi - 1) * 100:+.0f} to {(1 / lo - 1) * 100:+.0f} %"
 
 
-def _fastest_lines(tables: Iterable[WorkloadTable], *, named: bool, intervals: bool) -> Iterator[str]:
+def _fastest_lines(tables: Iterable[WorkloadTable], *, named: bool) -> Iterator[str]:
     """Compare the fastest models without and with the GIL, one line for each pair of builds."""
     pairs: dict[tuple[str, str], dict[str, str]] = {}
     for table in tables:
@@ -211,8 +231,8 @@ def _fastest_lines(tables: Iterable[WorkloadTable], *, named: bool, intervals: b
                 case SpeedVerdict.CANNOT_TELL:
                     text = f"cannot tell ({between_text(comparison)})"
                 case _:
-                    text = interval_text(comparison) if intervals else f"{ratio_number(comparison.ratio)}x"
-            pairs.setdefault((each.free.cell.build, each.gil.cell.build), {})[_title(table)] = text
+                    text = interval_text(comparison)
+            pairs.setdefault((each.free.build, each.gil.build), {})[_title(table)] = text
     for (build, gil_build), found in pairs.items():
         several = ", ".join(f"{name} {text}" if named or len(found) > 1 else text for name, text in found.items())
-        yield f"The fastest of {build} against the fastest of {gil_build}: {several}."
+        yield f"The fastest of {build} against the fastest of {gil_build}, whichever they are: {several}."

@@ -63,7 +63,7 @@ def run_document(run: Run, tables: Sequence[WorkloadTable] | None = None) -> Doc
         tables: The tables of the run if they exist already.
     """
     tables = build_tables(run) if tables is None else tables
-    sections = [*_beginning(run), *overview(tables, run), *run_sections(run)]
+    sections = [*beginning(run), *overview(tables, run), *run_sections(run)]
     for table in tables:
         sections += _workload(table)
     return with_scope(Document((*sections, *_outputs(run))), scope_text(run))
@@ -73,7 +73,7 @@ def overview_document(run: Run) -> Document:
     """Return the overview of a run, on one screen."""
     failed = ", and the last output of failed processes" if any(each.output for each in run.failures) else ""
     rest = f"`gilscope report {run.label}` has every cell, with its time, CPU time and memory{failed}."
-    sections = (*_beginning(run), *overview(build_tables(run, fits=False), run), Lines("", (rest,)))
+    sections = (*beginning(run), *overview(build_tables(run, fits=False), run), Lines("", (rest,)))
     return with_scope(Document(sections), scope_text(run))
 
 
@@ -87,7 +87,8 @@ def _outputs(run: Run) -> Iterator[Section]:
                         tuple(lines))
 
 
-def _beginning(run: Run) -> list[Section]:
+def beginning(run: Run) -> list[Section]:
+    """Return the head of the report of a run: its title, what it is about, and its warnings."""
     return [Heading(f"gilscope {run.label}", 1), about(run), *(Banner(note.text) for note in run.notes),
             *map(Banner, warnings(run)), *unsteady_banners(run)]
 

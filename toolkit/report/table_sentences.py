@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.wording import estimate_text, list_text, percent_text
+from gilscope.toolkit.report.wording import estimate_text, list_text, or_text, percent_number, percent_text, range_text
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
 from gilscope.toolkit.units import format_seconds
 
@@ -18,14 +18,21 @@ if TYPE_CHECKING:
 
 
 def noise_line(floors: Floors) -> str:
-    """Return the noise floor by each clock, and the differences between cells that were measured twice."""
+    """Return the noise floors by each clock, and the differences between cells that were measured twice.
+
+    The noise floor of a cell depends on its rounds and on its noise, so it is a range: "wall 1.2 to 3.4 %".
+    """
     known = [(name, floor) for name, floor in (("wall", floors.all_wall), ("CPU", floors.all_cpu)) if floor]
     if not known:
         return "Noise floor: unknown, since there are too few processes; no cell is called faster or slower."
-    bounds = ", ".join(f"{name} {percent_text(floor.bound)}" for name, floor in known)
+    bounds = ", ".join(f"{name} {range_text([floor.smallest, floor.largest], percent_number)} %"
+                       for name, floor in known)
     errors = [f"{percent_text(floor.error)} ({name})" for name, floor in known if floor.error is not None]
     aa_errors = f"; cells measured twice (A/A) differed by {list_text(errors)}" if errors else ""
-    return f"Noise floor, from the spread over all processes: {bounds}{aa_errors}."
+    several = any(percent_number(floor.smallest) != percent_number(floor.largest) for _, floor in known)
+    which = "Noise floor, different for cells with fewer rounds or more noise" if several else (
+        "Noise floor, from the spread over all processes")
+    return f"{which}: {bounds}{aa_errors}."
 
 
 def spread_line(times: Iterable[Summary]) -> str | None:
@@ -33,14 +40,10 @@ def spread_line(times: Iterable[Summary]) -> str | None:
     few = sorted({each.count: each.confidence for each in times if 1 < each.count < needed(CONFIDENCE)}.items())
     if not few:
         return None
-    counts, levels = _or_text([str(count) for count, _ in few]), [f"{level * 100:.3g}" for _, level in few]
+    counts, levels = or_text([str(count) for count, _ in few]), [f"{level * 100:.3g}" for _, level in few]
     return (f"Times: ± is half of the 95 % interval of the median; with {counts} processes it is half of their range, "
-            f"which holds with {_or_text(levels)} %.")
+            f"which holds with {or_text(levels)} %.")
 
-
-def _or_text(items: Sequence[str]) -> str:
-    *first, last = items
-    return f"{', '.join(first)} or {last}" if first else last
 
 
 def fit_lines(fits: Sequence[ScalingFit]) -> tuple[str, ...]:

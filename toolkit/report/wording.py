@@ -262,6 +262,12 @@ def list_text(items: Iterable[object]) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
+def or_text(items: Iterable[str]) -> str:
+    """Return "a, b or c"."""
+    *first, last = items
+    return f"{', '.join(first)} or {last}" if first else last
+
+
 @cache
 def spelling(encoding: str | None) -> Callable[[str], str]:
     """Return a function that spells text so that `encoding` can write every character of it.

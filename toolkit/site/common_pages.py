@@ -30,6 +30,7 @@ class RunPart:
 
     run: LoadedRun | None = None
     in_short: list[str] = field(default_factory=list)
+    banners: list[str] = field(default_factory=list)                 # the warnings of its report
     compared: list[dict[str, Any]] = field(default_factory=list)     # its first two builds
     files: dict[str, str] = field(default_factory=dict)              # of pyperf, by build, as a page finds them
     problem: str = ""
@@ -107,9 +108,11 @@ class CommonPage:
 
 def _home(content: SiteContent) -> Mapping[str, Any]:
     in_short = {name: part.in_short for name, part in content.parts.items()}
-    return home_values(content.runs, in_short, content.kinds, content.unreadable, content.series) | {
+    banners = {name: part.banners for name, part in content.parts.items()}
+    return home_values(content.runs, in_short, content.kinds, content.unreadable, content.series, banners) | {
         "experiments": content.experiments, "fleets": content.fleets, "badge": content.badge,
-        "citation": site_citation(content.title, [each.run for each in content.runs], content.address)}
+        "citation": site_citation(content.title, [each.run for each in content.runs], content.address,
+                                  content.made.get("by", ""))}
 
 
 def _compare(content: SiteContent) -> Mapping[str, Any]:
@@ -137,7 +140,7 @@ def _fleets(content: SiteContent) -> Iterator[SitePage]:
 PAGES = (
     CommonPage(link="Home", file=HOME, template="home.html", description="", values=_home),
     CommonPage(link="Compare", template="compare.html", values=_compare,
-               description="Any two builds, models, runs or machines, side by side."),
+               description="Two builds, models, runs or machines, side by side."),
     CommonPage(link="History", template="history.html", details=_workloads,
                description="The same work over versions of CPython and over dates.",
                values=lambda content: history_values(content.runs, content.series)),

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope import __version__
 from gilscope.toolkit.escaping import visible
 from gilscope.toolkit.measure.settings import PRESETS, TIMEOUT_SECONDS
+from gilscope.toolkit.report.advice_sentences import MERGED
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -35,7 +36,13 @@ def command(run: Run, workload: str | None = None) -> str:
     words += _listed("--with", run.options.get("packages"))
     if (run.options.get("sessions") or 1) > 1 and run.options.get("every"):
         words += ["--sessions", str(run.options["sessions"]), "--every", f"{run.options['every']:g}s"]
-    return _line([*words, *_effort(run, settings), "--seed", str(run.seed)])
+    seed = seed_of(run)
+    return _line([*words, *_effort(run, settings), *([] if seed is None else ["--seed", str(seed)])])
+
+
+def seed_of(run: Run) -> int | None:
+    """Return the seed of the order of a run's cells; None if each of its hosts had its own."""
+    return None if MERGED in run.options else run.seed
 
 
 def build_flags(run: Run) -> list[str]:
@@ -63,7 +70,8 @@ def _effort(run: Run, settings: dict[str, Any]) -> list[str]:
         words += ["--timeout", f"{timeout:g}s"]
     if budget and settings.get("where_open") and not resolution:
         return words
-    return ["--rounds", str(settings.get("rounds") or run.rounds_planned), *words]
+    rounds = run.rounds_planned if MERGED in run.options else settings.get("rounds") or run.rounds_planned
+    return ["--rounds", str(rounds), *words]
 
 
 def _budget(seconds: float | None) -> list[str]:
@@ -95,22 +103,23 @@ def _line(words: list[str]) -> str:
     return visible(" ".join(shlex.quote(str(word)) for word in words))
 
 
-def site_citation(title: str, runs: Sequence[Run], address: str) -> dict[str, str]:
+def site_citation(title: str, runs: Sequence[Run], address: str, by: str = "") -> dict[str, str]:
     """Return a site as a reference, in a sentence and as BibTeX.
 
     Args:
         title: The site's.
         runs: All of them, the oldest first.
         address: Where it will be; "": not known.
+        by: Who publishes it; "": nobody is named.
     """
     first, last = runs[0].started[:10], runs[-1].started[:10]
     when = first if first == last else f"{first} to {last}"
     what = f"{counted(len(runs), 'run')} of gilscope {__version__}, measured {when}"
     key = "".join(each for each in f"gilscope{last}{title}" if each.isalnum())
     url = f"\n  howpublished = {{\\url{{{address}}}}}," if address else ""
-    bibtex = (f"@misc{{{key},\n  title = {{{_tex(title)}}},\n  year = {{{last[:4]}}},{url}\n"
+    bibtex = (f"@misc{{{key},{_author(by)}\n  title = {{{_tex(title)}}},\n  year = {{{last[:4]}}},{url}\n"
               f"  note = {{{what[0].upper()}{what[1:]}}}\n}}")
-    return {"text": visible(f'"{title}": {what}.{f" {address}" if address else ""}'),
+    return {"text": visible(f'{_named(by)}"{title}": {what}.{f" {address}" if address else ""}', most=None),
             "bibtex": "\n".join(map(visible, bibtex.split("\n")))}
 
 
@@ -118,14 +127,23 @@ def _tex(text: str) -> str:
     return "".join("\\" + each if each in "{}\\&%$#_~^" else each for each in text)
 
 
-def citation(run: Run) -> dict[str, str]:
-    """Return the run as a reference, in a sentence and as BibTeX."""
+def _author(by: str) -> str:
+    """Return who publishes it as a field of BibTeX; in braces of its own, as it need not be a person's name."""
+    return f"\n  author = {{{{{_tex(by)}}}}}," if by else ""
+
+
+def _named(by: str) -> str:
+    return f"{by}: " if by else ""
+
+
+def citation(run: Run, by: str = "") -> dict[str, str]:
+    """Return the run as a reference, in a sentence and as BibTeX; `by`: who publishes it."""
     day, machine = run.started[:10], run.machine
     where = f"{machine.cpu_model}, {machine.cores} cores"
     builds = ", ".join(f"CPython {build.label} ({build.version})" for build in run.builds)
-    text = f'gilscope {__version__}: results "{run.label}", {builds}, measured {day} on {where}.'
+    text = f'{_named(by)}gilscope {__version__}: results "{run.label}", {builds}, measured {day} on {where}.'
     key = "".join(each for each in f"gilscope{day}{run.label}" if each.isalnum())
     title = _tex(f"gilscope results {run.label}: {builds}")
-    bibtex = (f"@misc{{{key},\n  title = {{{title}}},\n  year = {{{day[:4]}}},\n"
+    bibtex = (f"@misc{{{key},{_author(by)}\n  title = {{{title}}},\n  year = {{{day[:4]}}},\n"
               f"  note = {{Measured {day} on {where} with gilscope {__version__}}}\n}}")
-    return {"text": visible(text), "bibtex": "\n".join(map(visible, bibtex.split("\n")))}
+    return {"text": visible(text, most=None), "bibtex": "\n".join(map(visible, bibtex.split("\n")))}

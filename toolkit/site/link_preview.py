@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.escaping import visible
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.figures.figure import Axis, CategoryFigure, CategoryPanel, Rule, Series
-from gilscope.toolkit.report.wording import range_text
+from gilscope.toolkit.report.wording import list_text, range_text
 from gilscope.toolkit.site.pages.newest import in_order, newest, places, version_key
 from gilscope.toolkit.stats.verdict import Significance
 from gilscope.toolkit.units import counted
@@ -95,9 +95,11 @@ def badge_values(runs: Sequence[LoadedRun]) -> dict[str, Any] | None:
     text = f"{range_text(gains, lambda gain: f'{gain:.1f}x')} with {counted(workers, 'thread')}"
     left, right = (len(each) * CHARACTER + 12 for each in (label, text))
     run = newest.loaded.run
-    about = (f"It shows how many times as fast as {run.baseline} {counted(workers, 'thread')} without the GIL are on "
-             f"{newest.build.label}: {counted(len(gains), 'result')} of {run.label}, the newest run on the newest "
-             "free-threaded build.")
+    names = list_text(dict.fromkeys(place.table.workload for place in of_run
+                                    if any(count == workers for count, _ in _gains(place))))
+    about = (f"{counted(workers, 'thread')} without the GIL against {run.baseline}, both on CPython "
+             f"{newest.build.version} ({newest.build.label}): {names}, measured {run.started[:10]} in the run "
+             f"{run.label}")
     return {"label": label, "text": text, "left": round(left), "right": round(right), "says": f"{label}: {text}",
             "about": visible(about, most=None)}
 

@@ -67,7 +67,9 @@ class SiteRequest:
         private: The names and secrets that must not go out with it.
         by: Who publishes it; "": nobody is named.
         command: The command that makes it.
-        works: Of each workload of the catalogue, what it does in a sentence (`summary`), and its `source`.
+        works: Of each workload of the catalogue, what it does in a sentence (`summary`), its `source`, and the `file`
+            and `line` of that.
+        source_url: The address of gilscope's source, to which pages link; "": not known.
     """
 
     sources: Sequence[RunSource]
@@ -84,11 +86,12 @@ class SiteRequest:
     by: str = ""
     command: str = ""
     works: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    source_url: str = ""
 
     @property
     def made(self) -> dict[str, str]:
         """How the site is made, for the foot of each page."""
-        return {"by": self.by, "command": self.command}
+        return {"by": self.by, "command": self.command, "source": self.source_url.rstrip("/")}
 
 
 def make_site(request: SiteRequest, out: Path) -> list[str]:
@@ -216,7 +219,7 @@ class _SiteWriter:
         run, site = ratios.index.run, self._site
         about = self._request.describe(run, planned.path)
         pictures = self._pictures(planned, run, about.pictures)
-        values = experiment_values(about, run, pictures, data=copy_values(site, loaded, run))
+        values = experiment_values(about, run, pictures, data=copy_values(site, loaded, run), by=self._request.by)
         entry = entry_of(about, loaded, pictures)
         links = navigation(site.title, has_experiments=True, here="experiments.html", made=site.made)
         self._page("experiment.html", loaded.page, values | page_values(

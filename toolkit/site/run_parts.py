@@ -5,24 +5,27 @@ from __future__ import annotations
 import json
 import signal
 from concurrent.futures import ProcessPoolExecutor
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.escaping import in_url
-from gilscope.toolkit.publish import write_files
+from gilscope.toolkit.publish import without_traces, write_files
 from gilscope.toolkit.report.advice_sentences import advice_lines
 from gilscope.toolkit.report.overview import closing_lines
 from gilscope.toolkit.site.common_pages import RunPart, navigation
 from gilscope.toolkit.site.pages.compare import compare_file, compare_run
-from gilscope.toolkit.site.pages.run import run_page
+from gilscope.toolkit.site.pages.run import banners_of, run_page
 from gilscope.toolkit.site.renderer_process import PageRenderer
 from gilscope.toolkit.site.sources import LoadedRun, PlannedRun, load
 from gilscope.toolkit.site.style import load_assets
+from gilscope.toolkit.store import Fleet, Host, HostState, fleet_text, load_run, read_fleet
+from gilscope.toolkit.store.labels import FLEET
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from gilscope.toolkit.model import Run
@@ -44,11 +47,36 @@ class SiteContext:
 
 
 def copy_values(site: SiteContext, loaded: LoadedRun, run: Run) -> dict[str, str]:
-    """Write the published values of a run into the site; return the address of each build's file."""
+    """Write the published values of a run into the site; return the address of each build's file.
+
+    The values of several hosts on one machine stay in files of their own, of which the keys name build and host.
+    """
     target = site.folder / "data" / loaded.id
     target.mkdir(parents=True)
-    return {build: in_url(path.relative_to(site.folder).as_posix())
-            for build, path in write_files(run, loaded.planned.path, target).items()}
+    if not loaded.planned.hosts:
+        return _addresses(site, write_files(run, loaded.planned.path, target))
+    files: dict[str, Path] = {}
+    for name, path in loaded.planned.hosts:
+        with suppress(BadFileError):   # the run has a note about it
+            own = without_traces(load_run(path))
+            (target / name).mkdir()
+            files |= {f"{build} ({name})": file for build, file in write_files(own, path, target / name).items()}
+    (target / FLEET).write_text(fleet_text(_published(loaded.planned)), encoding="utf-8")
+    return _addresses(site, files)
+
+
+def _addresses(site: SiteContext, files: Mapping[str, Path]) -> dict[str, str]:
+    return {name: in_url(path.relative_to(site.folder).as_posix()) for name, path in files.items()}
+
+
+def _published(planned: PlannedRun) -> Fleet:
+    """Return the fleet of the hosts of one machine, so that `gilscope report` reads their folder."""
+    names = [name for name, _ in planned.hosts]
+    hosts = {name: Host(name=name, state=HostState.STOPPED, machine=0) for name in names}
+    with suppress(BadFileError):   # then nothing says how they stand
+        hosts |= {each.name: replace(each, note="", machine=0)
+                  for each in read_fleet(planned.path.parent).hosts if each.name in hosts}
+    return Fleet(hosts=tuple(hosts.values()))
 
 
 def make_all(site: SiteContext, planned: Sequence[PlannedRun], processes: int) -> list[RunPart]:
@@ -88,12 +116,14 @@ def _make(site: SiteContext, planned: PlannedRun, renderer: PageRenderer) -> Run
     run = ratios.index.run
     data = copy_values(site, loaded, run)
     links = navigation(site.title, has_experiments=site.has_experiments, made=site.made)
-    values = run_page(run, site.kinds, tables=loaded.tables, data=data, around=links, works=site.works)
+    values = run_page(run, site.kinds, tables=loaded.tables, data=data, around=links, works=site.works,
+                      by=site.made.get("by", ""))
     (site.folder / loaded.page).write_text(renderer.page("run.html", values), encoding="utf-8")
     about = compare_run(loaded, ratios, data)
     # A script, not JSON: a page that is opened from disk may load a script but not a JSON file.
     (site.folder / compare_file(loaded)).write_text(
         f"gilscopeRuns[{json.dumps(loaded.id)}] = {json.dumps(about, separators=(',', ':'))};\n", encoding="utf-8")
-    in_short = [*advice_lines(loaded.tables, intervals=True), *closing_lines(loaded.tables, run, intervals=True)]
+    in_short = [*advice_lines(loaded.tables, intervals=True), *closing_lines(loaded.tables, run)]
     compared: list[dict[str, Any]] = next(iter(about["ofBuilds"].values()), [])
-    return RunPart(run=loaded, in_short=in_short, compared=compared, files=data)
+    return RunPart(run=loaded, in_short=in_short, banners=banners_of(run), compared=compared, files=data,
+                   problem="; ".join(loaded.problems))

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
+from gilscope.toolkit.model import Note
 from gilscope.toolkit.publish import without_traces
-from gilscope.toolkit.report.hosts.machines import MachineHosts
+from gilscope.toolkit.report.hosts.machines import MachineHosts, merge_runs
+from gilscope.toolkit.report.hosts.wording import names_text
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
@@ -30,6 +32,7 @@ from gilscope.toolkit.store import (
 from gilscope.toolkit.store.header import HEADER
 from gilscope.toolkit.store.labels import FLEET
 from gilscope.toolkit.store.transfer_rounds import PENDING, merge_pending
+from gilscope.toolkit.units import inflect
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -57,6 +60,8 @@ class PlannedRun:
     host: str
     path: Path
     is_experiment: bool
+    label: str = ""    # of the rounds of several hosts on one machine; "": the run's own
+    hosts: tuple[tuple[str, Path], ...] = ()   # these hosts with their runs, the first at `path`; (): a run alone
 
     @property
     def page(self) -> str:
@@ -71,6 +76,7 @@ class LoadedRun:
     planned: PlannedRun
     run: Run                              # without measurements and whatever says whose machine it was
     tables: tuple[WorkloadTable, ...]     # of an experiment none
+    problems: tuple[str, ...] = ()        # why runs of hosts on this machine are left out
 
     @property
     def id(self) -> str:
@@ -152,6 +158,8 @@ def plan(
 ) -> list[PlannedRun]:
     """Return the runs that the site will have, by what their headers say, a run and its copies once.
 
+    Hosts of a fleet that are on one machine are one run, with the rounds of all of them.
+
     Args:
         sources: Where runs are.
         problems: Gets what cannot be read.
@@ -160,7 +168,7 @@ def plan(
     taken: Counter[str] = Counter()
     machines: dict[Path, list[MachineHosts]] = {}
     there: dict[tuple[str, int], list[tuple[Run, RunSource]]] = {}
-    found = []
+    found: list[tuple[RunSource, Run]] = []
     for source in sources:
         try:
             run = read_header(source.path)
@@ -172,10 +180,43 @@ def plan(
             say(f"{source.path} is a copy of the run in {first.path}, and is taken once")
             continue
         alike.append((run, source))
-        name = file_name("-".join(filter(None, (source.host, run.label))), taken)
-        found.append(PlannedRun(id=name, host=_host(source, run, machines),
-                                path=source.path, is_experiment="experiment" in run.options))
-    return found
+        found.append((source, run))
+    planned: list[PlannedRun] = []
+    for several in _of_one_machine(found, machines):
+        source, run = several[0]
+        label = run.label if len(several) == 1 else _merged_label(run, source, machines)
+        planned.append(PlannedRun(
+            id=file_name("-".join(filter(None, (source.host, label))), taken), host=_host(source, run, machines),
+            path=source.path, is_experiment="experiment" in run.options, label=label if len(several) > 1 else "",
+            hosts=tuple((each.path.name, each.path) for each, _ in several) if len(several) > 1 else ()))
+    return planned
+
+
+def _of_one_machine(
+    found: Sequence[tuple[RunSource, Run]], machines: dict[Path, list[MachineHosts]],
+) -> list[list[tuple[RunSource, Run]]]:
+    """Return runs, each in a list of its own, but hosts of a fleet that are on one machine together."""
+    groups: dict[tuple[Path, str], list[tuple[RunSource, Run]]] = {}
+    for source, run in found:
+        key = source.path.parent, source.path.name
+        if is_fleet(source.path.parent):
+            key = source.path.parent, _machine_of(source, machines).name
+        groups.setdefault(key, []).append((source, run))
+    return list(groups.values())
+
+
+def _machine_of(source: RunSource, machines: dict[Path, list[MachineHosts]]) -> MachineHosts:
+    """Return the machine of the host of a fleet; `machines` are those of fleets that were looked at already."""
+    fleet = source.path.parent
+    if fleet not in machines:
+        machines[fleet] = fleet_machines(fleet)
+    return next(each for each in machines[fleet] if source.path.name in each.hosts)
+
+
+def _merged_label(run: Run, source: RunSource, machines: dict[Path, list[MachineHosts]]) -> str:
+    """Return the label of the rounds of several hosts: that of their fleet if no other machine has a part in it."""
+    fleet, there = run.label.rpartition("/")[0] or source.path.parent.name, machines[source.path.parent]
+    return fleet if len(there) == 1 else f"{fleet}/{_machine_of(source, machines).name}"
 
 
 def _host(source: RunSource, run: Run, machines: dict[Path, list[MachineHosts]]) -> str:
@@ -189,9 +230,7 @@ def _host(source: RunSource, run: Run, machines: dict[Path, list[MachineHosts]])
     fleet = source.path.parent
     if not is_fleet(fleet):
         return source.host or machine_name(run.machine)
-    if fleet not in machines:
-        machines[fleet] = fleet_machines(fleet)
-    own = next(each for each in machines[fleet] if source.path.name in each.hosts)
+    own = _machine_of(source, machines)
     with suppress(BadFileError):
         run = read_header(fleet / own.hosts[0])   # hosts on one machine may have different numbers of its cores
     machine = machine_name(run.machine)
@@ -230,10 +269,34 @@ def load(planned: PlannedRun) -> tuple[LoadedRun, Ratios]:
     Raises:
         BadFileError: It cannot be read.
     """
-    run = without_traces(load_run(planned.path))
+    run, problems = _run_of(planned)
     ratios = Ratios(Index(run))
     tables = () if planned.is_experiment else build_tables(run, ratios)
-    return LoadedRun(planned=planned, tables=tables, run=replace(run, measurements=())), ratios
+    return LoadedRun(planned=planned, tables=tables, run=replace(run, measurements=()), problems=problems), ratios
+
+
+def _run_of(planned: PlannedRun) -> tuple[Run, tuple[str, ...]]:
+    """Return a run without traces of whose it is, and why hosts of its machine are left out.
+
+    Raises:
+        BadFileError: It cannot be read, nor can any other host of its machine.
+    """
+    if not planned.hosts:
+        return without_traces(load_run(planned.path)), ()
+    read: list[tuple[str, Run]] = []
+    problems: list[str] = []
+    for name, path in planned.hosts:
+        try:
+            read.append((name, without_traces(load_run(path))))
+        except BadFileError as error:
+            problems.append(str(error))
+    if not read:
+        raise BadFileError("; ".join(problems))
+    merged = merge_runs(MachineHosts(tuple(name for name, _ in read)), read)
+    lost = [name for name, _ in planned.hosts if name not in dict(read)]
+    notes = [Note(text=f"{names_text(lost)} cannot be read, and {inflect(len(lost), 'is', 'are')} left out")
+             ] if lost else []
+    return replace(merged, label=planned.label, notes=(*notes, *merged.notes)), tuple(problems)
 
 
 def machine_name(machine: Machine) -> str:

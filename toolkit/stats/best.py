@@ -1,7 +1,10 @@
 """The set of arms that contains the fastest with 95 % confidence, by subset selection.
 
-An arm leaves the set if some other arm is significantly faster.  The truly fastest arm stays with probability 95 %,
-since only its own k - 1 one-sided comparisons with the other arms could remove it.
+An arm leaves the set if some other arm is significantly faster, and by more than the noise floor.  The truly fastest
+arm stays with probability 95 %, since only its own k - 1 one-sided comparisons with the other arms could remove it.
+
+Two builds are compared by the fastest arm of each, whichever these are (`FastestRatio`): to choose the arms with the
+highest estimates and to compare these two would treat the choice as known.
 
 Sources: Gupta (1965), "On Some Multiple Decision (Selection and Ranking) Rules" (the set); Hsu (1984), "Constrained
 Simultaneous Confidence Intervals for Multiple Comparisons with the Best"; Hsu (1996), "Multiple Comparisons", section
@@ -11,15 +14,16 @@ Simultaneous Confidence Intervals for Multiple Comparisons with the Best"; Hsu (
 from __future__ import annotations
 
 from collections.abc import Hashable
-from math import inf
+from dataclasses import dataclass
+from math import exp, inf, log1p
 from typing import TYPE_CHECKING, Protocol
 
-from gilscope.toolkit.stats.ratios import compare, simultaneous
+from gilscope.toolkit.stats.ratios import MOST_LOG, compare, simultaneous
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from gilscope.toolkit.stats.log_times import RoundLogs
     from gilscope.toolkit.stats.noise import Noise
@@ -33,8 +37,23 @@ class LogRatio(Protocol):
     def center(self) -> float:
         """The log of the ratio; > 0: the sample is faster."""
 
-    def half(self, confidence: float) -> float:
-        """Return the half-width of the interval, in logs."""
+    @property
+    def floor(self) -> float:
+        """The noise floor, as a share."""
+
+    def half(self, confidence: float, shared: float | None = None) -> float:
+        """Return the half-width of the interval, in logs; `shared` is the confidence of what many pairs share."""
+
+
+class ComparedRatio(LogRatio, Protocol):
+    """Such a ratio with a verdict."""
+
+    @property
+    def rounds(self) -> int:
+        """The number of rounds it is estimated from."""
+
+    def between(self, confidence: float) -> tuple[float, float]:
+        """Return the range of ratios that a verdict does not exclude."""
 
 
 def best[Arm: Hashable](
@@ -70,7 +89,8 @@ def best_of[Arm: Hashable](
         raise ValueError("the best of no arms")
     one_sided = simultaneous(len(arms) - 1, confidence)
     two_sided = max(2 * one_sided - 1, 0.0)   # its upper end is exceeded with the one-sided probability
-    gains = {one: [_seen(compared(other, one), two_sided) for other in arms if other != one] for one in arms}
+    gains = {one: [_not_excluded(compared(other, one), two_sided, confidence) for other in arms if other != one]
+             for one in arms}
     upper = {one: min((center + half for center, half in seen), default=inf) for one, seen in gains.items()}
     # If pairs have different rounds, each arm may be slower than another, in a circle.
     members = [one for one in arms if upper[one] >= 0] or [max(arms, key=upper.__getitem__)]
@@ -78,6 +98,99 @@ def best_of[Arm: Hashable](
     return (leader, *(one for one in members if one != leader))
 
 
-def _seen(ratio: LogRatio | None, confidence: float) -> tuple[float, float]:
-    """Return the log ratio, and the half-width of its interval."""
-    return (0.0, inf) if ratio is None else (ratio.center, ratio.half(confidence))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FastestRatio[Arm: Hashable]:
+    """The ratio of the fastest of some samples to the fastest of some baselines, whichever arms these are.
+
+    If the set of each side contains its truly fastest arm, the ratio of these two is the one asked for, and the union
+    of the intervals of all pairs contains it as often as the interval of that pair does.  So the error is at most that
+    of one pair plus that of both sets, and no arm is chosen by the values that it is then judged by.
+    """
+
+    baselines: Sequence[Arm]   # the set of each side, the one with the highest estimate first
+    samples: Sequence[Arm]
+    ratios: Mapping[tuple[Arm, Arm], ComparedRatio | None]   # of each baseline and sample; None: unknown
+
+    @property
+    def leaders(self) -> tuple[Arm, Arm]:
+        """Return the baseline and the sample with the highest estimates."""
+        return self.baselines[0], self.samples[0]
+
+    @property
+    def leading(self) -> ComparedRatio | None:
+        """Return the ratio of these two, None if it is unknown."""
+        return self.ratios[self.leaders]
+
+    @property
+    def ratio(self) -> float:
+        """Return the estimate: 2.0 is twice as fast."""
+        return 1.0 if self.leading is None else exp(self.leading.center)
+
+    @property
+    def rounds(self) -> int:
+        """Return the number of rounds that the leaders share."""
+        return 0 if self.leading is None else self.leading.rounds
+
+    @property
+    def floor(self) -> float:
+        """Return the noise floor of the leaders, as a share; infinite: unknown."""
+        return inf if self.leading is None else self.leading.floor
+
+    def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
+        """Return the interval that covers the truth with `confidence`, if the sets have the confidence `set_share`."""
+        each = set_share(confidence)
+        return self._union((0.0, inf) if ratio is None else _interval(ratio.center, ratio.half(each))
+                           for ratio in self.ratios.values())
+
+    def between(self, confidence: float) -> tuple[float, float]:
+        """Return the range of ratios that a verdict does not exclude, if the sets contain the fastest."""
+        return self._union((0.0, inf) if ratio is None else ratio.between(confidence)
+                           for ratio in self.ratios.values())
+
+    @staticmethod
+    def _union(intervals: Iterable[tuple[float, float]]) -> tuple[float, float]:
+        ends = [*intervals]
+        return min(lo for lo, _ in ends), max(hi for _, hi in ends)
+
+
+def fastest_ratio[Arm: Hashable, Seen: ComparedRatio](
+    baselines: Sequence[Arm], samples: Sequence[Arm], compared: Callable[[Arm, Arm], Seen | None],
+    confidence: float = CONFIDENCE,
+) -> FastestRatio[Arm]:
+    """Return the ratio of the fastest of `samples` to the fastest of `baselines`.
+
+    Args:
+        baselines: At least one.
+        samples: At least one.
+        compared: Compares a baseline and a sample, on either side or across; None: unknown.
+        confidence: That of the ratio's interval.
+    """
+    first, second = (best_of(arms, compared, set_share(confidence)) for arms in (baselines, samples))
+    return FastestRatio(baselines=first, samples=second, ratios={
+        (one, other): compared(one, other) for one in first for other in second})
+
+
+def set_share(confidence: float) -> float:
+    """Return the confidence that two sets and the ratio between them need so that all three hold with `confidence`."""
+    return 1 - (1 - confidence) / 3
+
+
+def _interval(center: float, half: float) -> tuple[float, float]:
+    return (exp(center - half), exp(center + half)) if half < MOST_LOG else (0.0, inf)
+
+
+def _seen(ratio: LogRatio | None, confidence: float, shared: float) -> tuple[float, float]:
+    """Return the log ratio, and the half-width of its interval; of an unknown ratio that is infinite.
+
+    Args:
+        ratio: Of two arms; None: unknown.
+        confidence: Of the pair.
+        shared: Of what all pairs have in common.
+    """
+    return (0.0, inf) if ratio is None else (ratio.center, ratio.half(confidence, shared))
+
+
+def _not_excluded(ratio: LogRatio | None, confidence: float, shared: float) -> tuple[float, float]:
+    """Return the same with at least the noise floor as the half-width."""
+    center, half = _seen(ratio, confidence, shared)
+    return center, half if ratio is None else max(half, log1p(ratio.floor))

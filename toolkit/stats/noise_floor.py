@@ -24,11 +24,13 @@ FARTHEST = 8.0     # limit of a normal score, so that no single arm widens a who
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoiseFloor:
-    """The noise floor of the cells of a group."""
+    """The noise floors of the cells of a group: the fewer rounds a cell has, the larger its noise floor."""
 
     error: float | None       # largest A/A difference, as a share; None: there is no A/A arm
     bound: float              # largest expected difference by the spread of all processes, at least `error`
-    rounds: int               # of the cell
+    rounds: int               # of the cell with the most, for which `bound` holds
+    smallest: float           # of the noise floors of all compared cells
+    largest: float
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -55,8 +55,11 @@ class Ratio:
         """Return the noise floor for that number of rounds, as a share."""
         return max(self.noise.floor(self.rounds), self.aa_error)
 
-    def half(self, confidence: float = CONFIDENCE) -> float:
-        """Return the half-width of the interval, in logs: 0.03 is about 3 %."""
+    def half(self, confidence: float = CONFIDENCE, shared: float | None = None) -> float:  # noqa: ARG002 - see below
+        """Return the half-width of the interval, in logs: 0.03 is about 3 %.
+
+        Pairs of one session share no component of their error, so `shared`, its confidence, makes no difference.
+        """
         return self.noise.reach(confidence, self.rounds) * self.error if self.error > 0 else 0.0
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:

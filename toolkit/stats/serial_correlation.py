@@ -8,7 +8,9 @@ look negatively correlated, by 1 / rounds; the expectation under AR(1) is exact 
 Assumption: all arms of the run have the same correlation, and it falls geometrically with the distance of rounds.
 
 Sources: Bartlett (1946), "On the Theoretical Specification and Sampling Properties of Autocorrelated Time-Series";
-Marriott & Pope (1954), "Bias in the Estimation of Autocorrelations" (the bias by centring).
+Marriott & Pope (1954), "Bias in the Estimation of Autocorrelations" (the bias by centring); Bancroft (1964), "Analysis
+and Inference for Incompletely Specified Models Involving the Use of Preliminary Test(s) of Significance" (why the
+correlation is left out only if p exceeds 25 %: at 5 %, few rounds would miss most correlations that matter).
 """
 
 from __future__ import annotations
@@ -25,7 +27,8 @@ from gilscope.toolkit.stats.distributions import t_outside
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-LEVEL = 0.05     # significance level: above it, rounds count as independent
+KEPT = 0.25      # p-value from which on rounds count as independent
+SIGNIFICANT = 0.05   # p-value below which a report says that rounds are alike
 MOST = 0.9       # the largest correlation that is distinguished; beyond it, rounds are one
 FEWEST = 8       # arms from which on the correlation is tested
 SHORTEST = 3     # rounds of an arm: two rounds, centred, always have the correlation -1/2
@@ -40,8 +43,13 @@ class SerialCorrelation:
 
     @property
     def applied(self) -> float:
-        """Return the correlation that intervals account for: 0 unless it is significant."""
-        return self.estimate if self.chance < LEVEL else 0.0
+        """Return the correlation that intervals account for: 0 unless p < 25 %."""
+        return self.estimate if self.chance < KEPT else 0.0
+
+    @property
+    def significant(self) -> bool:
+        """Return True if the correlation is significant, which a report says."""
+        return self.chance < SIGNIFICANT
 
 
 INDEPENDENT = SerialCorrelation()

@@ -109,9 +109,14 @@ class SessionRatio:
         """Return the noise floor for that number of rounds, as a share."""
         return max(self.noise.floor(self.rounds), self.aa_error)
 
-    def half(self, confidence: float = CONFIDENCE) -> float:
-        """Return the half-width of the interval, in logs."""
-        joint = sum(shift.half(confidence, self.sessions) ** 2 for shift in self.shifts)
+    def half(self, confidence: float = CONFIDENCE, shared: float | None = None) -> float:
+        """Return the half-width of the interval, in logs.
+
+        Args:
+            confidence: Of the pair's own part.
+            shared: Of the joint shifts, which hold for all pairs at once; None: the same.
+        """
+        joint = sum(shift.half(shared or confidence, self.sessions) ** 2 for shift in self.shifts)
         return max(sqrt(self._own_half(confidence) ** 2 + joint), self._within(confidence))
 
     def interval(self, confidence: float = CONFIDENCE) -> tuple[float, float]:
@@ -191,6 +196,13 @@ def _blocks[Pair: Hashable](centers: Mapping[Pair, Mapping[int, float]]) -> list
     return blocks
 
 
+def _connected[Pair: Hashable](family: Mapping[Pair, Mapping[int, Ratio]]) -> list[dict[Pair, Mapping[int, Ratio]]]:
+    """Return the family in parts whose sessions no pair connects: the shifts of each are fitted apart."""
+    centers = _centers(family)
+    return [{pair: family[pair] for pair, values in centers.items() if values.keys() <= block}
+            for block in _blocks(centers)]
+
+
 def own_deviation[Arm: Hashable](
     shifted: Iterable[Mapping[tuple[Arm, Arm], Mapping[int, Ratio]]],
     others: Mapping[tuple[Arm, Arm], Mapping[int, Ratio]],
@@ -206,7 +218,8 @@ def own_deviation[Arm: Hashable](
     """
     squares: list[tuple[float, float]] = []   # of each residual, with the variance of its session's error
     expected = doubled = 0.0                  # squares, and squares of the variances that they add up from
-    for family, has_shift in [*((each, True) for each in shifted), (others, False)]:
+    connected = [part for family in shifted for part in _connected(family)]
+    for family, has_shift in [*((each, True) for each in connected), (others, False)]:
         centers = _centers(family)
         _, _, rest = _two_way(centers, shifts=has_shift)
         squares += [(value**2, family[pair][session].error ** 2)

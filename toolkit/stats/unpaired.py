@@ -5,6 +5,12 @@ process.  Between two runs the effects of rounds do not cancel, so they add a va
 degrees of freedom of the rounds, to the moderated one of the processes.  The degrees of freedom of the sum are
 Satterthwaite's.  `tests/benchmarks/coverage.py` measures the coverage of the intervals.
 
+The noise of each run is that of `noise`: an arm that errs unlike the others has its own spread alone; if rounds disturb
+one class of arms alone, the effects of rounds are those of the arm's class; if the errors of successive rounds are
+correlated, those of processes count more.  A run with several sessions has a level in each.  From three sessions on, a
+session takes the place of a round: what sessions do to all arms, to a class, and to an arm by itself is then in the
+interval.
+
 Assumption: the machine was on average the same in both runs, and its rounds differ independently.  Otherwise all arms
 shift together, which the two runs cannot distinguish from a change of all arms; measuring both sides in one run can.
 `common_shift` finds such a shift, and what remains of each ratio.
@@ -24,18 +30,16 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.estimators import HUBER, huber, scale_of_differences
-from gilscope.toolkit.stats.log_times import fit
+from gilscope.toolkit.stats.log_times import RoundLogs, fit
 from gilscope.toolkit.stats.ratios import MOST_LOG
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.serial_correlation import inflation
 from gilscope.toolkit.stats.verdict import not_excluded
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
 
-    from gilscope.toolkit.stats.log_times import RoundLogs
     from gilscope.toolkit.stats.noise import Noise
-
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,6 +130,10 @@ def run_level[Arm: Hashable](logs: RoundLogs[Arm], noise: Noise, arm: Arm) -> Ru
         arm: The arm.
     """
     values = logs.levels[arm]
+    if noise.class_rounds.share:
+        own_class = noise.classes.get(arm)
+        logs = RoundLogs(levels={
+            other: levels for other, levels in logs.levels.items() if noise.classes.get(other) == own_class})
     level_fit = fit(logs)
     if level_fit is None or arm not in level_fit.residuals:   # without other arms, its error includes the rounds'
         square = variance(values.values()) / len(values) if len(values) > 1 else inf
@@ -151,6 +159,26 @@ def run_level[Arm: Hashable](logs: RoundLogs[Arm], noise: Noise, arm: Arm) -> Ru
         usual=ErrorPart(square=(unlike or noise).spread**2 * times, freedom=freedom),
         machine=ErrorPart(square=variance(level_fit.shared.values()) / rounds, freedom=rounds - 1),
     )
+
+
+def mean_level(levels: Sequence[RunLevel]) -> RunLevel:
+    """Return the level of an arm over sessions that all count alike; their differences are not in its error.
+
+    Args:
+        levels: In each session, at least one.
+    """
+    if len(levels) == 1:
+        return levels[0]
+    count = len(levels)
+
+    def part(each: Callable[[RunLevel], ErrorPart]) -> ErrorPart:
+        return total_part(ErrorPart(square=each(level).square / count**2, freedom=each(level).freedom)
+                          for level in levels)
+
+    return RunLevel(
+        center=fmean(level.center for level in levels), rounds=sum(level.rounds for level in levels),
+        own=part(lambda level: level.own), usual=part(lambda level: level.usual),
+        machine=part(lambda level: level.machine), kept=min(level.kept for level in levels))
 
 
 def _middle(values: Sequence[float], errors: tuple[float, ...]) -> float:

@@ -79,6 +79,7 @@ class Comparison:
     floor: float | None       # 0.013: differences up to 1.3 % are noise; None: unknown
     rounds: int
     sure: bool = True         # the requested confidence was reached
+    paired: bool = True       # False: of two runs, so nobody knows what rounds at another time would add
     sessions: int = 1         # of which it is; from `sessions.FEWEST` on, the intervals cover how sessions differ
     # The simultaneous interval that decides the verdict in a table; None: `lo` and `hi`.
     verdict_interval: tuple[float, float] | None = None

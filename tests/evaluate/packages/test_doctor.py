@@ -198,7 +198,7 @@ def test_json_has_the_same(report, label):
     valid(plain([report(label)]), "doctor")
     (build,) = json.loads(json.dumps(plain([report(label)])))["builds"]
     flips = next(each for each in build["packages"] if each["name"] == "flips")
-    assert (flips["status"], flips["blocks"]) == ("turns the GIL on", True)
+    assert (flips["status"], flips["blocks"]) == ("turns-gil-on", True)
     (culprit,) = flips["culprits"]
     assert (culprit["module"], culprit["way"][0]["module"]) == ("flips.multi_plain", "flips")
     assert flips["extensions"][0]["init"] == "multi-phase"

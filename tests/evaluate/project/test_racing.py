@@ -1,6 +1,5 @@
 """The race checker over a project's tests: the project's own races, and why there may be no answer."""
 
-import json
 import sys
 import uuid
 from dataclasses import replace
@@ -11,11 +10,14 @@ import pytest
 
 from gilscope.toolkit.evaluate.project.discovery import PYTEST, find_project
 from gilscope.toolkit.evaluate.project.racing import checker
-from gilscope.toolkit.evaluate.project.racing.checker import FOUND, RaceCheckResult, facts, shared_facts
+from gilscope.toolkit.evaluate.project.racing.checker import FOUND, RaceCheckResult, facts, read_witness, shared_facts
 from gilscope.toolkit.evaluate.project.racing.tests import ThreadedTests, as_program, check_races, nothing_ran
+from gilscope.toolkit.evaluate.project.racing.threaded_functions import ThreadedFunction
 from gilscope.toolkit.evaluate.project.suite.running import run_bounded
 from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, RunSite
 from gilscope.toolkit.evaluate.sections import Cause, Missing, RaceFact
+from gilscope.toolkit.race.report import json_
+from gilscope.toolkit.race.report.model import Frame, RaceReport, SharedVariable
 from tests.conformance.builds import ROOT
 from tests.evaluate.made_up import PROJECT, ended
 from tests.evaluate.places import skip_when_busy
@@ -96,6 +98,40 @@ def test_race_is_kept_when_its_confirming_run_does_not_end(tmp_path, monkeypatch
     monkeypatch.setattr("gilscope.toolkit.evaluate.project.racing.checker.run_bounded", run_once)
     assert check(tmp_path, monkeypatch, RACY, confirm=1).found
     assert ["--confirm=1" in command for command in commands] == [False, True]
+
+
+@pytest.mark.parametrize(("damage", "said"), [
+    (lambda text: text.replace('"line": 14', '"line": "x"', 1), "races[0].first.place.line is 'x', not a whole number"),
+    (lambda text: text.replace('"lost update"', '"lost"', 1), "races[0].kind is 'lost', not lost update"),
+    (lambda text: text.replace('"races"', '"race"', 1), "race"),
+    (lambda _: "[]", "it is [], not an object"),
+    (lambda text: text.replace("gilscope race", "another tool", 1), "tool is 'another tool', not gilscope race"),
+    (lambda text: text[:-100], "delimiter"),
+])
+def test_damaged_report_names_file_and_field(tmp_path, monkeypatch, damage, said):
+    def run_once(command, *_, **__):
+        told = Path(next(word for word in command if word.startswith("--json=")).removeprefix("--json="))
+        told.write_text(damage((ROOT / "tests/golden/race.json").read_text()))
+        return ended(str(FOUND))
+
+    monkeypatch.setattr(checker, "run_bounded", run_once)
+    found = check(tmp_path, monkeypatch, RACY)
+    assert found.reason.startswith("the report of the race checker, races.json, is damaged: ")
+    assert said in found.reason
+
+
+@pytest.mark.parametrize(("line", "told"), [
+    ('{"pid": 1, "threads": true, "together": true, "ran": [["a.py", 3, true, false, {"S": "list"}, [4, 5]]]}', True),
+    ('{"pid": 1, "threads": true, "together": true, "ran": [["a.py", "3", true, false, {}, []]]}', False),
+    ('{"pid": 1, "threads": "yes", "together": true, "ran": []}', False),
+    ('{"pid": 1, "flip": "lxml.etree"}', False),
+])
+def test_witness_that_a_program_damaged_tells_nothing(tmp_path, line, told):
+    (tmp_path / "witness").write_text(line + "\n")
+    found = [function for each in read_witness(tmp_path / "witness") for function in each.functions()]
+    expected = ThreadedFunction(file="a.py", line=3, twice=True, one_self=False, foreign={"S": "list"},
+                                lines=frozenset({4, 5}))
+    assert found == [expected] * told
 
 
 def test_silence_until_the_time_is_up_is_no_hang(tmp_path):
@@ -186,14 +222,14 @@ def test_what_cannot_be_followed_and_no_tests_have_reasons(tmp_path, monkeypatch
 
 
 def test_facts_of_a_report_confirmed_ones_first():
-    report = json.loads((ROOT / "tests/golden/race.json").read_text())
+    report = json_.read((ROOT / "tests/golden/race.json").read_text())
     bank = Path("/home/ann/bank")
     project = replace(find_project(ROOT), root=bank, sources=(bank,))
     found = facts(report, ProjectPaths(project, RunSite(build="host", python=Path(sys.executable), folders=(bank,))))
     assert [race.confirmed for race in found] == sorted((race.confirmed for race in found), reverse=True)
     assert found[0].confirmed
     assert ("Account.balance", "bank.py", 14) in [(race.variable, race.file, race.line) for race in found]
-    given = {(race["base"], race["severity"], race["repair"]) for race in report["races"]}
+    given = {(race.base, race.severity, race.repair) for race in report.races}
     named = {True: "atomicity violation", False: "race"}
     assert {(race.variable, named[race.violation], race.repair) for race in found} == given
     assert all(race.place == race.places[0] for race in found)
@@ -203,9 +239,9 @@ def test_facts_of_a_report_confirmed_ones_first():
 @pytest.mark.parametrize("confirmed", [True, False, None])
 @pytest.mark.parametrize("sentence", ["confirmed: 1 update lost", "an update was lost", None])
 def test_wording_of_the_confirmation_does_not_matter(sentence, confirmed):
-    report = json.loads((ROOT / "tests/golden/race.json").read_text())
-    for race in report["races"]:
-        race |= {"confirmation": sentence, "confirmed": confirmed}
+    report = json_.read((ROOT / "tests/golden/race.json").read_text())
+    races = tuple(replace(race, confirmation=sentence, confirmed=confirmed) for race in report.races)
+    report = replace(report, races=races)
     run_site = RunSite(build="host", python=Path(sys.executable), folders=())
     assert {race.confirmed for race in facts(report, ProjectPaths(PROJECT, run_site))} == {confirmed is True}
 
@@ -275,14 +311,15 @@ def test_why_tests_cannot_be_run_in_several_threads(tmp_path, monkeypatch, tests
 
 def shared_of(folder, *told):
     """Return what threads share by a report of variables: name, file and function of the write, file of the use."""
-    shared = [{"base": f"global {name}", "name": name, "alike": False, "verb": "store", "other_verb": "load",
-               "write": {"path": str(folder / file), "line": 1, "function": function},
-               "other": {"path": str(folder / other), "line": 2, "function": "work"},
-               "by_program": file == "run.py"}
-              for name, file, function, other in told]
+    shared = tuple(
+        SharedVariable(base=f"global {name}", name=name, verb="store", other_verb="load", by_program=file == "run.py",
+                       write=Frame(path=str(folder / file), line=1, function=function),
+                       other=Frame(path=str(folder / other), line=2, function="work"))
+        for name, file, function, other in told)
     project = replace(PROJECT, root=folder, sources=(folder,))
     shown = ProjectPaths(project, RunSite(build="3.14t", python=Path("python"), folders=(folder,)))
-    return [each.variable for each in shared_facts({"shared": shared}, shown)]
+    told_of = RaceReport(target="", build="", core="C", root="", shared=shared)
+    return [each.variable for each in shared_facts(told_of, shown)]
 
 
 @pytest.mark.parametrize(("told", "shared"), [

@@ -38,6 +38,7 @@ from gilscope.toolkit.evaluate.project.workload.waits import (
 from gilscope.toolkit.evaluate.project.workload.workload_program import WorkloadCaller, loaded
 from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, NativePool
 from gilscope.toolkit.gil import preload
+from gilscope.toolkit.gil.records import WaitReason
 from gilscope.toolkit.gil.summary import WaitPlace
 from gilscope.toolkit.measure.measured_process import ProcessAnswer, hang_reason
 from gilscope.toolkit.measure.rounds import ArmResult, OneAtATime
@@ -475,8 +476,8 @@ def test_places_of_contention_are_the_projects(measurer, pair, monkeypatch):
 
 
 def waiting(file, *, idle=False):
-    return WaitPlace(file=file, line=1, function="f", what="a lock", idle=idle, count=1, seconds=1.0, longest=1.0,
-                     thread=None)
+    return WaitPlace(file=file, line=1, function="f", reason=WaitReason.LOCK, on="", idle=idle, count=1, seconds=1.0,
+                     longest=1.0, thread=None)
 
 
 def test_neither_our_own_code_nor_what_the_program_wants_is_contention(tmp_path):
@@ -490,10 +491,10 @@ def test_neither_our_own_code_nor_what_the_program_wants_is_contention(tmp_path)
 
 
 def test_places_of_one_line_are_one():
-    spun = replace(waiting("app.py"), what="a lock or an object, spinning", seconds=5.0)
-    other, lock = replace(spun, what="a dict", seconds=2.0), replace(waiting("b.py"), what="a lock", seconds=6.0)
-    assert [(each.file, each.what, each.seconds) for each in by_line([spun, other, lock])] == [
-        ("app.py", "a dict", 7.0), ("b.py", "a lock", 6.0)]
+    spun = replace(waiting("app.py"), reason=WaitReason.SPIN, seconds=5.0)
+    other, lock = replace(spun, reason=WaitReason.OBJECT, on="dict", seconds=2.0), replace(waiting("b.py"), seconds=6.0)
+    assert [(each.file, each.what, each.wait, each.seconds) for each in by_line([spun, other, lock])] == [
+        ("app.py", "a dict", WaitReason.OBJECT, 7.0), ("b.py", "a lock", WaitReason.LOCK, 6.0)]
 
 
 def filled(**cells):

@@ -17,8 +17,8 @@ pytestmark = pytest.mark.newest
 
 READY = from_doctor("Thing[x]>=1", {"builds": [told(package("thing"))]}, 2.04)
 NEEDY = from_doctor("needy", {"builds": [told(
-    package("needy", "pure Python", extensions=0),
-    package("old", "turns the GIL on", blocks=True, reasons=["old._c needs the GIL"], newest=["2.0", "ready"]))]}, 1.0)
+    package("needy", "pure-python", extensions=0),
+    package("old", "turns-gil-on", blocks=True, reasons=["old._c needs the GIL"], newest=["2.0", "ready"]))]}, 1.0)
 FAILED = PackageAnswer(package="late", problem="the package index does not answer")
 
 
@@ -31,12 +31,12 @@ def test_package_is_found_by_its_name_whatever_is_asked_of_it():
 def test_package_is_held_up_by_what_it_needs():
     assert NEEDY.blocked
     assert [(each.status, [(one.name, one.status) for one in each.in_the_way]) for each in NEEDY.builds] == [
-        ("pure Python", [("old", "turns the GIL on")])]
-    assert counts([READY, NEEDY], "3.14t") == {"ready": 1, "needs one of these": 1}
+        ("pure-python", [("old", "turns-gil-on")])]
+    assert counts([READY, NEEDY], "3.14t") == {"ready": 1, "needs-blocking": 1}
 
 
 def test_package_that_was_asked_about_comes_first_of_what_is_in_the_way():
-    both = [package(name, "turns the GIL on", blocks=True) for name in ("below", "thing")]
+    both = [package(name, "turns-gil-on", blocks=True) for name in ("below", "thing")]
     answer = from_doctor("thing", {"builds": [told(*both)]}, 1.0)
     assert [each.name for each in answer.builds[0].in_the_way] == ["thing", "below"]
 

@@ -52,9 +52,9 @@ def test_conclusion_has_word_reasons_and_confidence():
 
 def test_answer_and_plan_are_those_of_the_screen():
     answer, plan = told()["answer"], told()["plan"]
-    assert (answer["decision"], answer["target"]) == ("Wait", "3.14t")
+    assert (answer["decision"], answer["target"]) == ("wait", "3.14t")
     assert answer["blockers"][0] == {
-        "what": "lxml 6.1 turns the GIL on", "who": "we", "action": "take lxml 7.0, which mends it",
+        "what": "lxml 6.1 turns the GIL on", "who": None, "action": "take lxml 7.0, which mends it",
         "package": "lxml 7.0"}
     assert answer["cost"]["memory"]["process"] == "the process of the workload with 2 threads"
     assert answer["gain"]["how"] == "measured"

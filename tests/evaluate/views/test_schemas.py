@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.evaluate import probes
-from gilscope.toolkit.evaluate.packages.evidence import Status
+from gilscope.toolkit.evaluate.decision import Decision
+from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild, UnbuiltModule
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import WheelChoice
 from gilscope.toolkit.evaluate.sections import (
@@ -86,3 +87,13 @@ def test_schema_has_every_code_that_a_probe_names():
     told = json.loads((SCHEMAS / "evaluate.json").read_text())["$defs"]["Fact"]["properties"]["code"]["enum"]
     assert len(named) > 100
     assert named <= set(told)
+
+
+@pytest.mark.parametrize("codes", [Decision, Status, InterpreterStatus])
+def test_codes_are_identifiers_that_the_schema_lists_and_have_words(codes):
+    assert all(re.fullmatch("[a-z]+(-[a-z]+)*", each) for each in codes)
+    assert all(each.words for each in codes)
+    schema = json.loads((SCHEMAS / "evaluate.json").read_text())
+    enums = [prop["enum"] for kind in schema["$defs"].values() for prop in kind.get("properties", {}).values()
+             if "enum" in prop]
+    assert [*codes] in enums

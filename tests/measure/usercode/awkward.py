@@ -134,3 +134,16 @@ def make_none():
 
 def make_trouble():
     raise OSError("no such table")
+
+
+def make_needy(size):
+    return [size]
+
+
+def make_leaving():
+    raise SystemExit(4)
+
+
+def make_broken_off():
+    yield 1
+    raise KeyError("second")

@@ -49,6 +49,20 @@ def leaves_a_thread_that_waits(number):
     return number
 
 
+def last_is_a_lock(number):
+    return threading.Lock() if number == numbers[-1] else number
+
+
+def imports_nothing_there(number):
+    import nothing_there
+
+    return nothing_there
+
+
+def bad_payloads():
+    return [len(3)]
+
+
 def refuse(results):
     assert results == [], "too many"
 

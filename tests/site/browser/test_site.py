@@ -12,7 +12,8 @@ from gilscope.toolkit.commands.compare import differences
 from gilscope.toolkit.commands.site import _about
 from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.comparison import comparison_document
-from gilscope.toolkit.report.document import Banner, Lines, Table
+from gilscope.toolkit.report.document import Banner, Lines, Table, with_scope
+from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import compare_builds, compare_models, compare_runs
 from gilscope.toolkit.report.wording import entry_text
 from gilscope.toolkit.site.making import SiteRequest, make_site
@@ -92,9 +93,10 @@ def as_shown(text):
     return re.sub(r"`([^`]*)`", r"\1", text)
 
 
-def report(contrasts, first, second, notes=()):
+def report(contrasts, first, second, notes=(), scope=""):
     """Return the same of the report of `gilscope compare`."""
-    document = comparison_document("", contrasts, baseline=first, sample=second, notes=notes)
+    document = with_scope(comparison_document("", contrasts, baseline=first, sample=second, notes=notes),
+                          scope)
     found = {"banners": [], "tables": {}, "lists": {}}
     for section in document.sections:
         match section:
@@ -182,7 +184,7 @@ def test_page_opens_with_the_comparison_that_its_form_names(chromium, tmp_path):
 def test_two_builds_are_compared_as_the_command_does_it(chromium, site):
     run = without_traces(load_run(EXAMPLE / "first-look"))
     for first, second in (("3.14", "3.14t"), ("3.14t", "3.14")):
-        expected = report(compare_builds(run, first, second), first, second)
+        expected = report(compare_builds(run, first, second), first, second, scope=scope_text(run))
         assert compared(chromium, site, f"what=builds&run=one-first-look&first={first}&second={second}") == expected
 
 
@@ -190,7 +192,7 @@ def test_two_builds_are_compared_as_the_command_does_it(chromium, site):
     ("serial", "threads"), ("threads", "free-threaded"), ("processes-forkserver", "subinterpreters")])
 def test_two_models_are_compared_as_the_command_does_it(chromium, site, first, second):
     run = without_traces(load_run(EXAMPLE / "first-look"))
-    expected = report(compare_models(run, first, second), first, second)
+    expected = report(compare_models(run, first, second), first, second, scope=scope_text(run))
     assert compared(chromium, site, f"what=models&run=one-first-look&first={first}&second={second}") == expected
 
 

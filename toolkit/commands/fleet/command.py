@@ -41,12 +41,13 @@ def add_parser(commands: Any) -> None:
     """Add the parser of `gilscope fleet`."""
     parser = commands.add_parser(
         "fleet",
-        help="show the hosts of a cluster, or start one",
+        help="show the hosts of a cluster, or start one (experimental)",
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Show the machine and the builds of each host in a dask.distributed cluster, and the differences "
                     "that\n"
         "would affect a measurement. Use it before `gilscope run --fleet ADDRESS`. `gilscope fleet start` starts\n"
-        "a cluster on this machine, and shows how other machines join it.",
+        "a cluster on this machine, and shows how other machines join it.\n\n"
+        "Experimental: options and files may change.",
         epilog="exit codes: 0 all hosts match; 1 something differs; 2 the request was wrong;\n"
         "            3 no cluster answers at ADDRESS\n\n"
         "examples:\n"

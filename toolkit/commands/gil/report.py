@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.gil.bottleneck import SEEN, Limiter, file_line, held_share, where
 from gilscope.toolkit.gil.recorder import BUSY
-from gilscope.toolkit.gil.records import SpanKind
+from gilscope.toolkit.gil.records import SpanKind, WaitReason
 from gilscope.toolkit.gil.rerun_without_gil import took_as_long
-from gilscope.toolkit.gil.summary import INNER_LOCK, SPINNING
 from gilscope.toolkit.report.document import (
     Column,
     Document,
@@ -38,7 +37,7 @@ MOST_THREADS = 20
 LONGEST_NAME, LONGEST_PLACE = 22, 30
 HOLDERS_LEGEND = "share: of the time that threads waited for the GIL; held, longest: while others waited."
 WRITTEN = 1e-6      # seconds; a shorter time is reported as none
-SHORTER = {SPINNING: "a lock (spin)", INNER_LOCK: "an inner lock"}
+SHORTER = {WaitReason.SPIN: "a lock (spin)", WaitReason.RAW: "an inner lock"}
 LEAST_OVERHEAD = 0.0001   # share of the program's CPU time; a smaller one is reported as below it
 MOST_SPREAD = 1.25   # longest run / shortest run; the median of runs that differ more says little
 WHOLE_RATIOS = 10    # a speed-up from this on is written without a fraction
@@ -304,7 +303,7 @@ def places_table(places: Sequence[WaitPlace], left_out: int, *, lost: bool) -> T
                Column(title="for", align="left"), Column(title="where", align="left"))
     rows = tuple(
         (Entry(Duration(place.seconds)), Entry(Quantity(place.count, "")), Entry(_short_name(place.thread or "")),
-         Entry(SHORTER.get(place.what, place.what)), Entry(_where(place)))
+         Entry(SHORTER.get(place.reason, place.what)), Entry(_where(place)))
         for place in places
     )
     notes = [f"{left_out} more waited less; --places shows more of them"] if left_out else []

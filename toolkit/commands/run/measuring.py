@@ -7,11 +7,12 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
+from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.commands.output.dry_run import rounds_text
 from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.measure.cells import baseline_of
+from gilscope.toolkit.measure.cells import baseline_of, expand
 from gilscope.toolkit.measure.loopback_servers import services
 from gilscope.toolkit.measure.machine import now, this_machine
 from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
@@ -26,6 +27,7 @@ from gilscope.toolkit.measure.trial import (
     fit_budget,
     try_builds,
     warn_of_length,
+    with_trials,
 )
 from gilscope.toolkit.measure.turns import RoundRobin
 from gilscope.toolkit.measure.user_modules import code_sum
@@ -80,7 +82,11 @@ def measure_plan(job: RunJob, prepared: Preparation, plan: Plan, folder: Path) -
         trials = try_builds(selection, prepared, folder, timeout=job.settings.timeout, say=print_stderr)
         units = sized_tasks(selection, prepared, folder)
         spent = time.monotonic() - began
-    settings, failed = job.settings, failed_cells(plan.cells, trials)
+    settings = job.settings
+    if selection.user is not None:
+        plan = expand(selection, prepared.subjects, prepared.builds, RUNNERS, with_trials(prepared.abilities, trials))
+        refuse_empty(plan)
+    failed = failed_cells(plan.cells, trials)
     if selection.user is not None:
         ended = {failure.cell for failure in failed}
         settings = fit_budget([cell for cell in plan.cells if cell not in ended], settings, trials,

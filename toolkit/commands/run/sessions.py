@@ -70,9 +70,9 @@ def wait_for_session(
     # In local time, as a watch shows it; the day only if it is another one.
     here, due = (datetime.fromtimestamp(each).astimezone() for each in (clock(), clock() + left))
     at = f"{due:%H:%M}" if here.date() == due.date() else f"{due:%Y-%m-%d %H:%M}"
-    print_stderr(f"session {len(run.sessions) + 1} of {request.sessions} starts at {at}, in {format_minutes(left)}; "
-                 "Ctrl-C ends the wait and loses nothing")
     try:
+        print_stderr(f"session {len(run.sessions) + 1} of {request.sessions} starts at {at}, in "
+                     f"{format_minutes(left)}; Ctrl-C ends the wait and loses nothing")
         while left := seconds_until_next(run, every, clock):
             sleep(min(left, NAP_SECONDS))
     except KeyboardInterrupt:

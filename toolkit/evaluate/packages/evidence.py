@@ -115,19 +115,24 @@ class PackageEvidence:
 
 
 class Status(StrEnum):
-    """The status of a distribution on a build."""
+    """The status of a distribution on a build; the code of the fact is "package." and this one."""
 
     READY = "ready"              # what it loads needs no GIL, and it has all its C code
-    PURE = "pure Python"         # also on the build with the GIL
-    GIL = "turns the GIL on"
-    LOST = "loses its C code"
-    NO_WHEEL = "no wheel"
-    NOT_FOUND = "not found"      # no index in use has this package or version
+    PURE = "pure-python"         # also on the build with the GIL
+    GIL = "turns-gil-on"
+    LOST = "loses-c-code"
+    NO_WHEEL = "no-wheel"
+    NOT_FOUND = "not-found"      # no index in use has this package or version
     CRASH = "crashes"
     HANG = "hangs"
-    FAILS = "cannot be imported"
+    FAILS = "cannot-be-imported"
     UNKNOWN = "unknown"          # an extension file can be neither read nor loaded; never called ready
-    INTERPRETER = "interpreter at fault"   # importing the standard library alone does the same
+    INTERPRETER = "interpreter-at-fault"   # importing the standard library alone does the same
+
+    @property
+    def words(self) -> str:
+        """The status as people read it."""
+        return _STATUS_WORDS[self]
 
     @property
     def blocks(self) -> bool:
@@ -146,15 +151,33 @@ class Status(StrEnum):
         return self in {Status.READY, Status.PURE}
 
 
+_STATUS_WORDS = {
+    Status.READY: "ready", Status.PURE: "pure Python", Status.GIL: "turns the GIL on", Status.LOST: "loses its C code",
+    Status.NO_WHEEL: "no wheel", Status.NOT_FOUND: "not found", Status.CRASH: "crashes", Status.HANG: "hangs",
+    Status.FAILS: "cannot be imported", Status.UNKNOWN: "unknown", Status.INTERPRETER: "interpreter at fault",
+}
+
+
 class InterpreterStatus(StrEnum):
     """The status of a distribution in interpreters with their own GIL."""
 
     OK = "ok"
-    LOST = "loses its C code"
-    FAILS = "ImportError"
+    LOST = "loses-c-code"
+    FAILS = "cannot-be-imported"
     CRASH = "crashes"
     HANG = "hangs"
-    UNKNOWN = "not known"
+    UNKNOWN = "unknown"
+
+    @property
+    def words(self) -> str:
+        """The status as people read it."""
+        return _INTERPRETER_WORDS[self]
+
+
+_INTERPRETER_WORDS = {
+    InterpreterStatus.OK: "ok", InterpreterStatus.LOST: "loses its C code", InterpreterStatus.FAILS: "ImportError",
+    InterpreterStatus.CRASH: "crashes", InterpreterStatus.HANG: "hangs", InterpreterStatus.UNKNOWN: "not known",
+}
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,7 +30,7 @@ def name_and_version(finding: Finding) -> str:
 
 def clause(status: Status) -> str:
     """Return a status as the words that follow the package's name in a sentence."""
-    return {Status.NO_WHEEL: "has no wheel", Status.NOT_FOUND: "was not found"}.get(status, status.value)
+    return {Status.NO_WHEEL: "has no wheel", Status.NOT_FOUND: "was not found"}.get(status, status.words)
 
 
 def judged(status: Status, why: str) -> str:

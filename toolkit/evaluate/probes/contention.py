@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, Gap
 from gilscope.toolkit.evaluate.readings import is_quiet
 from gilscope.toolkit.evaluate.sections import Cause, Missing, known
-from gilscope.toolkit.gil.summary import A_LOCK, INNER_LOCK, SPINNING, THE_GIL, THE_WORLD
+from gilscope.toolkit.gil.records import WaitReason
 from gilscope.toolkit.units import MOST_NAMED
 
 if TYPE_CHECKING:
@@ -26,17 +26,19 @@ MOST_LINES = 3
 # Variables that limit a library's own threads.
 LIMITS = {"OpenBLAS": "OPENBLAS_NUM_THREADS", "MKL": "MKL_NUM_THREADS", "BLIS": "BLIS_NUM_THREADS",
           "OpenMP": "OMP_NUM_THREADS"}
-# Advice by what threads wait for, and by "" if that is not known; any other is an object that they share.
+# Advice by what threads wait for; None if that is not known.
 NOT_SEEN = "threads wait for each other there; gilscope gil shows for what"
 WAITS = {
-    "": NOT_SEEN, SPINNING: NOT_SEEN,
-    THE_WORLD: ("threads wait there until all of them have stopped: if that is the garbage collector, have it collect "
-                "less often (gc.freeze, gc.set_threshold), or make fewer objects that refer to others"),
-    A_LOCK: ("threads wait for a lock there: hold it only around what belongs together, or have a lock for each part "
-             "of what it guards"),
-    INNER_LOCK: "threads wait there for each other inside the interpreter: do it less often",
+    None: NOT_SEEN, WaitReason.SPIN: NOT_SEEN, WaitReason.OTHER: NOT_SEEN,
+    WaitReason.OBJECT: "let each thread have an object of its own there, and merge them later",
+    WaitReason.WORLD: (
+        "threads wait there until all of them have stopped: if that is the garbage collector, have it collect "
+        "less often (gc.freeze, gc.set_threshold), or make fewer objects that refer to others"),
+    WaitReason.LOCK: (
+        "threads wait for a lock there: hold it only around what belongs together, or have a lock for each part "
+        "of what it guards"),
+    WaitReason.RAW: "threads wait there for each other inside the interpreter: do it less often",
 }
-SHARED = "let each thread have an object of its own there, and merge them later"
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
@@ -112,15 +114,15 @@ def own_places(found: Contention) -> Iterator[Place]:
     """
     for place in found.places if found.parked is not None else ():
         # Where they wait for the GIL, a package has turned it on.
-        if place.own and place.seconds >= LEAST_WAITED and place.what != THE_GIL:
+        if place.own and place.seconds >= LEAST_WAITED and place.wait is not WaitReason.GIL:
             yield place
 
 
 def _line(place: Place, measuring: str) -> Fact:
     """Return the fact about one line; no action where the file was written to measure the project."""
-    advice = WAITS.get(place.what, SHARED)
+    advice = WAITS[place.wait]
     # A change there does not help where all threads are stopped for a collection.
-    places = () if place.what == THE_WORLD else (place,)
+    places = () if place.wait is WaitReason.WORLD else (place,)
     return Fact(code="contention.line", target=FREE_THREADING, effect=Effect.NOTE, subject=str(place), text=advice,
                 places=places, action="" if place.file == measuring else f"{place}: {advice}")
 

@@ -6,7 +6,7 @@ from itertools import chain
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import Effect, Fact, gap, processes_on, subinterpreters_on
-from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus
+from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.wording import name_and_version
 from gilscope.toolkit.evaluate.project.machine_calibration import MOST_QUEUED
 from gilscope.toolkit.evaluate.readings import (
@@ -248,10 +248,11 @@ def _in_interpreters(finding: Finding) -> str:
     if refusing := [module for module in refusing if module in owned] or refusing:
         more = f" and {len(refusing) - 1} more" if len(refusing) > 1 else ""
         refuse = inflect(len(refusing), "refuses", "refuse")
-        does = "loses its C code" if finding.interpreters is InterpreterStatus.LOST else "cannot be imported"
+        lost = finding.interpreters is InterpreterStatus.LOST
+        does = (Status.LOST if lost else Status.FAILS).words
         return f"{name_and_version(finding)} {does}: {next(iter(refusing))}{more} {refuse}"
     why = f": {finding.interpreter_reasons[0]}" if finding.interpreter_reasons else ""
-    return f"{name_and_version(finding)} {finding.interpreters.value}{why}"
+    return f"{name_and_version(finding)} {finding.interpreters.words}{why}"
 
 
 def _price(inside: InterpretersEvaluation) -> Iterator[str]:

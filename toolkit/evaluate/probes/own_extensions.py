@@ -110,7 +110,7 @@ def _judged(found: Evaluation, own: OwnBuild, label: str, slower: str) -> Iterat
     users = gil_users(finding.seen)
     if status in _UNJUDGED:
         yield Fact(code="extensions.unknown", target=label, effect=Effect.UNKNOWN, step=PlanStep.EXTENSIONS,
-                   text=f"its own extension modules: {status.value}", evidence=why)
+                   text=f"its own extension modules: {status.words}", evidence=why)
     elif status is Status.LOST:
         lost = f"it loses C code of its own: {'; '.join(finding.verdict.reasons[:2])}"
         yield Fact(code="extensions.lose-c-code", target=label, effect=Effect.BLOCKS if slower else Effect.COSTS,
@@ -124,7 +124,7 @@ def _judged(found: Evaluation, own: OwnBuild, label: str, slower: str) -> Iterat
                    places=tuple(_to_declare(found.extensions, users)))
     elif status.blocks:
         yield Fact(code="extensions.do-not-run", target=label, effect=Effect.BLOCKS, step=PlanStep.EXTENSIONS,
-                   text=f"its own code, as it is built, {status.value}{f': {why}' if why else ''}", explain=EXTENSIONS,
+                   text=f"its own code, as it is built, {status.words}{f': {why}' if why else ''}", explain=EXTENSIONS,
                    places=tuple(_to_declare(found.extensions, users)))
     # A module that is missing because of the limited API, or was not built, has to be fixed first.
     for name in users if not _limited(own, found.extensions) else ():
@@ -272,7 +272,7 @@ def built(own: OwnBuild) -> Iterator[str]:
     files, users = own.finding.seen.extensions, gil_users(own.finding.seen)
     inside = own.finding.interpreters
     if files and not own.report.build.free_threaded and inside not in {InterpreterStatus.OK, InterpreterStatus.UNKNOWN}:
-        yield f"in interpreters with a GIL of their own it {_DOES.get(inside, inside.value)}"
+        yield f"in interpreters with a GIL of their own it {_DOES.get(inside, inside.words)}"
     if users:
         yield f"{few([*users])} {inflect(len(users), 'turns', 'turn')} the GIL on"
     fine = [each.name for each in files if each.gil == "not-used" and each.name not in users]

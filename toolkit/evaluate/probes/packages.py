@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import FREE_THREADING, OURS, Effect, Fact, PlanStep, gap
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, PlanStep, gap
 from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users
 from gilscope.toolkit.evaluate.packages.wording import ADVICE, chain_clause, clause, name_and_version
@@ -66,7 +66,7 @@ def _looked_at(found: Evaluation, build: BuildEvaluation, report: BuildReport) -
     judged = [_package(found, build, report, finding) for finding in report.findings
               if finding.verdict.status in CODES]
     # Packages that a newer version fixes come first.
-    yield from sorted(judged, key=lambda fact: fact.owner != OURS or not fact.package)
+    yield from sorted(judged, key=lambda fact: fact.owner is not None or not fact.package)
     for module in report.unowned:
         yield Fact(code="module.turns-gil-on", target=label, effect=Effect.BLOCKS, subject=module,
                    text=f"{module}, of no package, turns the GIL on", step=PlanStep.DEPENDENCIES)
@@ -91,7 +91,7 @@ def _package(found: Evaluation, build: BuildEvaluation, report: BuildReport, fin
         # A fault of the interpreter says nothing about the dependencies.
         step = None if status is Status.INTERPRETER else PlanStep.DEPENDENCIES
         fact = replace(fact, step=step, effect=Effect.UNKNOWN, evidence=why,
-                       text=f"{name_and_version(finding)}: {status.value}")
+                       text=f"{name_and_version(finding)}: {status.words}")
     elif status is Status.LOST:
         # C code that is lost is a price, and blocks only where that was measured to be high.
         slower = lost_too_much(build, found.machine)
@@ -110,7 +110,7 @@ def advice(report: BuildReport, finding: Finding) -> str:
     """Return the action for a package that no newer version is known to fix."""
     newest, status = report.newest.get(finding.name, ("", None))
     if finding.verdict.status is Status.GIL and newest and status:   # the newest version does not mend it
-        does = "still turns the GIL on" if status is Status.GIL else f"is no way out ({status.value})"
+        does = "still turns the GIL on" if status is Status.GIL else f"is no way out ({status.words})"
         return f"{finding.name} {newest}, the newest, {does}: ask its owners, or do without it"
     return ADVICE[finding.verdict.status].format(name=finding.name)
 
@@ -181,7 +181,7 @@ def _newest(report: BuildReport, finding: Finding) -> str:
     version, status = report.newest[finding.name]
     if version in {"", finding.version}:
         return f"; {finding.version} is the newest"
-    same = "has the same" if status is finding.verdict.status else f"is no way out ({status.value})"
+    same = "has the same" if status is finding.verdict.status else f"is no way out ({status.words})"
     return f"; {version}, the newest, {'mends it' if status.mends else same}"
 
 

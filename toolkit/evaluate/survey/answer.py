@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 
+NEEDS_BLOCKING = "needs-blocking"   # the package itself does not block; one that it needs does
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockingPackage:
     """A package that blocks: the requested one, or one of its dependencies."""
@@ -22,7 +25,7 @@ class BlockingPackage:
     version: str
     status: Status
     reasons: tuple[str, ...]
-    newest: tuple[str, ...] = ()   # version and status of the newest, if it was examined
+    newest: tuple[str, Status] | None = None   # version and status of the newest, if it was examined
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,7 +75,7 @@ def from_doctor(package: str, told: Mapping[str, Any], seconds: float) -> Packag
 def _on_build(name: str, told: Mapping[str, Any]) -> BuildAnswer:
     own = next((each for each in told["packages"] if each["name"] == name), None)
     blocking = [BlockingPackage(name=each["name"], version=each["version"], status=Status(each["status"]),
-                                reasons=tuple(each["reasons"]), newest=tuple(each["newest"]))
+                                reasons=tuple(each["reasons"]), newest=_newest(each["newest"]))
                 for each in told["packages"] if each["blocks"]]
     unowned = [BlockingPackage(name=module, version="", status=Status.GIL, reasons=("it belongs to no package",))
                for module in told["unowned_modules_that_need_the_gil"]]
@@ -83,6 +86,13 @@ def _on_build(name: str, told: Mapping[str, Any]) -> BuildAnswer:
         in_the_way=(*blocking, *unowned))
 
 
+def _newest(told: Sequence[str]) -> tuple[str, Status] | None:
+    if not told:
+        return None
+    version, status = told
+    return version, Status(status)
+
+
 def to_line(answer: PackageAnswer) -> dict[str, Any]:
     """Return the values for a line of JSON."""
     line = to_plain(answer)
@@ -91,12 +101,15 @@ def to_line(answer: PackageAnswer) -> dict[str, Any]:
 
 
 def counts(answers: Sequence[PackageAnswer], build: str) -> dict[str, int]:
-    """Return the number of packages on `build` by status, or by "needs one of these"."""
-    return dict(Counter(word_of(here) for each in answers for here in each.builds if here.build == build))
+    """Return the number of packages on `build` by status, or by NEEDS_BLOCKING."""
+    return dict(Counter(outcome(here) for each in answers for here in each.builds if here.build == build))
 
 
-def word_of(here: BuildAnswer) -> str:
-    """Return the result for a package on a build in a word or two."""
-    if here.blocked and not here.status.blocks:
-        return "needs one of these"
-    return here.status
+def outcome(here: BuildAnswer) -> str:
+    """Return the result for a package on a build: its status, or NEEDS_BLOCKING."""
+    return NEEDS_BLOCKING if here.blocked and not here.status.blocks else here.status.value
+
+
+def outcome_words(code: str) -> str:
+    """Return an `outcome` in a word or two."""
+    return "needs one of these" if code == NEEDS_BLOCKING else Status(code).words

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.builds.missing_packages import distribution_of
 from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.packages.wording import judged
-from gilscope.toolkit.evaluate.survey.answer import counts, to_line, word_of
+from gilscope.toolkit.evaluate.survey.answer import counts, outcome, outcome_words, to_line
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 from gilscope.toolkit.units import counted, few, inflect
 
@@ -48,7 +48,8 @@ def progress_line(answer: PackageAnswer) -> str:
     if answer.problem:
         return f"{answer.package}: {answer.problem}"
     where = f" ({answer.host})" if answer.host else ""
-    return f"{answer.package}: " + ", ".join(f"{here.build} {word_of(here)}" for here in answer.builds) + where
+    words = ", ".join(f"{here.build} {outcome_words(outcome(here))}" for here in answer.builds)
+    return f"{answer.package}: {words}{where}"
 
 
 def _table(answers: Sequence[PackageAnswer], builds: Sequence[str]) -> Table:
@@ -66,12 +67,12 @@ def _table(answers: Sequence[PackageAnswer], builds: Sequence[str]) -> Table:
 def _cell(here: BuildAnswer | None) -> str:
     if here is None:
         return ""
-    if here.blocked and not Status(here.status).blocks:
+    if here.blocked and not here.status.blocks:
         named = [each.name for each in here.in_the_way[:MOST_REASONS]]
         return f"needs {', '.join(named)}{'...' * (len(here.in_the_way) > MOST_REASONS)}"
-    if here.status == Status.READY.value and here.files:
-        return f"{here.status} ({counted(here.files, 'file')})"
-    return here.status
+    if here.status is Status.READY and here.files:
+        return f"{here.status.words} ({counted(here.files, 'file')})"
+    return here.status.words
 
 
 def _blockers(answers: Sequence[PackageAnswer]) -> Iterable[str]:
@@ -84,8 +85,9 @@ def _blockers(answers: Sequence[PackageAnswer]) -> Iterable[str]:
     for (label, each), names in needed_by.items():
         others = [name for name in names if distribution_of(name) != each.name]
         whose = f"; {few(others)} {inflect(len(others), 'needs', 'need')} it" if others else ""
-        newest = f"; version {' is '.join(each.newest)}" if each.newest and each.newest[0] != each.version else ""
-        what = judged(Status(each.status), "; ".join(each.reasons[:MOST_REASONS]))
+        version, status = each.newest or (each.version, each.status)
+        newest = f"; version {version} is {status.words}" if version != each.version else ""
+        what = judged(each.status, "; ".join(each.reasons[:MOST_REASONS]))
         yield f"{f'{each.name} {each.version}'.strip()} on {label}{what}{newest}{whose}"
 
 
@@ -99,6 +101,6 @@ def _unlike(answers: Sequence[PackageAnswer], builds: Sequence[str]) -> Iterable
 def _conclusion(answers: Sequence[PackageAnswer], label: str) -> str:
     found = counts(answers, label)
     free = sum(here.build == label and not here.blocked for each in answers for here in each.builds)
-    words = [f"{number} {word}" for word, number in sorted(found.items(), key=lambda item: -item[1])]
+    words = [f"{number} {outcome_words(code)}" for code, number in sorted(found.items(), key=lambda item: -item[1])]
     told = f" ({', '.join(words)})" if words else ""
     return f"{label}: nothing stands in the way of {free} of {counted(sum(found.values()), 'package')}{told}"

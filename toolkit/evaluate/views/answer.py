@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.decision import Paid
-from gilscope.toolkit.evaluate.facts import OURS
 from gilscope.toolkit.evaluate.readings import times_cpu_time
 from gilscope.toolkit.evaluate.sections import Memory, Missing, ValueRange
 from gilscope.toolkit.report.wording import ratio_number
@@ -24,7 +23,7 @@ BOXES = {"done": "[x]", "open": "[ ]", "not known": "[?]", "not needed": "[-]"}
 
 def lines(found: Answer) -> Iterator[str]:
     """Yield the decision, then a line for each thing that somebody who decides must know."""
-    yield f"{found.decision.value}: {found.because}{'.' * (not found.because.endswith('.'))}"
+    yield f"{found.decision.words}: {found.because}{'.' * (not found.because.endswith('.'))}"
     if found.failing:
         yield f"tests: {found.failing}"
     yield f"gain: {_gain(found.gain)}"
@@ -74,7 +73,7 @@ def _cost(cost: Paid | Missing) -> str:
 
 def _in_the_way(blockers: Sequence[Blocker]) -> Iterator[str]:
     for each in blockers[:MOST_NAMED]:
-        who = "we act" if each.who == OURS else f"the owners of {each.who} act"
+        who = "we act" if each.who is None else f"the owners of {each.who} act"
         action = f"; {each.action}" if each.action else ""
         yield f"in the way ({who}): {each.what}{action}"
     if len(blockers) > MOST_NAMED:
@@ -82,7 +81,7 @@ def _in_the_way(blockers: Sequence[Blocker]) -> Iterator[str]:
 
 
 def _effort(effort: Effort, blockers: Sequence[Blocker]) -> str:
-    ours = any(each.who == OURS and not each.package for each in blockers)
+    ours = any(each.who is None and not each.package for each in blockers)
     places = ("where it has to be mended is not known yet" if ours and not effort.beside
               else "no place of ours is known to need a change")
     if effort.places:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.document import Section
 
 
-SCHEMA = 1   # toolkit/report/schemas/doctor.json
+SCHEMA = "gilscope/doctor/1"   # toolkit/report/schemas/doctor.json
 TOOL = "gilscope doctor"
 
 
@@ -92,7 +92,8 @@ def _plain_finding(report: BuildReport, finding: Finding) -> dict[str, Any]:
     seen = finding.seen
     return {
         "name": finding.name, "version": finding.version, "requested": finding.requested,
-        "status": finding.verdict.status.value, "blocks": finding.verdict.status.blocks,
+        "status": finding.verdict.status.value,
+        "status_words": finding.verdict.status.words, "blocks": finding.verdict.status.blocks,
         "reasons": list(finding.verdict.reasons),
         "interpreters": finding.interpreters.value, "interpreter_reasons": list(map(str, finding.interpreter_reasons)),
         "way": list(finding.way),
@@ -138,7 +139,7 @@ def _table(reports: Sequence[BuildReport]) -> Table:
             here = found.get(report.build.label)
             row.append(Entry(_cell(here)))
             if tried:
-                row.append(Entry(here.interpreters.value if here else ""))
+                row.append(Entry(here.interpreters.words if here else ""))
         rows.append(tuple(row))
     return Table(title="", columns=tuple(columns), rows=tuple(rows), footnotes=())
 
@@ -149,10 +150,10 @@ def _rank(findings: Iterable[Finding]) -> int:
 
 def _cell(finding: Finding | None) -> str:
     if finding is None:
-        return "pure Python"
+        return Status.PURE.words
     if finding.verdict.status is Status.READY and (count := len(finding.seen.extensions)):
-        return f"ready ({counted(count, 'file')})"
-    return finding.verdict.status.value
+        return f"{Status.READY.words} ({counted(count, 'file')})"
+    return finding.verdict.status.words
 
 
 def _blockers(report: BuildReport) -> Iterable[str]:
@@ -217,7 +218,7 @@ def _doubts(report: BuildReport) -> Iterable[str]:
             yield (f"{finding.name}: {finding.version} on {report.build.label}, {there.version} on "
                    f"{report.reference.label}: these are not compared like with like")
         if finding.verdict.status in {Status.UNKNOWN, Status.INTERPRETER}:
-            yield (f"{finding.name} {finding.version} on {report.build.label}: {finding.verdict.status.value}: "
+            yield (f"{finding.name} {finding.version} on {report.build.label}: {finding.verdict.status.words}: "
                    f"{few(finding.verdict.reasons, between='; ')}")
         if nowhere := loadable_nowhere(finding.seen):
             yield (f"{finding.name} {finding.version} on {report.build.label}: {few(nowhere)} cannot be "
@@ -257,7 +258,7 @@ def _refusals(reasons: Sequence[InterpreterReason]) -> str:
 
 def _does(status: InterpreterStatus) -> str:
     return {InterpreterStatus.FAILS: "cannot be imported", InterpreterStatus.UNKNOWN: "is not known"}.get(
-        status, status.value)
+        status, status.words)
 
 
 def _conclusion(reports: Sequence[BuildReport]) -> str:

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.sections import Place
 
-SCHEMA = 1
+SCHEMA = "gilscope/evaluate/1"
 INTERNAL = {"needed", "request", "sections"}   # the facts and the command have what follows from them
 IN_FOUND = {"about_requirements", "about_modules", "about_lock_and_tests"}   # `Project.found` has them in their order
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.escaping import cut
+from gilscope.toolkit.measure.child.refusal import REFUSAL
 from gilscope.toolkit.processes import lifeline
 from gilscope.toolkit.processes.sealed_answers import Seal
 
@@ -134,13 +135,27 @@ def set_alarm(spec: ProcessSpec) -> None:
 
 
 def describe_error(error: BaseException) -> dict[str, Any]:
-    """Return the answer for an exception, and print its traceback."""
+    """Return the answer for an exception, and print its traceback.
+
+    An extension module that the work imports may refuse to be loaded in an interpreter of its own: then the build
+    cannot run the cell.
+    """
     _write_traceback(error)
+    if isinstance(error, ImportError) and (refusal := _refusal(error)):
+        return {"kind": "unavailable", "reason": refusal}
     if isinstance(error, SystemExit):
         return {"kind": "exit", "reason": f"the task called sys.exit({cut(repr(error.code), LONGEST)})"}
     if isinstance(error, MemoryError):
         return {"kind": "exception", "reason": "out of memory (MemoryError)"}
     return {"kind": "exception", "reason": shown(error), "frames": own_frames(error)}
+
+
+def _refusal(error: BaseException) -> str | None:
+    """Return CPython's refusal to load an extension module in an interpreter, however a package wraps it."""
+    from traceback import format_exception
+
+    found = REFUSAL.search("".join(format_exception(error)))
+    return found[0] if found else None
 
 
 def own_frames(error: BaseException) -> list[tuple[str, str]]:
@@ -155,6 +170,8 @@ def own_frames(error: BaseException) -> list[tuple[str, str]]:
               for each in traceback.extract_tb(error.__traceback__)]
     # From a worker in another process or interpreter, only the text of the traceback arrives.
     places += [(each[1], int(each[2]), each[3], each[4].strip()) for each in _FRAME.finditer(str(error.__cause__))]
+    if isinstance(error, SyntaxError) and error.filename:   # no frame of its traceback is in the file
+        places.append((error.filename, error.lineno or 0, "<module>", (error.text or "").strip()))
     # Only these of sysconfig's paths: its prefix may be /usr, and /usr/src/app is user code.
     library = {os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib", "platlib")}
     return [(f"{_shortened(file)}:{line} in {name}", source) for file, line, name, source in places
@@ -181,8 +198,17 @@ def _write_traceback(error: BaseException) -> None:
 
 def shown(error: BaseException) -> str:
     """Return an exception as one line, cut to a length that can be shown."""
-    message = str(error).strip().splitlines()
-    return f"{type(error).__name__}: {cut(message[0], LONGEST)}" if message else type(error).__name__
+    message = first_line(error)
+    return f"{type(error).__name__}: {message}" if message else type(error).__name__
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of an exception's text, cut to a length that can be shown; "" if it has none."""
+    try:
+        lines = str(error).strip().splitlines()
+    except Exception:  # noqa: BLE001 - a user's class may raise anything
+        return ""
+    return cut(lines[0], LONGEST) if lines else ""
 
 
 def deliver(spec: ProcessSpec, answer: dict[str, Any]) -> None:

@@ -25,6 +25,7 @@ from gilscope.toolkit.measure.child.base import (
     gil_enabled,
     hash_seed,
     import_pyperf,
+    own_frames,
     refuse_wrong_gil,
     report_progress,
     set_alarm,
@@ -43,7 +44,7 @@ from gilscope.toolkit.measure.child.other_load import (
 )
 from gilscope.toolkit.measure.child.process_tree import cpu_seconds, descendants
 from gilscope.toolkit.measure.child.spec import CellSpec
-from gilscope.toolkit.measure.child.subject import LoadedSubject, ModuleMissingError, RefusedError, load
+from gilscope.toolkit.measure.child.subject import LoadedSubject, ModuleMissingError, PayloadsError, RefusedError, load
 from gilscope.toolkit.measure.child.turns import NoTurns, ScheduledTurns, ValueTurns, take_value
 from gilscope.toolkit.processes import lifeline
 
@@ -68,6 +69,8 @@ def _measure(spec: CellSpec, turns: ValueTurns) -> dict[str, Any] | None:
     gil_start = gil_enabled()
     runner = _runner(spec)
     subject = _load(spec)
+    if runner.pickles and subject.unpicklable:
+        raise NoValueError("unavailable", subject.unpicklable)
     task = _task(runner, subject)
     if runner.isolated:
         _import_here_first(subject)
@@ -106,6 +109,8 @@ def _load(spec: CellSpec) -> LoadedSubject:
         return load(spec)
     except RefusedError as refused:
         raise NoValueError("refused", str(refused)) from None
+    except PayloadsError as failed:
+        raise failed.raised from None
 
 
 def _runner(spec: CellSpec) -> Runner:
@@ -346,11 +351,15 @@ def describe() -> None:
             "sync": subject.task is not None,
             "async": subject.async_task is not None,
             "module": (subject.task or subject.async_task).__module__,
+            "unpicklable": subject.unpicklable,
         }
     except ModuleMissingError as refused:
         answer = {"kind": "refused", "reason": str(refused), "missing_module": refused.missing}
     except RefusedError as refused:
         answer = {"kind": "refused", "reason": str(refused)}
+    except PayloadsError as failed:
+        answer = {"kind": "exception", "reason": shown(failed.raised), "raising": str(failed),
+                  "frames": own_frames(failed.raised)}
     except BaseException as error:  # noqa: BLE001 - the user's module may raise anything
         answer = describe_error(error)
         # CPython names the module in every ImportError but that of a relative import outside a package.

@@ -1,7 +1,8 @@
 """Load the measured work: a workload of the catalogue, or the user's own function.  Runs inside the measured process.
 
-A user's function is refused here, before any measurement, if it or its payloads cannot be sent to another interpreter
-or process; the message names the obstacle.  Modules that only these checks need are imported there.
+A user's function is refused here, before any measurement, if it cannot be sent to another interpreter or process; the
+message names the obstacle.  Payloads that cannot be sent exclude only models that send them.  Modules that only these
+checks need are imported there.
 """
 
 from __future__ import annotations
@@ -14,12 +15,22 @@ from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.measure.child.base import first_line
+
 if TYPE_CHECKING:
     from gilscope.toolkit.measure.child.spec import CellSpec, UserTarget
 
 
 class RefusedError(Exception):
     """The user's function, payloads or check cannot be used; the message has the reason and the remedy."""
+
+
+class PayloadsError(Exception):
+    """The user's payloads raised an exception; the message says what raised."""
+
+    def __init__(self, message: str, raised: BaseException) -> None:
+        super().__init__(message)
+        self.raised = raised
 
 
 class ModuleMissingError(RefusedError):
@@ -41,6 +52,7 @@ class LoadedSubject:
     check: Callable[[Sequence[Any]], None]
     modules: tuple[str, ...] = ()  # that the task imports on its first run
     kind: str | None = None  # gilscope.workloads.base.Kind; None: the user's function, of unknown kind
+    unpicklable: str | None = None  # why the payloads cannot be sent to another interpreter or process
 
 
 def load(spec: CellSpec) -> LoadedSubject:
@@ -48,6 +60,7 @@ def load(spec: CellSpec) -> LoadedSubject:
 
     Raises:
         RefusedError: The user's function cannot be measured.
+        PayloadsError: The user's payloads raised an exception.
     """
     if spec.user is not None:
         return _user_subject(spec.user)
@@ -102,13 +115,12 @@ def _user_subject(target: UserTarget) -> LoadedSubject:
     if iscoroutinefunction(function):
         function, async_function = None, function
     payloads = _payloads(target)
-    for index, payload in enumerate(payloads):
-        if reason := pickle_reason(payload, f"payload {index}"):
-            raise RefusedError(f"{reason}: payloads must be plain data that can travel to another process")
+    unpicklable = next((reason for index, payload in enumerate(payloads)
+                        if (reason := pickle_reason(payload, f"payload {index}"))), None)
     check = resolve(target.check) if target.check else lambda _results: None
     if not callable(check):
         raise RefusedError(f"{target.check} is a {type(check).__name__}, not a function")
-    return LoadedSubject(function, async_function, payloads, None, check, kind=target.kind)
+    return LoadedSubject(function, async_function, payloads, None, check, kind=target.kind, unpicklable=unpicklable)
 
 
 def _async_function(name: str) -> Callable[..., Any]:
@@ -126,10 +138,16 @@ def _payloads(target: UserTarget) -> list[Any]:
 
         return [ast.literal_eval(target.payload or "None")] * target.tasks
     maker = resolve(target.payloads)
-    payloads = maker() if callable(maker) else maker
-    if isinstance(payloads, (str, bytes, Mapping)) or not hasattr(payloads, "__iter__"):
+    try:
+        payloads = maker() if callable(maker) else maker
+        no_sequence = isinstance(payloads, (str, bytes, Mapping)) or not hasattr(payloads, "__iter__")
+        listed = [] if no_sequence else list(payloads)
+    except (Exception, SystemExit) as error:
+        called = ", called without arguments," if callable(maker) else ""
+        raise PayloadsError(f"{target.payloads}{called} raises", error) from error
+    if no_sequence:
         raise RefusedError(f"{target.payloads} must be or return a sequence of payloads, not {type(payloads).__name__}")
-    if not (listed := list(payloads)):
+    if not listed:
         raise RefusedError(f"{target.payloads} gave no payloads: return a list with one entry per task")
     return listed
 
@@ -225,20 +243,32 @@ def _found_by_name(function: Any, module: str | None, qualname: str) -> bool:
     return target is function
 
 
-def pickle_reason(value: Any, where: str, enclosing: frozenset[int] = frozenset()) -> str | None:
-    """Name the part of `value` that cannot be pickled and the reason, or return None; `enclosing` are ids."""
+def pickle_reason(value: Any, where: str) -> str | None:
+    """Return the reason why `value`, called `where`, cannot be pickled, with the part that is to blame; None if it can.
+
+    For example "result cannot be pickled: lock in result.lock (cannot pickle '_thread.lock' object)".
+    """
+    found = _unpicklable_part(value, where, frozenset())
+    if found is None:
+        return None
+    path, part, why = found
+    return f"{where} cannot be pickled: {type(part).__name__}{f' in {path}' if path != where else ''} ({why})"
+
+
+def _unpicklable_part(value: Any, path: str, enclosing: frozenset[int]) -> tuple[str, Any, str] | None:
+    """Return the innermost part that cannot be pickled: its path, itself, the reason.  `enclosing` are ids."""
     import pickle
 
     try:
         pickle.dumps(value, protocol=5)
     except RecursionError:
-        return f"{where} is a {type(value).__name__} that is nested too deeply to be pickled"
+        return path, value, "it is nested too deeply"
     except Exception as error:  # noqa: BLE001 - a user's __reduce__ may raise anything
         enclosing |= {id(value)}
         for part_name, part in _parts(value):
-            if id(part) not in enclosing and (reason := pickle_reason(part, f"{where}{part_name}", enclosing)):
-                return reason
-        return f"{where} is a {type(value).__name__} that cannot be pickled ({error})"
+            if id(part) not in enclosing and (found := _unpicklable_part(part, f"{path}{part_name}", enclosing)):
+                return found
+        return path, value, first_line(error) or type(error).__name__
     return None
 
 

@@ -22,7 +22,7 @@ from gilscope.toolkit.measure.child.base import (
 from gilscope.toolkit.measure.child.other_load import core_demand
 from gilscope.toolkit.measure.child.process_tree import cpu_seconds
 from gilscope.toolkit.measure.child.spec import CellSpec
-from gilscope.toolkit.measure.child.subject import LoadedSubject, RefusedError, load, pickle_reason
+from gilscope.toolkit.measure.child.subject import LoadedSubject, PayloadsError, RefusedError, load, pickle_reason
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,6 +50,9 @@ def _try(spec: CellSpec) -> dict[str, Any]:
         subject = load(spec)
     except RefusedError as refused:
         raise NoValueError("refused", str(refused)) from None
+    except PayloadsError as failed:
+        return {"kind": "tried", "awaits": False, "failed": "exception", "subject": str(failed), "where": "",
+                "error": shown(failed.raised), "frames": own_frames(failed.raised)}
     before = _written()  # output of the import is not the function's
     known = set(threading.enumerate())
     answer: dict[str, Any] = {"kind": "tried", "tasks": len(subject.payloads), "awaits": False}
@@ -79,7 +82,8 @@ def _calls(spec: CellSpec, subject: LoadedSubject, task: Callable[[Any], Any]) -
             results.append(task(payload))
         except BaseException as error:  # noqa: BLE001 - the trial exists to catch them
             where = f"raises for payload {index} (of {len(subject.payloads)}, counted from 0): {cut_repr(payload)}"
-            return {"failed": "exception", "where": where, "error": shown(error), "frames": own_frames(error)}
+            kind = "unavailable" if isinstance(error, ImportError) else "exception"
+            return {"failed": kind, "where": where, "error": shown(error), "frames": own_frames(error)}
         report_progress(spec)
         if time.perf_counter() - began > TRIAL_SECONDS:
             break
@@ -89,7 +93,8 @@ def _calls(spec: CellSpec, subject: LoadedSubject, task: Callable[[Any], Any]) -
         file.write(CALLS_OVER)
     demand = core_demand(wall, used, queued)
     fields: dict[str, Any] = {"pass_seconds": wall / len(results) * len(subject.payloads), "demand": demand,
-                            "unpicklable": pickle_reason(results[0], "its result")}
+                            "unpicklable": next((reason for result in results
+                                                 if (reason := pickle_reason(result, "result"))), None)}
     if len(results) == len(subject.payloads):
         try:
             subject.check(results)

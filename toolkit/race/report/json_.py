@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from gilscope.toolkit.bounded_reading import parse_json
 from gilscope.toolkit.escaping import in_json
-from gilscope.toolkit.records import to_plain
+from gilscope.toolkit.race.report.model import RaceReport
+from gilscope.toolkit.records import DamagedError, from_plain, shown, to_plain
 
-if TYPE_CHECKING:
-    from gilscope.toolkit.race.report.model import RaceReport
-
-SCHEMA = 1
+SCHEMA = "gilscope/race/1"
 TOOL = "gilscope race"
 
 
@@ -23,3 +22,18 @@ def render(report: RaceReport) -> str:
 def plain(report: RaceReport) -> dict[str, Any]:
     """Return the document as plain values."""
     return {"schema": SCHEMA, "tool": TOOL, **to_plain(report)}
+
+
+def read(text: str) -> RaceReport:
+    """Return the report that `render` wrote.
+
+    Raises:
+        ValueError: `text` is no JSON; a `DamagedError` names the field that does not fit.
+    """
+    document = parse_json(text)
+    if not isinstance(document, dict):
+        raise DamagedError(f"it is {shown(document)}, not an object")
+    for name, wanted in (("schema", SCHEMA), ("tool", TOOL)):
+        if document.get(name) != wanted:
+            raise DamagedError(f"{name} is {shown(document.get(name))}, not {wanted}")
+    return from_plain(RaceReport, {name: each for name, each in document.items() if name not in {"schema", "tool"}})

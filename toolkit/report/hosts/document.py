@@ -145,7 +145,7 @@ def _title(table: HostsTable) -> str:
 
 
 def _cost_lines(contrasts: Sequence[HostsContrast], alone: str, free: Container[str]) -> Iterator[str]:
-    """Yield the cost of free-threading for one thread over hosts: of the model `alone`, on the builds `free`."""
+    """Yield the cost of free-threaded builds for one thread over hosts: of the model `alone`, on the builds `free`."""
     pairs: dict[tuple[str, str], list[str]] = {}
     for each in contrasts:
         baseline, sample, pooled = each.contrast.baseline, each.contrast.sample, each.over.pooled
@@ -154,8 +154,8 @@ def _cost_lines(contrasts: Sequence[HostsContrast], alone: str, free: Container[
             pairs.setdefault((sample.build, baseline.build), []).append(
                 f"{sample.workload} {cost_text(pooled.comparison)} ({words_text(each.over)})")
     for (build, gil_build), found in pairs.items():
-        yield (f"Cost of free-threading over all hosts (CPU time of one thread, {build} against {gil_build}): "
-               f"{'; '.join(found)}.")
+        yield (f"Cost of these builds of {build} against those of {gil_build}, over all hosts "
+               f"(CPU time of one thread): {'; '.join(found)}.")
 
 
 def _holding_lines(tables: Sequence[HostsTable]) -> Iterator[str]:

@@ -14,7 +14,7 @@ from gilscope.toolkit.stats.interim_looks import final_confidence
 from gilscope.toolkit.stats.paired import conclude
 from gilscope.toolkit.stats.ratios import simultaneous
 from gilscope.toolkit.stats.sample import Summary, summarize
-from gilscope.toolkit.stats.unpaired import UnpairedRatio, run_level
+from gilscope.toolkit.stats.unpaired import UnpairedRatio
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -151,9 +151,7 @@ def compare_runs(
         result = Contrast(
             baseline=cell, sample=cell, clock=chosen, baseline_time=_time(a), sample_time=_time(b))
         if unlike := _unlike_work(left, right, cell):
-            what, values = unlike
-            contrasts.append(replace(result, reason=(
-                f"not the same work: {what} {values[0]} in {left_name}, {values[1]} in {right_name}")))
+            contrasts.append(replace(result, reason=_unlike_text(*unlike, (left_name, right_name))))
         elif a and b:
             apart.setdefault(chosen, {})[len(contrasts)] = _unpaired(result, before, after)
             contrasts.append(result)
@@ -195,9 +193,8 @@ def build_identity(build: Build) -> tuple[object, ...]:
 def _unpaired(contrast: Contrast, first: Ratios, second: Ratios) -> UnpairedRatio:
     """Return the ratio of two runs; both have numbers."""
     cell, clock = contrast.sample, contrast.clock
-    group, sides = group_of(cell), (first.by(clock), second.by(clock))
-    before, after = (run_level(each.logs[group], each.noises[group], cell) for each in sides)
-    aa_error = max(each.error(group, clock, cell.workers) or 0.0 for each in (first, second))
+    before, after = (each.level(cell, clock) for each in (first, second))
+    aa_error = max(each.error(group_of(cell), clock, cell.workers) or 0.0 for each in (first, second))
     return UnpairedRatio(before=before, after=after, aa_error=aa_error)
 
 
@@ -206,7 +203,7 @@ def _unpaired_comparison(
 ) -> Comparison:
     """Return the comparison of two runs; its verdict holds whether none or all of a common shift is the machine's."""
     found = conclude(shifted or ratio, check, confidence, clock=clock, notes=(DRIFT,))
-    return replace(found, shift=shifted.allowance(confidence)) if shifted else found
+    return replace(found, paired=False, shift=shifted.allowance(confidence) if shifted else None)
 
 
 def common_shifts(contrasts: Iterable[Contrast]) -> tuple[CommonShift, ...]:
@@ -234,6 +231,14 @@ def _unlike_work(left: Index, right: Index, cell: Cell) -> tuple[str, list[objec
         ("tasks", [*tasks] if None not in tasks else []),
     )
     return next(((what, values) for what, values in options if len(set(values)) > 1), None)
+
+
+def _unlike_text(what: str, values: Sequence[object], names: Sequence[str]) -> str:
+    """Return a difference between the work in two runs: "payloads m:A in a, m:B in b", "no payloads in a, ..."."""
+    first, second = (f"no {what}" if value is None else f"{what} {value}" for value in values)
+    if None not in values:
+        second = str(values[1])
+    return f"not the same work: {first} in {names[0]}, {second} in {names[1]}"
 
 
 def _units(index: Index, cell: Cell) -> int | None:

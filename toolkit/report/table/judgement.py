@@ -68,7 +68,7 @@ def judgeable(comparison: Comparison) -> bool:
 
 def rounds_to_tell(comparison: Comparison, margin: float = MARGIN) -> int | None:
     """Return the rounds that give a verdict with 80 % power, or None if more rounds alone cannot: see `stats`."""
-    if comparison.shift is not None:   # more rounds do not tell the machine's shift from a change
+    if not comparison.paired:   # more rounds of either run would be of another hour
         return None
     ends = (*comparison.between, comparison.lo, comparison.hi)
     if comparison.floor is None or min(ends) <= 0:   # no noise floor, or too few rounds for a simultaneous interval

@@ -72,7 +72,7 @@ def _best_pairs(ratios: Ratios, cells: Sequence[Cell]) -> Iterator[Pair]:
               for i, build in enumerate(run.builds)}
     for gil, free in _with_and_without_gil(run):
         if (best := compare_fastest(ratios, advice[gil], advice[free])) is not None:
-            yield best.gil.cell, best.free.cell, "wall"
+            yield best.gil, best.free, "wall"
 
 
 def _with_and_without_gil(run: Run) -> list[tuple[str, str]]:

@@ -30,7 +30,7 @@ def process_notes(far: FarProcesses | None, levels: TwoLevels | None, unlike: fl
         word = "slower" if far.share > 0 else "faster"
         count = len(far.rounds)
         yield Note(text=f"{count} of {far.of} processes {'is' if count == 1 else 'are'} {abs(far.share) * 100:.0f} % "
-                        f"{word} than the others, beyond what its round did to all cells; noise does not explain it")
+                        f"{word} than the others, beyond what its round did to all cells: unusual for this run's noise")
     if levels is not None:
         values = levels.at_low + levels.at_high
         yield Note(text=f"its times have two levels: {format_seconds(levels.low)} ({levels.at_low} of {values} values) "
@@ -52,7 +52,7 @@ def noise_notes(noise: Noise, clock: Clock) -> Iterator[Note]:
         yield Note(text="some rounds disturbed cells with several workers more than cells with one: intervals of "
                         f"{clock} time between them are widened {sqrt(1 + extra.share):.1f} times for it "
                         f"({chance_text(extra.chance)})")
-    if correlation := noise.correlation.applied:
+    if (correlation := noise.correlation.applied) and noise.correlation.significant:
         times = sqrt((1 + correlation) / (1 - correlation))
         yield Note(text=f"successive rounds are alike (correlation {correlation:.2f}): intervals of {clock} time are "
                         f"widened {times:.1f} times for it ({chance_text(noise.correlation.chance)})")

@@ -18,22 +18,24 @@ from gilscope.toolkit.report.table.cell_results import Floors
 from gilscope.toolkit.report.table.observations import Absence, group_of
 from gilscope.toolkit.report.table.process_notes import noise_notes
 from gilscope.toolkit.report.table.session_spread import SessionSpread, arms_of_sessions
-from gilscope.toolkit.stats.best import best, best_of
+from gilscope.toolkit.stats.best import best_of, fastest_ratio
 from gilscope.toolkit.stats.interim_looks import final_confidence
 from gilscope.toolkit.stats.log_times import RoundLogs, by_pass, process_levels
 from gilscope.toolkit.stats.noise_floor import AACheck, NoiseFloor, checked_noise
 from gilscope.toolkit.stats.outliers import FarProcesses, far_processes
 from gilscope.toolkit.stats.paired import conclude
 from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, simultaneous
-from gilscope.toolkit.stats.sessions import SessionRatio, recheck_noise
+from gilscope.toolkit.stats.sessions import FEWEST, SessionRatio, recheck_noise
+from gilscope.toolkit.stats.unpaired import mean_level, run_level
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Observation
     from gilscope.toolkit.report.table.observations import Clock, Group, Index
     from gilscope.toolkit.stats.noise import Noise
+    from gilscope.toolkit.stats.unpaired import RunLevel
     from gilscope.toolkit.stats.verdict import Comparison
 
 
@@ -64,6 +66,7 @@ class Ratios:
         self._together = final_confidence(index.run.looks)
         self._errors: dict[tuple[Group, Clock, bool], float | None] = {}
         self._spreads: dict[Clock, SessionSpread] = {}
+        self._levels: dict[Clock, tuple[Mapping[Group, RoundLogs[Cell]], Mapping[Group, Noise]]] = {}
 
     def with_comparisons(self, comparisons: int) -> Ratios:
         """Return ratios for another number of comparisons shown together; the noise estimates are shared."""
@@ -158,21 +161,79 @@ class Ratios:
         error = self.error(group, clock, max(baseline.workers, sample.workers))
         return replace(compare(logs, numbers.noises[group], baseline, sample), aa_error=error or 0.0)
 
+    def level(self, cell: Cell, clock: Clock) -> RunLevel:
+        """Return the level of a cell that has numbers, to compare it with that in another run."""
+        group, numbers = group_of(cell), self.by(clock)
+        sessions = numbers.sessions.get(group)
+        if not sessions:
+            return run_level(numbers.logs[group], numbers.noises[group], cell)
+        levels = {
+            session: run_level(arms_of_sessions({session: logs}), numbers.noises[group], (cell, session))
+            for session, logs in sessions.items() if logs.levels.get(cell)}
+        if len(levels) < FEWEST:
+            return mean_level([*levels.values()])
+        logs, noises = self._session_levels(clock)
+        return replace(run_level(logs[group], noises[group], cell),
+                       rounds=sum(each.rounds for each in levels.values()))
+
+    def _session_levels(self, clock: Clock) -> tuple[Mapping[Group, RoundLogs[Cell]], Mapping[Group, Noise]]:
+        """Return the levels by session in the place of those by round, and their noise."""
+        if clock not in self._levels:
+            numbers = self.by(clock)
+            logs = {
+                group: RoundLogs(levels={
+                    cell: {session: run_level(arms_of_sessions({session: each}), numbers.noises[group],
+                                              (cell, session)).center
+                           for session, each in numbers.sessions[group].items() if each.levels.get(cell)}
+                    for cell in whole.levels})
+                for group, whole in numbers.logs.items()}
+            cells = [cell for each in logs.values() for cell in each.levels]
+            pairs: dict[Group, list[tuple[Cell, Cell]]] = {group: [] for group in logs}
+            for cell, again in self.index.aa_pairs():
+                if {cell, again} <= logs.get(group_of(cell), RoundLogs(levels={})).levels.keys():
+                    pairs[group_of(cell)].append((cell, again))
+            noises, _ = checked_noise(
+                logs, pairs, classes={cell: _worker_class(cell) for cell in cells},
+                treatments={cell: _treatment(cell) for cell in cells}, seed=self.index.run.seed)
+            self._levels[clock] = logs, noises
+        return self._levels[clock]
+
     def best(self, cells: Sequence[Cell]) -> tuple[Cell, ...] | None:
         """Return the cells, all of one group, that may be the fastest; None if the noise is unknown.
 
         Args:
             cells: Cells of one group; each must have numbers.
         """
-        group = group_of(cells[0])
-        logs, noise = self.wall.logs[group], self.wall.noises[group]
-        spread = self.spread("wall")
-        if spread.several and isfinite(noise.spread):
-            return best_of(cells, lambda one, other: spread.ratio(one, other, self._together), self._together)
-        return best(logs, noise, cells, self._together) if isfinite(noise.spread) else None
+        known = isfinite(self.wall.noises[group_of(cells[0])].spread)
+        return best_of(cells, self._shared_ratio, self._together) if known else None
+
+    def compare_fastest(
+        self, baselines: Sequence[Cell], samples: Sequence[Cell],
+    ) -> tuple[Cell, Cell, Comparison] | None:
+        """Compare the fastest of `samples` with the fastest of `baselines`, whichever they are.
+
+        Args:
+            baselines: Cells of one group that have numbers, at least one.
+            samples: The same of the same group on another build.
+
+        Returns:
+            The fastest by their estimates, and the comparison; None if these two share no round.
+        """
+        found = fastest_ratio(baselines, samples, self._shared_ratio, self._together)
+        leading = self._shared_ratio(*found.leaders)
+        if leading is None:
+            return None
+        comparison = conclude(found, self.wall.check, self.confidence, notes=[*noise_notes(leading.noise, "wall")])
+        sessions = leading.sessions if isinstance(leading, SessionRatio) else 1
+        return (*found.leaders, replace(comparison, sessions=sessions))
+
+    def _shared_ratio(self, baseline: Cell, sample: Cell) -> Ratio | SessionRatio | None:
+        """Return the ratio by wall time, None if the two share too few rounds for any claim."""
+        ratio = self._ratio(baseline, sample, "wall")
+        return None if ratio is None or ratio.rounds < MIN_ROUNDS else ratio
 
     def floors(self, group: Group) -> Floors:
-        """Return the largest expected difference between two measurements of a cell over all rounds of the run."""
+        """Return the largest expected differences between two measurements of a cell of a group."""
         return Floors(
             single_wall=self._floor(group, "wall", 1), single_cpu=self._floor(group, "cpu", 1),
             all_wall=self._floor(group, "wall"), all_cpu=self._floor(group, "cpu"),
@@ -189,7 +250,29 @@ class Ratios:
         if noise is None or rounds < MIN_ROUNDS or not isfinite(bound := noise.floor(rounds)):
             return None
         error = self.error(group, clock, workers)
-        return NoiseFloor(error=error, bound=max(bound, error or 0.0), rounds=rounds)
+        bound = max(bound, error or 0.0)
+        floors = [*self._compared_floors(group, clock, workers)] or [bound]
+        return NoiseFloor(error=error, bound=bound, rounds=rounds, smallest=min(floors), largest=max(floors))
+
+    def _compared_floors(self, group: Group, clock: Clock, workers: int | None) -> Iterator[float]:
+        """Yield the noise floor of each cell of a group against its baseline and against the same cell of other builds.
+
+        Args:
+            group: The group of the cells.
+            clock: The clock of the comparison.
+            workers: 1: only cells with one worker.
+        """
+        run = self.index.run
+        pairs = [(first.label, second.label) for first, second in build_pairs(run.builds)]
+        for cell in self.by(clock).logs[group].levels:
+            if cell.twin or workers not in {None, cell.workers}:
+                continue
+            baselines = [replace(cell, runner=run.baseline, workers=1),
+                         *(replace(cell, build=first) for first, second in pairs if second == cell.build)]
+            for baseline in baselines:
+                ratio = None if baseline == cell else self._ratio(baseline, cell, clock)
+                if ratio is not None and ratio.rounds >= MIN_ROUNDS and isfinite(ratio.floor):
+                    yield ratio.floor
 
     def error(self, group: Group, clock: Clock, workers: int | None = None) -> float | None:
         """Return the largest error of the A/A arms of a group, None if it has no arms.

@@ -61,6 +61,7 @@ class Advice:
     build: str
     missing: str | None = None          # why the baseline has no number; then all other fields are empty
     memory: MetricValue | None = None        # of the baseline
+    measured: tuple[Cell, ...] = ()     # all cells that have a number, the baseline first
     shown: tuple[Option, ...] = ()      # the cell that represents each model, faster than the baseline or not
     best: tuple[Cell, ...] = ()         # of `shown` and the baseline: no model is significantly faster than these
     options: tuple[Option, ...] = ()    # of `best`, those faster than the baseline; the preferred one first
@@ -77,9 +78,9 @@ class Advice:
 class FastestOfBuilds:
     """The fastest model of a free-threaded build compared with the fastest of the build with a GIL."""
 
-    gil: Option
-    free: Option
-    comparison: Comparison    # ratio > 1: the free-threaded one is faster
+    gil: Cell                 # the fastest by its estimate
+    free: Cell
+    comparison: Comparison    # ratio > 1: the free-threaded one is faster; the interval holds whichever are the fastest
 
 
 def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
@@ -99,6 +100,7 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
     return Advice(
         build=build,
         memory=base.memory,
+        measured=(base.cell, *(each.cell for each in compared)),
         shown=tuple(shown),
         best=best or (),
         options=_preferred(index, unbeaten or fastest),
@@ -115,13 +117,13 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
 def compare_fastest(ratios: Ratios, gil: Advice, free: Advice) -> FastestOfBuilds | None:
     """Compare the fastest models of a build with a GIL and of a free-threaded one, by time; None if one has none.
 
-    The preferred models would not do: one that is simpler may be a tenth slower.
+    The preferred models would not do: one that is simpler may be a tenth slower.  Which models are the fastest is
+    uncertain, so the interval holds for whichever of all measured cells they are.
     """
     if not gil.options or not free.options:
         return None
-    first, second = (max(each.options, key=lambda option: option.speedup.ratio) for each in (gil, free))
-    comparison = ratios.compare(first.cell, second.cell)
-    return None if comparison is None else FastestOfBuilds(gil=first, free=second, comparison=comparison)
+    found = ratios.compare_fastest(gil.measured, free.measured)
+    return None if found is None else FastestOfBuilds(gil=found[0], free=found[1], comparison=found[2])
 
 
 def _one_of_each(ratios: Ratios, compared: Sequence[Option]) -> list[Option]:

@@ -277,32 +277,9 @@ window.gilscopeRuns = {};
   const fromShift = seen => judge(seen) === "cannot tell" && seen.shift !== null
     && judge({ ...seen, between: seen.shift.without }) !== "cannot tell";
 
-  const twoDigits = number => {
-    const step = number < 100 ? 1 : 10;
-    return Math.ceil(number / step) * step;
-  };
-
-  const roundsToTell = seen => {
-    if (seen.shift) return null;
-    const ends = [...seen.between, seen.lo, seen.hi];
-    if (seen.floor === null || Math.min(...ends) <= 0) return null;
-    const far = pair => Math.max(...pair.map(end => Math.abs(Math.log(end / seen.ratio))));
-    const error = far([seen.lo, seen.hi]) / by.zConfidence;
-    const half = Math.max(far(seen.between) + by.zPower * error, Math.log1p(seen.floor));
-    const center = Math.abs(Math.log(seen.ratio));
-    const room = Math.max(center, Math.log1p(by.margin) - center);
-    const needed = seen.rounds * (half / room) ** 2;
-    if (needed > by.mostRounds) return null;
-    const rounds = Math.max(twoDigits(needed), seen.rounds + 1, by.leastRounds);
-    return seen.sure ? rounds : Math.max(rounds, by.sureRounds);
-  };
-
   const wouldTell = seen => {
     if (judge(seen) !== "cannot tell") return "";
-    if (seen.floor === null) return "an A/A arm";
-    if (fromShift(seen)) return "--again";
-    const rounds = roundsToTell(seen);
-    return rounds === null ? "less noise" : `${rounds} rounds`;
+    return seen.floor === null ? "an A/A arm" : "--again";
   };
 
   // ---- Numbers: report/wording.py
@@ -332,10 +309,11 @@ window.gilscopeRuns = {};
 
   // ---- The report of two runs: report/table/contrast.py, report/comparison.py
 
+  const told = values => values.every(each => each !== null && each !== undefined);
+
   const unlikeWork = (left, right, a, b) => {
     const sizes = [left.work.size, right.work.size];
     const large = sizes.map(size => size === "large");
-    const told = pair => pair.every(each => each !== null && each !== undefined);
     const of = (cell, name) => cell ? cell[name] : null;
     const said = [
       ["payload", [left.work.payload, right.work.payload]], ["payloads", [left.work.payloads, right.work.payloads]],
@@ -345,8 +323,9 @@ window.gilscopeRuns = {};
     for (const [what, pair] of said) {
       const judged = what === "payload" || what === "payloads" || told(pair) ? pair : [];
       if (judged.length && judged[0] !== judged[1]) {
-        const shown = judged.map(each => each === null || each === undefined ? "None" : each);
-        return `not the same work: ${what} ${shown[0]} in ${left.label}, ${shown[1]} in ${right.label}`;
+        const first = told([judged[0]]) ? `${what} ${judged[0]}` : `no ${what}`;
+        const second = told(judged) ? judged[1] : told([judged[1]]) ? `${what} ${judged[1]}` : `no ${what}`;
+        return `not the same work: ${first} in ${left.label}, ${second} in ${right.label}`;
       }
     }
     return null;
@@ -404,7 +383,7 @@ window.gilscopeRuns = {};
         notes.push(`${label} is ${other[1]} (${other[2]}) in ${left.label}, ${version} (${executable}) in ${right.label}`);
       }
     }
-    if (left.work.size !== right.work.size) {
+    if (told([left.work.size, right.work.size]) && left.work.size !== right.work.size) {
       notes.push(`different sizes of the workloads: ${left.work.size} and ${right.work.size}`);
     }
     return notes;
@@ -446,13 +425,9 @@ window.gilscopeRuns = {};
       lines.push("without shift: the ratio over what the other workloads have in common. A verdict holds whether none or "
         + "all of the shift is the machine's.");
     }
-    const wanted = new Set(compared.map(({ seen }) => wouldTell(seen)).filter(Boolean));
-    if (wanted.size) {
-      const quieter = wanted.has("less noise") ? "; less noise: a quieter machine" : "";
-      const again = wanted.has("--again")
-        ? "; --again: both sides measured in turn, as it cannot be told from the shift" : "";
-      lines.push(
-        `needs: about so many rounds in each run for a verdict, if the noise stays the same${quieter}${again}.`);
+    if (compared.some(({ seen }) => wouldTell(seen) === "--again")) {
+      lines.push("needs --again: both sides measured in turn. What more rounds of either run would add is not known, as "
+        + "they would be of another hour.");
     }
     return lines;
   };

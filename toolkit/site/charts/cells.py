@@ -27,7 +27,7 @@ ROW, TOP, FOOT = 20, 10, 26   # pixels
 START, END = 0, 100      # of the plot; names and numbers of workers are to the left of it
 COLUMN, NEXT = 30, 35    # of a plot with three columns: the width of one, and the distance to the next
 GLANCE_WIDTH, GLANCE_ROW = 160, 13
-MOST_OFF = 0.25    # deviation of a round from the median of its cell; larger ones are drawn at the edge
+MOST_OFF = 0.25    # deviation of a round from the median of its cell; larger ones are counted at the edge
 LEAST_OFF = 0.02
 
 
@@ -76,8 +76,13 @@ def _named(cell: Cell) -> dict[str, Any]:
 
 def _dot(cell: Cell, speedup: Comparison, scale: ChartScale) -> dict[str, Any]:
     return {"at": scale.place(speedup.ratio), "interval": _span(scale, speedup.lo, speedup.hi),
-            "words": _between(scale, speedup), "clear": judge(speedup) in {SpeedVerdict.FASTER, SpeedVerdict.SLOWER},
+            "words": _between(scale, speedup), "clear": is_clear(speedup),
             "says": f"{cell.runner}, N = {cell.workers}: {ratio_text(speedup)}, {judge(speedup)}"}
+
+
+def is_clear(seen: Comparison) -> bool:
+    """Return True if a ratio differs significantly from 1: only then its mark is full."""
+    return judge(seen) in {SpeedVerdict.FASTER, SpeedVerdict.SLOWER}
 
 
 def _absent(result: CellResult) -> tuple[str, str]:
@@ -104,7 +109,7 @@ def glance(title: str, found: Sequence[tuple[Cell, Comparison]], scale: ChartSca
     """Return a picture for a place of a table: a dot with its interval for each model, distinct by its mark."""
     rows = [{"y": GLANCE_ROW * (i + 0.5) + 2, "model": visible(cell.runner), **mark_of(cell.runner),
              "at": scale.place(seen.ratio), "interval": _span(scale, seen.lo, seen.hi),
-             "clear": judge(seen) in {SpeedVerdict.FASTER, SpeedVerdict.SLOWER},
+             "clear": is_clear(seen),
              "says": visible(f"{cell.runner}, N = {cell.workers}: {ratio_text(seen)}")}
             for i, (cell, seen) in enumerate(found)]
     says = "; ".join(f"{cell.runner}, N = {cell.workers}: {ratio_text(seen)}" for cell, seen in found) or "no ratio"
@@ -160,14 +165,17 @@ def strip(
     for result in results:
         shares = off[result.cell]
         rows.append(_named(result.cell) | {
-            "strokes": _strokes(scale, [share for share, starved in shares if not starved]),
-            "starved": _strokes(scale, [share for share, starved in shares if starved]),
+            "strokes": _strokes(scale, [share for share, starved in shares if not starved and abs(share) <= reach]),
+            "starved": _strokes(scale, [share for share, starved in shares if starved and abs(share) <= reach]),
+            "below": sum(share < -reach for share, _ in shares), "above": sum(share > reach for share, _ in shares),
             "word": "" if shares else _absent(result)[0],
             "says": f"{result.cell.runner}, N = {result.cell.workers}: {_off_text([share for share, _ in shares])}"})
     chart = _chart(title, rows, scale, kind="strip")
     ends = [-reach, -reach / 2, 0.0, reach / 2, reach]
     marks = [{"at": scale.place(each), "text": f"{each * 100:+.2g} %" if each else "0"} for each in ends]
-    return chart | {"marks": marks, "one": scale.place(0), "sentence": _spread_sentence(off),
+    beyond = any(row["below"] or row["above"] for row in rows)
+    far = f" Rounds more than {percent_text(reach)} off are counted at the edges." if beyond else ""
+    return chart | {"marks": marks, "one": scale.place(0), "sentence": _spread_sentence(off) + far,
                     "says": visible("; ".join(row["says"] for row in chart["rows"]))}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import isfinite
+from math import ceil, isfinite
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.escaping import visible
@@ -14,13 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 WIDTH, HEIGHT, TOP, FOOT, LEFT, RIGHT = 360, 230, 10, 30, 40, 26   # pixels
+WIDER = 720         # of a picture with more points than this: pixels
 MOST_WORDS = 8      # under the axis
+CHARACTER = 6.2     # pixels of one, at 11 pixels: wide enough for whatever font it is
 STEPS = 24          # of a curve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChartPoint:
-    """A value with its interval; `changed`: it is marked as a change."""
+    """A value with its interval; `changed`: it is marked as a change; `clear`: it differs significantly from 1."""
 
     x: float
     y: float
@@ -28,6 +30,7 @@ class ChartPoint:
     hi: float
     says: str
     changed: bool = False
+    clear: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,15 +57,17 @@ def lines(
         bands: Whether intervals are areas behind the lines; else they are whiskers.
     """
     points = [point for line in found for point in line.points]
-    wide = 720 if len(words) > MOST_WORDS else WIDTH
+    wide = WIDER if len(words) > MOST_WORDS else WIDTH
+    widest = max(len(text) for _, text in words) * CHARACTER
+    right = max(RIGHT, round(widest / 2))
     first, last = min(at for at, _ in words), max(at for at, _ in words)
-    across = ChartScale(first, last if last > first else first + 1, LEFT + 8, wide - RIGHT)
+    across = ChartScale(first, last if last > first else first + 1, max(LEFT + 8, round(widest / 2)), wide - right)
     tops = [last] if ideal else []
     up = ratio_scale([each for p in points for each in (p.y, p.lo, p.hi)] + tops, HEIGHT - FOOT, TOP)
-    every = -(-len(words) // (MOST_WORDS * wide // WIDTH))
+    every = ceil(len(words) / min(MOST_WORDS * wide // WIDTH, max((across.end - across.start) // (widest + 8), 1)))
     return {
         "kind": "lines", "title": visible(title), "width": wide, "height": HEIGHT, "bottom": HEIGHT - FOOT,
-        "start": LEFT, "end": wide - RIGHT, "one": up.place(1), "marks": up.marks(),
+        "start": LEFT, "end": wide - right, "one": up.place(1), "marks": up.marks(),
         "words": [{"at": across.place(at), "text": visible(text)} for at, text in words[::every]],
         "ideal": _path([(across.place(x), up.place(x)) for x in _spread(first, last)]) if ideal else None,
         "lines": [_line(each, across, up, bands=bands) for each in found],
@@ -73,7 +78,7 @@ def lines(
 def _line(line: ChartLine, across: ChartScale, up: ChartScale, *, bands: bool) -> dict[str, Any]:
     at = [(across.place(p.x), up.place(p.y)) for p in line.points]
     ends = [(up.place(p.lo if p.lo > 0 else up.lo), up.place(p.hi)) for p in line.points]
-    points = [{"x": x, "y": y, "says": visible(f"{line.name}, {p.says}"), "changed": p.changed}
+    points = [{"x": x, "y": y, "says": visible(f"{line.name}, {p.says}"), "changed": p.changed, "clear": p.clear}
               for p, (x, y) in zip(line.points, at, strict=True)]
     both = [(x, lo, hi) for (x, _), (lo, hi) in zip(at, ends, strict=True)]
     area = [(x, hi) for x, _, hi in both] + [(x, lo) for x, lo, _ in reversed(both)]

@@ -14,9 +14,11 @@ _LADDERS: tuple[tuple[float, ...], ...] = (
     (0.001, 0.01, 0.1, 1, 10, 100, 1000), (0.01, 0.1, 1, 10, 100),
     (0.03125, 0.0625, 0.125, 0.25, 0.5, 1, 2, 4, 8, 16, 32, 64, 128),
     (0.2, 0.3, 0.4, 0.5, 0.7, 1, 1.5, 2, 3, 4, 5, 7, 10), (0.6, 0.7, 0.8, 0.9, 1, 1.2, 1.4, 1.6, 1.8, 2, 2.5),
+    (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.2, 1.3, 1.4, 1.5),
     (0.8, 0.85, 0.9, 0.95, 1, 1.05, 1.1, 1.15, 1.2, 1.3, 1.4), (0.94, 0.96, 0.98, 1, 1.02, 1.04, 1.06))
 MOST_MARKS = 6
 LEAST_SPAN = 1.1   # ratio of the ends of a ratio axis: a narrower axis would magnify noise
+STEP = 1.2         # ratio by which an axis may go on beyond its outermost mark
 FARTHEST = 1000.0  # from 1: ratios beyond, and ends of intervals that know nothing, are drawn at the edge
 
 
@@ -60,9 +62,12 @@ def even_scale(values: Iterable[float], start: float, end: float, *, lo: float =
 
 
 def _log_marks(lo: float, hi: float) -> Sequence[float]:
+    """Return the finest marks of which there is room for all; those of a ladder that ends within the axis are not."""
     found: Sequence[float] = ()
     for ladder in _LADDERS:
         fitting = [each for each in ladder if lo <= each <= hi]
+        if found and not (ladder[0] <= lo * STEP and hi <= ladder[-1] * STEP):
+            continue   # its marks would crowd one end of the axis
         if len(found) < len(fitting) <= MOST_MARKS:
             found = fitting
     return found

@@ -26,9 +26,7 @@ from gilscope.toolkit.site.page_values import document_values, shown
 from gilscope.toolkit.stats import common_shift
 from gilscope.toolkit.stats.distributions import NORMAL
 from gilscope.toolkit.stats.interim_looks import final_confidence
-from gilscope.toolkit.stats.ratios import MOST_ROUNDS, POWER
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed, summarize
-from gilscope.toolkit.stats.unpaired import run_level
 from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS
 
 if TYPE_CHECKING:
@@ -42,8 +40,8 @@ if TYPE_CHECKING:
 
 # What compare.js goes by.
 CONSTANTS = {
-    "confidence": CONFIDENCE, "margin": MARGIN, "leastRounds": MIN_ROUNDS, "mostRounds": MOST_ROUNDS,
-    "zConfidence": NORMAL.inv_cdf((1 + CONFIDENCE) / 2), "zPower": NORMAL.inv_cdf(POWER),
+    "confidence": CONFIDENCE, "margin": MARGIN, "leastRounds": MIN_ROUNDS,
+    "zConfidence": NORMAL.inv_cdf((1 + CONFIDENCE) / 2),
     "sureRounds": needed(CONFIDENCE), "enough": common_shift.ENOUGH, "typicalShift": common_shift.TYPICAL_SHIFT,
     "typicalScatter": common_shift.TYPICAL_SCATTER, "proportional": common_shift.PROPORTIONAL,
     "growth": common_shift.GROWTH, "prior": common_shift.PRIOR, "medianVariance": common_shift.MEDIAN,
@@ -123,8 +121,7 @@ def _cell(cell: Cell, ratios: Ratios) -> dict[str, Any]:
     seconds = list(series.by(clock).values())
     if not seconds:
         return values | {"absent": None}
-    logs, noise, check = (ratios.by(clock).logs[group], ratios.by(clock).noises[group], ratios.by(clock).check)
-    place, time = run_level(logs, noise, cell), summarize(seconds)
+    check, place, time = ratios.by(clock).check, ratios.level(cell, clock), summarize(seconds)
     return values | {
         "level": [place.center, place.rounds, *_part(place.own), *_part(place.usual), *_part(place.machine),
                   place.kept],
@@ -163,6 +160,10 @@ def compare_values(
         chosen: The id of the run that it is of, which the form shows as chosen.
     """
     runs = [each for each in known if not each.is_experiment]
+    files = source["files"] if source else {}
+    # The first two builds; of hosts on one machine no single file has the numbers.
+    sides = next(([files.get(build.label, "") for build in each.run.builds[:2]] for each in runs if each.id == chosen),
+                 ["", ""])
     hosts: dict[str, str] = {}
     for each in runs:
         hosts[each.host] = each.id   # the newest of each
@@ -171,5 +172,5 @@ def compare_values(
                   "file": compare_file(each), "builds": [build.label for build in each.run.builds],
                   "models": list(dict.fromkeys(cell.runner for cell in each.run.cells))} for each in reversed(runs)],
         "hosts": [{"name": name, "id": id_} for name, id_ in hosts.items()], "constants": CONSTANTS,
-        "default": list(default), "source": source, "chosen": chosen,
+        "default": list(default), "source": source, "chosen": chosen, "sides": sides,
     })

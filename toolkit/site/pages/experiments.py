@@ -29,7 +29,7 @@ class ExperimentSummary:
 
 
 def experiment_values(
-    about: ExperimentSummary, run: Run, pictures: Sequence[Picture], *, data: Mapping[str, str],
+    about: ExperimentSummary, run: Run, pictures: Sequence[Picture], *, data: Mapping[str, str], by: str = "",
 ) -> dict[str, Any]:
     """Return the values of `experiment.html` but those around it.
 
@@ -38,11 +38,12 @@ def experiment_values(
         run: What was measured.
         pictures: Its figures, as the page finds them.
         data: Where the page finds the pyperf file of each build.
+        by: Who publishes it; "": nobody is named.
     """
     return shown({
         "document": document_values(about.document(pictures), data), "command": command(run),
         "flags": build_flags(run), "data": dict(data), "seed": run.seed, "budget": has_budget(run),
-    }) | {"citation": citation(run)}   # safe already, and BibTeX has lines
+    }) | {"citation": citation(run, by)}   # safe already, and BibTeX has lines
 
 
 def entry_of(about: ExperimentSummary, loaded: LoadedRun, pictures: Sequence[Picture]) -> dict[str, Any]:

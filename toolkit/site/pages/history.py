@@ -12,10 +12,12 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.report.document import Duration
+from gilscope.toolkit.report.provenance import NOT_KNOWN
 from gilscope.toolkit.report.table import judge
 from gilscope.toolkit.report.table.judgement import judgeable
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import interval_text, ratio_text, value_text
+from gilscope.toolkit.site.charts.cells import is_clear
 from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, lines
 from gilscope.toolkit.site.page_values import shown
 from gilscope.toolkit.site.pages.newest import by_host, group_of, in_order, newest, places
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.verdict import Comparison
 
+COMMIT = 10     # characters of a commit that are shown, as by git
 COST = "CPU time of one worker"   # followed on free-threaded builds, beside speed-ups
 
 
@@ -231,9 +234,37 @@ def _host(host: str, group: Group, runs: Sequence[LoadedRun], series: Sequence[H
         drawn = [_over_dates(each, at) for each in _widest(series) if each.build == build]
         if len(words) > 1 and any(len(line.points) > 1 for line in drawn):
             charts.append(lines(f"{build}: ratio over runs", drawn, words, bands=True))
+        charts += _over_commits(build, [each for each in series if each.build == build], days)
     return {"name": host, "versions": _over_versions(group, runs), "dates": charts,
             "sessions": [chart for each in days for chart in _over_sessions(each, series)],
             "one": counted(len(words), "run")}
+
+
+def _over_commits(build: str, series: Sequence[HistorySeries], runs: Sequence[LoadedRun]) -> Iterator[dict[str, Any]]:
+    """Yield the newest ratios of each commit of a build, in the order in which commits were first measured.
+
+    Args:
+        build: The label of the build.
+        series: Its ratios.
+        runs: Those with any of them, the oldest first; nothing is yielded unless two commits are known.
+    """
+    commits: dict[str, list[LoadedRun]] = {}
+    for each in runs:
+        for one in each.run.builds:
+            if one.label == build and (commit := commit_of(one)):
+                commits.setdefault(commit, []).append(each)
+    if len(commits) < 2:  # noqa: PLR2004 - one is no axis
+        return
+    at = {several[-1].id: float(i) for i, several in enumerate(commits.values())}
+    drawn = [line for each in _widest(series) if len((line := _over_dates(each, at)).points) > 1]
+    if drawn:
+        words = [(float(i), commit[:COMMIT]) for i, commit in enumerate(commits)]
+        yield lines(f"{build}: ratio over commits of CPython", drawn, words, bands=True)
+
+
+def commit_of(build: Build) -> str:
+    """Return the commit that a build was made from; "": it does not say."""
+    return "" if ":" in build.revision else build.revision   # "sha256:..." is that of a tarball
 
 
 def _over_sessions(loaded: LoadedRun, series: Sequence[HistorySeries]) -> Iterator[dict[str, Any]]:
@@ -242,7 +273,7 @@ def _over_sessions(loaded: LoadedRun, series: Sequence[HistorySeries]) -> Iterat
     words = [(float(i), text) for i, text in enumerate(_ticks(starts), 1)]
     for build in dict.fromkeys(each.build for each in series):
         drawn = [ChartLine(model="serial" if each.of_builds else each.model, name=each.name, points=tuple(
-            ChartPoint(x=float(session), y=ratio.ratio, lo=ratio.lo, hi=ratio.hi,
+            ChartPoint(x=float(session), y=ratio.ratio, lo=ratio.lo, hi=ratio.hi, clear=is_clear(ratio),
                        says=f"{starts[session - 1][:16].replace('T', ' ')}: {interval_text(ratio)}")
             for session, ratio in result.by_session.items()))
             for each in _widest(series) if each.build == build
@@ -252,9 +283,9 @@ def _over_sessions(loaded: LoadedRun, series: Sequence[HistorySeries]) -> Iterat
 
 
 def _ticks(starts: Sequence[str]) -> list[str]:
-    """Return the label below each run or session, the oldest first: its day, then the times of more of that day."""
+    """Return the label below each run or session, the oldest first: its day, with the time if two have one day."""
     days = [each[5:10] for each in starts]
-    return [day if i == 0 or days[i - 1] != day else starts[i][11:16] for i, day in enumerate(days)]
+    return days if len(set(days)) == len(days) else [f"{each[5:10]} {each[11:16]}" for each in starts]
 
 
 def _widest(series: Sequence[HistorySeries]) -> list[HistorySeries]:
@@ -270,9 +301,10 @@ def _widest(series: Sequence[HistorySeries]) -> list[HistorySeries]:
 def _over_dates(series: HistorySeries, at: Mapping[str, float]) -> ChartLine:
     points = tuple(
         ChartPoint(x=at[each.loaded.id], y=each.ratio.ratio, lo=each.ratio.between[0], hi=each.ratio.between[1],
-                   changed=each.changed, says=f"{each.day}, {each.loaded.run.label}: {interval_text(each.ratio)}"
+                   changed=each.changed, clear=is_clear(each.ratio),
+                   says=f"{each.day}, {each.loaded.run.label}: {interval_text(each.ratio)}"
                    + (", a change" if each.changed else ""))
-        for each in series.results)
+        for each in series.results if each.loaded.id in at)
     return ChartLine(model="serial" if series.of_builds else series.model, name=series.name, points=points)
 
 
@@ -285,7 +317,7 @@ def _over_versions(group: Group, runs: Sequence[LoadedRun]) -> dict[str, Any] | 
         for option in found[build].advice.shown:
             speedup = option.speedup
             models.setdefault(option.cell.runner, []).append(ChartPoint(
-                x=float(i), y=speedup.ratio, lo=speedup.lo, hi=speedup.hi,
+                x=float(i), y=speedup.ratio, lo=speedup.lo, hi=speedup.hi, clear=is_clear(speedup),
                 says=f"{build}, N = {option.cell.workers}: {ratio_text(speedup)}"))
     if len(order) < 2 or not models:  # noqa: PLR2004 - one is no history
         return None
@@ -297,7 +329,8 @@ def _row(series: HistorySeries, result: HistoryResult, files: Mapping[str, str])
     time = result.time
     return {
         "day": result.day, "label": result.loaded.run.label, "link": result.loaded.page, "host": series.host,
-        "build": series.build, "version": result.build.version, "model": series.model, "workers": series.workers,
+        "build": series.build, "version": result.build.version, "commit": commit_of(result.build)[:COMMIT] or NOT_KNOWN,
+        "model": series.model, "workers": series.workers,
         **mark_of("serial" if series.of_builds else series.model), "against": series.against,
         "ratio": {"text": interval_text(result.ratio), "sort": result.ratio.ratio}, "verdict": judge(result.ratio),
         "time": None if time is None else {"text": value_text(Duration(time.center)), "sort": time.center},

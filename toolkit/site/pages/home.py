@@ -10,7 +10,7 @@ from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.document import GainValue
 from gilscope.toolkit.report.run_list import status_text
-from gilscope.toolkit.report.wording import gain_text, list_text, range_text, ratio_number
+from gilscope.toolkit.report.wording import gain_text, list_text, or_text, range_text, ratio_number
 from gilscope.toolkit.site.charts.cells import glance, glance_axis
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.page_values import shown
@@ -42,7 +42,7 @@ _WHY: dict[Doubt, str] = {
 
 def home_values(
     known: Sequence[LoadedRun], in_short: Mapping[str, Sequence[str]], kinds: Mapping[str, str], lost: int = 0,
-    series: Sequence[HistorySeries] = (),
+    series: Sequence[HistorySeries] = (), banners: Mapping[str, Sequence[str]] | None = None,
 ) -> dict[str, Any]:
     """Return the values of `home.html` but those around it.
 
@@ -52,12 +52,13 @@ def home_values(
         kinds: Of the catalogue's workloads.
         lost: How many runs could not be read.
         series: What `history.follow` returned.
+        banners: The warnings of each run by its id; of a run without any, those are its notes.
     """
     runs = [each for each in known if not each.is_experiment]
     hosts = [_host(name, found, in_short, kinds) for name, found in by_host(runs).items()]
     models = [row.runner for each in runs for table in each.tables for row in table.rows]
     return shown({
-        "answers": list(_answers(runs)), "warnings": [*_warnings(known, lost), *_disagreements(series)],
+        "answers": list(_answers(runs)), "warnings": [*_warnings(known, lost, banners or {}), *_disagreements(series)],
         "hosts": hosts, "models": legend(models),
         "missing": list(_missing(runs, kinds)),
         "runs": [_run(each) for each in reversed(known)], "several": len({each.host for each in known}) > 1,
@@ -66,27 +67,35 @@ def home_values(
 
 
 def _answers(runs: Sequence[LoadedRun]) -> Iterator[str]:
-    """Yield one sentence for the newest version on the machine with the newest run: what the best models gain there."""
+    """Yield what the best models gain on the newest version, on the machine with the newest run: for each build."""
     if not runs:
         return
     latest = newest(places([each for each in runs if each.host == runs[-1].host]))
     answered = [place for place in latest.values() if place.advice.options and place.table.phase is Phase.STEADY]
     builds = in_order(place.build for place in answered)
     version = builds[-1].removesuffix("t") if builds else ""
-    parts = []
     for build in (label for label in builds if label.removesuffix("t") == version):
-        first = [place.advice.options[0] for place in answered if place.build.label == build]
-        (model, times), *_ = Counter(each.cell.runner for each in first).most_common(1)
-        often = f", in {times} of {len(first)} with {model}" if len(first) > 1 else f", with {model}"
-        gains = range_text([each.speedup.ratio for each in first], lambda gain: f"{ratio_number(gain)}x")
-        parts.append(f"on {build} the best model is {gains} as fast as {runs[-1].run.baseline} in "
-                     f"{counted(len(first), 'workload')}{often}")
-    if parts:
-        text = "; ".join(parts)
-        yield f"{text[0].upper()}{text[1:]}."
+        here = [place for place in answered if place.build.label == build]
+        models = Counter(model for place in here for model in dict.fromkeys(
+            each.cell.runner for each in place.advice.options))
+        yield _answer_text(build, here, models.most_common(), runs[-1].run.baseline)
+    if answered:
+        yield "Best: no measured model is significantly faster; a workload may have several best models."
 
 
-def _warnings(runs: Sequence[LoadedRun], lost: int) -> Iterator[dict[str, str]]:
+def _answer_text(
+    build: str, here: Sequence[WorkloadOnBuild], models: Sequence[tuple[str, int]], baseline: str,
+) -> str:
+    """Return what the best models of a build gain, and in how many workloads each is among the best."""
+    gains = range_text([each.speedup.ratio for place in here for each in place.advice.options],
+                       lambda gain: f"{ratio_number(gain)}x")
+    are = "models are" if len(models) > 1 or len(here) > 1 else "model is"
+    counts = [f"{model} in {times}" for model, times in models] if len(here) > 1 else [model for model, _ in models]
+    return (f"On {build}, the best {are} {gains} as fast as {baseline} in {counted(len(here), 'workload')}: "
+            f"{list_text(counts)}.")
+
+
+def _warnings(runs: Sequence[LoadedRun], lost: int, banners: Mapping[str, Sequence[str]]) -> Iterator[dict[str, str]]:
     """Yield warnings, each with the page that has the details."""
     if lost:
         yield {"text": f"{counted(lost, 'run')} could not be read and {'is' if lost == 1 else 'are'} left out.",
@@ -94,8 +103,8 @@ def _warnings(runs: Sequence[LoadedRun], lost: int) -> Iterator[dict[str, str]]:
     notes: dict[str, list[LoadedRun]] = {}
     names = _names(runs)
     for each in runs:
-        for note in each.run.notes:
-            notes.setdefault(note.text, []).append(each)
+        for text in banners.get(each.id, [note.text for note in each.run.notes]):
+            notes.setdefault(text, []).append(each)
         absent = [result.absence.word for table in each.tables for row in table.rows for result in row.results
                   if result.absence is not None]
         for word in ("failed", "starved"):
@@ -168,9 +177,11 @@ def _place(place: WorkloadOnBuild | None, title: str, build: str, scale: ChartSc
     advice = place.advice
     picture = glance(f"{title} on {build}", [(each.cell, each.speedup) for each in advice.shown], scale)
     if advice.options:
-        first = advice.options[0]
-        names = " or ".join(dict.fromkeys(each.cell.runner for each in advice.options))
-        answer = f"{gain_text(GainValue(first.speedup))} {names}"
+        names = or_text(dict.fromkeys(each.cell.runner for each in advice.options))
+        gains = [each.speedup for each in advice.options]
+        gain = gain_text(GainValue(gains[0])) if len(gains) == 1 else range_text(
+            [each.ratio for each in gains], lambda ratio: f"{ratio_number(ratio)}x")
+        answer = f"{names}, {gain}"
     else:
         others = " (others failed)" if advice.open else ""
         answer = advice.missing or _unanswered(advice) or f"no measured model beats {place.table.baseline}{others}"

@@ -8,18 +8,18 @@ from gilscope.toolkit.escaping import visible, visible_all
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.advice_sentences import COMPUTES, WAITS
 from gilscope.toolkit.report.as_json import measured
-from gilscope.toolkit.report.document import Duration, Heading, Lines, Share
+from gilscope.toolkit.report.document import Banner, Duration, Heading, Lines, Share
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.run_document import STARVED, metric_value, overhead_table, run_document
+from gilscope.toolkit.report.run_document import STARVED, beginning, metric_value, overhead_table, run_document
 from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import build_tables, judge
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, title_text
 from gilscope.toolkit.report.wording import inflation_text, ratio_number, ratio_text, value_text
-from gilscope.toolkit.site.charts.cells import END, START, dots, resources, strip
+from gilscope.toolkit.site.charts.cells import END, START, dots, is_clear, resources, strip
 from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, law, lines
 from gilscope.toolkit.site.charts.scale import ratio_scale
-from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget
+from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget, seed_of
 from gilscope.toolkit.site.page_values import document_values, page_values, section_values, shown
 from gilscope.toolkit.site.raw_values import explained_numbers, followed_number
 from gilscope.toolkit.site.style import legend, mark_of, shapes
@@ -39,7 +39,7 @@ PLOTTED = 0.1      # no ratio of a picture is taken for less
 def run_page(
     run: Run, kinds: Mapping[str, str], *, tables: Sequence[WorkloadTable] | None = None,
     data: Mapping[str, str] | None = None, around: Mapping[str, Any] | None = None,
-    works: Mapping[str, Mapping[str, str]] | None = None,
+    works: Mapping[str, Mapping[str, str]] | None = None, by: str = "",
 ) -> dict[str, Any]:
     """Return the values of `run.html`.
 
@@ -49,7 +49,9 @@ def run_page(
         tables: Those of the run, where they are made already.
         data: Where the page finds the pyperf file of each build; None: nowhere.
         around: Of the site that the page is in; see `page_values`.
-        works: Of each workload of the catalogue, what it does in a sentence (`summary`), and its `source`.
+        works: Of each workload of the catalogue, what it does in a sentence (`summary`), its `source`, and the `file`
+            and `line` of that.
+        by: Who publishes it; "": nobody is named.
     """
     found = build_tables(run) if tables is None else tuple(tables)
     index = Index(run)
@@ -65,9 +67,14 @@ def run_page(
         "models": legend(models), "shapes": shapes(),
         "choices": {"build": [build.label for build in run.builds], "model": [each["model"] for each in legend(models)],
                     "kind": list(dict.fromkeys(each["sort"] for each in workloads))},
-        "command": command(run), "flags": build_flags(run), "seed": run.seed, "budget": has_budget(run),
+        "command": command(run), "flags": build_flags(run), "seed": seed_of(run), "budget": has_budget(run),
         "data": dict(data or {}), "explained": explained_numbers(run.baseline),
-    }) | {"followed": shown(followed_number(found, data or {}))} | {"citation": citation(run)}
+    }) | {"followed": shown(followed_number(found, data or {}))} | {"citation": citation(run, by)}
+
+
+def banners_of(run: Run) -> list[str]:
+    """Return the warnings of the report of a run with its values."""
+    return [each.text for each in beginning(run) if isinstance(each, Banner)]
 
 
 def _description(run: Run, document: Document) -> str:
@@ -105,7 +112,7 @@ def _workload(
     by_build = {build: [row.results[i] for row in table.rows] for i, build in enumerate(table.builds)}
     ratios = [each for results in by_build.values() for result in results if (seen := result.speedup) is not None
               for each in (seen.ratio, *_ends(seen))]
-    floor = table.floors.all_wall.bound if table.floors.all_wall else None
+    floor = table.floors.all_wall.largest if table.floors.all_wall else None
     scale = ratio_scale(ratios, START, END)
     title, notes, overhead = title_text(table), Footnotes(), overhead_table(table, scope_text(index.run))
     numbers = {cell: measured(index, cell) for results in by_build.values() for cell in (r.cell for r in results)}
@@ -121,7 +128,7 @@ def _workload(
     return {
         "id": f"w{number}", "title": title, "scope": scope_text(index.run), "sort": kind_of(table, kinds),
         "baseline": table.baseline, "noise": noise_line(table.floors), "notes": visible_all([
-            *filter(None, [spread_line(table.times)]), *(note.text for note in table.notes)]),
+            *filter(None, [spread_line(table.times)]), *(f"{note.text}." for note in table.notes)]),
         "dots": [dots(build, results, scale, floor) | {"build": build} for build, results in compared.items()],
         "rows": rows, "metrics": metrics, "footnotes": visible_all(list(notes.texts())),
         "scaling": [_scaling(table, build, results) | {"build": build} for build, results in by_build.items()
@@ -225,4 +232,5 @@ def _point(result: CellResult) -> ChartPoint:
     if speedup is None:
         raise AssertionError("what is drawn has a ratio")
     return ChartPoint(x=result.cell.workers, y=max(speedup.ratio, PLOTTED), lo=speedup.lo, hi=speedup.hi,
+                      clear=is_clear(speedup),
                       says=f"N = {result.cell.workers}: {ratio_text(speedup)}")

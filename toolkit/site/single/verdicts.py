@@ -49,6 +49,6 @@ def build_cards(doctor: Mapping[str, Any]) -> list[dict[str, Any]]:
             "title": build["build"], "word": "in the way" if build["blocked"] else "nothing in the way",
             "tone": "bad" if build["blocked"] else "good",
             "beside": f"against {build['reference']}" if build["reference"] else "",
-            "reasons": [f"{each['name']} {each['version']}: {each['status']}" for each in blocking],
+            "reasons": [f"{each['name']} {each['version']}: {each['status_words']}" for each in blocking],
         })
     return found

@@ -7,6 +7,7 @@ import sys
 import tempfile
 import time
 from collections import defaultdict
+from collections.abc import Mapping  # noqa: TC003 - from_plain reads the hints
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -25,13 +26,16 @@ from gilscope.toolkit.evaluate.project.racing.unwatched import (
 from gilscope.toolkit.evaluate.project.suite.running import environment, run_bounded
 from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, RunSite
 from gilscope.toolkit.evaluate.sections import Cause, Missing, Place, RaceFact, SharedFact, Unwatched, in_order
+from gilscope.toolkit.race.report import json_
 from gilscope.toolkit.race.site import Severity
+from gilscope.toolkit.records import from_plain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from gilscope.toolkit.evaluate.project.discovery import Project
     from gilscope.toolkit.evaluate.sections import CommandEnding
+    from gilscope.toolkit.race.report.model import Frame, RaceReport
 
 FOUND = 66                       # the exit code of `gilscope race`
 CONFIRM_SECONDS = 30.0           # for one confirming run; the program runs again for each race
@@ -52,6 +56,23 @@ class RaceCheckResult:
     shared: tuple[SharedFact, ...] = ()
     unwatched: tuple[Unwatched, ...] = ()
     unreached: tuple[Unwatched, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadsRecord:
+    """The record that a process of the run writes about its threads at its end; see `witness/sitecustomize.py`."""
+
+    pid: int
+    threads: bool      # a thread other than the first ran anything
+    together: bool     # code of the project ran in two threads
+    # Values of `ThreadedFunction`, in its order.
+    ran: tuple[tuple[str, int, bool, bool, Mapping[str, str], tuple[int, ...]], ...]
+
+    def functions(self) -> Iterator[ThreadedFunction]:
+        """Yield the functions of the project that ran in threads other than the first."""
+        for file, line, twice, one_self, foreign, lines in self.ran:
+            yield ThreadedFunction(file=file, line=line, twice=twice, one_self=one_self, foreign=foreign,
+                                   lines=frozenset(lines))
 
 
 def never_ignored(_first: str, _second: str) -> bool:
@@ -109,32 +130,38 @@ def _checked(
                    *(_placed(word, place) for word in program.words)]
         ending = run_bounded(command, project.root, _variables(project, run_site, program, place), place / "output",
                              limit=limit, quiet=quiet)
-        report = _report(file)
-        if report is None and ending.kind == "unfinished":
-            return Missing(reason=f"no time was left in the budget: the race checker was not done within {limit:.0f} s",
-                           cause=Cause.TIME)
-        if report is None:
+        try:
+            report = json_.read(read_text(file, RESULTS))
+        except FileNotFoundError:
             said = last_lines(place / "output").splitlines()[-1:] or ["no report"]
-            return Missing(reason=f"the race checker did not come to its end ({ending}: {said[0]})")
+            return _not_done(ending, limit, f"the race checker did not come to its end ({ending}: {said[0]})")
+        except (OSError, ValueError) as error:
+            return _not_done(ending, limit, f"the report of the race checker, {file.name}, is damaged: {error}")
         shown = ProjectPaths(project, run_site)
         found = once(facts(report, shown, program.is_ignored))
         if not found and (lacking := program.wrong(ending, place)):
             return replace(lacking, reason=f"{lacking.reason}, under the race checker")
-        witness = _witness(place / "witness")
+        witness = read_witness(place / "witness")
         threads, together = _threads(witness)
-        ran = list(_ran(witness))
+        ran = [function for each in witness for function in each.functions()]
         return RaceCheckResult(found=found, threads=threads, together=together, left=program.after(place),
                                shared=_shared(report, ran, shown), unwatched=tuple(unwatched(ran, shown)),
                                unreached=tuple(unreached(ran, shown)))
 
 
-def _shared(report: dict[str, Any], ran: Sequence[ThreadedFunction], shown: ProjectPaths) -> tuple[SharedFact, ...]:
+def _not_done(ending: CommandEnding, limit: float, reason: str) -> Missing:
+    if ending.kind == "unfinished":
+        return Missing(reason=f"no time was left in the budget: the race checker was not done within {limit:.0f} s",
+                       cause=Cause.TIME)
+    return Missing(reason=reason)
+
+
+def _shared(report: RaceReport, ran: Sequence[ThreadedFunction], shown: ProjectPaths) -> tuple[SharedFact, ...]:
     """Return the state that threads share: variables, state of libraries, and locks that guard something outside."""
     found = list(shared_facts(report, shown))
     found += library_state(ran, shown, known={each.variable for each in found})
     explained = {(each.file, each.line) for each in found} | {
-        (shown.path(side["path"]) or "", int(side["line"])) for each in report.get("shared", ())
-        for side in (each["write"], each["other"])}
+        (shown.path(side.path) or "", side.line) for each in report.shared for side in (each.write, each.other)}
     return (*found, *locks_for_outside(ran, shown, explained))
 
 
@@ -172,84 +199,67 @@ def once(races: Iterable[RaceFact]) -> tuple[RaceFact, ...]:
 
 
 def facts(
-    report: dict[str, Any], shown: ProjectPaths, is_ignored: Callable[[str, str], bool] = never_ignored,
+    report: RaceReport, shown: ProjectPaths, is_ignored: Callable[[str, str], bool] = never_ignored,
 ) -> list[RaceFact]:
-    """Return the races in a JSON report, confirmed ones first, without those between files that `is_ignored` names."""
+    """Return the races in a report, confirmed ones first, without those between files that `is_ignored` names."""
     found = []
-    for each in report["races"]:
-        first, second = (_place(each[side]["place"], shown) for side in ("first", "second"))
+    for each in report.races:
+        first, second = _place(each.first.place, shown), _place(each.second.place, shown)
         if is_ignored(first.file, second.file):
             continue
-        found.append(RaceFact(kind=each["kind"], variable=each["base"], file=first.file, line=first.line, own=first.own,
-                              confirmed=each.get("confirmed") is True, repair=each["repair"],
-                              violation=each["severity"] == Severity.VIOLATION, places=(first, second)))
+        found.append(RaceFact(kind=each.kind, variable=each.base, file=first.file, line=first.line, own=first.own,
+                              confirmed=each.confirmed is True, repair=each.repair,
+                              violation=each.severity is Severity.VIOLATION, places=(first, second)))
     return sorted(found, key=lambda race: (not race.confirmed, race.file, race.line))
 
 
-def _place(frame: Mapping[str, Any], shown: ProjectPaths) -> Place:
-    name = shown.path(frame["path"])
-    return Place(file=name or frame["path"], line=int(frame["line"]), own=name is not None)
+def _place(frame: Frame, shown: ProjectPaths) -> Place:
+    name = shown.path(frame.path)
+    return Place(file=name or frame.path, line=frame.line, own=name is not None)
 
 
-def shared_facts(report: dict[str, Any], shown: ProjectPaths) -> Iterator[SharedFact]:
+def shared_facts(report: RaceReport, shown: ProjectPaths) -> Iterator[SharedFact]:
     """Yield each variable that several threads of the project's code use, except for memos and variables of imports.
 
     A memo that each process fills for itself changes no result, and each process imports for itself.  Variables of
     tests are not state of the project.
     """
     known = set()
-    for each in report.get("shared", ()):
-        write, other = each["write"], each["other"]
-        if each.get("alike") or (not each["by_program"] and _imported(each["name"], write)):
+    for each in report.shared:
+        if each.alike or (not each.by_program and _imported(each.name, each.write)):
             continue
-        file, other_file = shown.path(write["path"]), shown.path(other["path"])
-        if file is None or each["base"] in known or (other_file is not None and is_test(file) and is_test(other_file)):
+        file, other_file = shown.path(each.write.path), shown.path(each.other.path)
+        if file is None or each.base in known or (other_file is not None and is_test(file) and is_test(other_file)):
             continue
-        known.add(each["base"])
-        yield SharedFact(variable=each["base"], file=file, line=int(write["line"]),
-                         other_file=other_file or other["path"], other_line=int(other["line"]))
+        known.add(each.base)
+        yield SharedFact(variable=each.base, file=file, line=each.write.line,
+                         other_file=other_file or each.other.path, other_line=each.other.line)
 
 
-def _imported(variable: str, place: Mapping[str, Any]) -> bool:
+def _imported(variable: str, place: Frame) -> bool:
     """Return True if an imported module creates this variable when it is imported.
 
     Additions to another module's variable, such as a registry, depend on who has imported what.
     """
-    if place["function"] != "<module>":
+    if place.function != "<module>":
         return False
-    return variable.partition(".")[0] in made_at_import(Path(place["path"]))
+    return variable.partition(".")[0] in made_at_import(Path(place.path))
 
 
-def _report(path: Path) -> dict[str, Any] | None:
-    try:
-        found = parse_json(read_text(path, RESULTS))
-    except (OSError, ValueError):
-        return None
-    return found if isinstance(found, dict) and "races" in found else None
-
-
-def _witness(path: Path) -> list[dict[str, Any]]:
-    """Return the records of threads that the run's processes wrote at their end."""
+def read_witness(path: Path) -> list[ThreadsRecord]:
+    """Return the records of threads that the run's processes wrote at their end; none if the program damaged them."""
     try:
         records = [parse_json(line) for line in read_text(path, RESULTS).splitlines() if line.endswith("}")]
+        return [from_plain(ThreadsRecord, each) for each in records if "together" in each]
     except (OSError, ValueError):
         return []
-    return [each for each in records if "together" in each]
 
 
-def _threads(records: Sequence[Mapping[str, Any]]) -> tuple[bool | None, bool | None]:
+def _threads(records: Sequence[ThreadsRecord]) -> tuple[bool | None, bool | None]:
     """Return True if any process had other threads, and True if code of the project ran in two threads of one process.
 
     Both are None if no process came to an end at which it could tell.
     """
     if not records:
         return None, None
-    return any(each["threads"] for each in records), any(each["together"] for each in records)
-
-
-def _ran(records: Iterable[Mapping[str, Any]]) -> Iterator[ThreadedFunction]:
-    """Yield the functions of the project that ran in threads other than the first."""
-    for each in records:
-        for file, line, twice, one_self, foreign, lines in each.get("ran", ()):
-            yield ThreadedFunction(file=str(file), line=int(line), twice=bool(twice), one_self=bool(one_self),
-                                   foreign=dict(foreign), lines=frozenset(map(int, lines)))
+    return any(each.threads for each in records), any(each.together for each in records)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.builds.environment import is_ours
 from gilscope.toolkit.evaluate.sections import Place
 from gilscope.toolkit.gil.bottleneck import HARDLY
-from gilscope.toolkit.gil.summary import SPINNING
+from gilscope.toolkit.gil.records import WaitReason
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -27,8 +27,9 @@ def by_line(places: Iterable[WaitPlace]) -> list[Place]:
         lines.setdefault((each.file, each.line), []).append(each)
     found = []
     for (file, line), here in lines.items():
-        worst = max(here, key=lambda each: (each.what != SPINNING, each.seconds))
-        found.append(Place(file=file, line=line, what=worst.what, seconds=sum(each.seconds for each in here)))
+        worst = max(here, key=lambda each: (each.reason is not WaitReason.SPIN, each.seconds))
+        found.append(Place(file=file, line=line, what=worst.what, wait=worst.reason,
+                           seconds=sum(each.seconds for each in here)))
     return sorted(found, key=lambda place: -place.seconds)
 
 

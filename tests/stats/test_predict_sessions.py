@@ -1,0 +1,24 @@
+"""The benchmark that predicts a session from the others, on made-up sessions whose shift is known."""
+
+from math import expm1
+from statistics import fmean
+
+import pytest
+
+from tests.benchmarks.predict_sessions import report
+from tests.report.test_sessions import make
+
+
+def test_sessions_that_do_not_differ_are_predicted_by_their_rounds(capsys):
+    found = report("made", make(3))["wall"]
+    assert fmean(abs(each.off) <= each.rounds for each in found) > 0.85
+    assert "speed-ups" in capsys.readouterr().out
+
+
+def test_shifted_session_is_outside_and_its_shift_is_named():
+    found = report("made", make(2, (1.0, 1.1)))["wall"]
+    assert fmean(abs(each.off) <= each.rounds for each in found) < 0.2
+    first, second = found[:len(found) // 2], found[len(found) // 2:]
+    assert expm1(fmean(each.off for each in first)) == pytest.approx(0.1, rel=0.1)
+    assert expm1(fmean(each.off for each in second)) == pytest.approx(1 / 1.1 - 1, rel=0.1)
+    assert all(each.sessions is None for each in found)   # one other session does not show how sessions differ
