@@ -1,7 +1,7 @@
 """Make, repair and check the wheels for the builds at hand: `make wheel`.
 
-The wheels are made from the source distribution, by setuptools under each build; the tools come from the environment
-that runs this (dependency group `wheel`), so a build needs nothing installed.  Published wheels are made by cibuildwheel
+The wheels are made from the source distribution, by setuptools under each build; the tools come from the
+environment that runs this (dependency group `wheel`), so a build needs nothing installed.  Published wheels are made by cibuildwheel
 on manylinux images (see pyproject.toml); these are for tests, and for machines of one's own.
 
     python .ci/make_wheels.py [--out dist] [LABEL=PATH ...]
@@ -15,6 +15,7 @@ import os
 import platform
 import re
 import shutil
+import stat
 import subprocess
 import sys
 import sysconfig
@@ -37,7 +38,7 @@ class WheelError(Exception):
 def main() -> int:
     """Make the source distribution and the wheels, and return the exit code."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("builds", nargs="*", metavar="LABEL=PATH", help="The builds (default: those of gilscope builds).")
+    parser.add_argument("builds", nargs="*", metavar="LABEL=PATH", help="The builds (default: of `gilscope builds`).")
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="The folder of the results (default: dist).")
     args = parser.parse_args()
     args.out.mkdir(parents=True, exist_ok=True)
@@ -106,7 +107,7 @@ def check(wheel: Path) -> None:
         WheelError: It must not be published.
     """
     with zipfile.ZipFile(wheel) as archive, tempfile.TemporaryDirectory() as folder:
-        links = [each.filename for each in archive.infolist() if each.external_attr >> 28 == 0o12]
+        links = [each.filename for each in archive.infolist() if stat.S_ISLNK(each.external_attr >> 16)]
         if links:
             raise WheelError(f"{wheel.name} holds symbolic links: {links}")
         libraries = [name for name in archive.namelist() if name.endswith(".so")]

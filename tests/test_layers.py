@@ -60,7 +60,10 @@ OTHER_PROCESSES = {
     "a checked program": (
         ("gilscope.toolkit.race.child.main",),
         ("gilscope.toolkit.race", "gilscope.toolkit.builds", "gilscope.toolkit.errors", "gilscope.toolkit.escaping",
-         "gilscope.toolkit.file_locks", "gilscope.toolkit.processes", "gilscope.toolkit.user_dirs"),
+         "gilscope.toolkit.file_locks", "gilscope.toolkit.processes", "gilscope.toolkit.user_dirs",
+         # The installer, if the core comes from a wheel:
+         "gilscope.toolkit.temporary", "gilscope.toolkit.records", "gilscope.toolkit.units",
+         "gilscope.toolkit.bounded_reading"),
         {"_pytest"}),
     "a child of evaluate": (
         ("gilscope.toolkit.evaluate.children.child", "gilscope.toolkit.evaluate.packages.import_child",

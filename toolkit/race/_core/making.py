@@ -13,7 +13,7 @@ import tempfile
 import time
 from pathlib import Path
 
-import gilscope
+from gilscope import __version__
 from gilscope.toolkit.builds.package_installer import problem_in, run_installer
 from gilscope.toolkit.builds.uv import uv_command
 from gilscope.toolkit.file_locks import locked
@@ -60,7 +60,8 @@ def make_core(
     try:
         compile_core(folder, path, on_compile)
     except CoreUnavailableError as error:
-        raise CoreUnavailableError(f"{'; '.join([*problems, str(error)])}\n{_remedy(with_wheel=load_file is not None)}") from error
+        reasons = "; ".join([*problems, str(error)])
+        raise CoreUnavailableError(f"{reasons}\n{_remedy(with_wheel=load_file is not None)}") from error
 
 
 def _take_from_wheel(path: Path, in_wheel: str, load_file: Callable[[str], Any]) -> None:
@@ -73,7 +74,7 @@ def _take_from_wheel(path: Path, in_wheel: str, load_file: Callable[[str], Any])
             raise CoreUnavailableError(known.read_text())
         folder = Path(tempfile.mkdtemp(dir=path.parent))
         try:
-            name = f"gilscope=={gilscope.__version__}"
+            name = f"gilscope=={__version__}"
             words = ["--quiet", "--no-deps", "--only-binary", ":all:", "--target", folder, name]
             if output := run_installer([*_installer(), *words], QUICK):
                 problem = problem_in(output)
@@ -101,7 +102,7 @@ def _installer() -> list[str | Path]:
     end = ["install", "--disable-pip-version-check", "--no-input"]
     if importlib.util.find_spec("pip") is not None:
         return [sys.executable, "-I", "-m", "pip", *end]
-    package = Path(os.path.realpath(gilscope.__path__[0]))
+    package = Path(os.path.realpath(__file__))
     for place in package.parents:      # .../lib/python3.14/site-packages/gilscope
         if (python := place / "bin" / "python").exists():
             return [python, "-I", "-m", "pip", "--python", sys.executable, *end]
@@ -112,5 +113,5 @@ def _remedy(*, with_wheel: bool) -> str:
     headers = "install a C compiler and this Python's headers (Debian: apt-get install gcc python3-dev)"
     if not with_wheel:
         return headers
-    return (f"install gilscope {gilscope.__version__} from its wheel for this build, put that wheel into a folder that "
+    return (f"install gilscope {__version__} from its wheel for this build, put that wheel into a folder that "
             f"PIP_FIND_LINKS (UV_FIND_LINKS) names, or {headers}")
