@@ -93,8 +93,9 @@ def backend(python: str, target: str, source: Path, out: Path) -> str:
         raise WheelError("setuptools is not installed: `make wheel` installs it")
     with tempfile.TemporaryDirectory() as name:
         # Nothing else of this environment: its packages may be for another Python.
-        for part in ("setuptools", "_distutils_hack"):
-            Path(name, part).symlink_to(Path(found.origin).parent.with_name(part))
+        site = Path(found.origin).parent.parent
+        for part in (site / "setuptools", site / "_distutils_hack", *site.glob("setuptools-*.dist-info")):
+            Path(name, part.name).symlink_to(part)
         environment = {**os.environ, "PYTHONPATH": name, "GILSCOPE_NATIVE": "required"}
         command = [python, "-c", BUILD.format(target), out.resolve()]
         return run(command, cwd=source, env=environment).splitlines()[-1]

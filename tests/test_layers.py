@@ -63,7 +63,7 @@ OTHER_PROCESSES = {
          "gilscope.toolkit.file_locks", "gilscope.toolkit.processes", "gilscope.toolkit.user_dirs",
          # The installer, if the core comes from a wheel:
          "gilscope.toolkit.temporary", "gilscope.toolkit.records", "gilscope.toolkit.units",
-         "gilscope.toolkit.bounded_reading"),
+         "gilscope.toolkit.bounded_reading", "gilscope.race"),
         {"_pytest"}),
     "a child of evaluate": (
         ("gilscope.toolkit.evaluate.children.child", "gilscope.toolkit.evaluate.packages.import_child",
