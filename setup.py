@@ -101,6 +101,12 @@ class BuildLibraries(build_ext):
         if not self.editable_mode:
             super().run()
 
+    def build_extensions(self) -> None:
+        """Compile, without the folders of this machine in which the build itself looks for libraries."""
+        command = self.compiler.linker_so
+        self.compiler.linker_so = [word for word in command if not word.startswith(("-Wl,-rpath", "-L"))]
+        super().build_extensions()
+
     def get_ext_filename(self, fullname: str) -> str:
         """Return the file's name: that of the shim, which depends on no Python, cannot be imported."""
         if fullname.endswith(SHIM.rpartition(".")[2]) and not fullname.endswith(CORE):

@@ -1,8 +1,8 @@
 """Make, repair and check the wheels for the builds at hand: `make wheel`.
 
 The wheels are made from the source distribution, by setuptools under each build; the tools come from the
-environment that runs this (dependency group `wheel`), so a build needs nothing installed.  Published wheels are made by cibuildwheel
-on manylinux images (see pyproject.toml); these are for tests, and for machines of one's own.
+environment that runs this (dependency group `wheel`), so a build
+needs nothing installed.
 
     python .ci/make_wheels.py [--out dist] [LABEL=PATH ...]
 """
@@ -126,7 +126,7 @@ def check(wheel: Path) -> None:
 
 def machine_paths() -> list[str]:
     """Return the folders that must not be in a library."""
-    return [str(ROOT), tempfile.gettempdir() + "/", sysconfig.get_path("include"), str(Path.home()) + "/"]
+    return [str(ROOT), str(Path(tempfile.gettempdir(), "tmp")), sysconfig.get_path("include"), str(Path.home()) + "/"]
 
 
 def newer_symbols(library: Path) -> list[str]:
