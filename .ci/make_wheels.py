@@ -48,7 +48,8 @@ def main() -> int:
         for wheel in made:
             check(wheel)
         run([tool("twine"), "check", "--strict", archive, *made])
-        run([tool("check-wheel-contents"), *made])
+        # W004: the shim is no module, and its name keeps it from being imported as one.
+        run([tool("check-wheel-contents"), "--ignore", "W004", *made])
     except WheelError as error:
         print(f"make wheel: {error}", file=sys.stderr)
         return 1
