@@ -8,6 +8,7 @@ install compiles neither: gilscope compiles a checkout's libraries into its cach
 from __future__ import annotations
 
 import atexit
+import contextlib
 import os
 import platform
 import shutil
@@ -116,6 +117,12 @@ class BuildLibraries(build_ext):
 
 class SourceDistribution(sdist):
     """Pack the package itself in place of the links to it, and what is beside it."""
+
+    def make_distribution(self) -> None:
+        """Pack in a temporary folder: the working folder may be one in which another build packs, too."""
+        self.dist_dir = str(Path(self.dist_dir).absolute())
+        with contextlib.chdir(_temporary_folder()):
+            super().make_distribution()
 
     def make_release_tree(self, base_dir: str, files: Any) -> None:
         """Copy the files into `base_dir`; `files` are those that setuptools found through the links."""

@@ -75,7 +75,7 @@ def _take_from_wheel(path: Path, in_wheel: str, load_file: Callable[[str], Any])
         folder = Path(tempfile.mkdtemp(dir=path.parent))
         try:
             name = f"gilscope=={__version__}"
-            words = ["--quiet", "--no-deps", "--only-binary", ":all:", "--target", folder, name]
+            words: list[str | Path] = ["--quiet", "--no-deps", "--only-binary", ":all:", "--target", folder, name]
             if output := run_installer([*_installer(), *words], QUICK):
                 problem = problem_in(output)
                 reason = f"there is no wheel of {name} for this build ({problem})"
