@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import dataclass, replace
-from math import expm1, isfinite, sqrt
+from math import expm1, sqrt
 from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Cell, Run
     from gilscope.toolkit.report.table.observations import Clock
     from gilscope.toolkit.stats.ratios import Ratio
+    from gilscope.toolkit.stats.sessions import OwnDeviation
 
     Pair = tuple[Cell, Cell]   # the baseline first
 
@@ -62,18 +63,24 @@ def predict(ratios: Ratios, session: int, pairs: Iterable[Pair], clock: Clock) -
         if measured is not None and predicted is not None:
             rounds = sqrt(measured.half() ** 2 + SessionRatio(parts=predicted.parts).half() ** 2)
             yield Prediction(pair=pair, off=measured.center - predicted.center, rounds=rounds,
-                             sessions=None if predicted.own is None else _with_sessions(predicted, measured, rounds))
+                             sessions=None if predicted.own is None else _with_sessions(
+                                 predicted, measured, predicted.own, rounds))
 
 
-def _with_sessions(predicted: SessionRatio, measured: Ratio, rounds: float) -> float:
+def _with_sessions(predicted: SessionRatio, measured: Ratio, own: OwnDeviation, rounds: float) -> float:
     """Return the half-width of the prediction interval: every part of one more session, and of the others' mean."""
     times = 1 + 1 / predicted.sessions
-    squares = [rounds**2]
-    if predicted.own is not None and predicted.own.variance and isfinite(predicted.own.uncertainty):
-        freedom = 2 * predicted.own.variance**2 / predicted.own.uncertainty if predicted.own.uncertainty else 1e6
-        squares.append(t_quantile(CONFIDENCE, freedom) ** 2 * predicted.own.variance * times)
-    squares += [t_quantile(CONFIDENCE, each.freedom) ** 2 * each.variance * times for each in predicted.shifts]
-    return max(sqrt(sum(squares)), measured.half())
+    errors = [measured.error**2, *((each.error / predicted.sessions) ** 2 for each in predicted.parts)]
+    freedoms = [each.noise.freedom(each.rounds) for each in (measured, *predicted.parts)]
+    within = sum(errors)
+    square = within + own.variance * times
+    # Satterthwaite's: the variance of a variance of f degrees of freedom is 2 / f of its square.
+    doubt = own.uncertainty * times**2 + sum(2 * error**2 / free for error, free in zip(errors, freedoms, strict=True))
+    wider = rounds / (t_quantile(CONFIDENCE, within**2 / sum(
+        error**2 / free for error, free in zip(errors, freedoms, strict=True))) * sqrt(within))
+    alone = wider * t_quantile(CONFIDENCE, 2 * square**2 / doubt) * sqrt(square)
+    joint = sum(t_quantile(CONFIDENCE, each.freedom) ** 2 * each.variance * times for each in predicted.shifts)
+    return max(sqrt(alone**2 + joint), rounds)
 
 
 def pairs_of(run: Run) -> dict[Clock, list[Pair]]:

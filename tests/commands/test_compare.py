@@ -196,7 +196,7 @@ def test_pair_wants_two_different_names(runs, text, capsys):
 
 
 def test_other_differences_of_two_runs_are_named():
-    first, second = simple_run("A"), simple_run("B")
+    first, second = replace(simple_run("A"), options={"selection": {"size": "small"}}), simple_run("B")
     (build,) = second.builds
     second = replace(
         second, machine=replace(MACHINE, cores=4), builds=(replace(build, version="3.14.1"),),
@@ -206,7 +206,7 @@ def test_other_differences_of_two_runs_are_named():
     assert texts == [
         "different machines: Made-up CPU (8 cores) and Made-up CPU (4 cores)",
         "3.14 is 3.14.0 (/opt/3.14/bin/python) in A, 3.14.1 (/opt/3.14/bin/python) in B",
-        "different sizes of the workloads: None and large",
+        "different sizes of the workloads: small and large",
     ]
     assert compare.differences(first, first) == []
 

@@ -1,6 +1,8 @@
 """Whatever a measured process does is an answer, and nothing of it is left."""
 
+import errno
 import json
+import os
 import subprocess
 import sys
 import time
@@ -103,6 +105,16 @@ def test_exception_in_a_worker_keeps_its_traceback(runner, workers, tmp_path):
     ((place, source),) = answer.fields["frames"]   # the user's alone: neither ours nor those of a pool
     assert place.endswith("misbehaving.py:77 in complain")
     assert source == r'raise ValueError("first line\nsecond line")'
+
+
+@pytest.mark.parametrize("error", [errno.ENOSYS, errno.EPERM])
+def test_system_that_refuses_process_descriptors_measures_all_the_same(error, tmp_path, monkeypatch):
+    def refuse(pid):
+        raise OSError(error, os.strerror(error))
+
+    monkeypatch.setattr(os, "pidfd_open", refuse, raising=False)
+    assert run("double", tmp_path / "good").kind == "measured"
+    assert run("segfault", tmp_path / "bad").reason == "crashed with SIGSEGV"
 
 
 @pytest.mark.newest   # which runs it for each build

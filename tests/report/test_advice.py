@@ -321,7 +321,7 @@ def test_free_threaded_builds_alone_say_nothing_of_what_free_threading_costs():
     for build in ("3.14t", "3.15t"):
         made.measure(cell(build=build), 1.0)
         made.measure(cell("free-threaded", 2, build), 0.5)
-    assert not any("Cost of free-threading" in line for line in in_short(made.run(("3.14t", "3.15t"))))
+    assert not any("Cost of" in line for line in in_short(made.run(("3.14t", "3.15t"))))
 
 
 def with_tasks(count, made):

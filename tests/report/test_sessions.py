@@ -34,14 +34,16 @@ def cell(runner="serial", workers=1, build="3.14", workload="primes"):
     return Cell(workload=workload, runner=runner, workers=workers, build=build)
 
 
-def make(sessions, shift=(), rounds=12):
+def make(sessions, shift=(), rounds=12, times=1.0):
+    """Return a run; subinterpreters take `times` as long as usual."""
     maker = RunMaker(rounds=rounds)
     for workload in ("primes", "sha"):
         for build in BUILDS:
             maker.measure(cell(build=build, workload=workload), 0.4)
             maker.twin(cell(build=build, workload=workload), 0.4)
             for runner, faster in MODELS.items():
-                maker.measure(cell(runner, 2, build, workload), 0.4 / faster)
+                slower = times if runner == "subinterpreters" else 1.0
+                maker.measure(cell(runner, 2, build, workload), slower * 0.4 / faster)
     run = maker.run(BUILDS, cells=tuple(each.cell for each in maker.measurements))
     return in_sessions(run, STARTS[sessions], shift)
 
@@ -87,6 +89,13 @@ def test_two_runs_of_three_sessions_hold_how_sessions_differ():
              for runner in ("serial", "subinterpreters") for shift in ((), SHIFT)}
     assert found["subinterpreters", SHIFT] > 1.5 * found["subinterpreters", ()]
     assert found["serial", SHIFT] == pytest.approx(found["serial", ()], rel=0.1)   # one worker is not shifted
+
+
+@pytest.mark.parametrize("sessions", [2, 3])
+def test_ratio_of_two_runs_with_sessions_is_that_of_their_times(sessions):
+    found = between_runs(make(sessions), make(sessions, times=1.25), "subinterpreters", 2).comparison
+    assert found.ratio == pytest.approx(1 / 1.25, rel=0.02)
+    assert found.lo < 1 / 1.25 < found.hi
 
 
 def test_two_runs_of_two_sessions_have_the_error_of_their_rounds_alone():

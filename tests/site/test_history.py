@@ -185,7 +185,12 @@ def test_commits_of_a_build_are_an_axis_if_they_are_known():
     assert [word["text"] for word in charts[0]["words"]] == ["aaaaaaaaaa", "bbbbbbbbbb"]
     assert all(len(line["points"]) == 2 for line in charts[0]["lines"]), "the newest run of each commit"
     assert "run3" in charts[0]["lines"][0]["points"][1]["says"]
-    assert {row["commit"] for row in values["rows"] if row["build"] == "3.14"} == {"not known"}
+    assert {row["commit"] for row in values["rows"] if row["build"] == "3.14"} == {""}
+    page = Tags(rendered("history-workload.html", values | page_values("t", "d"))).text
+    assert ", commit aaaaaaaaaa" in page
+    assert "are not known" not in page
+    unknown = workload_values(group, [known(1)], follow([known(1)]), {})
+    assert "commits of these builds are not known" in rendered("history-workload.html", unknown | page_values("t", "d"))
     same = [of_commit(each, "aaaaaaaaaaaa1") for each in several]
     values = workload_values(group, same, follow(same), {})
     assert not [each for each in values["hosts"][0]["dates"] if "commits" in each["title"]]

@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 SLOWER = 1      # exit code: a cell is slower than --fail-on allows
 UNFINISHED = 3  # exit code: --fail-on could judge no cell
+TWO_RUNS = "between these two runs"   # the scope: two other runs of the same builds may differ by another ratio
 
 _DESCRIPTION = """\
 Show how many times faster each cell of NEW is than the same cell of OLD. With one label, compare two builds or models
@@ -173,9 +174,6 @@ def _checked(args: argparse.Namespace) -> Sequence[str]:
     if len(labels) == 1 and not within:
         raise ToolkitError("nothing to compare it with: give a second label, --builds A,B or --models A,B")
     return labels
-
-
-TWO_RUNS = "between these two runs"   # other runs of the same may differ otherwise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

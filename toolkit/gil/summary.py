@@ -44,7 +44,7 @@ class WaitPlace:
 
     @property
     def what(self) -> str:
-        """What the thread waits for, in words."""
+        """The wording of the reason in reports, such as "a lock" or "a list"."""
         return f"a {self.on}" if self.on else WAITED_FOR[self.reason]
 
 

@@ -98,7 +98,8 @@ class MeasuredProcess:
                     f": {error.filename}" if error.filename not in {None, python} else "")
                 return
         if hasattr(os, "pidfd_open"):  # not on macOS
-            self._handle = os.pidfd_open(self._process.pid)
+            with contextlib.suppress(OSError):   # an older kernel or a container's filter: its end is polled for
+                self._handle = os.pidfd_open(self._process.pid)
 
     def send(self, **fields: Any) -> None:
         """Send the process a message; if it has ended, `receive` and `answer` will report that."""

@@ -229,7 +229,7 @@ def inspect_function(
 
 
 def _inspection_problem(answer: ProcessAnswer) -> list[str]:
-    """Return what went wrong, and the lines under it: of an exception the user's own frames alone."""
+    """Return the lines of an error message; of a traceback, only the frames in the user's own code."""
     if "frames" in answer.fields:
         raising = answer.fields.get("raising", "its module raises while it is imported")
         return [raising, *place_lines(answer.fields["frames"]), answer.reason]

@@ -41,10 +41,10 @@ _REASON = {   # reasons that leave all cells open: then the cells are not listed
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Remedy:
-    """What may give a clearer answer."""
+    """A suggestion that may give a clearer answer."""
 
     text: str
-    is_look: bool = False   # it goes on with a run because of its report
+    is_look: bool = False   # it continues the run because its report was unclear: one more interim look
 
 
 def advice_lines(tables: Sequence[WorkloadTable], *, intervals: bool = False) -> tuple[str, ...]:
@@ -162,7 +162,7 @@ def _dispatch_texts(advice: Advice) -> Iterator[str]:
 def _use_texts(table: WorkloadTable, advice: Advice, *, intervals: bool) -> Iterator[str]:
     several = intervals and len(advice.options) > 1
     names = or_text(_name(each, table) + (f" {interval_text(each.speedup)}" if several else "")
-                     for each in advice.options)
+                    for each in advice.options)
     gain = "" if several else f", {_gain_text(advice.options)}"
     if table.phase is Phase.STARTUP:
         yield f"{names} starts, runs and ends fastest{gain}."

@@ -45,7 +45,6 @@ def spread_line(times: Iterable[Summary]) -> str | None:
             f"which holds with {or_text(levels)} %.")
 
 
-
 def fit_lines(fits: Sequence[ScalingFit]) -> tuple[str, ...]:
     """Return a line for each fit, and a line for each reason why models could not be fitted."""
     fitted: list[str] = []

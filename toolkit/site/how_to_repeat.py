@@ -128,7 +128,10 @@ def _tex(text: str) -> str:
 
 
 def _author(by: str) -> str:
-    """Return who publishes it as a field of BibTeX; in braces of its own, as it need not be a person's name."""
+    """Return the author field of BibTeX, "" without a publisher.
+
+    The name is in a second pair of braces, so that BibTeX does not split the name of an organisation.
+    """
     return f"\n  author = {{{{{_tex(by)}}}}}," if by else ""
 
 

@@ -103,10 +103,10 @@ def report(contrasts, first, second, notes=(), scope=""):
             case Banner():
                 found["banners"].append(f"Warning: {as_shown(section.text)}")
             case Table():
-                found["tables"][section.title] = [[column.title for column in section.columns],
+                found["tables"][section.heading] = [[column.title for column in section.columns],
                                                   *([entry_text(entry) for entry in row] for row in section.rows)]
             case Lines():
-                found["lists"][section.title] = [as_shown(each) for each in section.items]
+                found["lists"][section.heading] = [as_shown(each) for each in section.items]
     return found
 
 

@@ -56,8 +56,8 @@ USAGE = """gilscope gil [options] SCRIPT [ARGS...]
 DESCRIPTION = """\
 Run a Python program and report what its threads wait for. On a build with a GIL: how long they wait for it, which
 thread holds it meanwhile and at which line, and the gain on the free-threaded build. On a free-threaded build: how long
-they are parked on locks and on objects that they share. The last sentence names the bottleneck. Needs Linux with glibc,
-and a C compiler. The program itself is not modified."""
+they are parked on locks and on objects that they share. The last sentence names the bottleneck, or says that this run
+does not show it. Needs Linux with glibc, and a C compiler. The program itself is not modified."""
 EPILOG = """\
 exit codes: the program's own; 128+N when signal N ended it; 3 when it succeeded but nothing was recorded.
 The report follows on standard error. Processes that the program starts are also recorded.

@@ -66,7 +66,8 @@ class Ratios:
         self._together = final_confidence(index.run.looks)
         self._errors: dict[tuple[Group, Clock, bool], float | None] = {}
         self._spreads: dict[Clock, SessionSpread] = {}
-        self._levels: dict[Clock, tuple[Mapping[Group, RoundLogs[Cell]], Mapping[Group, Noise]]] = {}
+        self._session_levels: dict[Clock, Mapping[Group, Mapping[Cell, Mapping[int, RunLevel]]]] = {}
+        self._as_rounds: dict[Clock, tuple[Mapping[Group, RoundLogs[Cell]], Mapping[Group, Noise]]] = {}
 
     def with_comparisons(self, comparisons: int) -> Ratios:
         """Return ratios for another number of comparisons shown together; the noise estimates are shared."""
@@ -164,29 +165,34 @@ class Ratios:
     def level(self, cell: Cell, clock: Clock) -> RunLevel:
         """Return the level of a cell that has numbers, to compare it with that in another run."""
         group, numbers = group_of(cell), self.by(clock)
-        sessions = numbers.sessions.get(group)
-        if not sessions:
+        if not numbers.sessions.get(group):
             return run_level(numbers.logs[group], numbers.noises[group], cell)
-        levels = {
-            session: run_level(arms_of_sessions({session: logs}), numbers.noises[group], (cell, session))
-            for session, logs in sessions.items() if logs.levels.get(cell)}
+        levels = self._levels_in_sessions(clock)[group][cell]
         if len(levels) < FEWEST:
             return mean_level([*levels.values()])
-        logs, noises = self._session_levels(clock)
+        logs, noises = self._sessions_as_rounds(clock)
         return replace(run_level(logs[group], noises[group], cell),
                        rounds=sum(each.rounds for each in levels.values()))
 
-    def _session_levels(self, clock: Clock) -> tuple[Mapping[Group, RoundLogs[Cell]], Mapping[Group, Noise]]:
-        """Return the levels by session in the place of those by round, and their noise."""
-        if clock not in self._levels:
+    def _levels_in_sessions(self, clock: Clock) -> Mapping[Group, Mapping[Cell, Mapping[int, RunLevel]]]:
+        """Return the level of each cell in each session that has it."""
+        if clock not in self._session_levels:
             numbers = self.by(clock)
-            logs = {
-                group: RoundLogs(levels={
-                    cell: {session: run_level(arms_of_sessions({session: each}), numbers.noises[group],
-                                              (cell, session)).center
-                           for session, each in numbers.sessions[group].items() if each.levels.get(cell)}
-                    for cell in whole.levels})
+            arms = {group: {session: arms_of_sessions({session: logs}) for session, logs in sessions.items()}
+                    for group, sessions in numbers.sessions.items()}
+            self._session_levels[clock] = {
+                group: {cell: {session: run_level(logs, numbers.noises[group], (cell, session))
+                               for session, logs in arms[group].items() if logs.levels.get((cell, session))}
+                        for cell in whole.levels}
                 for group, whole in numbers.logs.items()}
+        return self._session_levels[clock]
+
+    def _sessions_as_rounds(self, clock: Clock) -> tuple[Mapping[Group, RoundLogs[Cell]], Mapping[Group, Noise]]:
+        """Return the levels by session in the place of those by round, and their noise."""
+        if clock not in self._as_rounds:
+            logs = {group: RoundLogs(levels={cell: {session: level.center for session, level in levels.items()}
+                                             for cell, levels in cells.items()})
+                    for group, cells in self._levels_in_sessions(clock).items()}
             cells = [cell for each in logs.values() for cell in each.levels]
             pairs: dict[Group, list[tuple[Cell, Cell]]] = {group: [] for group in logs}
             for cell, again in self.index.aa_pairs():
@@ -195,8 +201,8 @@ class Ratios:
             noises, _ = checked_noise(
                 logs, pairs, classes={cell: _worker_class(cell) for cell in cells},
                 treatments={cell: _treatment(cell) for cell in cells}, seed=self.index.run.seed)
-            self._levels[clock] = logs, noises
-        return self._levels[clock]
+            self._as_rounds[clock] = logs, noises
+        return self._as_rounds[clock]
 
     def best(self, cells: Sequence[Cell]) -> tuple[Cell, ...] | None:
         """Return the cells, all of one group, that may be the fastest; None if the noise is unknown.

@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.report.document import Duration
-from gilscope.toolkit.report.provenance import NOT_KNOWN
 from gilscope.toolkit.report.table import judge
 from gilscope.toolkit.report.table.judgement import judgeable
 from gilscope.toolkit.report.table_sentences import title_text
@@ -329,7 +328,7 @@ def _row(series: HistorySeries, result: HistoryResult, files: Mapping[str, str])
     time = result.time
     return {
         "day": result.day, "label": result.loaded.run.label, "link": result.loaded.page, "host": series.host,
-        "build": series.build, "version": result.build.version, "commit": commit_of(result.build)[:COMMIT] or NOT_KNOWN,
+        "build": series.build, "version": result.build.version, "commit": commit_of(result.build)[:COMMIT],
         "model": series.model, "workers": series.workers,
         **mark_of("serial" if series.of_builds else series.model), "against": series.against,
         "ratio": {"text": interval_text(result.ratio), "sort": result.ratio.ratio}, "verdict": judge(result.ratio),

@@ -67,7 +67,7 @@ def home_values(
 
 
 def _answers(runs: Sequence[LoadedRun]) -> Iterator[str]:
-    """Yield what the best models gain on the newest version, on the machine with the newest run: for each build."""
+    """Yield a sentence on the best models for each build of the newest version, on the machine with the newest run."""
     if not runs:
         return
     latest = newest(places([each for each in runs if each.host == runs[-1].host]))
@@ -86,7 +86,7 @@ def _answers(runs: Sequence[LoadedRun]) -> Iterator[str]:
 def _answer_text(
     build: str, here: Sequence[WorkloadOnBuild], models: Sequence[tuple[str, int]], baseline: str,
 ) -> str:
-    """Return what the best models of a build gain, and in how many workloads each is among the best."""
+    """Return a sentence with the gains of a build's best models, and with the number of workloads for each model."""
     gains = range_text([each.speedup.ratio for place in here for each in place.advice.options],
                        lambda gain: f"{ratio_number(gain)}x")
     are = "models are" if len(models) > 1 or len(here) > 1 else "model is"
