@@ -91,11 +91,6 @@ def test_a_cache_that_cannot_be_written_is_a_reason(tmp_path):
     assert child.stdout.startswith("the core cannot be written"), child.stderr
 
 
-def test_python_may_be_asked_for():
-    child = run_child(sys.executable, "-c", TELL, GILSCOPE_RACE_CORE="python")
-    assert child.stdout == "GILSCOPE_RACE_CORE=python asks for the core in Python\n"
-
-
 def test_a_file_that_is_no_core_is_a_reason(tmp_path):
     path = tmp_path / "_core.so"
     path.write_bytes(b"nothing that can be loaded")

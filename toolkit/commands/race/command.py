@@ -42,8 +42,8 @@ EPILOG = """\
 exit codes:
      66  a race was found; notes do not count
   128+N  signal N ended the program, and no race was found
-      3  the interpreter ended successfully before the program began, records could not be written, or a
-         report file could not be written
+      3  there is no core for the program's Python, the interpreter ended successfully before the program
+         began, records could not be written, or a report file could not be written
       2  the request was wrong
   else   the program's own
 
@@ -69,6 +69,8 @@ def add_parser(commands: Any) -> None:
 
 def add_options(parser: Any) -> None:
     """Add the options of `gilscope race`; `RaceOptions` has their defaults."""
+    from argparse import SUPPRESS
+
     from gilscope.toolkit.commands.options.common import duration
     from gilscope.toolkit.commands.options.files import add_page
     from gilscope.toolkit.commands.options.programs import CountOption, OnceOption, interpreter_flags
@@ -98,9 +100,7 @@ def add_options(parser: Any) -> None:
         "repeatedly.")
     add("--confirm-timeout", metavar="TIME", type=duration,
         help="End a confirming run after TIME (default: ten times the first run, at least 10s).")
-    add("--core", choices=("c", "python"), default="",
-        help="Use this core (default: c if it can be built). Both give the same verdicts; python is slower and needs "
-        "no compiler.")
+    add("--core", choices=("c", "python"), default="", help=SUPPRESS)   # for tests: python is the reference model
     add("--no-color", action="store_true", help="Use no colour, even on a terminal. NO_COLOR has the same effect.")
 
 

@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from types import ModuleType
     from typing import Any
 
-CHOICE = "GILSCOPE_RACE_CORE"      # "python" or "c": what a user may insist on
 NAME = "gilscope.toolkit.race._core._core"
 KEY = 0x67696C73                   # of the hash of the sources: any number
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
@@ -36,10 +35,8 @@ def load(on_compile: Callable[[], object] | None = None) -> ModuleType:
         on_compile: Called before a compilation, which takes some seconds.
 
     Raises:
-        CoreUnavailableError: None works, or the user insists on the core in Python.
+        CoreUnavailableError: None works.
     """
-    if os.environ.get(CHOICE) == "python":
-        raise CoreUnavailableError(f"{CHOICE}=python asks for the core in Python")
     loaded = sys.modules.get(NAME)
     if loaded is not None:
         return loaded
