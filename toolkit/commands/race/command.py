@@ -57,9 +57,10 @@ def add_parser(commands: Any) -> None:
     from argparse import RawDescriptionHelpFormatter
 
     from gilscope.toolkit.commands.options.programs import cut_program
+    from gilscope.toolkit.commands.summaries import SUMMARIES
 
     parser = commands.add_parser(
-        "race", help="run a program and report its data races", usage=USAGE, description=DESCRIPTION, epilog=EPILOG,
+        "race", help=SUMMARIES["race"], usage=USAGE, description=DESCRIPTION, epilog=EPILOG,
         formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False,
     )
     add_options(parser)

@@ -30,6 +30,7 @@ from gilscope.toolkit.commands.run.request import (
 )
 from gilscope.toolkit.commands.run.sessions import begin_session, lacks_sessions, wait_for_session
 from gilscope.toolkit.commands.streams import print_stderr, print_stdout
+from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.cores import allowed_cpus, usable_cores
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.cells import expand
@@ -59,7 +60,7 @@ def add_parser(commands: Any) -> None:
     """Add the parser of `gilscope run`."""
     parser = commands.add_parser(
         "run",
-        help="measure workloads under every model on every build",
+        help=SUMMARIES["run"],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Measure the same work under every concurrency model on every build, in interleaved rounds.\n"
         "Without arguments: the newest pair of builds that were built alike, every model that can run\n"
