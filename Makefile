@@ -49,7 +49,7 @@ setup:
 lock:
 	@$(BOOTSTRAP) ''
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && $(VENV)/python -m pip install -q --target "$$folder" uv && \
-	"$$folder/bin/uv" pip compile pyproject.toml --group dev --all-extras --universal --python-version 3.12 \
+	"$$folder/bin/uv" pip compile pyproject.toml --group dev --group release --all-extras --universal --python-version 3.12 \
 		--upgrade --no-annotate --custom-compile-command 'make lock' --quiet --output-file constraints.txt && \
 	git diff --stat constraints.txt
 
@@ -67,7 +67,7 @@ test:
 	@$(call ON_OLDEST,oldest)
 
 test-all: test
-	@$(BOOTSTRAP) test,workloads,browser
+	@$(BOOTSTRAP) test,workloads,browser,release
 	@builds=$$($(OTHER_BUILDS)) && GILSCOPE_TEST_BUILDS="$$builds" $(VENV)/python $(PYTEST) --part rest $(ARGS)
 	@$(call ON_OLDEST,oldest-rest)
 
@@ -81,7 +81,7 @@ bench: pair
 	$(VENV)/gilscope run --quick $(ARGS)
 
 wheel:
-	@$(BOOTSTRAP) wheel
+	@$(BOOTSTRAP) release
 	$(VENV)/python .ci/make_wheels.py $(ARGS)
 
 docs:

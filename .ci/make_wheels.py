@@ -1,8 +1,8 @@
 """Make, repair and check the wheels for the builds at hand: `make wheel`.
 
 The wheels are made from the source distribution, by setuptools under each build; the tools come from the
-environment that runs this (dependency group `wheel`), so a build
-needs nothing installed.
+environment that runs this (dependency group
+`release`), so a build needs nothing installed.
 
     python .ci/make_wheels.py [--out dist] [LABEL=PATH ...]
 """
