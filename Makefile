@@ -49,7 +49,7 @@ setup:
 lock:
 	@$(BOOTSTRAP) ''
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && $(VENV)/python -m pip install -q --target "$$folder" uv && \
-	"$$folder/bin/uv" pip compile pyproject.toml --group dev --group release --all-extras --universal --python-version 3.12 \
+	"$$folder/bin/uv" pip compile pyproject.toml --group dev --group release --group publish --all-extras --universal --python-version 3.12 \
 		--upgrade --no-annotate --custom-compile-command 'make lock' --quiet --output-file constraints.txt && \
 	git diff --stat constraints.txt
 

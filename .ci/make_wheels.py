@@ -40,21 +40,36 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("builds", nargs="*", metavar="LABEL=PATH", help="The builds (default: of `gilscope builds`).")
     parser.add_argument("--out", type=Path, default=ROOT / "dist", help="The folder of the results (default: dist).")
+    parser.add_argument("--sdist-only", action="store_true", help="Make no wheels.")
+    parser.add_argument("--check", type=Path, metavar="FOLDER", help="Make nothing; check the files in FOLDER.")
     args = parser.parse_args()
-    args.out.mkdir(parents=True, exist_ok=True)
     try:
-        archive = make_sdist(args.out)
-        made = [make_wheel(python, archive, args.out) for python in pythons(args.builds)]
-        for wheel in made:
-            check(wheel)
-        run([tool("twine"), "check", "--strict", archive, *made])
-        # W004: the shim is no module, and its name keeps it from being imported as one.
-        run([tool("check-wheel-contents"), "--ignore", "W004", *made])
+        if args.check:
+            (archive,), made = args.check.glob("*.tar.gz"), sorted(args.check.glob("*.whl"))
+        else:
+            args.out.mkdir(parents=True, exist_ok=True)
+            archive = make_sdist(args.out)
+            made = [] if args.sdist_only else [make_wheel(python, archive, args.out) for python in pythons(args.builds)]
+        check_all(archive, made)
     except WheelError as error:
         print(f"make wheel: {error}", file=sys.stderr)
         return 1
     print("\n".join(f"{each} ({each.stat().st_size / 2**20:.2f} MiB)" for each in (archive, *made)))
     return 0
+
+
+def check_all(archive: Path, wheels: list[Path]) -> None:
+    """Check everything that is published.
+
+    Raises:
+        WheelError: Something must not be published.
+    """
+    for wheel in wheels:
+        check(wheel)
+    run([tool("twine"), "check", "--strict", archive, *wheels])
+    if wheels:
+        # W004: the shim is no module, and its name keeps it from being imported as one.
+        run([tool("check-wheel-contents"), "--ignore", "W004", *wheels])
 
 
 def pythons(words: list[str]) -> list[str]:

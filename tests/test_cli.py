@@ -477,8 +477,8 @@ def _options(parser):
     (["--help"], {"shtab", "rich", "pyperf", "gilscope.toolkit.commands.run.command"}, 160),
 ])
 def test_first_words_import_no_command(words, unwanted, most):
-    code = ("import sys\nfrom gilscope.toolkit.cli import main\ntry:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\n"
-            "print(*sys.modules, file=sys.stderr)")
+    code = ("import sys\nfrom gilscope.toolkit.cli import main\n"
+            "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\nprint(*sys.modules, file=sys.stderr)")
     done = run_child(sys.executable, "-c", code, *words)
     modules = set(done.stderr.split())
     assert "gilscope" in done.stdout
