@@ -153,7 +153,8 @@ def test_sdist_makes_the_same_wheel(wheel, tmp_path):
     shutil.unpack_archive(build("sdist", ROOT, tmp_path), tmp_path / "source", filter="data")
     (source,) = (tmp_path / "source").iterdir()
     with zipfile.ZipFile(wheel) as straight, zipfile.ZipFile(build("wheel", source, tmp_path)) as way_round:
-        assert way_round.namelist() == straight.namelist()
+        assert [(each.filename, each.CRC) for each in way_round.infolist()] == [
+            (each.filename, each.CRC) for each in straight.infolist()]
 
 
 def test_nothing_of_this_machine_is_in_a_distribution(wheel, tmp_path):
