@@ -1,5 +1,6 @@
 """The workflow that `--ci github` writes: what it installs, runs and builds, as YAML that GitHub takes."""
 
+import subprocess
 from dataclasses import replace
 
 import pytest
