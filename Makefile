@@ -25,7 +25,7 @@ OLDEST_TESTS = tests/test_*.py tests/builds tests/commands tests/gil tests/measu
 ON_OLDEST = if [ -x .venv-oldest/bin/python ]; then echo "testing with the oldest Python at hand" && \
 	.venv-oldest/bin/python $(PYTEST) --part $(1) -q -r fE $(if $(findstring tests,$(ARGS)),,$(OLDEST_TESTS)) $(ARGS); fi
 
-.PHONY: help setup lock pair test test-all test-faults bench docs lint type clean
+.PHONY: help setup lock pair test test-all test-faults bench wheel docs lint type clean
 
 help:
 	@echo 'make bench [ARGS=...]  set up, get a pair of builds if there is none, measure (gilscope run --quick)'
@@ -35,6 +35,7 @@ help:
 	@echo 'make setup             make .venv with everything a developer needs'
 	@echo 'make lock              lock the newest versions of all that set-up installs, in constraints.txt; then make test'
 	@echo 'make pair              get a GIL and a free-threaded build of one source, if there is none'
+	@echo 'make wheel             the sdist, and a repaired and checked wheel for each build at hand, in dist/'
 	@echo 'make docs              docs/ as a site in docs/_build/html; every warning is an error'
 	@echo 'make lint              ruff'
 	@echo 'make type              mypy'
@@ -48,7 +49,7 @@ setup:
 lock:
 	@$(BOOTSTRAP) ''
 	@folder=$$(mktemp -d) && trap 'rm -rf "$$folder"' EXIT && $(VENV)/python -m pip install -q --target "$$folder" uv && \
-	"$$folder/bin/uv" pip compile pyproject.toml --group dev --all-extras --universal --python-version 3.12 \
+	"$$folder/bin/uv" pip compile pyproject.toml --group dev --group release --group publish --all-extras --universal --python-version 3.12 \
 		--upgrade --no-annotate --custom-compile-command 'make lock' --quiet --output-file constraints.txt && \
 	git diff --stat constraints.txt
 
@@ -66,7 +67,7 @@ test:
 	@$(call ON_OLDEST,oldest)
 
 test-all: test
-	@$(BOOTSTRAP) test,workloads,browser
+	@$(BOOTSTRAP) test,workloads,browser,release
 	@builds=$$($(OTHER_BUILDS)) && GILSCOPE_TEST_BUILDS="$$builds" $(VENV)/python $(PYTEST) --part rest $(ARGS)
 	@$(call ON_OLDEST,oldest-rest)
 
@@ -78,6 +79,10 @@ test-faults:
 
 bench: pair
 	$(VENV)/gilscope run --quick $(ARGS)
+
+wheel:
+	@$(BOOTSTRAP) release
+	$(VENV)/python .ci/make_wheels.py $(ARGS)
 
 docs:
 	@$(BOOTSTRAP) docs

@@ -19,7 +19,7 @@ from gilscope.toolkit import cli
 from gilscope.toolkit.commands import stopping
 from gilscope.toolkit.commands.options.common import counts, duration, growth, positive, share, task_lengths
 from gilscope.toolkit.errors import BuildError, ToolkitError, last_message
-from tests.conformance.builds import ROOT
+from tests.conformance.builds import ROOT, run_child
 
 HOST = f"host={sys.executable}"
 
@@ -469,3 +469,19 @@ def _options(parser):
                 yield from _options(each)
         else:
             yield action
+
+
+@pytest.mark.parametrize(("words", "unwanted", "most"), [
+    # Modules and not times: what is imported is what a start costs.  A bare start has about 30.
+    (["--version"], {"argparse", "re", "gilscope.toolkit.commands.run.command"}, 60),
+    (["run", "--help"], {"shtab", "rich", "pyperf", "gilscope.toolkit.commands.run.running"}, 220),
+    (["--help"], {"shtab", "rich", "pyperf", "gilscope.toolkit.commands.run.command"}, 160),
+])
+def test_first_words_import_nothing_that_works(words, unwanted, most):
+    code = ("import sys\nfrom gilscope.toolkit.cli import main\n"
+            "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\nprint(*sys.modules, file=sys.stderr)")
+    done = run_child(sys.executable, "-c", code, *words)
+    modules = set(done.stderr.split())
+    assert "gilscope" in done.stdout
+    assert not modules & unwanted
+    assert len(modules) < most

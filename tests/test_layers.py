@@ -61,7 +61,10 @@ OTHER_PROCESSES = {
     "a checked program": (
         ("gilscope.toolkit.race.child.main",),
         ("gilscope.toolkit.race", "gilscope.toolkit.builds", "gilscope.toolkit.errors", "gilscope.toolkit.escaping",
-         "gilscope.toolkit.file_locks", "gilscope.toolkit.processes", "gilscope.toolkit.user_dirs"),
+         "gilscope.toolkit.file_locks", "gilscope.toolkit.processes", "gilscope.toolkit.user_dirs",
+         # The installer, if the core comes from a wheel:
+         "gilscope.toolkit.temporary", "gilscope.toolkit.records", "gilscope.toolkit.units",
+         "gilscope.toolkit.bounded_reading", "gilscope.race"),
         {"_pytest"}),
     "a test run with --gil=off": (
         ("gilscope.toolkit.gil_guard.plugin",),

@@ -77,14 +77,14 @@ TESTS = """
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory):
-    pytest.importorskip("hatchling", reason="makes the wheel")
+    pytest.importorskip("setuptools", reason="makes the wheel")
     return build("wheel", ROOT, tmp_path_factory.mktemp("wheel"))
 
 
 def build(target, source, folder):
-    """Return the wheel or sdist that hatchling makes of `source`."""
-    subprocess.run([sys.executable, "-m", "hatchling", "build", "-t", target, "-d", folder], cwd=source, check=True,
-                   capture_output=True, timeout=LIMIT)
+    """Return the wheel or sdist that setuptools makes of `source`."""
+    code = f"import sys, setuptools.build_meta as backend; backend.build_{target}(sys.argv[1])"
+    subprocess.run([sys.executable, "-c", code, folder], cwd=source, check=True, capture_output=True, timeout=LIMIT)
     (made,) = folder.glob("*.whl" if target == "wheel" else "*.tar.gz")
     return made
 
@@ -153,7 +153,18 @@ def test_sdist_makes_the_same_wheel(wheel, tmp_path):
     shutil.unpack_archive(build("sdist", ROOT, tmp_path), tmp_path / "source", filter="data")
     (source,) = (tmp_path / "source").iterdir()
     with zipfile.ZipFile(wheel) as straight, zipfile.ZipFile(build("wheel", source, tmp_path)) as way_round:
-        assert way_round.namelist() == straight.namelist()
+        assert [(each.filename, each.CRC) for each in way_round.infolist()] == [
+            (each.filename, each.CRC) for each in straight.infolist()]
+
+
+def test_nothing_of_this_machine_is_in_a_distribution(wheel, tmp_path):
+    shutil.unpack_archive(wheel, tmp_path / "wheel", "zip")
+    shutil.unpack_archive(build("sdist", ROOT, tmp_path), tmp_path / "sdist", filter="data")
+    assert not [path for path in tmp_path.rglob("*") if path.is_symlink()]
+    assert not list((tmp_path / "wheel").glob("gilscope/tests*"))
+    assert not list((tmp_path / "sdist").rglob("*.so"))
+    for library in (tmp_path / "wheel").rglob("*.so"):
+        assert os.fsencode(ROOT) not in library.read_bytes()
 
 
 @pytest.mark.parametrize("words", [["-m", "pytest", "-W", "error"], ["-m", "pytest", "-W", "error", "--race"]])

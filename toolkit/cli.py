@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     import argparse
     import signal
     from collections.abc import Sequence
+    from typing import Any
 else:
     import _signal as signal  # without its enums, which take 5 ms to import
 
@@ -28,6 +29,8 @@ _MODULES = {
     "builds": "builds", "fleet": "fleet.command", "list": "list_",
 }
 COMMANDS = tuple(_MODULES)
+SHELLS = ("bash", "zsh", "fish", "tcsh")
+_VERSION = f"gilscope {__version__}"
 REFUSED = 2      # the request was wrong
 UNFINISHED = 3
 
@@ -45,19 +48,11 @@ exit codes:
 
 def make_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
     """Return the parser of the whole command line, or of some of its commands."""
-    import argparse
     import importlib
 
-    from gilscope.toolkit.commands.options.common import CommandParser, Parser
+    from gilscope.toolkit.commands.options.common import CommandParser
 
-    parser = Parser(
-        prog="gilscope",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        description="Measure which of CPython's concurrency models pays off for your work: threads, subinterpreters,\n"
-        "processes, asyncio and free-threading, on the builds of CPython you have.",
-    )
-    parser.add_argument("--version", action="version", version=f"gilscope {__version__}")
+    parser = _top_parser()
     if names == COMMANDS:
         _add_completion(parser)
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=CommandParser)
@@ -67,8 +62,45 @@ def make_parser(names: Sequence[str] = COMMANDS) -> argparse.ArgumentParser:
     return parser
 
 
+def _make_brief_parser() -> argparse.ArgumentParser:
+    """Return a parser that shows the help of the whole command line, and knows no command's options."""
+    from gilscope.toolkit.commands.options.common import CommandParser
+    from gilscope.toolkit.commands.summaries import SUMMARIES
+
+    parser = _top_parser()
+    _add_completion(parser)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=CommandParser)
+    for name in COMMANDS:
+        commands.add_parser(name, help=SUMMARIES[name])
+    return parser
+
+
+def _top_parser() -> argparse.ArgumentParser:
+    import argparse
+
+    from gilscope.toolkit.commands.options.common import Parser
+
+    parser = Parser(
+        prog="gilscope",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        description="Measure which of CPython's concurrency models pays off for your work: threads, subinterpreters,\n"
+        "processes, asyncio and free-threading, on the builds of CPython you have.",
+    )
+    parser.add_argument("--version", action="version", version=_VERSION)
+    return parser
+
+
 def _add_completion(parser: argparse.ArgumentParser) -> None:
-    from gilscope.toolkit.commands.completion import SHELLS, PrintCompletion
+    import argparse
+
+    class PrintCompletion(argparse.Action):
+        def __call__(self, parser: argparse.ArgumentParser, _namespace: Any, shell: Any, _: str | None = None) -> None:
+            from gilscope.toolkit.commands.completion import script
+            from gilscope.toolkit.commands.streams import put
+
+            put(script(parser, str(shell)))
+            parser.exit()
 
     parser.add_argument(
         "--print-completion",
@@ -113,6 +145,8 @@ def _main(words: list[str]) -> int:
     from gilscope.toolkit.commands import streams
 
     streams.prepare()
+    if words[:1] == ["--version"]:    # without the time that argparse takes to import
+        return _run(_VersionRequest())
     try:
         args = _parse(words)
     except ToolkitError as error:   # of --help: standard output cannot be written
@@ -132,6 +166,18 @@ def _main(words: list[str]) -> int:
         temporary.sweep(own=True)
 
 
+class _VersionRequest:
+    """What a parser would make of --version."""
+
+    @staticmethod
+    def run(_: object) -> int:
+        """Print the version."""
+        from gilscope.toolkit.commands import streams
+
+        streams.put(_VERSION)
+        return 0
+
+
 def _parse(words: list[str]) -> argparse.Namespace:
     """Return the options of the command in `words`; exit where argparse does."""
     command = words[0] if words else ""
@@ -140,14 +186,17 @@ def _parse(words: list[str]) -> argparse.Namespace:
 
         if options := options_without_parser(words[1:]):
             return options   # type: ignore[return-value]  # it has the attributes of a Namespace
-    parser = make_parser((command,) if command in COMMANDS else COMMANDS)
+    if command in {"-h", "--help", ""} or (command not in COMMANDS and not command.startswith("-")):
+        parser = _make_brief_parser()   # shows the help, or says that there is no such command
+    else:
+        parser = make_parser((command,) if command in COMMANDS else COMMANDS)
     if not words:
         parser.print_help(sys.stderr)
         raise SystemExit(REFUSED)
     return parser.parse_args(words)
 
 
-def _run(args: argparse.Namespace) -> int:
+def _run(args: argparse.Namespace | _VersionRequest) -> int:
     from gilscope.toolkit.commands import streams
 
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
 _SECONDS = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 TIMES = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0}  # as they are written -> seconds
@@ -87,3 +87,9 @@ def _three_digits(value: float) -> str:
         if abs(value) < limit:
             return f"{value:.{digits}f}"
     return f"{value:.0f}"
+
+
+def list_text(items: Iterable[object]) -> str:
+    """Return "a, b and c"."""
+    *first, last = map(str, items)
+    return f"{', '.join(first)} and {last}" if first else last

@@ -12,6 +12,9 @@ import os
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from pathlib import Path
+RESULTS_VARIABLE = "GILSCOPE_RESULTS"
+DEFAULT_RESULTS = ".gilscope-results"
+EARLIER_RESULTS = "results"   # the default of earlier versions, and the place of gilscope's own results
 
 
 def cache_folder() -> str:

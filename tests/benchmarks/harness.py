@@ -25,7 +25,7 @@ from unittest.mock import patch
 import pyperf
 
 from gilscope.toolkit.cli import main as gilscope
-from gilscope.toolkit.commands.run import command
+from gilscope.toolkit.commands.run import running
 from gilscope.toolkit.measure.child.spec import CellSpec
 from gilscope.toolkit.measure.measured_process import MeasuredProcess, ProcessAnswer
 from gilscope.toolkit.measure.rounds import CellStarter
@@ -131,8 +131,8 @@ def main() -> None:
     with contextlib.ExitStack() as around:
         folder = keep or around.enter_context(tempfile.TemporaryDirectory())
         around.enter_context(contextlib.chdir(Path(folder)))
-        around.enter_context(patch.object(command, "InterleavedPasses", partial(InterleavedPasses, begin=Watched)))
-        around.enter_context(patch.object(command, "Scheduler", Timed))
+        around.enter_context(patch.object(running, "InterleavedPasses", partial(InterleavedPasses, begin=Watched)))
+        around.enter_context(patch.object(running, "Scheduler", Timed))
         wall, own = time.perf_counter(), time.process_time()
         code = gilscope(["run", *options])
         wall, own = time.perf_counter() - wall, time.process_time() - own

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.commands.run import command
+from gilscope.toolkit.commands.run import running
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.measure.cells import Selection
 from gilscope.toolkit.measure.child.spec import UserTarget
@@ -18,10 +18,10 @@ SETTINGS = Settings(rounds=5, values=2, warmups=0, min_seconds=0.01, timeout=1.0
 
 
 def warnings(monkeypatch, *, others, rounds=5, workers=2, cores=2):
-    monkeypatch.setattr(command, "others_now", lambda: others)
-    monkeypatch.setattr(command, "usable_cores", lambda: cores)
-    monkeypatch.setattr(command, "allowed_cpus", lambda: cores)
-    return list(command._warnings(replace(SETTINGS, rounds=rounds), workers))
+    monkeypatch.setattr(running, "others_now", lambda: others)
+    monkeypatch.setattr(running, "usable_cores", lambda: cores)
+    monkeypatch.setattr(running, "allowed_cpus", lambda: cores)
+    return list(running._warnings(replace(SETTINGS, rounds=rounds), workers))
 
 
 @pytest.mark.parametrize(("rounds", "told"), [(1, "1 round cannot show"), (2, "2 rounds cannot show")])
@@ -48,11 +48,11 @@ def test_run_does_not_go_on_with_another_function(tmp_path):
     selection = Selection(workloads=(), user=user, models=(), workers=(1,), phases=(Phase.STEADY,), size="small")
     request = RunRequest(selection=selection, settings=SETTINGS, units={}, paths=(str(tmp_path),), packages=(),
                          code=code_sum(user.modules(), [tmp_path]))
-    command._refuse_changed_code("before", RunRequest.from_options(request.to_options()))
+    running._refuse_changed_code("before", RunRequest.from_options(request.to_options()))
     (tmp_path / "work.py").write_text("def f(n): return n + 1\n")
     with pytest.raises(ToolkitError, match="the code of work:f has changed since before began"):
-        command._refuse_changed_code("before", request)
-    command._refuse_changed_code("before", replace(request, code=""))   # of a run from before there was a sum
+        running._refuse_changed_code("before", request)
+    running._refuse_changed_code("before", replace(request, code=""))   # of a run from before there was a sum
 
 
 def test_failed_cells_are_counted_without_their_twins():
@@ -61,9 +61,9 @@ def test_failed_cells_are_counted_without_their_twins():
     maker.measure(serial, 1.0)
     for cell in (threads, replace(threads, twin=True)):
         maker.fail(cell, "crash", "SIGSEGV")
-    (line,) = command.failure_lines(maker.run(("b",)), Path("x"))
+    (line,) = running.failure_lines(maker.run(("b",)), Path("x"))
     assert line.startswith("1 cell failed; their last output is in x/run.json")
     maker.failures = []
     maker.fail(replace(serial, twin=True), "crash", "SIGSEGV")
-    (line,) = command.failure_lines(maker.run(("b",)), Path("x"))
+    (line,) = running.failure_lines(maker.run(("b",)), Path("x"))
     assert line.startswith("1 A/A arm failed: the noise floor is estimated from the spread of others")

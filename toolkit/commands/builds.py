@@ -23,6 +23,7 @@ from gilscope.toolkit.builds.pairing import best_pair
 from gilscope.toolkit.commands.options.common import add_build, positive
 from gilscope.toolkit.commands.output.printing import printed
 from gilscope.toolkit.commands.streams import print_stderr, print_stdout, put
+from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.escaping import in_json, visible, visible_all
@@ -40,7 +41,7 @@ COLUMNS = ("build", "version", "GIL", "compiler", "built with", "allocator", "fo
 def add_parser(commands: Any) -> None:
     """Add the parser of `gilscope builds` and of its actions."""
     parser = commands.add_parser(
-        "builds", help="show the available builds of CPython, install more, or add yours",
+        "builds", help=SUMMARIES["builds"],
         description="Show every CPython from 3.12 on that can be measured, how each was built, and whether the default "
                     "pair can be compared fairly. Searches added builds, tox environments, installations by gilscope, "
                     "uv and pyenv, and PATH.")

@@ -15,6 +15,7 @@ from gilscope.toolkit.commands.options.common import duration, growth, positive
 from gilscope.toolkit.commands.output.reports import ReportOutput, add_output
 from gilscope.toolkit.commands.run.compare_again import LEAST_ROUNDS, RemeasureRequest, measure_again
 from gilscope.toolkit.commands.streams import print_stderr
+from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.as_json import compare_values
@@ -51,7 +52,7 @@ host by host, and over all hosts.
 def add_parser(subparsers: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the `compare` command."""
     parser = subparsers.add_parser(
-        "compare", help="compare two runs, or two builds or models of one run", description=_DESCRIPTION,
+        "compare", help=SUMMARIES["compare"], description=_DESCRIPTION,
         usage="gilscope compare [options] OLD [NEW]",
     )
     parser.add_argument("labels", nargs="+", metavar="OLD [NEW]",

@@ -14,15 +14,12 @@ from typing import TYPE_CHECKING, Any
 import shtab
 
 from gilscope.runners.catalog import RUNNERS
-from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.experiments.catalog import EXPERIMENTS
 from gilscope.toolkit.store.labels import DEFAULT_RESULTS, EARLIER_RESULTS, VARIABLE
 from gilscope.workloads.catalog import WORKLOADS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-SHELLS = ("bash", "zsh", "fish", "tcsh")
 
 _RUNS = (f'for d in "${{{VARIABLE}:-{DEFAULT_RESULTS}}}" {DEFAULT_RESULTS} {EARLIER_RESULTS}; do for f in %s; do '
          '[ -e "$f" ] && f=${f#"$d"/} && echo "${f%%/*}"; done; done | sort -u')
@@ -59,17 +56,6 @@ _KINDS = {  # command and argparse's name of a value -> the kind of its candidat
 _FILES = frozenset({"FILE", "TARBALL", "SCRIPT|MODULE:FUNCTION"})
 _FOLDERS = frozenset({"FOLDER", "PATH"})
 _OF_A_MODULE = ("--payloads", "--check", "--async-form")
-
-
-class PrintCompletion(argparse.Action):
-    """The option that prints the script of a shell and exits."""
-
-    def __call__(
-        self, parser: argparse.ArgumentParser, _namespace: Any, values: Any, _option: str | None = None
-    ) -> None:
-        """Print the script."""
-        put(script(parser, str(values)))
-        parser.exit()
 
 
 def script(parser: argparse.ArgumentParser, shell: str) -> str:
@@ -114,7 +100,7 @@ def _preamble(shell: str, with_value: str) -> str:
     """Return the functions that the script calls.
 
     Args:
-        shell: One of `SHELLS`.
+        shell: One of `SHELLS` of the command line.
         with_value: The options of `race` and `gil` that take a value.
     """
     if shell not in _FUNCTIONS:

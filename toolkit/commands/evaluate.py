@@ -19,6 +19,7 @@ from gilscope.toolkit.commands.output.figures import python_that_draws
 from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.commands.output.reports import ReportOutput, add_output, requested
 from gilscope.toolkit.commands.streams import print_stderr
+from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.errors import BuildError, ToolkitError, UnknownNameError, cannot_write
 from gilscope.toolkit.evaluate.cache import EvaluationCache
 from gilscope.toolkit.evaluate.facts import PlanStep
@@ -55,7 +56,7 @@ def several(text: str) -> int:
 def add_parser(commands: Any) -> None:
     """Add the parser of `gilscope evaluate`."""
     parser = commands.add_parser(
-        "evaluate", help="tell whether a project can move to free-threading or subinterpreters, and what is in the way",
+        "evaluate", help=SUMMARIES["evaluate"],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Examine a project on free-threaded builds: what its packages declare and do when imported, how\n"
         "its tests behave, and which data races they show. If a part is missing, the rest is still examined;\n"

@@ -20,6 +20,7 @@ from gilscope.toolkit.commands.output.dry_run import skip_lines
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.commands.output.reports import ReportOutput, add_output, refuse_beside_dry_run
 from gilscope.toolkit.commands.streams import print_stderr, print_stdout, put
+from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.errors import (
     BadFileError,
     BuildError,
@@ -61,7 +62,7 @@ def add_parser(commands: Any) -> None:
     """Add the parser of `gilscope experiment`."""
     parser = commands.add_parser(
         "experiment",
-        help="repeat the classic measurements about the GIL (experimental)",
+        help=SUMMARIES["experiment"],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Repeat well-known measurements about the GIL on the available builds, and show how each has\n"
         "changed since it was published. Prints a table beside the published numbers, draws figures, and stores\n"

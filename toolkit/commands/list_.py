@@ -15,6 +15,7 @@ from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.commands.options.common import add_build
 from gilscope.toolkit.commands.output.printing import printed
 from gilscope.toolkit.commands.streams import put
+from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.escaping import in_json, visible_all
 from gilscope.toolkit.measure.abilities import Abilities, ask_build
 from gilscope.toolkit.measure.preparation import child_environment, needed_packages, workload_packages
@@ -33,7 +34,7 @@ def add_parser(commands: Any) -> None:
     """Add the parser of `gilscope list`."""
     parser = commands.add_parser(
         "list",
-        help="show workloads, models, and why a model is unavailable in a build",
+        help=SUMMARIES["list"],
         description="Show all workloads and models. With --builds, show instead which models each build can run, and "
         "which packages load there, in the main interpreter and in subinterpreters; child processes try it.",
     )

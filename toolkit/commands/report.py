@@ -12,6 +12,7 @@ from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_
 from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.commands.output.reports import ReportOutput, add_output, all_options, requested, save_as_text
 from gilscope.toolkit.commands.streams import print_stderr, print_stdout
+from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
 from gilscope.toolkit.escaping import visible_all
 from gilscope.toolkit.experiments.report import beside, document, experiment_of, experiments_values, figures_of
@@ -37,7 +38,7 @@ def add_parser(commands: Any) -> None:
     """Add the parser of `gilscope report`."""
     parser = commands.add_parser(
         "report",
-        help="show the tables of an earlier run again",
+        help=SUMMARIES["report"],
         description="Show the tables of an earlier run again. Everything is computed again from the values in "
         "the run's folder, including those of an interrupted run. With several labels, or the run of a fleet, show one "
         "report over all hosts. Without LABEL, list all runs.",

@@ -14,6 +14,7 @@ from urllib.parse import quote, urlsplit
 
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
 from gilscope.toolkit.commands.streams import print_stderr, print_stdout
+from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.report import document, experiment_of, figures_of
@@ -43,7 +44,7 @@ def add_parser(commands: Any) -> None:
     """Add the parser of `gilscope site`."""
     parser = commands.add_parser(
         "site",
-        help="make static pages of results",
+        help=SUMMARIES["site"],
         description="Make a folder of static pages from any number of runs: conclusions, figures and tables of each, "
         "a comparison of any two, their history, the machines, the classic experiments. The pages open from disk and "
         "from any static host, and load nothing from elsewhere. Paths and host names are left out.",

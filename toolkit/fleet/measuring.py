@@ -15,10 +15,9 @@ from gilscope.toolkit.fleet.dask_cluster import MEET_SECONDS, Connection, FleetL
 from gilscope.toolkit.measure.run_status import RunStatus
 from gilscope.toolkit.records import DamagedError, from_plain
 from gilscope.toolkit.report.progress import format_left
-from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState, with_machines
 from gilscope.toolkit.store.transfer_rounds import RoundReceiver, SavePace, cut_block
-from gilscope.toolkit.units import MOST_NAMED, counted, inflect
+from gilscope.toolkit.units import MOST_NAMED, counted, inflect, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Sequence

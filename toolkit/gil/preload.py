@@ -1,4 +1,4 @@
-"""Compile the shim once into the cache, and preload it into a process through its environment.
+"""Find the shim in the installed wheel or compile it once into the cache, and preload it into a process.
 
 It does not depend on a Python, so one library serves every build: it detects their differences when it is loaded.
 """
@@ -43,30 +43,44 @@ def _announce_compilation() -> None:
 
 
 def library() -> Path:
-    """Return the path of the compiled shim.
+    """Return the path of the shim: of the installed wheel, or compiled now or earlier.
 
     Raises:
         ShimUnavailableError: The system is not Linux with glibc on a 64-bit machine, or compiling failed.
     """
     if reason := _unsupported():
         raise ShimUnavailableError(reason)
-    sources = sorted(_SOURCES.glob("*.[ch]"))
-    digest = hashlib.sha256(platform.machine().encode())
-    for source in sources:
-        digest.update(source.name.encode() + source.read_bytes())
-    target = cache_dir() / "gil-shim" / digest.hexdigest()[:16] / "shim.so"
+    name = file_name()
+    installed = Path(__file__).with_name(name)
+    if installed.exists():
+        return installed
+    target = cache_dir() / "gil-shim" / name
     if target.exists():
         return target
     try:
-        compile_library([*c_compiler(), *_FLAGS], [str(each) for each in sources if each.suffix == ".c"], target,
+        compile_library([*c_compiler(), *_FLAGS], [str(each) for each in _sources() if each.suffix == ".c"], target,
                         _announce_compilation)
     except CompileError as error:
         raise ShimUnavailableError(
-            f"GIL waits are measured by a small C library, which cannot be compiled: {error}"
+            f"GIL waits are measured by a small C library, which this installation of gilscope has not, and which "
+            f"cannot be compiled: {error}; install gilscope's wheel (python -m pip install --only-binary gilscope "
+            "gilscope) or a C compiler (Debian: apt-get install gcc libc6-dev)"
         ) from error
     except OSError as error:
         raise ShimUnavailableError(f"the library that measures GIL waits cannot be written: {error}") from error
     return target
+
+
+def file_name() -> str:
+    """Return the shim's file name, which changes with its sources and the machine, and which no import finds."""
+    digest = hashlib.sha256(platform.machine().encode())
+    for source in _sources():
+        digest.update(source.name.encode() + source.read_bytes())
+    return f"lib-gil-{digest.hexdigest()[:16]}.so"
+
+
+def _sources() -> list[Path]:
+    return sorted(_SOURCES.glob("*.[ch]"))
 
 
 def environment(folder: str | None = None, *, all_holds: bool = False) -> dict[str, str]:

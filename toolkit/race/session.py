@@ -6,6 +6,7 @@ import builtins
 import os
 from contextlib import suppress
 
+from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.race import sync
 from gilscope.toolkit.race.conflicts.handler import ConflictHandler
 from gilscope.toolkit.race.core import CoreUnavailableError
@@ -33,14 +34,13 @@ class RaceSession:
 
     Args:
         spool: The folder that races are written to; exists.
-        core: "c", "python", or "" for the faster one that works.
+        core: "python" for the reference model, which is far slower; "": the one that checked this process before, or C.
         include: Globs of modules to check besides the project's.
         options: The options of the conflict handler: `root`, `target`, `build`, `command`, `sections`, `shared`.
 
     Attributes:
         core: The core, with vector clocks and shadow state; from `start` on.
         handler: The receiver of the core's conflicts; from `start` on.
-        slow_because: Why the pure-Python core is used without having been requested; "" otherwise.
     """
 
     current: RaceSession | None = None
@@ -53,7 +53,6 @@ class RaceSession:
         self.requested = core
         self.include = include
         self.options = dict(options or {})
-        self.slow_because = ""
         self.unrewritten: dict[str, str] = {}   # path -> why the module is not rewritten
         self._undo: list[Callable[[], None]] = []
 
@@ -62,6 +61,7 @@ class RaceSession:
 
         Raises:
             RuntimeError: This process is already being checked.
+            CoreMissingError: There is no core for this build, and none can be compiled.
         """
         if CHECKING in vars(builtins):   # also if another copy of this package checks it
             raise RuntimeError("this process is already being checked for races; sessions cannot be nested")
@@ -75,7 +75,7 @@ class RaceSession:
 
     def _start(self) -> None:
         global _used  # noqa: PLW0603  code linked with the sites of a core needs the ops of that core
-        self.core, self.slow_because = load_core(self.requested or _used)
+        self.core = load_core(self.requested or _used)
         if all_sites and _used not in {"", self.core.name.lower()}:
             raise RuntimeError(f"this process was checked with the {_used} core; it cannot change to the other one")
         _used = self.core.name.lower()
@@ -154,39 +154,30 @@ def _after_fork() -> None:
         session.handler.after_fork()
 
 
-def load_core(requested: str) -> tuple[Core, str]:
-    """Return the core, and why it is the slower one if that was not requested.
+class CoreMissingError(ToolkitError):
+    """The checker has no core for this build here; the message has the reason and what to install.  Exit code 3."""
+
+    exit_code = 3
+
+
+def load_core(requested: str) -> Core:
+    """Return the core.
 
     Args:
-        requested: "c", "python", or "" for the faster one that works.
+        requested: "python" for the reference model, else C.
 
     Raises:
-        ToolkitError: "c" is requested and not available.
+        CoreMissingError: There is none for this build, and none can be compiled.
     """
-    reason = ""
-    if requested != "python":
-        try:
-            from gilscope.toolkit.race._core import build
-        except ImportError as error:   # an installation without the C core
-            reason = str(error)
-        else:
-            try:
-                return build.load(_announce_compilation), ""
-            except CoreUnavailableError as error:
-                reason = str(error)
-    if requested == "c":
-        from gilscope.toolkit.errors import ToolkitError
-        raise ToolkitError(f"the C core is not available: {reason}")
-    from gilscope.toolkit.race.pure import load
-    return load(), reason
-
-
-def warn_of_slow_core(session: RaceSession) -> None:
-    """Print to standard error why the slower core is used."""
-    if session.slow_because:
-        first_line = session.slow_because.partition("\n")[0].rstrip(":")
-        _print(f"the race checker's C core is not available: {first_line} (--core c prints more); "
-               "the core in Python finds the same races, but is slower")
+    if requested == "python":
+        from gilscope.toolkit.race.pure import load
+        return load()
+    from gilscope.toolkit.race._core import build
+    try:
+        core: Core = build.load(_announce_compilation)
+    except CoreUnavailableError as error:
+        raise CoreMissingError(f"the race checker has no core for this Python: {error}") from error
+    return core
 
 
 def _announce_compilation() -> None:

@@ -67,7 +67,7 @@ def watch(*, raises: bool = False, include: Sequence[str] = (), core: str = "") 
     Args:
         raises: Raise RaceError at the end of the block if a race was found.
         include: Globs of modules to check in addition to the project's.
-        core: "c", "python", or "" for the faster one that works.
+        core: "python" for the reference model, else C.
 
     Yields:
         The report; complete after the block.

@@ -9,8 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.report import json_, markdown
-
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
@@ -49,9 +47,22 @@ class DocumentFormat:
         return "\n\n".join(map(self.document, documents))
 
 
+# A renderer is imported when it is needed: `--help` of each command needs its option alone.
+def _markdown(document: Document) -> str:
+    from gilscope.toolkit.report.markdown import render
+
+    return render(document)
+
+
+def _json(values: Mapping[str, Any]) -> str:
+    from gilscope.toolkit.report.json_ import render
+
+    return render(values)
+
+
 # The terminal's form needs no option: `terminal.render_for_stdout`.
 DOCUMENT_FORMATS: tuple[DocumentFormat, ...] = (
     DocumentFormat(name="markdown", suffix=".md", title="Markdown", purpose="Use it to paste a report into an issue.",
-             document=markdown.render),
-    DocumentFormat(name="json", suffix=".json", title="JSON", purpose="Use it in scripts.", values=json_.render),
+                   document=_markdown),
+    DocumentFormat(name="json", suffix=".json", title="JSON", purpose="Use it in scripts.", values=_json),
 )

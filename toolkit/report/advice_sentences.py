@@ -9,16 +9,9 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.table import rounds_to_tell
-from gilscope.toolkit.report.wording import (
-    between_text,
-    interval_text,
-    list_text,
-    or_text,
-    range_text,
-    ratio_number,
-)
+from gilscope.toolkit.report.wording import between_text, interval_text, or_text, range_text, ratio_number
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
-from gilscope.toolkit.units import counted, format_seconds
+from gilscope.toolkit.units import counted, format_seconds, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

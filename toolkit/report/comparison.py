@@ -26,19 +26,12 @@ from gilscope.toolkit.report.document import (
 )
 from gilscope.toolkit.report.table import common_shifts, judge_comparison, rounds_to_tell, unjudged
 from gilscope.toolkit.report.table_sentences import spread_line, title_text
-from gilscope.toolkit.report.wording import (
-    list_text,
-    percent_number,
-    percent_text,
-    range_text,
-    ratio_interval_text,
-    ratio_number,
-)
+from gilscope.toolkit.report.wording import percent_number, percent_text, range_text, ratio_interval_text, ratio_number
 from gilscope.toolkit.stats.common_shift import TYPICAL_SHIFT
 from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.verdict import MARGIN, ShiftBasis, SpeedVerdict, Unjudged
-from gilscope.toolkit.units import counted, format_seconds
+from gilscope.toolkit.units import counted, format_seconds, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -14,12 +14,11 @@ from gilscope.toolkit.report.wording import (
     between_text,
     gain_form,
     interval_text,
-    list_text,
     price_text,
     ratio_number,
 )
 from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
-from gilscope.toolkit.units import format_seconds
+from gilscope.toolkit.units import format_seconds, list_text
 
 FAILURES = 3   # shown; the tables have all of them
 

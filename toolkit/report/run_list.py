@@ -7,8 +7,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.document import Column, Document, Entry, Lines, Table
-from gilscope.toolkit.report.wording import list_text
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.units import counted, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

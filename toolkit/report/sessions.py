@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.report.document import Banner
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.unsteady import USUAL_SPREAD, unsteady_baselines
-from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.stats.sessions import FEWEST
-from gilscope.toolkit.units import counted, format_seconds
+from gilscope.toolkit.units import counted, format_seconds, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

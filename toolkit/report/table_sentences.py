@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.wording import estimate_text, list_text, or_text, percent_number, percent_text, range_text
+from gilscope.toolkit.report.wording import estimate_text, or_text, percent_number, percent_text, range_text
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
-from gilscope.toolkit.units import format_seconds
+from gilscope.toolkit.units import format_seconds, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -260,12 +260,6 @@ def range_text(numbers: Collection[float], text: Callable[[float], str]) -> str:
     return least if least == most else f"{least} to {most}"
 
 
-def list_text(items: Iterable[object]) -> str:
-    """Return "a, b and c"."""
-    *first, last = map(str, items)
-    return f"{', '.join(first)} and {last}" if first else last
-
-
 def or_text(items: Iterable[str]) -> str:
     """Return "a, b or c"."""
     *first, last = items

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.escaping import visible
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.figures.figure import Axis, CategoryFigure, CategoryPanel, Rule, Series
-from gilscope.toolkit.report.wording import list_text, range_text
+from gilscope.toolkit.report.wording import range_text
 from gilscope.toolkit.site.pages.newest import in_order, newest, places, version_key
 from gilscope.toolkit.stats.verdict import Significance
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.units import counted, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -20,7 +20,7 @@ from dataclasses import replace
 from math import ceil, expm1
 from typing import TYPE_CHECKING, Literal
 
-from gilscope.toolkit.model import MOST_LOOKS
+from gilscope.toolkit.model import FIRST_LOOK, MOST_LOOKS
 from gilscope.toolkit.stats.ratios import verdicts
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 Open = Literal["wide", "no word"]
 
 SHARE = 0.01     # of the error, for each interim look; the largest number of looks spends a fifth of it
-FIRST = 4        # rounds before the first look: fewer hardly ever suffice for a verdict
+FIRST = FIRST_LOOK
 APART = 2        # rounds between two looks, at least
 EVERY = 3        # rounds, in one of which clear cells take part; a half of the bias for a twentieth more processes
 UNTIL = 12       # rounds: from then on clear cells take part in none

@@ -11,6 +11,7 @@ import re
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
+from gilscope.toolkit import user_dirs
 from gilscope.toolkit.errors import BadFileError, LabelTakenError, ToolkitError, cannot_write
 from gilscope.toolkit.store.header import FORMAT, HEADER, lock_folder, read_json
 
@@ -19,9 +20,9 @@ if TYPE_CHECKING:
 
 # Build back ends look for packages in folders whose names are identifiers, and the least strict of them, setuptools'
 # find_namespace_packages, in all folders without a dot in their names.
-DEFAULT_RESULTS = Path(".gilscope-results")
-EARLIER_RESULTS = Path("results")   # the default of earlier versions, and the place of gilscope's own results
-VARIABLE = "GILSCOPE_RESULTS"
+DEFAULT_RESULTS = Path(user_dirs.DEFAULT_RESULTS)
+EARLIER_RESULTS = Path(user_dirs.EARLIER_RESULTS)
+VARIABLE = user_dirs.RESULTS_VARIABLE
 FLEET = "fleet.json"   # in the folder of a run on several hosts, beside a folder for each host's run
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,99}")
 

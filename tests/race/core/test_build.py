@@ -91,16 +91,11 @@ def test_a_cache_that_cannot_be_written_is_a_reason(tmp_path):
     assert child.stdout.startswith("the core cannot be written"), child.stderr
 
 
-def test_python_may_be_asked_for():
-    child = run_child(sys.executable, "-c", TELL, GILSCOPE_RACE_CORE="python")
-    assert child.stdout == "GILSCOPE_RACE_CORE=python asks for the core in Python\n"
-
-
 def test_a_file_that_is_no_core_is_a_reason(tmp_path):
     path = tmp_path / "_core.so"
     path.write_bytes(b"nothing that can be loaded")
     with pytest.raises(CoreUnavailableError, match="cannot be loaded"):
-        build._load(str(path))
+        build.load_file(str(path))
 
 
 def test_sources_and_build_are_in_the_key(monkeypatch, tmp_path):
@@ -110,3 +105,54 @@ def test_sources_and_build_are_in_the_key(monkeypatch, tmp_path):
     changed.write_text("int other;")
     monkeypatch.setattr(build, "sources", lambda: [str(changed)])
     assert build._key() != key
+
+
+@pytest.mark.slow
+@needs_compiler
+@pytest.mark.parametrize("label", builds())
+def test_a_core_of_another_build_is_refused(label, tmp_path):
+    child = run_child(builds()[label], "-c", LOAD, GILSCOPE_CACHE=str(tmp_path))
+    cores = list(tmp_path.rglob("_core.so"))
+    if not cores:
+        pytest.skip(child.stderr.splitlines()[-1])
+    code = ("from gilscope.toolkit.race._core.build import load_file\nimport sys\n"
+            "try:\n    print(load_file(sys.argv[1]).name)\nexcept Exception as error:\n    print(error)")
+    tell = run_child(builds()[label], "-c", "import sys; print(sys.version_info[:2], sys.abiflags)").stdout
+    here = run_child(sys.executable, "-c", "import sys; print(sys.version_info[:2], sys.abiflags)").stdout
+    said = run_child(sys.executable, "-c", code, str(cores[0])).stdout
+    assert said == "C\n" if tell == here else "was compiled for CPython" in said or "undefined symbol" in said
+
+
+def test_a_core_from_other_sources_is_refused(monkeypatch):
+    class Foreign:
+        @staticmethod
+        def made_from():
+            return "0" * 16
+
+    monkeypatch.setattr("_imp.create_dynamic", lambda _: Foreign)
+    with pytest.raises(CoreUnavailableError, match="from other sources"):
+        build.load_file("core.so")
+
+
+@pytest.mark.parametrize(("output", "reason", "remembered"), [
+    ("ERROR: No matching distribution found for gilscope", "no wheel of gilscope==", True),
+    ("", "holds no core", False),
+])
+def test_no_wheel_and_no_compiler_say_what_to_install(output, reason, remembered, monkeypatch, tmp_path):
+    from gilscope.toolkit.race._core import making
+
+    def fail(*_):
+        raise CoreUnavailableError("there is no C compiler")
+
+    monkeypatch.setattr(making, "run_installer", lambda *_: output)
+    monkeypatch.setattr(making, "compile_core", fail)
+    path = tmp_path / "key" / "_core.so"
+    with pytest.raises(CoreUnavailableError, match="install a C compiler") as caught:
+        making.make_core(str(tmp_path), str(path), "", "_core.so", build.load_file)
+    assert reason in str(caught.value)
+    assert "there is no C compiler" in str(caught.value)
+    assert path.with_name(making.NO_WHEEL).exists() == remembered
+
+
+def test_a_checkout_has_no_wheel_to_look_for():
+    assert build.is_checkout()

@@ -428,13 +428,15 @@ def test_command_that_the_build_lacks_is_told(python, tmp_path):
     assert "Traceback" not in done.stderr
 
 
-def test_core_that_cannot_be_had_is_told(tmp_path):
+@pytest.mark.parametrize("words", [("race", "script.py"), ("race", "--json", "script.py")], ids=["plain", "options"])
+def test_core_that_cannot_be_had_is_told(words, tmp_path):
     (tmp_path / "script.py").write_text(CLEAN)
-    done = subprocess.run([sys.executable, "-c", GILSCOPE, "race", "--core", "c", "script.py"], cwd=tmp_path,
+    done = subprocess.run([sys.executable, "-c", GILSCOPE, *words], cwd=tmp_path,
                           capture_output=True, text=True, timeout=TIMEOUT, check=False,
-                          env=environment(GILSCOPE_RACE_CORE="python"))
-    assert (done.stdout, done.returncode) == ("", 2)
-    assert done.stderr.startswith("gilscope: the C core is not available")
+                          env=environment(GILSCOPE_CACHE=str(tmp_path / "cache"), PATH=str(tmp_path), CC=""))
+    assert (done.stdout, done.returncode) == ("", 3)
+    assert done.stderr.startswith("gilscope: the race checker has no core for this Python: there is no C compiler")
+    assert "install a C compiler and this Python's headers" in done.stderr
 
 
 SHARING = """

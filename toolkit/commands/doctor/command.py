@@ -15,6 +15,7 @@ from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.commands.output.reports import ReportOutput, add_output
 from gilscope.toolkit.commands.streams import print_stderr, put
+from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.errors import BadFileError, BuildError, ToolkitError, UnknownNameError
 from gilscope.toolkit.evaluate.packages.distributions import current_requirements
 from gilscope.toolkit.evaluate.packages.doctor import DoctorOptions, diagnose, with_newest
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 def add_parser(commands: Any) -> None:
     """Add the parser of `gilscope doctor`."""
     parser = commands.add_parser(
-        "doctor", help="tell which packages turn the GIL on, lose their C code or have no wheel",
+        "doctor", help=SUMMARIES["doctor"],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Install packages into scratch environments of free-threaded builds, read what their extension\n"
                     "modules declare, import them in separate processes, and compare with the build that has a GIL.\n"

@@ -16,8 +16,7 @@ from gilscope.toolkit.evaluate.survey import on_host
 from gilscope.toolkit.evaluate.survey.answer import PackageAnswer
 from gilscope.toolkit.fleet.dask_cluster import Connection, another_version
 from gilscope.toolkit.fleet.host_differences import builds_of
-from gilscope.toolkit.report.wording import list_text
-from gilscope.toolkit.units import counted, inflect
+from gilscope.toolkit.units import counted, inflect, list_text
 
 if TYPE_CHECKING:
     import argparse

@@ -14,14 +14,14 @@ from gilscope.toolkit.commands.fleet.cluster import LOCAL, meet, warn_if_open
 from gilscope.toolkit.commands.options.common import positive
 from gilscope.toolkit.commands.output.printing import printed
 from gilscope.toolkit.commands.streams import print_stdout, put
+from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.escaping import in_json, visible_all
 from gilscope.toolkit.fleet.dask_cluster import Connection, FleetLostError, another_version
 from gilscope.toolkit.fleet.host_differences import BUSY, differences
 from gilscope.toolkit.fleet.ssh import ssh_fleet
 from gilscope.toolkit.fleet.start_dask import LOOPBACK, local_fleet, quiet_variables, scheduler_command, worker_command
-from gilscope.toolkit.report.wording import list_text
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.units import counted, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -41,7 +41,7 @@ def add_parser(commands: Any) -> None:
     """Add the parser of `gilscope fleet`."""
     parser = commands.add_parser(
         "fleet",
-        help="show the hosts of a cluster, or start one (experimental)",
+        help=SUMMARIES["fleet"],
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Show the machine and the builds of each host in a dask.distributed cluster, and the differences "
                     "that\n"

@@ -27,6 +27,7 @@ from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.commands.output.reports import add_program_output, save_beside_program
 from gilscope.toolkit.commands.stopping import SIGNALLED
 from gilscope.toolkit.commands.streams import print_stderr, put_stderr
+from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.escaping import in_json
 from gilscope.toolkit.gil import preload
@@ -76,7 +77,7 @@ The report follows on standard error. Processes that the program starts are also
 def add_parser(commands: Any) -> None:
     """Add the parser of `gilscope gil`."""
     parser = commands.add_parser(
-        "gil", help="run a program and report its waits for the GIL", usage=USAGE, description=DESCRIPTION,
+        "gil", help=SUMMARIES["gil"], usage=USAGE, description=DESCRIPTION,
         epilog=EPILOG, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False,
     )
     add_options(parser)

@@ -14,8 +14,8 @@ from gilscope.toolkit.commands.options.files import STDOUT, FileOption
 from gilscope.toolkit.commands.options.programs import output_file, saved
 from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.errors import ToolkitError, cannot_write
-from gilscope.toolkit.report import DOCUMENT_FORMATS, markdown, terminal
-from gilscope.toolkit.report.wording import list_text, spelling
+from gilscope.toolkit.report import DOCUMENT_FORMATS
+from gilscope.toolkit.units import list_text
 
 if TYPE_CHECKING:
     import argparse
@@ -67,6 +67,8 @@ def save_as_text(document: Document, folder: Path) -> None:
     Raises:
         OSError: a file cannot be written.
     """
+    from gilscope.toolkit.report import markdown, terminal
+
     for name, render in (("report.md", markdown.render), ("report.txt", terminal.render)):
         (folder / name).write_text(render(document) + "\n", encoding="utf-8")
 
@@ -103,7 +105,11 @@ class ReportOutput:
 
     def _text(self, document: Document, whole: Document) -> str | None:
         if self._on_stdout is None:
+            from gilscope.toolkit.report import terminal
+
             return terminal.render_for_stdout(document)
+        from gilscope.toolkit.report.wording import spelling
+
         render = self._on_stdout.document
         return spelling(sys.stdout.encoding)(render(whole)) if render else None
 

@@ -44,8 +44,8 @@ EPILOG = """\
 exit codes:
      66  a race was found; notes do not count
   128+N  signal N ended the program, and no race was found
-      3  the interpreter ended successfully before the program began, records could not be written, or a
-         report file could not be written
+      3  there is no core for the program's Python, the interpreter ended successfully before the program
+         began, records could not be written, or a report file could not be written
       2  the request was wrong
   else   the program's own
 
@@ -59,9 +59,10 @@ def add_parser(commands: Any) -> None:
     from argparse import RawDescriptionHelpFormatter
 
     from gilscope.toolkit.commands.options.programs import cut_program
+    from gilscope.toolkit.commands.summaries import SUMMARIES
 
     parser = commands.add_parser(
-        "race", help="run a program and report its data races", usage=USAGE, description=DESCRIPTION, epilog=EPILOG,
+        "race", help=SUMMARIES["race"], usage=USAGE, description=DESCRIPTION, epilog=EPILOG,
         formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False,
     )
     add_options(parser)
@@ -71,6 +72,8 @@ def add_parser(commands: Any) -> None:
 
 def add_options(parser: Any) -> None:
     """Add the options of `gilscope race`; `RaceOptions` has their defaults."""
+    from argparse import SUPPRESS
+
     from gilscope.toolkit.commands.options.common import duration
     from gilscope.toolkit.commands.options.files import add_page
     from gilscope.toolkit.commands.options.programs import CountOption, OnceOption, interpreter_flags
@@ -100,9 +103,7 @@ def add_options(parser: Any) -> None:
         "repeatedly.")
     add("--confirm-timeout", metavar="TIME", type=duration,
         help="End a confirming run after TIME (default: ten times the first run, at least 10s).")
-    add("--core", choices=("c", "python"), default="",
-        help="Use this core (default: c if it can be built). Both give the same verdicts; python is slower and needs "
-        "no compiler.")
+    add("--core", choices=("c", "python"), default="", help=SUPPRESS)   # for tests: python is the reference model
     add("--no-color", action="store_true", help="Use no colour, even on a terminal. NO_COLOR has the same effect.")
 
 

@@ -8,11 +8,12 @@ from typing import Any
 
 from gilscope.toolkit.commands.options.common import add_build, counts, duration, names, positive, share, task_lengths
 from gilscope.toolkit.commands.output.reports import add_output, all_options
-from gilscope.toolkit.commands.run.request import PHASES
 from gilscope.toolkit.measure.settings import KINDS, PRESETS
-from gilscope.toolkit.stats.interim_looks import FIRST
-from gilscope.toolkit.store.labels import DEFAULT_RESULTS, EARLIER_RESULTS, VARIABLE
+from gilscope.toolkit.model import FIRST_LOOK, Phase
+from gilscope.toolkit.user_dirs import DEFAULT_RESULTS, EARLIER_RESULTS, RESULTS_VARIABLE
 from gilscope.workloads.base import SIZES
+
+PHASES = {"steady": (Phase.STEADY,), "startup": (Phase.STARTUP,), "both": (Phase.STEADY, Phase.STARTUP)}
 
 
 def add_matrix(group: Any) -> None:
@@ -126,7 +127,7 @@ def add_effort(group: Any) -> None:
         const="quick",
         dest="preset",
         help="Take a first look, in at most 3 minutes: which model pays here, and what free-threading costs one "
-        f"thread. Fewer models and workloads, the largest number of workers, {FIRST} to {PRESETS['quick'].rounds} "
+        f"thread. Fewer models and workloads, the largest number of workers, {FIRST_LOOK} to {PRESETS['quick'].rounds} "
         "rounds, more of them for undecided cells.",
     )
     preset.add_argument(
@@ -149,7 +150,7 @@ def add_effort(group: Any) -> None:
         "--budget",
         metavar="TIME",
         type=duration,
-        help=f"Stop before TIME is over, e.g. 5m (default: no limit, except with --quick). After {FIRST} rounds, "
+        help=f"Stop before TIME is over, e.g. 5m (default: no limit, except with --quick). After {FIRST_LOOK} rounds, "
         "only undecided cells are measured, unless --rounds is given. If a function of yours does not fit, the run is "
         "refused, and the message says what would fit.",
     )
@@ -157,8 +158,8 @@ def add_effort(group: Any) -> None:
         "--resolution",
         metavar="PERCENT",
         type=share,
-        help=f"Stop a cell once its verdict is clear and its interval is within +-PERCENT, e.g. 2%%: after {FIRST} to "
-        "--rounds rounds (default: all rounds). Use it to save time on a quiet machine.",
+        help=f"Stop a cell once its verdict is clear and its interval is within +-PERCENT, e.g. 2%%: after "
+        f"{FIRST_LOOK} to --rounds rounds (default: all rounds). Use it to save time on a quiet machine.",
     )
     group.add_argument(
         "--timeout",
@@ -210,8 +211,8 @@ def add_results(group: Any) -> None:
     group.add_argument(
         "--label",
         metavar="LABEL",
-        help=f"Store the run under this name (default: date and time), in the folder that ${VARIABLE} names; else in "
-        f"{EARLIER_RESULTS}/ if it has runs; else in {DEFAULT_RESULTS}/, which git ignores.",
+        help=f"Store the run under this name (default: date and time), in the folder that ${RESULTS_VARIABLE} names; "
+        f"else in {EARLIER_RESULTS}/ if it has runs; else in {DEFAULT_RESULTS}/, which git ignores.",
     )
     group.add_argument(
         "--resume",

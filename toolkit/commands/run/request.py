@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from gilscope.runners.catalog import PACKAGES, RUNNERS
 from gilscope.toolkit.builds.find import FoundBuilds, default_pair, select_builds
 from gilscope.toolkit.commands.options.requirements import checked
+from gilscope.toolkit.commands.run.options import PHASES
 from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
@@ -19,12 +20,13 @@ from gilscope.toolkit.measure.cells import Selection, choose_runners
 from gilscope.toolkit.measure.child.spec import UserTarget
 from gilscope.toolkit.measure.settings import PRESETS, QUICK_KINDS, QUICK_MODELS, TIMEOUT_SECONDS, Settings
 from gilscope.toolkit.measure.user_modules import dotted
-from gilscope.toolkit.model import Build, Phase
 from gilscope.workloads import catalog
 
 if TYPE_CHECKING:
     import argparse
     from collections.abc import Sequence
+
+    from gilscope.toolkit.model import Build
 
 FIXED_AT_START = {  # options that a resumed run cannot change: attribute -> as a user writes it
     "workload": "WORKLOAD",
@@ -52,7 +54,6 @@ FIXED_AT_START = {  # options that a resumed run cannot change: attribute -> as 
     "sessions": "--sessions",
     "every": "--every",
 }
-PHASES = {"steady": (Phase.STEADY,), "startup": (Phase.STARTUP,), "both": (Phase.STEADY, Phase.STARTUP)}
 TASKS = 16  # default number of repetitions of --payload
 
 

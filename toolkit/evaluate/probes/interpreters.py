@@ -30,9 +30,8 @@ from gilscope.toolkit.evaluate.sections import (
     reason_of,
 )
 from gilscope.toolkit.measure.child.refusal import REFUSAL
-from gilscope.toolkit.report.wording import list_text
 from gilscope.toolkit.stats.verdict import Significance
-from gilscope.toolkit.units import counted, few, format_bytes, format_seconds, inflect
+from gilscope.toolkit.units import counted, few, format_bytes, format_seconds, inflect, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -39,8 +39,8 @@ from gilscope.toolkit.report.figures.figure import (
     seconds_axis,
 )
 from gilscope.toolkit.report.figures.plots.ticks import seconds_text
-from gilscope.toolkit.report.wording import list_text, percent_text
-from gilscope.toolkit.units import format_seconds
+from gilscope.toolkit.report.wording import percent_text
+from gilscope.toolkit.units import format_seconds, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence

@@ -36,9 +36,9 @@ from gilscope.toolkit.report.figures.figure import (
     Rule,
     seconds_axis,
 )
-from gilscope.toolkit.report.wording import list_text, number_text
+from gilscope.toolkit.report.wording import number_text
 from gilscope.toolkit.stats.latency import APART, BUCKETS, LogHistogram, Mode, edge, modes
-from gilscope.toolkit.units import MOST_NAMED, few, format_seconds
+from gilscope.toolkit.units import MOST_NAMED, few, format_seconds, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator

@@ -27,8 +27,7 @@ from gilscope.toolkit.report.figures.figure import (
     LinePanel,
     seconds_axis,
 )
-from gilscope.toolkit.report.wording import list_text
-from gilscope.toolkit.units import format_seconds, parse_seconds
+from gilscope.toolkit.units import format_seconds, list_text, parse_seconds
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

@@ -14,7 +14,7 @@ from importlib.machinery import SourceFileLoader
 
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.race.program import spec as specs
-from gilscope.toolkit.race.session import RaceSession, warn_of_slow_core
+from gilscope.toolkit.race.session import RaceSession
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -78,7 +78,6 @@ def _session(spec: CheckedRunSpec, spool: str) -> RaceSession:
     except ToolkitError as error:
         specs.refuse(spool, str(error), error.exit_code)
     atexit.register(session.finish)   # registered before the program's own callbacks, so it runs after them
-    warn_of_slow_core(session)
     return session
 
 

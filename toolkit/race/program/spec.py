@@ -31,7 +31,7 @@ class CheckedRunSpec:
         args: The program's arguments.
         python: The interpreter and its flags.
         include: Patterns of paths and modules to check besides the project's.
-        core: "c", "python", or "" for the fastest one that works.
+        core: "python" for the reference model, else C.
         options: The options of the conflict handler.
         pauses: The number of the try and the plans of a confirming run; [] in a checking run.
         lifeline: A file descriptor that closes when gilscope ends, or -1.

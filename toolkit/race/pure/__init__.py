@@ -1,4 +1,4 @@
-"""The race checker's core in Python: the readable form of the algorithm, used if there is no C compiler.
+"""The race checker's core in Python: the readable form of the algorithm, a reference model for tests.
 
 The ops (`ops_variables`, `ops_items`, `ops_methods`, `ops_containers`) turn the program's accesses into operations on
 locations; `detection`, `spans` and `handoff` compare them with the shadow state, under the one lock of `monitor`.

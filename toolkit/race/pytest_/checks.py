@@ -109,8 +109,7 @@ class RaceChecks(RaceReporter):
 
     def pytest_report_header(self) -> str:
         """Return the line that names the core."""
-        slow = f" ({self.session.slow_because}: slower)" if self.session.slow_because else ""
-        return f"race checker: {self.session.core.name} core{slow}"
+        return f"race checker: {self.session.core.name} core"
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:

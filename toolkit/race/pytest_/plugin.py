@@ -5,6 +5,8 @@ Pytest imports this module in every environment that has gilscope, so without --
 
 from __future__ import annotations
 
+from argparse import SUPPRESS
+
 import pytest
 
 TYPE_CHECKING = False
@@ -29,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "project's own code). Repeatable.")
     group.addoption(
         "--race-core", choices=("c", "python"), default="", dest="gilscope_race_core",
-        help="Use this core (default: c if it can be built).")
+        help=SUPPRESS)   # for gilscope's own tests: "python" is the reference model
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -13,10 +13,10 @@ from gilscope.toolkit.report.hosts.tables import hosts_table, over_tables, warni
 from gilscope.toolkit.report.hosts.wording import ALL, EACH, HOLDS, NEXT, SPREAD, changing_text, names_text, words_text
 from gilscope.toolkit.report.sessions import session_rounds
 from gilscope.toolkit.report.table_sentences import title_text
-from gilscope.toolkit.report.wording import cost_text, interval_text, list_text
+from gilscope.toolkit.report.wording import cost_text, interval_text
 from gilscope.toolkit.stats.sessions import FEWEST
 from gilscope.toolkit.stats.verdict import SpeedVerdict
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.units import counted, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Container, Iterator, Sequence

@@ -5,8 +5,9 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.wording import SHOWN_SPREAD, list_text, percent_text, ratio_number
+from gilscope.toolkit.report.wording import SHOWN_SPREAD, percent_text, ratio_number
 from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
+from gilscope.toolkit.units import list_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence

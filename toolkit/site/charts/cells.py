@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.escaping import visible
 from gilscope.toolkit.report.table.judgement import judge_comparison
-from gilscope.toolkit.report.wording import list_text, percent_text, ratio_text
+from gilscope.toolkit.report.wording import percent_text, ratio_text
 from gilscope.toolkit.site.charts.scale import ChartScale, even_scale
 from gilscope.toolkit.site.style import mark_of
 from gilscope.toolkit.stats.verdict import SpeedVerdict
-from gilscope.toolkit.units import counted, format_bytes, format_seconds
+from gilscope.toolkit.units import counted, format_bytes, format_seconds, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -10,7 +10,7 @@ from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.document import GainValue
 from gilscope.toolkit.report.run_list import status_text
-from gilscope.toolkit.report.wording import gain_text, list_text, or_text, range_text, ratio_number
+from gilscope.toolkit.report.wording import gain_text, or_text, range_text, ratio_number
 from gilscope.toolkit.site.charts.cells import glance, glance_axis
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.page_values import shown
@@ -18,7 +18,7 @@ from gilscope.toolkit.site.pages.history import change_text
 from gilscope.toolkit.site.pages.newest import by_host, in_order, newest, places, sorted_by_kind
 from gilscope.toolkit.site.pages.run import kind_of
 from gilscope.toolkit.site.style import legend, shapes
-from gilscope.toolkit.units import counted, format_bytes
+from gilscope.toolkit.units import counted, format_bytes, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.report.table import judge_comparison
 from gilscope.toolkit.report.table_sentences import title_text
-from gilscope.toolkit.report.wording import list_text, ratio_text
+from gilscope.toolkit.report.wording import ratio_text
 from gilscope.toolkit.site.page_values import shown
 from gilscope.toolkit.site.pages.newest import KINDS, by_host, newest, places
 from gilscope.toolkit.site.pages.run import kind_of
 from gilscope.toolkit.site.style import legend, mark_of, shapes
 from gilscope.toolkit.stats.verdict import SpeedVerdict
-from gilscope.toolkit.units import counted, format_bytes
+from gilscope.toolkit.units import counted, format_bytes, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -1,7 +1,6 @@
 """The logical clock: each event has a tick of its own."""
 import ctypes
 import subprocess
-import sys
 from pathlib import Path
 
 _here = Path(__file__).parent

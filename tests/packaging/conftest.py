@@ -1,0 +1,79 @@
+"""The wheels of this checkout for every build at hand, and the packages that gilscope installs: made once."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from gilscope.toolkit.file_locks import locked
+from tests.conformance.builds import ROOT, builds
+
+# What the commands install by themselves, and what their examples use.
+MORE = ("pytest", "setuptools", "jinja2", "markupsafe")
+FLEET = "distributed"
+TIMEOUT = 900.0
+
+
+def interpreters() -> dict[str, Path]:
+    """Return the interpreter of each build at hand, not that of an environment made from it."""
+    code = "import os, sys; print(os.path.realpath(sys._base_executable))"
+    return {label: Path(output([path, "-c", code]).strip()) for label, path in builds().items()}
+
+
+def output(command: list[str | Path], folder: Path = ROOT) -> str:
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+    assert done.returncode == 0, f"{command}\n{done.stdout}{done.stderr}"
+    return done.stdout
+
+
+def once(tmp_path_factory: pytest.TempPathFactory, name: str, make) -> Path:
+    """Return a folder that the first test process to need it fills."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
+    with locked(folder.with_suffix(".lock")):
+        if not folder.exists():
+            partial = folder.with_suffix(".partial")
+            partial.mkdir()
+            make(partial)
+            partial.rename(folder)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def pythons() -> dict[str, Path]:
+    """Return the interpreters, by label; one of two labels for the same."""
+    return {label: path for path, label in {path: label for label, path in interpreters().items()}.items()}
+
+
+@pytest.fixture(scope="session")
+def dist(pythons, tmp_path_factory) -> Path:
+    """Return the folder with the source distribution and the wheels, as `make wheel` makes and checks them."""
+    def make(folder: Path) -> None:
+        words = [f"{label}={path}" for label, path in pythons.items()]
+        output([sys.executable, ROOT / ".ci" / "make_wheels.py", "--out", folder, *words])
+
+    return once(tmp_path_factory, "dist", make)
+
+
+@pytest.fixture(scope="session")
+def packages(pythons, tmp_path_factory) -> Path:
+    """Return a folder with the wheels of other packages, so that no command needs an index."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    own = [re.split(r"[<>=]", each)[0] for each in project["dependencies"]]
+
+    def make(folder: Path) -> None:
+        for python in pythons.values():
+            get = [sys.executable, "-m", "pip", "--python", python, "download", "--quiet", "--only-binary", ":all:",
+                   "--constraint", ROOT / "constraints.txt", "--dest", folder]
+            output([*get, "--no-deps", "pyperf"])
+            output([*get, *(each for each in own if each != "pyperf"), *MORE])
+            for optional in ("psutil", FLEET):    # of pyperf; no wheel for some builds
+                subprocess.run([*get, optional], capture_output=True, timeout=TIMEOUT, check=False)
+
+    return once(tmp_path_factory, "packages", make)
