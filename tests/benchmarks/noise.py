@@ -40,7 +40,7 @@ from gilscope.toolkit.report.table.observations import Clock, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.stats.log_times import RoundLogs, process_levels, residuals
 from gilscope.toolkit.stats.noise_floor import checked_noise
-from gilscope.toolkit.stats.ratios import compare, judge
+from gilscope.toolkit.stats.ratios import compare, judge_ratio
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.store import Store, load_run
 from tests.benchmarks.common import build_of, prepared
@@ -203,7 +203,7 @@ def resample(run: Run, runs: int, window: int, *, more: float) -> None:
                        for r in range(window)} for name in names})
             noises, _ = checked_noise({0: logs}, {0: [("base", "twin")]})
             error = math.expm1(abs(compare(logs, noises[0], "base", "twin").center))
-            words = [judge(replace(compare(logs, noises[0], "base", name), aa_error=error), CONFIDENCE).word
+            words = [judge_ratio(replace(compare(logs, noises[0], "base", name), aa_error=error), CONFIDENCE).word
                      for name in ("null", "more")]
             false += words[0] in {"faster", "slower"}
             found += words[1] == "slower"
