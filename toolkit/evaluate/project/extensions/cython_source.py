@@ -14,13 +14,13 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import Remark
 from gilscope.toolkit.evaluate.project.extensions.source_text import (
     code_of_python,
     line_of,
-    remarks_on_write,
     risky_calls,
     suppressions_of_python,
+    without_accepted,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
 GUARD = "cython.pymutex or cython.critical_section around what changes it"
 # In the comments at the top of a file, or among the compiler's settings for the whole project.
@@ -55,11 +55,17 @@ def is_declared_in_c(text: str) -> bool:
 
 
 def remarks_of_cython(text: str, whole: str = "") -> Iterator[Remark]:
-    """Yield porting remarks for a .pyx file; `whole` is the code of all files that may belong to the same module."""
+    """Yield porting remarks for a .pyx file, except on lines whose comments give reasons.
+
+    `whole` is the code of all files that may belong to the same module.
+    """
     code = code_of_python(text)
-    everywhere = f"{code}\n{whole}"
+    yield from without_accepted(_remarks(code, f"{code}\n{whole}"), suppressions_of_python(text))
+
+
+def _remarks(code: str, everywhere: str) -> Iterator[Remark]:
     yield from risky_calls(code)
-    yield from unlocked_writes(code, suppressions_of_python(text))
+    yield from unlocked_writes(code)
     for match in _VARIABLE.finditer(code):
         words = " ".join(match[1].split())
         if " " not in words or "const " in words or "pymutex" in words or _is_constant(match, words, everywhere):
@@ -115,8 +121,8 @@ class _Method:
         self.lines.append((number, text, bool(self.locks)))
 
 
-def unlocked_writes(code: str, reasons: Mapping[int, str]) -> Iterator[Remark]:
-    """Yield unlocked writes to attributes of extension types, except in lines whose comments give `reasons`.
+def unlocked_writes(code: str) -> Iterator[Remark]:
+    """Yield unlocked writes to attributes of extension types.
 
     `code` has no comments.  Taking the address of an attribute counts as a write.
     """
@@ -127,7 +133,7 @@ def unlocked_writes(code: str, reasons: Mapping[int, str]) -> Iterator[Remark]:
             match = None if held else _WRITE.search(text)
             if match:
                 field = next(filter(None, match.groups()))
-                yield from remarks_on_write(number, "".join(field.split()), LOCK_AROUND, reasons)
+                yield Remark(line=number, concern="unlocked write", what="".join(field.split()), instead=LOCK_AROUND)
 
 
 def _methods(lines: Sequence[str]) -> Iterator[_Method]:

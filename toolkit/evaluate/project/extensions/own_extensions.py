@@ -37,7 +37,11 @@ class Binding(StrEnum):
         return self in {Binding.CFFI, Binding.MYPYC}
 
 
-Concern = Literal["state", "module state", "borrowed reference", "no lock", "unlocked write", "allocation", "interface"]
+Concern = Literal["state", "lazy cache", "module state", "borrowed reference", "no lock", "unlocked write",
+                  "allocation", "interface", "not read"]
+# What is safe only with the GIL.  Reading the source shows no run in which it does harm, so whether it does is unknown.
+UNGUARDED: frozenset[Concern] = frozenset({
+    "state", "lazy cache", "module state", "borrowed reference", "no lock", "unlocked write"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,6 +73,11 @@ class Remark:
     concern: Concern
     what: str                        # "PyDict_GetItem", "static PyObject *cache"
     instead: str = ""                # "PyDict_GetItemRef"; "" if there is no single replacement
+
+    @property
+    def unguarded(self) -> bool:
+        """True if only the GIL is known to make it safe."""
+        return self.concern in UNGUARDED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

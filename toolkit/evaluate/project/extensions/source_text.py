@@ -7,13 +7,14 @@ references, container thread safety, memory allocation.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Remark
 from gilscope.toolkit.race.analysis.suppression_comments import MARK, suppression_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
     from re import Match, Pattern
 
     from gilscope.toolkit.evaluate.project.extensions.own_extensions import Concern
@@ -32,7 +33,7 @@ _PYTHON = re.compile(r"""
   | (?P<mark>\"\"\"|''').*?(?:(?<!\\)(?P=mark)|\Z)
   | "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*'""", re.VERBOSE | re.DOTALL)
 _COMMENTS = ("/", "#")   # beginnings of what these patterns match that are comments, not strings
-NO_REASON = "The comment `race: ok` gives no reason: write why the write is safe"
+NO_REASON = "The comment `race: ok` gives no reason: write why it is safe"
 
 
 def code_of_c(text: str) -> str:
@@ -60,23 +61,31 @@ def suppressions_of_c(text: str) -> dict[int, str]:
     return _suppressions(_C, text)
 
 
+def suppressions_of_rust(text: str) -> dict[int, str]:
+    """Return the reasons of the `race: ok` comments of Rust by line."""
+    return _suppressions(_RUST, text)
+
+
 def suppressions_of_python(text: str) -> dict[int, str]:
     """Return the reasons of the `race: ok` comments of Python or Cython by line."""
     return _suppressions(_PYTHON, text)
 
 
-def remarks_on_write(line: int, what: str, guard: str, reasons: Mapping[int, str]) -> Iterator[Remark]:
-    """Yield a remark on an unlocked write, unless a comment on its line gives the reason why it is safe.
+def without_accepted(remarks: Iterable[Remark], reasons: Mapping[int, str]) -> Iterator[Remark]:
+    """Yield the remarks that no `race: ok` comment on their line accepts with a reason.
+
+    A comment accepts what only the GIL is known to make safe; one without a reason accepts nothing, which is said.
 
     Args:
-        line: The line of the write.
-        what: The field.
-        guard: How to guard it.
-        reasons: The reasons of `race: ok` comments by line; "" for one without.
+        remarks: The remarks on one source.
+        reasons: The reasons of its `race: ok` comments by line; "" for one without.
     """
-    if not (reason := reasons.get(line)):
-        missing = "" if reason is None else f". {NO_REASON}"
-        yield Remark(line=line, concern="unlocked write", what=what, instead=f"{guard}{missing}")
+    for each in remarks:
+        reason = reasons.get(each.line) if each.unguarded else None
+        if reason is None:
+            yield each
+        elif not reason:
+            yield replace(each, instead=f"{each.instead}. {NO_REASON}" if each.instead else NO_REASON)
 
 
 def without_preprocessor(code: str) -> str:
