@@ -369,6 +369,7 @@ def test_unlocked_writes_are_in_doubt_whatever_was_seen_running():
 
 
 def test_c_code_that_writes_to_no_object_stays_ready():
+    pytest.importorskip("tree_sitter")
     extensions = find_extensions(ROOT / "tests" / "corpus" / "planted" / "cleanext")
     assert extensions.sources
     assert conclude(found(own=built(Status.READY)), QUIET, CLEAN, extensions).word is Verdict.READY

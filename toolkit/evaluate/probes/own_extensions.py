@@ -56,6 +56,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
         yield from _build(found, build)
     yield from _sources(found)
     yield from _unguarded(found.extensions)
+    yield from _unread(found.extensions)
     for text in unread_texts(found.extensions):
         yield Fact(code="extensions.not-watched", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="races",
                    text=text)
@@ -219,6 +220,17 @@ def _unguarded(extensions: OwnExtensions) -> Iterator[Fact]:
                action=f"{where}: make the {count} safe without the GIL, as --explain extensions says of each, or give "
                       "the reason why one is safe in a comment on its line (race: ok WHY): threads that share an "
                       "object may crash")
+
+
+def _unread(extensions: OwnExtensions) -> Iterator[Fact]:
+    """Yield that a source was not read, so that nothing is known of it."""
+    for source in extensions.sources:
+        for remark in source.remarks:
+            if remark.concern == "not read":
+                yield Fact(code="extensions.not-read", target=FREE_THREADING, effect=Effect.UNKNOWN,
+                           subject=source.file, text=f"{source.file} was not read: {remark.what}",
+                           action=f"{source.file}: {remark.instead}", explain=EXTENSIONS, step=PlanStep.EXTENSIONS,
+                           state="not known")
 
 
 def unguarded_places(extensions: OwnExtensions) -> tuple[Place, ...]:

@@ -92,6 +92,8 @@ class ExtensionSource:
     declared: bool                   # it declares that the module can run without the GIL
     declare: str                     # how to declare that; "" if no declaration is needed
     remarks: tuple[Remark, ...] = ()
+    vendored: bool = False           # a copy of another project's file: "pythoncapi_compat.h"
+    generated: bool = False          # by Cython, and the source that people edit is not here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,6 +105,7 @@ class OwnExtensions:
     unsure: tuple[str, ...] = ()     # one sentence for each thing that may make more modules when it is built
     left_out: int = 0                # number of sources not read because there are too many
     limited: tuple[Place, ...] = ()  # build settings that request the limited API
+    read_for: str = ""               # the build whose compiler decided which branches of `#if` count; "": all do
 
     @property
     def any(self) -> bool:

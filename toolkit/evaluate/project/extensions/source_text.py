@@ -14,7 +14,7 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import Remark
 from gilscope.toolkit.race.analysis.suppression_comments import MARK, suppression_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from re import Match, Pattern
 
     from gilscope.toolkit.evaluate.project.extensions.own_extensions import Concern
@@ -88,12 +88,6 @@ def without_accepted(remarks: Iterable[Remark], reasons: Mapping[int, str]) -> I
             yield replace(each, instead=f"{each.instead}. {NO_REASON}" if each.instead else NO_REASON)
 
 
-def without_preprocessor(code: str) -> str:
-    """Return C code without preprocessor lines: the body of a macro is not code where it is defined."""
-    return re.sub(r"^[ \t]*#(?:[^\\\n]|\\\n|\\.)*", lambda match: "\n" * match[0].count("\n"), code,
-                  flags=re.MULTILINE | re.DOTALL)
-
-
 def _blank(pattern: Pattern[str], text: str) -> str:
     def instead(match: Match[str]) -> str:
         lines = "\n" * match[0].count("\n")
@@ -123,6 +117,8 @@ BORROWED = {
     "PyWeakref_GetObject": "PyWeakref_GetRef", "PyWeakref_GET_OBJECT": "PyWeakref_GetRef",
     "PyImport_AddModule": "PyImport_AddModuleRef", "PyImport_AddModuleObject": "PyImport_AddModuleRef",
     "PyCell_GET": "PyCell_Get",
+    "PySys_GetObject": "PySys_GetAttr on 3.15; before, the attribute of the imported module sys",
+    "PyEval_GetLocals": "PyEval_GetFrameLocals", "PyEval_GetGlobals": "PyEval_GetFrameGlobals",
 }
 CRITICAL = "Py_BEGIN_CRITICAL_SECTION around it, where others may change the object"
 UNLOCKED = {
@@ -136,19 +132,16 @@ ALLOCATING = {f"PyObject_{name}": MEMORY.format(name.capitalize()) for name in (
     "Malloc", "MALLOC", "Calloc", "Realloc", "REALLOC")}
 _KINDS: tuple[tuple[dict[str, str], Concern], ...] = (
     (BORROWED, "borrowed reference"), (UNLOCKED, "no lock"), (ALLOCATING, "allocation"))
-_TABLE = {name: (concern, instead) for table, concern in _KINDS for name, instead in table.items()}
-_CALL = re.compile(rf"\b({'|'.join(sorted(map(re.escape, _TABLE), key=len, reverse=True))})\s*\(")
+# Each risky call -> its kind, and what to use instead.
+RISKY_CALLS = {name: (concern, instead) for table, concern in _KINDS for name, instead in table.items()}
+_CALL = re.compile(rf"\b({'|'.join(sorted(map(re.escape, RISKY_CALLS), key=len, reverse=True))})\s*\(")
 
 
-def risky_calls(code: str, held: Callable[[int], bool] = lambda _: False) -> Iterator[Remark]:
-    """Yield the calls that only the GIL made safe, in C, C++, Cython or Rust without comments and strings.
-
-    A call that needs a lock is skipped where `held` says that one is held.
-    """
+def risky_calls(code: str) -> Iterator[Remark]:
+    """Yield the calls that only the GIL made safe, in Cython, Rust or a macro of C, without comments and strings."""
     line, seen = 1, 0
     for match in _CALL.finditer(code):
         line += code.count("\n", seen, match.start())
         seen = match.start()
-        concern, instead = _TABLE[match[1]]
-        if concern != "no lock" or not held(match.start()):
-            yield Remark(line=line, concern=concern, what=match[1], instead=instead)
+        concern, instead = RISKY_CALLS[match[1]]
+        yield Remark(line=line, concern=concern, what=match[1], instead=instead)
