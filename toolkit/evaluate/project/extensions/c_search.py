@@ -65,6 +65,8 @@ _BORROWS_NO_CONTAINER = {"PySys_GetObject", "PyEval_GetLocals", "PyEval_GetGloba
 _PYTHON_CONTAINERS = re.compile(r"\b(?:py|nb|pybind11|nanobind)\s*::\s*(?:dict|list|set)\b")
 _NUMBER = re.compile(r"(?:NULL|nullptr|0|-1|nil)$")
 _FUNCTION_NAME = re.compile(r"\w+")
+_MODULE_DEFINITION = re.compile(r"\bPyModuleDef\s+\w+\s*=\s*\{([^;]*)\}")
+_HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc")
 _CLASS = re.compile(r"\bclass_\s*<\s*(?:\w+\s*::\s*)*(\w+)")
 
 
@@ -95,12 +97,24 @@ class Search:
     def remarks(self, unit: Unit) -> Iterator[Remark]:
         """Yield the remarks on one source, those on its macros included."""
         for function in unit.functions:
+            if function.name in self._unused:
+                continue
             yield from self._writes(function)
             yield from self._risky(function)
             yield from self._loops(function)
         for line, body in unit.macros.values():
             yield from (Remark(line=line, concern=each.concern, what=each.what, instead=each.instead)
                         for each in risky_calls(body))
+
+    @cached_property
+    def _unused(self) -> set[str]:
+        """Return the inline functions of headers that nothing here calls or names, but others of these."""
+        found = {name for name, functions in self._named.items() if name not in self._referenced and all(
+            each.file.endswith(_HEADERS) and not each.owner and "static" in each.head for each in functions)}
+        while used := {name for name in found
+                       if any(by.name not in found for by, _ in self._callers.get(name, ()))}:
+            found -= used
+        return found
 
     # -- locks --------------------------------------------------------------------------------------------------------
 
@@ -179,7 +193,7 @@ class Search:
     @cached_property
     def _referenced(self) -> set[str]:
         """Return the functions that tables, macros, or others' arguments name: their callers are not known."""
-        bodies = " ".join(self._macros.values())
+        bodies = " ".join(self._unlocked(body) for body in self._macros.values())
         tables = re.sub(r"\b\w+\s*\([^(){}]*\)\s*;", " ", self._outside)   # declarations of functions
         found = {*_FUNCTION_NAME.findall(tables), *_FUNCTION_NAME.findall(bodies)} & self._named.keys()
         for function in self._functions:
@@ -191,6 +205,20 @@ class Search:
                 if any(place not in called and place not in ends for place in function.names[name]):
                     found.add(name)
         return found
+
+    def _unlocked(self, body: str) -> str:
+        """Return what a macro does without a lock that it takes itself."""
+        taken, parts = False, []
+        for word in re.findall(r"\w+|[^\w]+", body):
+            taken = (taken or _ACQUIRES.match(word) is not None or word in self._acquiring) and not (
+                _RELEASES.match(word) or word in self._releasing)
+            parts.append("" if taken else word)
+        return "".join(parts)
+
+    @cached_property
+    def _locked_in_macros(self) -> set[str]:
+        """Return the functions that macros call with a lock held."""
+        return ({*_FUNCTION_NAME.findall(" ".join(self._macros.values()))} & self._named.keys()) - self._referenced
 
     @cached_property
     def _bound(self) -> set[str]:
@@ -219,6 +247,9 @@ class Search:
         roots |= {name for name in self._named if _ENTRY.match(name) and (
             name.startswith(("PyInit_", "PyModExport_")) or name in self._init_functions)}
         roots |= {function.name for function in self._functions if function.module_body}
+        # m_free, m_clear and m_traverse run when the module goes.
+        roots |= {name for match in _MODULE_DEFINITION.finditer(self._outside)
+                  for name in _FUNCTION_NAME.findall(match[1])} & self._named.keys()
         return self._only_called(roots)
 
     @cached_property
@@ -229,7 +260,8 @@ class Search:
     @cached_property
     def _exclusive(self) -> set[str]:
         """Return the functions in which no other thread has the object."""
-        in_slots = {name for match in _OBJECT_SLOTS.finditer(self._outside) for name in match.groups() if name}
+        slots = " ".join([self._outside, *self._macros.values()])
+        in_slots = {name for match in _OBJECT_SLOTS.finditer(slots) for name in match.groups() if name}
         tables = set(_FUNCTION_NAME.findall(" ".join(re.findall(
             r'\{\s*""\s*,[^{}]*\}', " ".join([self._outside, *self._macros.values()])))))
         roots = {name for name, functions in self._named.items() if name not in tables and (
@@ -241,10 +273,10 @@ class Search:
 
     def _only_called(self, roots: Collection[str]) -> set[str]:
         """Return `roots`, and the functions that are only called by them or with a lock held."""
-        within = {name for name in self._callers if name not in self._referenced} - {*roots}
+        within = {name for name in (*self._callers, *self._locked_in_macros) if name not in self._referenced} - {*roots}
         while unsafe := {name for name in within if not all(
                 self._holds(by, call.start) or by.name in roots or by.name in within
-                for by, call in self._callers[name])}:
+                for by, call in self._callers.get(name, ()))}:
             within -= unsafe
         return {*roots} | within
 
@@ -307,8 +339,10 @@ class Search:
                     bool(name) and self._is_private_name(function, name, start, blocks, parameters=parameters,
                                                          seen=seen))
             case "field_expression" | "subscript_expression":
+                # What a new object points to is as new as itself, as far as one function shows.
                 name, through = _root(value)
-                return not through and self._is_local_value(function, name)
+                return not through and self._is_local_value(function, name) or (bool(name) and self._is_private_name(
+                    function, name, start, blocks, parameters=parameters, seen=seen))
         return False
 
     def _is_local_value(self, function: Function, name: str) -> bool:
