@@ -286,6 +286,31 @@ def test_screen_names_modules_builds_and_places_in_short():
     assert "lxml.etree was not built: cc: not found" in text(whole(LACKS))
 
 
+def test_answer_names_the_module_to_mend():
+    plain_lxml = found(own=TURNS_ON)
+    made = changed(evaluation(), builds=(plain_lxml,), extensions=replace(OWN, sources=()))
+    assert "lxml.etree does not declare to do without the GIL" in made.answer.because
+
+
+def test_copies_of_other_projects_files_are_said_to_be_so():
+    copied = replace(OWN, sources=(SOURCE, replace(SOURCE, file="pythoncapi_compat.h", vendored=True)))
+    shown = text(whole(extensions=copied))
+    assert "pythoncapi_compat.h (a copy of another project's file): " in shown
+    listed = " ".join(terminal.render(explained(whole(extensions=copied), "extensions"), width=200).split())
+    assert "copies of other projects' files, to be mended there: pythoncapi_compat.h" in listed
+    assert "all branches of #if in C code were read" in listed
+    assert "as the compiler of 3.14t sees it" in " ".join(terminal.render(
+        explained(whole(extensions=replace(copied, read_for="3.14t")), "extensions"), width=200).split())
+
+
+def test_source_that_was_not_read_is_never_ready():
+    unread = Remark(line=1, concern="not read", what="no parser is installed", instead="pip install it")
+    extensions = replace(OWN, sources=(replace(DECLARED, remarks=(unread,)),))
+    made = changed(evaluation(), builds=(found(own=built(Status.READY)),), extensions=extensions, races=CLEAN)
+    assert conclude(found(own=built(Status.READY)), QUIET, CLEAN, extensions).word is Verdict.INCONCLUSIVE
+    assert "src/etree.c: pip install it" in made.next_steps
+
+
 def test_screen_says_nothing_of_them_where_there_are_none():
     assert "extension modules" not in text(whole(None, OwnExtensions()))
 
@@ -294,8 +319,10 @@ def test_screen_says_nothing_of_them_where_there_are_none():
 def test_explain_lists_every_place(name):
     shown = " ".join(terminal.render(explained(whole(), name), width=200).split())
     assert "line 90: it does not declare to do without the GIL; to write: {Py_mod_gil" in shown
-    for line in ("7 state static PyObject *cache guard it", "40 borrowed reference PyDict_GetItem PyDict_GetItemRef"):
+    for line in ("7 state static PyObject *cache", "20, 21, 40 borrowed reference PyDict_GetItem"):
         assert line in shown
+    for sentence in ("state: guard it", "borrowed reference (PyDict_GetItem): PyDict_GetItemRef"):
+        assert shown.count(sentence) == 1   # not once for each line
     assert ("named by its build" in shown.lower()) == (not name.endswith(".c") or name == "src/etree.c")
 
 

@@ -126,6 +126,7 @@ def _judged(found: Evaluation, own: OwnBuild, label: str, slower: str) -> Iterat
         yield Fact(code="extensions.turn-gil-on", target=label, effect=Effect.BLOCKS, explain=EXTENSIONS,
                    text=f"its own {kind} {few(names)} {verb} the GIL on when imported: not declared to do without it",
                    evidence=f"seen by {users[names[0]]}", step=PlanStep.EXTENSIONS,
+                   mend=f"{few(names)} {inflect(len(names), 'does', 'do')} not declare to do without the GIL",
                    places=tuple(_to_declare(found.extensions, users)))
     elif status.blocks:
         yield Fact(code="extensions.do-not-run", target=label, effect=Effect.BLOCKS, step=PlanStep.EXTENSIONS,
@@ -266,7 +267,8 @@ def _sources(found: Evaluation) -> Iterator[Fact]:
         return
     told = [each for each in own.sources if each.remarks or (each.defines and each.declare
                                                              and not each.binding.declared_by_build)]
-    worst = sorted(told, key=lambda each: (-len(each.remarks), each.file))
+    # Copies of others' files come last: their owners mend them.
+    worst = sorted(told, key=lambda each: (each.vendored, -len(each.remarks), each.file))
     for each in worst[:MOST_SOURCES]:
         yield _line("extension.source", _source(each))
     if places_of(own) or len(worst) > MOST_SOURCES:
@@ -286,7 +288,8 @@ def _source(source: ExtensionSource) -> str:
         parts.insert(0, "declares to do without the GIL" if source.declared else "declares nothing")
     first = [str(line) for line in dict.fromkeys(each.line for each in source.remarks)]
     at = f" (line {few(first)})" if first else ""
-    return f"{source.file}: {', '.join(parts)}{at}"
+    copy = " (a copy of another project's file)" if source.vendored else ""
+    return f"{source.file}{copy}: {', '.join(parts)}{at}"
 
 
 def built(own: OwnBuild) -> Iterator[str]:

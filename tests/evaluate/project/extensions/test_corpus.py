@@ -37,11 +37,17 @@ def extensions_of(name, variant, folder, build=None):
 
 
 def places(extensions):
-    return [(source.file, remark.line) for source in extensions.sources for remark in source.remarks if remark.unguarded]
+    return [(source.file, remark.line) for source in extensions.sources for remark in source.remarks
+            if remark.unguarded]
 
 
 def verdict(extensions):
     return conclude(found(own=BUILT), QUIET, CLEAN, extensions).word
+
+
+def headers(build):
+    """Return the folder of a build's headers."""
+    return subprocess.run([build.executable, "-c", INCLUDE], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_corpus_is_whole():
@@ -76,7 +82,7 @@ def test_projects_compile(name, variant, tmp_path):
     build = next((each for each in at_hand() if each.label == "3.14t"), None)
     if build is None:
         pytest.skip("no 3.14t at hand")
-    include = subprocess.run([build.executable, "-c", INCLUDE], capture_output=True, text=True, check=True).stdout.strip()
+    include = headers(build)
     source = CORPUS / name / variant / f"_{name}.{SUFFIXES[TRUTH[name]['language']]}"
     if source.suffix == ".pyx":
         compiler = pytest.importorskip("Cython.Compiler.Main")
@@ -97,7 +103,7 @@ def test_cpp_projects_compile(name, variant, tmp_path):
     build = next((each for each in at_hand() if each.label == "3.14t"), None)
     if build is None or compiler is None:
         pytest.skip("no 3.14t at hand, or no compiler of C++")
-    include = subprocess.run([build.executable, "-c", INCLUDE], capture_output=True, text=True, check=True).stdout.strip()
+    include = headers(build)
     done = subprocess.run([compiler, "-std=c++17", "-fsyntax-only", f"-I{include}", f"-I{pybind11.get_include()}",
                            str(CORPUS / name / variant / f"_{name}.cpp")], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")

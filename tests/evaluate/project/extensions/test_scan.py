@@ -88,7 +88,8 @@ static PyMethodDef m[] = {{"f", f, METH_NOARGS}};
 
 
 @pytest.mark.parametrize("code", [
-    "T *x = made(); x->a = 1;", "T x; x.a = 1;", "T x; T *y = &x; y->a = 1;", "T *x = (T *)type->tp_alloc(type, 0); x->a = 1;",
+    "T *x = made(); x->a = 1;", "T x; x.a = 1;", "T x; T *y = &x; y->a = 1;",
+    "T *x = (T *)type->tp_alloc(type, 0); x->a = 1;",
     "PyObject *d = PyDict_New(); PyDict_GetItem(d, k);", "PyObject *d = PyList_New(1); PyList_SET_ITEM(d, 0, k);",
     "static char *names[] = {0}; PyArg_ParseTupleAndKeywords(a, k, s, names);", "int count = 0; count++;",
     "static _Atomic int count; count++;", "static _Thread_local int count; count++;", "extern int other; g(other);",
@@ -185,7 +186,8 @@ def test_rust():
     ("cdef int *place\ndef f():\n    place[0] = 1\n", "state"),
     ("cdef Point at\ndef f():\n    at.x = 1\n", "state"),
     ("cdef dict known = {}\ndef f():\n    known[1] = 1\n", None),   # a dict locks itself
-    ("cdef object thing = None\ndef f():\n    global thing\n    if thing is None:\n        thing = g()\n", "lazy cache"),
+    ("cdef object thing = None\ndef f():\n    global thing\n    if thing is None:\n        thing = g()\n",
+     "lazy cache"),
 ])
 def test_c_variable_of_a_cython_module_counts_where_a_function_writes_it(code, concern):
     assert [each.concern for each in remarks_of_cython(code)] == [concern] * (concern is not None)
@@ -377,8 +379,9 @@ def test_writes_to_what_an_object_keeps_are_places_where_no_lock_is_held():
 
 
 def test_writes_in_cpp_hold_a_guard_to_the_end_of_its_block():
-    code = ("namespace n {\nclass A {\n  int a, b;\n  void f() {\n    { std::lock_guard<std::mutex> held(m); this->a = 1; }\n"
-            "    this->b = 2;\n  }\n};\n}\nPYBIND11_MODULE(x, m) { py::class_<n::A>(m, \"A\"); }\n")
+    code = ("namespace n {\nclass A {\n  int a, b;\n  void f() {\n"
+            "    { std::lock_guard<std::mutex> held(m); this->a = 1; }\n"
+            '    this->b = 2;\n  }\n};\n}\nPYBIND11_MODULE(x, m) { py::class_<n::A>(m, "A"); }\n')
     assert told(remarks_of_c(code, "C++")) == [(6, "unlocked write", "this->b")]
 
 

@@ -99,7 +99,7 @@ def _marked(text: str, number: int, sources: Mapping[str, str]) -> Iterator[str]
             own = any(each == name or each.endswith(f"/{name}") for each in sources)
             if name in _PYTHON or own:
                 mark = '"' if found[1] == '"' else ""
-                quoted = f'{mark}{name}{mark}' if mark else f"<{name}>"
+                quoted = f"{mark}{name}{mark}" if mark else f"<{name}>"
                 yield from (f"#if __has_include({quoted})", words, "#endif")
             continue
         yield words

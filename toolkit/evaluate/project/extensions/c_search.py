@@ -1,4 +1,4 @@
-"""Find what only the GIL makes safe in C and C++: writes, borrowed references, iteration; not what is locked or private.
+"""Find what only the GIL makes safe in C and C++: writes, borrowed references, iteration.
 
 Private is what no other thread has: an object that a function has just made, local variables, what a constructor fills,
 whatever runs while the module is imported, and parameters that every caller gives something private.
@@ -128,7 +128,8 @@ class Search:
         unlocked = {name for name, body in self._macros.items() if re.search(r"[.>]\s*(?:unlock|release)\s*\(", body)}
         acquiring |= locked - unlocked
         releasing |= unlocked - locked
-        called = {function.name: {call.name for call in function.calls} for function in self._functions if function.name}
+        called = {function.name: {call.name for call in function.calls} for function in self._functions
+                  if function.name}
         for _ in range(4):
             for name, words in (*texts.items(), *called.items()):
                 takes = any(_ACQUIRES.match(word) or word in acquiring for word in words)
@@ -149,9 +150,9 @@ class Search:
                     method and call.name in {"lock", "acquire"}):
                 held.append(call)
             elif held and (_RELEASES.match(call.name) or call.name in self._releasing or (
-                    method and call.name in {"unlock", "release"})):
-                if not self._leaves_early(function, held[-1], call):
-                    ranges.append((held.pop().start, call.start))
+                    method and call.name in {"unlock", "release"})) and (
+                        not self._leaves_early(function, held[-1], call)):
+                ranges.append((held.pop().start, call.start))
         end = function.node.end_byte
         ranges += [(call.start, end) for call in held]
         return ranges
@@ -273,7 +274,7 @@ class Search:
 
     def _only_called(self, roots: Collection[str]) -> set[str]:
         """Return `roots`, and the functions that are only called by them or with a lock held."""
-        within = {name for name in (*self._callers, *self._locked_in_macros) if name not in self._referenced} - {*roots}
+        within = {*self._callers, *self._locked_in_macros} - self._referenced - {*roots}
         while unsafe := {name for name in within if not all(
                 self._holds(by, call.start) or by.name in roots or by.name in within
                 for by, call in self._callers.get(name, ()))}:
@@ -291,7 +292,8 @@ class Search:
         self.__dict__["_private_parameters"] = found   # the first guess; it is asked for while it is made smaller
         while unsafe := {(name, place) for name, place in found if not all(
                 self._holds(by, call.start) or by.name in self._exclusive
-                or (place < len(call.arguments) and self._is_private(by, call.arguments[place], call.start, call.blocks))
+                or (place < len(call.arguments)
+                    and self._is_private(by, call.arguments[place], call.start, call.blocks))
                 for by, call in self._callers[name])}:
             found -= unsafe
         return found
@@ -310,7 +312,8 @@ class Search:
                         found.add(name)
         return found
 
-    def _is_private(self, function: Function, value: Node, start: int, blocks: tuple[int, ...], *,
+    def _is_private(  # noqa: PLR0911 - one for each kind of expression
+            self, function: Function, value: Node, start: int, blocks: tuple[int, ...], *,
                     parameters: bool = True, seen: frozenset[str] = frozenset()) -> bool:
         """Return True if no other thread has a value: it was made here, or is a local variable's address."""
         value = _bare(value)
@@ -335,13 +338,13 @@ class Search:
             case "pointer_expression" if text_of(value).startswith("&"):
                 inner = _bare(value.child_by_field_name("argument"))
                 name, through = _root(inner)
-                return not through and self._is_local_value(function, name) or (
+                return (not through and self._is_local_value(function, name)) or (
                     bool(name) and self._is_private_name(function, name, start, blocks, parameters=parameters,
                                                          seen=seen))
             case "field_expression" | "subscript_expression":
                 # What a new object points to is as new as itself, as far as one function shows.
                 name, through = _root(value)
-                return not through and self._is_local_value(function, name) or (bool(name) and self._is_private_name(
+                return (not through and self._is_local_value(function, name)) or (bool(name) and self._is_private_name(
                     function, name, start, blocks, parameters=parameters, seen=seen))
         return False
 
@@ -422,7 +425,8 @@ class Search:
     def _tests(write: Write, words: str) -> bool:
         """Return True if a condition around a write asks whether its target is set already."""
         quoted = re.escape(words)
-        asks = re.compile(rf"!\s*{quoted}(?![\w.\[(-])|(?<![\w.>]){quoted}\s*[!=<]=?\s*(?:NULL|nullptr|-?\s*[01]\b|Py_None)"
+        asks = re.compile(rf"!\s*{quoted}(?![\w.\[(-])"
+                          rf"|(?<![\w.>]){quoted}\s*[!=<]=?\s*(?:NULL|nullptr|-?\s*[01]\b|Py_None)"
                           rf"|(?:NULL|nullptr)\s*==\s*{quoted}(?!\w)")
         return any(asks.search(" ".join(each.split())) for each in write.tests)
 
@@ -430,22 +434,8 @@ class Search:
                      through: bool) -> Iterator[Remark]:
         own = self._fields.get(function.owner, {})
         member = name in own and name not in function.locals and function.parameter(name) < 0
-        if function.name in self._exclusive or function.module_body:
-            return
-        if member or name == "this":
-            if self._is_member_private(function) or (member and _SAFE_TYPES.search(own[name])):
-                return
-        elif not through:
-            place = function.parameter(name)
-            written = _bare(write.target).type in {"field_expression", "subscript_expression"} or write.method
-            if place < 0 or not (function.parameters[place].reference and written) or re.search(
-                    r"\bconst\b", function.parameters[place].type):
-                return
-            if (function.name, place) in self._private_parameters:
-                return
-        elif name and self._is_private_name(function, name, write.start, write.blocks):
-            return
-        elif name and self._is_local_value(function, name) and not _goes_through_pointer(_bare(write.target)):
+        if function.name in self._exclusive or function.module_body or self._is_private_write(
+                function, write, name, member=member, through=through):
             return
         if self._is_state(function, name):
             yield _remark(line, "module state", words, GUARD_STATE)
@@ -454,6 +444,20 @@ class Search:
         else:
             cpp = member or name == "this" or not through
             yield _remark(line, "unlocked write", words, LOCK_AROUND_CPP if cpp else LOCK_AROUND)
+
+    def _is_private_write(self, function: Function, write: Write, name: str, *, member: bool, through: bool) -> bool:
+        """Return True if no other thread has what a field belongs to."""
+        if member or name == "this":
+            own = self._fields.get(function.owner, {})
+            return self._is_member_private(function) or (member and _SAFE_TYPES.search(own[name]) is not None)
+        place = function.parameter(name)
+        if not through:   # of C++: a parameter by reference; others are the function's own
+            written = _bare(write.target).type in {"field_expression", "subscript_expression"} or write.method
+            given = function.parameters[place] if place >= 0 else None
+            return (given is None or not (given.reference and written) or "const " in given.type
+                    or (function.name, place) in self._private_parameters)
+        return bool(name) and (self._is_private_name(function, name, write.start, write.blocks) or (
+            self._is_local_value(function, name) and "->" not in text_of(_bare(write.target))))
 
     def _is_member_private(self, function: Function) -> bool:
         """Return True if nothing known calls a method on an object that threads may share."""
@@ -610,13 +614,10 @@ def _root(node: Node) -> tuple[str, bool]:
                 return "", through
 
 
-def _goes_through_pointer(node: Node) -> bool:
-    return "->" in text_of(node)
-
-
 def _is_number(node: Node) -> bool:
     node = _bare(node)
-    return node.type in {"null", "number_literal", "false", "true", "nullptr"} or _NUMBER.match(text_of(node)) is not None
+    return (node.type in {"null", "number_literal", "false", "true", "nullptr"}
+            or _NUMBER.match(text_of(node)) is not None)
 
 
 def _last_word(name: str) -> str:

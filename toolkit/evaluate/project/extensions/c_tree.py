@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     Node = Any   # tree_sitter.Node: no part of the development environment's types
 
 # A macro that stands alone in its line, without a semicolon: the parser would take what follows for a part of it.
-_BARE_MACRO = re.compile(r"^([ \t]*[A-Za-z_]\w*[ \t]*\((?:[^(){};\n]|\([^(){};\n]*\))*\)|[ \t]*\w*_HEAD)([ \t]*)$(?!\s*[{.\-+*/?:&|,)=;(])",
-                         re.MULTILINE)
+_BARE_MACRO = re.compile(r"^([ \t]*[A-Za-z_]\w*[ \t]*\((?:[^(){};\n]|\([^(){};\n]*\))*\)|[ \t]*\w*_HEAD)([ \t]*)$"
+                         r"(?!\s*[{.\-+*/?:&|,)=;(])", re.MULTILINE)
 _CLASSES = {"class_specifier", "struct_specifier", "union_specifier"}
 _BLOCK_OWNERS = {"if_statement", "else_clause", "for_statement", "while_statement", "do_statement",
                  "for_range_loop"}
@@ -27,12 +27,12 @@ _BLOCK_OWNERS = {"if_statement", "else_clause", "for_statement", "while_statemen
 def parser(language: str) -> Any | None:
     """Return the parser of "C" or "C++"; None if tree-sitter is not installed."""
     try:
-        import tree_sitter
+        import tree_sitter  # noqa: PLC0415 - an extra: projects without C need none of it
 
         if language == "C":
-            import tree_sitter_c as grammar
+            import tree_sitter_c as grammar  # noqa: PLC0415
         else:
-            import tree_sitter_cpp as grammar
+            import tree_sitter_cpp as grammar  # noqa: PLC0415
     except ImportError:
         return None
     return tree_sitter.Parser(tree_sitter.Language(grammar.language()))
@@ -192,8 +192,9 @@ class _Outside:
             name = parts[-1] if parts else ""
             owner = parts[-2] if len(parts) > 1 and "::" in full else owner
             parameters = _parameters(function.child_by_field_name("parameters"))
+        module_body = re.match(r"(?:PYBIND11|NB)_\w*(?:MODULE|PLUGIN)", name) is not None
         self._add(Function(name=name, owner=owner, head=head, file=self._unit.file, node=node, parameters=parameters,
-                           module_body=re.match(r"(?:PYBIND11|NB|PYBIND)_\w*(?:MODULE|PLUGIN)", name) is not None), body)
+                           module_body=module_body), body)
 
     def _add(self, function: Function, body: Node) -> None:
         self._unit.functions.append(function)
@@ -243,8 +244,8 @@ class _Inside:
                           "push", "pop", "append", "reset", "store_unlocked"})
     _CLEARING = re.compile(r"Py_(?:CLEAR|X?SETREF)$")
     _FILLING = re.compile(r"PyArg_\w+$|memset$|memcpy$|memmove$|s?n?scanf$")
-    _GUARD = re.compile(r"\s*(?:const\s+)?(?:auto\s+\w+\s*=\s*)?(?:\w+\s*::\s*)*(?:lock_guard|scoped_lock|unique_lock|ft_lock_guard|"
-                        r"ft_object_guard|ft_object2_guard|scoped_critical_section|\w*MutexLock\w*|\w*LockGuard\w*|"
+    _GUARD = re.compile(r"\s*(?:const\s+)?(?:auto\s+\w+\s*=\s*)?(?:\w+\s*::\s*)*"
+                        r"(?:lock_guard|scoped_lock|unique_lock|ft_lock_guard|ft_object_guard|ft_object2_guard|scoped_critical_section|\w*MutexLock\w*|\w*LockGuard\w*|"
                         r"\w*CriticalSection\w*)\b")
 
     def __init__(self, function: Function) -> None:
@@ -267,9 +268,22 @@ class _Inside:
         if kind in {"compound_statement", "case_statement"}:
             blocks = (*blocks, node.start_byte)
             of.block_ends[node.start_byte] = node.end_byte
-        elif kind in {"identifier", "field_identifier"}:
+        self._note(node, blocks, tests)
+        condition = node.child_by_field_name("condition") if kind in {"if_statement", "while_statement"} else None
+        inner = (*tests, text_of(condition)) if condition is not None else tests
+        for child in node.named_children:
+            # The branch of an `if` without braces is a block, too.
+            owned = (kind in _BLOCK_OWNERS and child.type.endswith(("_statement", "_clause"))
+                     and child.type != "compound_statement")
+            if owned:
+                of.block_ends.setdefault(child.start_byte, child.end_byte)
+            self._walk(child, (*blocks, child.start_byte) if owned else blocks, tests if child == condition else inner)
+
+    def _note(self, node: Node, blocks: tuple[int, ...], tests: tuple[str, ...]) -> None:
+        """Keep what a node says."""
+        kind, of = node.type, self._of
+        if kind in {"identifier", "field_identifier"}:
             of.names.setdefault(text_of(node), []).append(node.start_byte)
-            return
         elif kind in {"return_statement", "goto_statement", "break_statement", "continue_statement"}:
             of.leaves.append(node.start_byte)
             if kind == "return_statement" and node.named_children:
@@ -284,15 +298,6 @@ class _Inside:
             self._call(node, blocks, tests)
         elif kind == "for_range_loop":
             of.loops.append((node, node.child_by_field_name("right")))
-        condition = node.child_by_field_name("condition") if kind in {"if_statement", "while_statement"} else None
-        inner = (*tests, text_of(condition)) if condition is not None else tests
-        for child in node.named_children:
-            # The branch of an `if` without braces is a block, too.
-            owned = (kind in _BLOCK_OWNERS and child.type.endswith(("_statement", "_clause"))
-                     and child.type != "compound_statement" and not (kind == "for_statement" and child.type == "declaration"))
-            if owned:
-                of.block_ends.setdefault(child.start_byte, child.end_byte)
-            self._walk(child, (*blocks, child.start_byte) if owned else blocks, tests if child == condition else inner)
 
     def _declaration(self, node: Node, blocks: tuple[int, ...]) -> None:
         if self._GUARD.match(text_of(node)):
@@ -352,9 +357,9 @@ def _parameters(listed: Node | None) -> list[Variable]:
     found = []
     for child in listed.named_children if listed is not None else ():
         if child.type in {"parameter_declaration", "optional_parameter_declaration"}:
-            found.append(next(_variables(child), Variable(name="", type=text_of(child), pointer=False, array=False,
-                                                          reference=False, static=False, start=child.start_byte,
-                                                          line=line_of_node(child))))
+            nameless = Variable(name="", type=text_of(child), pointer=False, array=False, reference=False,
+                                static=False, start=child.start_byte, line=line_of_node(child))
+            found.append(next(_variables(child), nameless))
     return found
 
 

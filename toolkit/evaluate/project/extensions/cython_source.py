@@ -29,7 +29,8 @@ _DIRECTIVE = re.compile(r"^#\s*cython\s*:.*\bfreethreading_compatible\s*=\s*True
 _EVERYWHERE = re.compile(r"freethreading_compatible['\"]?\s*[=:\]]+\s*['\"]?True", re.IGNORECASE)
 _GENERATED_DECLARATION = re.compile(r"^#define __Pyx_FREETHREADING_COMPATIBLE Py_MOD_GIL_(\w+)", re.MULTILINE)
 _VARIABLE = re.compile(r"^cdef\s+(?!(?:extern|class|struct|union|enum|packed|cppclass|inline|api)\b)"
-                       r"(?P<words>(?:public\s+|readonly\s+)?[^\n(:#=]*?[\w\]>*])[ \t]*(?:=(?!=)[^\n]*)?$", re.MULTILINE)
+                       r"(?P<words>(?:public\s+|readonly\s+)?[^\n(:#=]*?[\w\]>*])[ \t]*(?:=(?!=)[^\n]*)?$",
+                       re.MULTILINE)
 _OBJECTS = re.compile(r"(?:public |readonly )?(?:object|list|dict|set|tuple|str|bytes|bytearray)\b")
 _MUTEX = re.compile(r"\bpymutex\s+(\w+)")
 _GLOBAL = re.compile(r"global\s+(\w[\w, ]*)$")

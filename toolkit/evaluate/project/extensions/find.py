@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build
 
 MOST_SOURCES = 400
-EDIT_PYX = "look at the .pyx that it was generated from, which is not here; edit that, never this file, and make it again"
+EDIT_PYX = ("look at the .pyx that it was generated from, which is not here; edit that, never this file, and make it "
+            "again")
 _VENDORED_FILES = {"pythoncapi_compat.h", "pythoncapi-compat.h", "npy_2_compat.h"}
 _VENDOR_FOLDERS = {"vendor", "vendored", "third_party", "thirdparty", "third-party", "3rdparty", "extern", "external",
                    "deps", "bundled"}
