@@ -9,6 +9,7 @@ from gilscope.toolkit.evaluate.facts import EXTENSIONS, FREE_THREADING, Effect, 
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
+    Binding,
     binding_of_module,
     how_to_declare,
     place_of,
@@ -195,6 +196,8 @@ def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
     source = source_of(extensions, name)
     binding = source.binding if source else binding_of_module(extensions, name)
     how = how_to_declare(binding, single_phase=found is not None and found.init == "single-phase")
+    if source is not None and source.binding is Binding.CYTHON and source.declare:
+        how = source.declare   # says what has to be generated again
     place = f"{place_of(extensions, source)}: " if source else ""
     if binding.declared_by_build:
         return f"{place}{how}; {name} ({binding}) then declares that it does without the GIL"

@@ -17,7 +17,8 @@ from tests.evaluate.places import COMPILER, INCLUDE, at_hand
 CORPUS = ROOT / "tests" / "corpus" / "extensions"
 TRUTH = tomllib.loads((CORPUS / "truth.toml").read_text())
 SUFFIXES = {"C": "c", "C++": "cpp", "Cython": "pyx"}
-READY_REPAIRS = 18   # of 24; what the others keep is a true doubt: their objects come from a freelist
+# Repairs that are not READY: what comes from a freelist is private, which no single function shows.
+DOUBTED = {"nodes": [("_nodes.c", 44)]}
 BUILT = OwnBuild(build="3.14t", report=report(replace(finding(), verdict=PackageVerdict(status=Status.READY))))
 
 pytestmark = pytest.mark.newest
@@ -70,8 +71,7 @@ def test_repairs_are_ready(tmp_path):
         extensions = extensions_of(name, "repaired", tmp_path / name)
         if verdict(extensions) is not Verdict.READY:
             doubts[name] = places(extensions)
-    assert len(TRUTH) - len(doubts) >= READY_REPAIRS, doubts
-    assert all(doubts.values())   # each with its line
+    assert doubts == DOUBTED
 
 
 @pytest.mark.slow

@@ -164,9 +164,12 @@ class _Reader:
         declared = cython_source.is_declared(text) or any(
             cython_source.is_declared_everywhere(self._files.text(name) or "")
             for name in self._files.named(*_CONFIGURATION))
+        stem = file.rpartition(".")[0]
+        made = next((found for suffix in (*_C, *_CPP) if (found := self._files.there(f"{stem}{suffix}"))
+                     and (self._files.text(found) or "").startswith(c_source.GENERATED)), "")
+        again = f"; then make {made} again, which is generated from it" if made else ""
         return ExtensionSource(file=file, language="Cython", binding=Binding.CYTHON, defines=file not in self._parts,
-                               line=1, declared=declared,
-                               declare=how_to_declare(Binding.CYTHON),
+                               line=1, declared=declared, declare=f"{how_to_declare(Binding.CYTHON)}{again}",
                                remarks=_sorted(cython_source.remarks_of_cython(text, self._all_cython)))
 
     @cached_property

@@ -185,7 +185,9 @@ def source_of(own: OwnExtensions, name: str) -> ExtensionSource | None:
     defining = [each for each in own.sources if each.defines]
     if module is not None:
         named = [each for each in defining if each.file in module.sources]
-        defining = named or [each for each in defining if each.binding is module.binding]
+        alike = [each for each in defining if each.binding is module.binding]
+        # Of a module whose sources are computed, the binding is a guess.
+        defining = named or alike or ([] if module.sources else defining)
     same = [each for each in defining if each.file.rpartition("/")[2].partition(".")[0] == last]
     return next(iter(same or (defining if len(defining) == 1 else [])), None)
 
