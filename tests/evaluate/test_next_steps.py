@@ -138,10 +138,10 @@ LACKS = "E   ModuleNotFoundError: No module named 'trio.abc'"
     *(suite(passed=None, failed=None, ending=ending, output=LACKS) for ending in "14"),
     suite(passed=0, errors=2, ending="2", output=LACKS),
     suite(left_out=(LeftOut(file="tests/test_x.py", why=LACKS),))])
-def test_module_that_keeps_tests_from_running_is_to_be_installed(tests):
+def test_module_that_keeps_tests_from_running_is_a_file_or_a_package(tests):
     said = steps(found(tests=tests, reference_tests=tests), found(tests=tests, reference_tests=tests))
-    assert said[0] == ("install trio, which the tests import and which is not there: name it in an extra, group or "
-                       "file for tests, so that they run")
+    assert said[0] == ("the tests import trio, which is not there: is it a file of the project (put it there), or a "
+                       "package (name it in an extra, group or file for tests)?")
     assert not [step for step in said[1:] if "trio" in step]
 
 

@@ -144,7 +144,8 @@ def run(args: argparse.Namespace) -> int:
     asked = EvaluationRequest(
         path=args.path, lock=args.lock, tests=args.tests, workload=args.workload, budget=args.budget,
         offline=args.offline, sdists=args.build_sdists, wait_quiet=args.wait_quiet, threads=args.threads or 0,
-        extras=tuple(args.extra), labels=args.builds, added=tuple(args.build))
+        extras=tuple(args.extra), labels=args.builds, added=tuple(args.build),
+        ci_file=github_workflow.PLACE if args.ci else "")
     find_project(asked.path, lock=asked.lock, extras=asked.extras)   # mistakes are reported before missing builds
     page = HtmlFile(args.html, print_stderr) if args.html else None
     found = find_builds(args.build, project_dir=Path.cwd())
@@ -167,13 +168,25 @@ def run(args: argparse.Namespace) -> int:
     output.finish(lambda: plain(evaluation))
     if args.ci:
         place = args.path / github_workflow.PLACE
-        _write(place, github_workflow.workflow(evaluation.project, [each.build for each in evaluation.builds],
-                                               extensions=evaluation.extensions.any))
+        _write(place, github_workflow.workflow(
+            evaluation.project, [each.build for each in evaluation.builds], extensions=evaluation.extensions.any,
+            installed=_installed(evaluation)))
         print_stderr(f"wrote {place}")
     if page:
         cards = [] if args.explain else conclusion_cards(plain(evaluation))
         page.write("verdict.html", verdict_values(document, cards), root=str(evaluation.project.root))
     return exit_code(evaluation)
+
+
+def _installed(evaluation: Evaluation) -> github_workflow.InstalledModules:
+    """Return the modules that installing the project gave on every build without a GIL; empty if it was not built."""
+    made = [installed for each in evaluation.builds if each.own and each.own.finding
+            and (installed := each.own.finding.seen.distribution)]
+    top_level = [set(each.modules) for each in made]
+    compiled = [{name for name, _ in each.extensions} for each in made]
+    return github_workflow.InstalledModules(
+        top_level=tuple(sorted(set.intersection(*top_level))) if made else (),
+        compiled=tuple(sorted(set.intersection(*compiled))) if made else ())
 
 
 def _with_picture(evaluation: Evaluation, document: Document, args: argparse.Namespace) -> Document:

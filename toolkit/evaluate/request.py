@@ -28,6 +28,7 @@ class EvaluationRequest:
     extras: tuple[str, ...] = ()   # of the project; they count as needed to run
     threads: int = 0             # that run each test at once, and that call the workload; 0: run the tests as they are
     labels: str | None = None    # of builds, as the user named them, like "3.14t,3.15t"; None: the newest
+    ci_file: str = ""            # the CI file that this call writes into the project; "" if it writes none
     added: tuple[str, ...] = ()  # "LABEL=PATH" of each interpreter that the user named
 
     def command(self, *more: str) -> str:

@@ -185,11 +185,12 @@ class TestRun:
     failing: tuple[str, ...] = ()   # "tests/test_a.py::test_b" of those that fail, with errors, where known
     error: str = ""                 # the last error that their output names
     missing_modules: tuple[str, ...] = ()   # that kept tests from running
+    uncollected: int = 0            # files whose tests could not be collected: pytest counts each as an error
 
     @property
     def broken(self) -> int:
         """Return the number of tests that are known to fail or to end in an error."""
-        return (self.failed or 0) + (self.errors or 0)
+        return max(0, (self.failed or 0) + (self.errors or 0) - self.uncollected)
 
     @property
     def ran(self) -> bool:

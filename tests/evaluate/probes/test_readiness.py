@@ -163,7 +163,7 @@ def test_tests_that_fail_in_threads_and_pass_alone_are_not_ready(failed, word):
 def test_confidence_is_not_high_when_nothing_of_the_project_ran_in_two_threads(looks):
     verdict = conclude(found(), QUIET, replace(CLEAN, looks=looks))
     assert (verdict.word, verdict.confidence) == (Verdict.READY, "medium")
-    assert any(each.startswith("threads: no code of the project's own was seen running in two") for each
+    assert any(each.startswith("threads: no Python code of the project's own was seen running in two") for each
                in verdict.unexercised)
 
 
@@ -584,3 +584,16 @@ def test_busy_machine_has_no_word_on_speed(changes):
 def test_threads_that_never_wait_gain_nothing_on_a_busy_machine_either(wait, word):
     verdict = conclude(found(gain=gain(wait=wait)), replace(QUIET, doubts=("busy",)), CLEAN)
     assert verdict.word is word
+
+
+def test_files_that_cannot_be_collected_are_no_failing_tests():
+    here = suite(passed=0, failed=0, errors=2, uncollected=2, ending="2", output="E   ImportError: no")
+    facts = concluded(found(tests=here, reference_tests=here)).facts
+    assert not {each.code for each in facts} & {"tests.failing", "tests.fail-only-here", "tests.to-look-at"}
+
+
+def test_confirmed_race_stands_among_the_races_too():
+    race = RaceFact(kind="lost update", variable="total", file="a.py", line=3, confirmed=True)
+    (fact,) = [each for each in concluded(found(), races=replace(CLEAN, found=(race,))).facts
+               if each.code == "race.confirmed"]
+    assert fact.heading == "Races"

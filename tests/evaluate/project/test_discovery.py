@@ -180,7 +180,7 @@ def test_flat_project_without_metadata(tmp_path):
 
 @pytest.mark.parametrize(("files", "fields", "said"), [
     ({}, {"tests": None, "lock": None, "installable": False},
-     "tests: none found (no pytest configuration, no folder tests)"),
+     "tests: none found (no pytest configuration, no folder tests, none in the packages, no tox.ini)"),
     ({"pytest.ini": ""}, {"tests": PYTEST}, "tests: python -m pytest -q (pytest is configured)"),
     ({"tests/x.py": ""}, {"tests": PYTEST}, "tests: python -m pytest -q (tests)"),
     ({"test_app.py": ""}, {"tests": PYTEST, "modules": ("app",)}, "tests: python -m pytest -q (test_*.py)"),
@@ -324,3 +324,40 @@ def test_module_that_the_build_makes_is_found_beside_the_file_that_measures_it(t
     found = with_built(without_measuring(made, "load:work", builds=True), ["rpds"])
     assert found.modules == ("rpds",)
     assert "modules: rpds (its build makes it); without load.py, which holds the workload" in found.found
+
+
+@pytest.mark.parametrize(("files", "inside"), [
+    ({"pkg/__init__.py": "", "pkg/tests/test_it.py": ""}, ("pkg",)),
+    ({"src/pkg/__init__.py": "", "src/pkg/test_it.py": ""}, ("pkg",)),
+    ({"pkg/__init__.py": "", "pkg/test/test_it.py": "", "tests/test_it.py": ""}, ()),
+], ids=["in a folder", "beside the modules", "outside, too"])
+def test_tests_inside_of_the_package_are_found(tmp_path, files, inside):
+    found = find_project(write(tmp_path, **{"pyproject.toml": "[project]\nname = 'pkg'\n"}, **files))
+    assert (found.tests, found.with_tests) == (PYTEST, inside)
+
+
+@pytest.mark.parametrize(("commands", "found"), [
+    ("python -m unittest discover -s check", ("python", "-m", "unittest", "discover", "-s", "check")),
+    ("  echo begin\n  {envpython} -m pytest \\\n    {posargs:check}", ("python", "-m", "pytest", "check")),
+    ("{envbindir}/py.test {toxinidir}/check", ("python", "-m", "pytest", "./check")),
+    ("py312: pytest old\n  - pytest check", ("python", "-m", "pytest", "check")),
+    ("pytest --basetemp={envtmpdir}", None),
+    ("sphinx-build docs out", None),
+])
+def test_command_of_tox_is_taken_where_no_tests_are_found_otherwise(tmp_path, commands, found):
+    write(tmp_path, **{"pyproject.toml": "[project]\nname = 'x'\n",
+                       "tox.ini": f"[testenv]\ncommands =\n  {commands}\n"})
+    assert find_project(tmp_path).tests == found
+    (tmp_path / "tests").mkdir()
+    assert find_project(tmp_path).tests == PYTEST
+
+
+@pytest.mark.parametrize(("metadata", "known"), [
+    ("Metadata-Version: 2.4\nName: x\n", True),
+    ("Metadata-Version: 2.4\nName: x\nDynamic: Requires-Dist\n", False),
+    ("Metadata-Version: 2.1\nName: x\n", False),
+])
+def test_metadata_of_an_sdist_says_that_there_are_no_requirements(tmp_path, metadata, known):
+    found = find_project(write(tmp_path, **{"PKG-INFO": metadata, "setup.py": "", "x/__init__.py": ""}))
+    assert (found.requirements, found.requirements_known or found.declares) == ((), known)
+    assert ("requirements: none, as PKG-INFO declares none" in found.found) is known

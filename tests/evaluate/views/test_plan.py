@@ -1,6 +1,7 @@
 """The steps of a migration: the state of each, the file that keeps them, and what moved between two of them."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,7 @@ from gilscope.toolkit.evaluate.decision import Upkeep
 from gilscope.toolkit.evaluate.facts import PlanStep
 from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild, OwnExtensions, UnbuiltModule
+from gilscope.toolkit.evaluate.request import EvaluationRequest
 from gilscope.toolkit.evaluate.sections import LeftOut, Missing, RaceFact, RaceLook, Unwatched
 from gilscope.toolkit.evaluate.verdict import judged as answered
 from gilscope.toolkit.evaluate.views import plan_file
@@ -44,8 +46,11 @@ AT_ONCE = replace(CLEAN, looks=(IN_FOUR,))
 BUSY = replace(QUIET, doubts=("busy",))
 
 
-def states(*, upkeep=KEPT_UP, machine=QUIET, races=CLEAN, **changes):
-    given = concluded(found(**changes), machine=machine, races=races)
+WRITING = EvaluationRequest(path=Path(), ci_file=".github/workflows/new.yml")
+
+
+def states(*, upkeep=KEPT_UP, machine=QUIET, races=CLEAN, request=None, **changes):
+    given = concluded(found(**changes), machine=machine, races=races, **({"request": request} if request else {}))
     return {each.name: (each.state, each.says) for each in answered(replace(given, upkeep=upkeep)).plan}
 
 
@@ -104,6 +109,7 @@ def test_own_extension_modules(own, state, says):
     (COST_AND_GAIN, "not known", "gain: short", {"gain": gain(Missing(reason="short"))}),
     (COST_AND_GAIN, "not known", "gain: the machine was too busy", {"machine": BUSY}),
     (COST_AND_GAIN, "done", "one thread takes 1.05", {"gain": gain({2: ratio(1.5)})}),
+    (CI, "done", ".github/workflows/new.yml", {"upkeep": replace(KEPT_UP, ci=""), "request": WRITING}),
     (CI, "open", "--ci github", {"upkeep": replace(KEPT_UP, ci="")}),
     (CLASSIFIER, "open", "add the classifier", {"upkeep": replace(KEPT_UP, classifier="")}),
     (CLASSIFIER, "not needed", "no metadata", {"upkeep": replace(KEPT_UP, classifier="", published=False)}),

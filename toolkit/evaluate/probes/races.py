@@ -15,8 +15,9 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.sections import RaceFact, RaceLook, Races
 
 WORKLOADS = {"workload", "script"}
-NOT_TOGETHER = ("no code of the project's own was seen running in two of them; name a --workload, or --threads 4 for "
-                "its tests")
+NOT_SEEN = "no Python code of the project's own was seen running in two threads"
+NOT_TOGETHER = f"{NOT_SEEN}; name a --workload, or --threads 4 for its tests"
+C_CODE = "; C code is not watched"
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
@@ -29,7 +30,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
             yield from map(_race, races.found)
             yield from _lacking(found, races)
             yield from _looked(found, races)
-            yield from _together(races)
+            yield from _together(races, extensions=found.extensions.any)
             yield from map(_other_work, filter(lambda look: look.differs, races.looks))
 
 
@@ -37,7 +38,7 @@ def _race(race: RaceFact) -> Fact:
     places = tuple(place for place in (race.place, *race.places * (not race.violation)) if place.own)
     effect, code = Effect.UNKNOWN, "race.unconfirmed"
     also = ", not confirmed by a second run: guard it, or say why it may be"
-    heading, action = RACES, f"{race.where}: guard {race.variable} with a lock ({race.kind})"
+    action = f"{race.where}: guard {race.variable} with a lock ({race.kind})"
     if race.violation:
         confirmed = ", confirmed" if race.confirmed else ""
         effect, code = Effect.CAUTION, "race.atomicity-violation"
@@ -46,9 +47,9 @@ def _race(race: RaceFact) -> Fact:
             repair = f"{race.repair[0].lower()}{race.repair[1:].rstrip('.')}"
             action = f"{race.where}: {repair} ({race.variable}: {race.kind})"
     elif race.confirmed:
-        effect, code, also, heading = Effect.BLOCKS, "race.confirmed", ", confirmed: fix it first", ""
+        effect, code, also = Effect.BLOCKS, "race.confirmed", ", confirmed: fix it first"
     return Fact(code=code, target=FREE_THREADING, effect=effect, subject=race.variable, text=f"{race.what}{also}",
-                places=places, action=action, step=PlanStep.RACES, state="open", heading=heading)
+                places=places, action=action, step=PlanStep.RACES, state="open", heading=RACES)
 
 
 def _lacking(found: Evaluation, races: Races) -> Iterator[Fact]:
@@ -75,8 +76,7 @@ def _looked(found: Evaluation, races: Races) -> Iterator[Fact]:
         yield Fact(code="races.none" if seen else "races.nothing-ran-together", target=FREE_THREADING,
                    effect=Effect.NOTE, subject="races", step=PlanStep.RACES,
                    state=("done" if not races.unwatched else "open") if seen else "not known",
-                   text=("none was found; what did not run is not judged" if seen else
-                         "no code of the project's own was seen running in two threads"))
+                   text="none was found; what did not run is not judged" if seen else NOT_SEEN)
 
 
 def described(look: RaceLook) -> str:
@@ -89,11 +89,11 @@ def described(look: RaceLook) -> str:
     return f"{what} on {look.build}{none}{', as Python before it is compiled' * look.uncompiled}"
 
 
-def _together(races: Races) -> Iterator[Fact]:
+def _together(races: Races, *, extensions: bool) -> Iterator[Fact]:
     """Yield the untested parts: no code ran in two threads, or statements that no thread reached."""
     if not races.together:
         yield Fact(code="races.not-together", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="threads",
-                   text=_not_together(races))
+                   text=f"{_not_together(races)}{C_CODE * extensions}")
     for text in unreached_texts(races):
         yield Fact(code="races.not-reached", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="races",
                    text=text)
@@ -106,8 +106,7 @@ def _not_together(races: Races) -> str:
              if of in WORKLOADS]
     if not done:
         return NOT_TOGETHER
-    return (f"{' and '.join(done)}, and no Python code of the project's own was seen running in two of them; C code is "
-            "not watched")
+    return f"{' and '.join(done)}, and {NOT_SEEN}"
 
 
 def _tried(look: RaceLook) -> str:

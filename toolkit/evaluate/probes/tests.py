@@ -202,8 +202,7 @@ def _packages_missing(found: Evaluation, build: BuildEvaluation, tests: TestRun)
     for name in _modules(build, tests):
         yield Fact(code="tests.module-missing", target=FREE_THREADING, effect=Effect.NOTE, subject=name,
                    text=f"the tests import {name}, which is not there",
-                   action=f"install {name}, which the tests import and which is not there: name it in an extra, group "
-                          "or file for tests, so that they run")
+                   action=_have_module(name, sdist=(found.project.root / "PKG-INFO").is_file()))
     if tests.ending.kind == "unfinished" or not (tests.lacking and (tests.errors or tests.left_out)):
         return
     report = known(build.readiness)
@@ -219,6 +218,16 @@ def _packages_missing(found: Evaluation, build: BuildEvaluation, tests: TestRun)
                    action=f"{name} could not be installed, and the program itself needs it: build it from source "
                           "(--build-sdists), or replace it" if needed
                    else f"let the tests do without {name}, or replace it")
+
+
+def _have_module(name: str, *, sdist: bool) -> str:
+    """Return the action for a module that tests import and that is in no requirement: a package, or a file of theirs.
+
+    Only the project knows which: a package of that name in a registry may be somebody else's.
+    """
+    file = "a file that this sdist lacks (evaluate a checkout)" if sdist else "a file of the project (put it there)"
+    return (f"the tests import {name}, which is not there: is it {file}, or a package (name it in an extra, group or "
+            "file for tests)?")
 
 
 def _left_out(build: BuildEvaluation, tests: TestRun, there: TestRun | None) -> Iterator[Fact]:

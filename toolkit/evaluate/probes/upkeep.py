@@ -17,7 +17,7 @@ CLASSIFIER = "Programming Language :: Python :: Free Threading :: 2 - Beta"
 
 def facts(found: Evaluation) -> Iterator[Fact]:
     """Yield whether CI tests such a build, and whether the metadata says so."""
-    ci, classifier = found.upkeep.ci, found.upkeep.classifier
+    ci, classifier = found.upkeep.ci or found.request.ci_file, found.upkeep.classifier
     yield _step(PlanStep.CI, "ci", "done" if ci else "open", ci or "gilscope evaluate --ci github writes a job")
     if classifier:
         yield _step(PlanStep.CLASSIFIER, "classifier", "done", classifier)

@@ -22,6 +22,7 @@ from gilscope.toolkit.evaluate.requirements.declared import (
     find_requirements,
     name_in_metadata,
     table_below,
+    tox_tests,
 )
 from gilscope.toolkit.evaluate.requirements.requirements_file import requirement_lines
 
@@ -59,6 +60,7 @@ class Project:
     requirements_known: bool = True      # a file that could list them was found
     extras: tuple[str, ...] = ()         # extras for users that `requirements` does not include
     measuring: str = ""                  # a file in its root that contains the workload and is not part of it
+    with_tests: tuple[str, ...] = ()     # its packages that contain the tests; empty if they stand beside them
 
     @property
     def found(self) -> tuple[str, ...]:
@@ -93,13 +95,15 @@ def find_project(
     sources, modules, about_modules = _modules(root, pyproject)
     if not (declared.runtime or modules or pyproject):
         raise ToolkitError(f"{root} holds no pyproject.toml, requirements.txt or module: is it a project's root?")
+    locked = _lock(root, lock, notes)
+    command, with_tests = _tests(root, pyproject, tests, sources, modules, notes)
     return Project(
         root=root,
         name=_name(root, pyproject),
         requirements=tuple(dict.fromkeys((*declared.runtime, *from_extras))),
         test_requirements=declared.tests,
-        lock=_lock(root, lock, notes),
-        tests=_tests(root, pyproject, tests, notes),
+        lock=locked,
+        tests=command,
         sources=sources,
         modules=modules,
         about_requirements=tuple(about_requirements),
@@ -109,6 +113,7 @@ def find_project(
         declares=bool(declared.runtime or declares_none(root, table_below(pyproject, "project"))),
         requirements_known=bool(declared.found or from_extras),
         extras=left,
+        with_tests=with_tests,
     )
 
 
@@ -164,20 +169,32 @@ def _pinned(path: Path) -> bool:
 
 
 def _tests(
-    root: Path, pyproject: Mapping[str, Any], named: str | None, notes: list[str]
-) -> tuple[str, ...] | None:
+    root: Path, pyproject: Mapping[str, Any], named: str | None, sources: Sequence[Path], modules: Sequence[str],
+    notes: list[str],
+) -> tuple[tuple[str, ...] | None, tuple[str, ...]]:
+    """Return the command that runs the tests, None without tests; and the packages that contain them."""
     if named is not None:
         try:
-            return tuple(shlex.split(named))
+            return tuple(shlex.split(named)), ()
         except ValueError as error:
             raise ToolkitError(f"--tests {named!r}: {error}") from error
     configured = "pytest" in table_below(pyproject, "tool") or (root / "pytest.ini").is_file()
     folder = next((name for name in TEST_FOLDERS if (root / name).is_dir()), None)
-    if configured or folder or list(root.glob("test_*.py")):
-        notes.append(f"tests: {' '.join(PYTEST)} ({'pytest is configured' if configured else folder or 'test_*.py'})")
-        return PYTEST
-    notes.append("tests: none found (no pytest configuration, no folder tests)")
-    return None
+    beside = folder or ("test_*.py" if list(root.glob("test_*.py")) else "")
+    inside = tuple(name for name in modules if any(map(_contains_tests, (each / name for each in sources))))
+    if configured or beside or inside:
+        why = "pytest is configured" if configured else beside or f"tests in {', '.join(inside)}"
+        notes.append(f"tests: {' '.join(PYTEST)} ({why})")
+        return PYTEST, () if beside else inside
+    if command := tox_tests(root):
+        notes.append(f"tests: {' '.join(command)} (tox.ini)")
+        return command, ()
+    notes.append("tests: none found (no pytest configuration, no folder tests, none in the packages, no tox.ini)")
+    return None, ()
+
+
+def _contains_tests(package: Path) -> bool:
+    return any(map(any, (package.glob("test_*.py"), *(package.glob(f"{name}/test_*.py") for name in TEST_FOLDERS))))
 
 
 def _modules(root: Path, pyproject: Mapping[str, Any]) -> tuple[tuple[Path, ...], tuple[str, ...], str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import configparser
 import re
+import shlex
 from dataclasses import dataclass
 from email.parser import HeaderParser
 from typing import TYPE_CHECKING, Any
@@ -28,6 +29,12 @@ TEST_EXTRAS = TEST_GROUPS[:3]   # in setup.cfg and sdists, "dev" counts only if 
 TEST_FILES = ("requirements-test.txt", "requirements-tests.txt", "test-requirements.txt", "tests/requirements.txt",
               "requirements/test.txt", "requirements/tests.txt", "requirements-dev.txt", "dev-requirements.txt")
 _FACTOR = re.compile(r"!?[\w,{}!-]+: ")   # tox: "py312: thing" applies to some environments only
+# The programs of tox's commands that run tests, and tox's substitutions that have an equivalent here.
+_RUNNERS = {"pytest", "unittest", "nose2", "trial", "ward", "stestr"}
+_TOX_VALUES = {"envpython": "python", "envbindir": "", "toxinidir": ".", "tox_root": ".", "posargs": ""}
+_TOX_VARIABLE = re.compile(r"\{(\w+)(?::([^{}]*))?\}")
+_VERSION = re.compile(r"\d+\.\d+")
+STATIC_METADATA = (2, 2)   # from this version on, what is not listed as dynamic is the same in the wheel
 _POETRY_VERSION = re.compile(r"(\^|~)?\s*(\d+(?:\.\d+)*)$")
 
 
@@ -109,7 +116,18 @@ def declares_none(root: Path, project: Mapping[str, Any]) -> str:
         return "[project] of pyproject.toml"
     if not (root / "setup.py").is_file() and _ini(root / "setup.cfg", "metadata", "name"):
         return "setup.cfg"
-    return ""
+    return "PKG-INFO" if _requirements_are_complete(_metadata(root / "PKG-INFO")) else ""
+
+
+def _requirements_are_complete(metadata: Message) -> bool:
+    """Return True if an sdist's metadata lists all requirements: version 2.2 or newer, and none are dynamic (PEP 643).
+
+    Older metadata may lack requirements that the wheel has.
+    """
+    version = str(metadata.get("Metadata-Version", ""))
+    dynamic = {str(each).strip().lower() for each in metadata.get_all("Dynamic", ())}
+    return _VERSION.fullmatch(version) is not None and tuple(
+        map(int, version.split("."))) >= STATIC_METADATA and "requires-dist" not in dynamic
 
 
 def _resolve_own_extras(
@@ -186,6 +204,31 @@ def _from_tox(path: Path) -> Iterator[str]:
         text = line.partition(" #")[0].strip()
         if text and not text.startswith(("-", "{", "#", ".")) and not _FACTOR.match(text):
             yield text
+
+
+def tox_tests(root: Path) -> tuple[str, ...]:
+    """Return the first command of tox's [testenv] that runs tests, with "python" for the build's Python; () if none.
+
+    Commands of single environments, and those that need a value that only tox knows, are left out.
+
+    Raises:
+        BadFileError: The file cannot be read.
+    """
+    for line in _ini(root / "tox.ini", "testenv", "commands").replace("\\\n", " ").splitlines():
+        text = _TOX_VARIABLE.sub(lambda match: _TOX_VALUES.get(match[1], match[0]) or match[2] or "", line)
+        try:
+            words = shlex.split(text.strip().lstrip("-").strip(), comments=True)
+        except ValueError:
+            continue
+        if not words or "{" in text or _FACTOR.match(line.strip()):
+            continue
+        first, *rest = words
+        program = first.rpartition("/")[2].replace("py.test", "pytest")
+        if program.startswith("python") and rest[:1] == ["-m"] and rest[1:] and rest[1] in _RUNNERS:
+            return ("python", *rest)
+        if program in _RUNNERS:
+            return ("python", "-m", program, *rest)
+    return ()
 
 
 def _from_pyproject(root: Path, pyproject: Mapping[str, Any]) -> Iterator[str]:

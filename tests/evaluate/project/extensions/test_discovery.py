@@ -267,3 +267,10 @@ def test_what_some_compiler_may_make_a_module_of_is_looked_at_when_built(tmp_pat
     found = written(tmp_path, {"setup.py": "from mine import kwargs\nsetup(**kwargs)\n", file: "whatever\n"})
     assert found.any
     assert (found.modules, found.unsure) == ((), (f"only a build shows what is made of {file}",))
+
+
+def test_entry_of_pyproject_has_its_line(tmp_path):
+    (tmp_path / "pyproject.toml").write_text(
+        "[project]\nname = 'pkg._b'\n[tool.setuptools]\next-modules = [\n    {name = 'pkg._a', sources = ['a.c']},\n"
+        '    {name = "pkg._b", sources = ["b.c"]},\n]\n')
+    assert [(each.name, each.line) for each in find_extensions(tmp_path).modules] == [("pkg._a", 5), ("pkg._b", 6)]

@@ -48,13 +48,15 @@ def from_settings(files: ProjectFiles, pyproject: Mapping[str, Any]) -> Iterator
     table = table_below(pyproject, "tool", "setuptools")
     for each in [*_tables(table.get("ext-modules")), *_tables(table.get("ext_modules"))]:
         sources = [text for text in each.get("sources", ()) if isinstance(text, str)]
-        yield _module(files, "pyproject.toml", 1, str(each.get("name", "")), sources,
+        name = str(each.get("name", ""))
+        yield _module(files, "pyproject.toml", _line_of_name(files, name), name, sources,
                       optional=each.get("optional") is True)
     rust = table_below(pyproject, "tool", "setuptools-rust")
     for each in _tables(rust.get("ext-modules")):
         if each.get("binding", "PyO3") in {"PyO3", "RustCPython", "NoBinding"}:
-            yield ExtensionModule(name=str(each.get("target", "")), binding=Binding.PYO3, backend="setuptools-rust",
-                                  file="pyproject.toml", line=1, optional=each.get("optional") is True)
+            name = str(each.get("target", ""))
+            yield ExtensionModule(name=name, binding=Binding.PYO3, backend="setuptools-rust", file="pyproject.toml",
+                                  line=_line_of_name(files, name), optional=each.get("optional") is True)
     parser = configparser.RawConfigParser(strict=False)
     with contextlib.suppress(configparser.Error):
         parser.read_string(files.text("setup.cfg") or "")
@@ -64,6 +66,16 @@ def from_settings(files: ProjectFiles, pyproject: Mapping[str, Any]) -> Iterator
             yield _module(files, "setup.cfg", 1, section.partition("=")[2].strip(), sources)
     for name in parser.get("options", "cffi_modules", fallback="").split():
         yield ffi_module(files, name, "setup.cfg", 1, "setuptools")
+
+
+def _line_of_name(files: ProjectFiles, name: str) -> int:
+    """Return the line of pyproject.toml, below `ext-modules`, that contains the quoted name; 1 if none does."""
+    seen = False
+    for number, line in enumerate((files.text("pyproject.toml") or "").splitlines(), 1):
+        seen = seen or re.search(r"\bext[-_]modules\b", line) is not None
+        if seen and re.search(rf"""(?P<quote>["']){re.escape(name)}(?P=quote)""", line):
+            return number
+    return 1
 
 
 def _tables(value: Any) -> list[dict[str, Any]]:

@@ -137,11 +137,16 @@ def _merged(found: Mapping[Raced, Races | Missing]) -> Races | Missing:
         return Missing(reason="; ".join(dict.fromkeys(each.reason for _, each in lacking)),
                        cause=next((each for each in causes if each.provisional), causes[0]))
     shared = [each.shared for each in seen if each.shared is not None]
+    races = once(race for each in seen for race in each.found)
+    # What one look did not reach may be where another one found a race.
+    reached = {(race.file, race.line) for race in races} | {
+        (place.file, place.line) for race in races for place in race.places}
     return Races(build=seen[0].build if seen else "", command=seen[-1].command if seen else (), lacking=lacking,
                  shared=shared[0] if shared else None,
-                 found=once(race for each in seen for race in each.found),
+                 found=races,
                  unwatched=tuple(dict.fromkeys(one for each in seen for one in each.unwatched)),
-                 unreached=tuple(dict.fromkeys(one for each in seen for one in each.unreached)),
+                 unreached=tuple(dict.fromkeys(one for each in seen for one in each.unreached
+                                               if (one.file, one.line) not in reached)),
                  looks=tuple(look for each in seen for look in each.looks))
 
 

@@ -95,13 +95,14 @@ def _run_once(project: Project, tests: Sequence[str], run_site: RunSite, *, limi
         seconds = time.monotonic() - began
         output = last_lines(place / "output")
         counted = counts(place)
+        left_out = uncollected(place / "junit.xml", project.root, error_line)
         gil, culprits, imports = _witnessed(place / "witness", ProjectPaths(project, run_site))
         return TestRun(
             build=run_site.build, command=command, passed=counted.get("passed"), failed=counted.get("failed"),
             errors=counted.get("errors"), skipped=counted.get("skipped"), seconds=seconds,
             ending=replace(ending, percent=_how_far(ending, output)), gil_end=gil, culprits=culprits, output=output,
             error=error_line(output), imports=imports,
-            lacking=run_site.lacking, left_out=uncollected(place / "junit.xml", project.root, error_line),
+            lacking=run_site.lacking, left_out=left_out, uncollected=len(left_out),
             by_file=seconds_by_file(place / "junit.xml", project.root),
             failing=failing(place / "junit.xml", project.root),
         )
