@@ -195,8 +195,8 @@ def test_c_code_that_is_not_watched_keeps_confidence_from_being_high():
     build = found(own=built(Status.READY))
     bound = replace(OWN, sources=(replace(DECLARED, remarks=(), binding=Binding.PYBIND11),))
     assert conclude(build, QUIET, CLEAN, bound).unexercised == (
-        "races: C++ code is not watched, and what the classes of src/etree.c write to their objects is known "
-        "from their source alone",)
+        ("races: C++ code is not watched, and what the classes of src/etree.c write to their objects is known from "
+         "their source alone"),)
     without = replace(OWN, sources=(replace(SOURCE, remarks=SOURCE.remarks[1:]),))
     processes = ProcessesEvaluation(build=make_build("3.14"), measured=ratio(1.8))
     interpreters = inside(finding(), measured=ratio(1.8))
