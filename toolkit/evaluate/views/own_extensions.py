@@ -92,7 +92,7 @@ def _places(source: ExtensionSource) -> Iterator[Section]:
 def _remedies(sources: Iterable[ExtensionSource]) -> Iterator[str]:
     """Yield what to do about each kind of place, each sentence once."""
     remarks = [(source, each) for source in sources for each in source.remarks if each.instead]
-    said = {}
+    said: dict[str, None] = {}
     for source, each in remarks:
         # A comment without a reason concerns its line alone.
         where = f"{source.file}:{each.line}: " if each.instead.endswith(NO_REASON) else ""

@@ -212,7 +212,7 @@ def _callee(text: str, place: int, before: str) -> str:
     for at in range(place - 1, -1, -1):
         depth += (text[at] == ")") - (text[at] == "(")
         if depth < 0:
-            return (re.findall(r"\w+", text[:at]) or [""])[-1]
+            return str((re.findall(r"\w+", text[:at]) or [""])[-1])
     return before
 
 

@@ -1,5 +1,6 @@
 #include <pybind11/pybind11.h>
 #include <pybind11/stl.h>
+#include <pybind11/critical_section.h>
 #include <algorithm>
 
 namespace py = pybind11;
