@@ -232,7 +232,7 @@ def test_sources_of_its_own_extension_modules_are_places():
     assert [each.who for each in given.blockers] == [None]   # the tests only show what the module does
     assert given.more == "gilscope evaluate . --explain extensions"
     fine = told(found(), extensions=OwnExtensions(unsure=("?",), sources=(source,)))
-    assert fine.effort.places == ()
+    assert [*map(str, fine.effort.places)] == ["src/etree.c:40"]   # it relies on the GIL all the same
 
 
 def test_lines_where_threads_wait_count_as_places_but_not_a_libraries_nor_a_collection():

@@ -40,6 +40,7 @@ class Blocker:
     who: str | None               # the package whose owners must act; None: the project itself
     action: str                   # "take lxml 7.0, which mends it"; "" if it stands among the next steps
     package: str = ""             # to be replaced, waited for, or taken in another version: "lxml 7.0"
+    mend: str = ""                # what is wrong with the project's own, in one clause
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

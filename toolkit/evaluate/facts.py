@@ -111,6 +111,7 @@ class Fact:
     state: State | None = None      # of that step; None: it follows from the effect
     action: str = ""                # what to do next
     owner: str | None = None        # the package whose owners must act; None: the project itself
+    mend: str = ""                  # what is wrong with the project's own, in one clause: "pkg._c does not declare ..."
     package: str = ""               # to be replaced, waited for, or taken in another version: "lxml 7.0"
     explain: str = ""               # the name under which --explain shows more
     gap: Gap | None = None          # what could not be found out about the subject

@@ -131,7 +131,7 @@ class Evaluator:
         project = find_project(request.path, lock=request.lock, tests=request.tests, extras=request.extras)
         if request.workload is not None:
             refuse_misnamed(request.workload, project)
-        self._extensions = find_extensions(project.root)
+        self._extensions = find_extensions(project.root, next(iter(self._builds), None))
         project = without_measuring(project, request.workload, builds=self._extensions.any)
         self._project = with_built(project, (each.name for each in self._extensions.modules))
         self._requirements = read_requirements(self._project)

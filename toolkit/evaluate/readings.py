@@ -210,9 +210,15 @@ def unwatched_texts(extensions: OwnExtensions) -> Iterator[str]:
               if remark.concern == "state"]
     if places:
         yield f"C code is not watched, and that of {few(places)} has variables that all threads share"
+    yield from unread_texts(extensions)
+
+
+def unread_texts(extensions: OwnExtensions) -> Iterator[str]:
+    """Yield remarks on own code that nothing watches and that is read in part only."""
     unread = [source.file for source in extensions.sources if source.binding in {Binding.PYBIND11, Binding.NANOBIND}]
     if unread:
-        yield f"C++ code is not watched, and what the classes of {few(unread)} write to their objects is not read"
+        yield (f"C++ code is not watched, and what the classes of {few(unread)} write to their objects is known from "
+               "their source alone")
 
 
 def unbuilt_texts(own: OwnBuild | None, where: str) -> Iterator[str]:

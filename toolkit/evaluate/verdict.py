@@ -181,7 +181,7 @@ def _blockers(facts: Sequence[Fact]) -> Iterator[Blocker]:
     blocking = [fact for fact in facts if fact.effect is Effect.BLOCKS and not fact.consequence]
     for fact in sorted(blocking, key=lambda fact: fact.step is not PlanStep.DEPENDENCIES):
         yield Blocker(what=fact.text, who=fact.owner, action=fact.action if fact.package else "",
-                      package=fact.package)
+                      package=fact.package, mend=fact.mend)
 
 
 def _effort(found: Evaluation, facts: Sequence[Fact]) -> Effort:
@@ -240,12 +240,14 @@ def _parties(blockers: Sequence[Blocker]) -> str:
     """Return how much is in the way, by who must act."""
     waiting = len({each.who for each in blockers if each.who is not None})
     newer = sum(each.who is None and bool(each.package) for each in blockers)
-    ours = sum(each.who is None and not each.package for each in blockers)
+    own = [each for each in blockers if each.who is None and not each.package]
+    ours = sum(not each.mend for each in own)
     parts = [_count(waiting, "package stands in the way and has no version that does not",
                     "packages stand in the way and have no version that does not"),
              _count(newer, "package has to be taken in a newer version",
                     "packages have to be taken in newer versions"),
-             _count(ours, "thing of our own has to be mended", "things of our own have to be mended")]
+             _count(ours, "thing of our own has to be mended", "things of our own have to be mended"),
+             *dict.fromkeys(each.mend for each in own)]
     return "; ".join(filter(None, parts)) or "something stands in the way"
 
 

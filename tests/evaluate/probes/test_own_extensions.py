@@ -8,10 +8,11 @@ from gilscope.toolkit.commands.evaluate import explained
 from gilscope.toolkit.errors import UnknownNameError
 from gilscope.toolkit.evaluate.decision import Decision
 from gilscope.toolkit.evaluate.evaluation import ProcessesEvaluation, Verdict
-from gilscope.toolkit.evaluate.facts import PlanStep
+from gilscope.toolkit.evaluate.facts import Effect, PlanStep
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, PackageVerdict, Status
 from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
+    UNGUARDED,
     Binding,
     ExtensionModule,
     ExtensionSource,
@@ -116,8 +117,9 @@ def places(own, extensions):
 
 
 def test_place_at_which_compiling_stops_is_to_be_looked_at():
-    assert [*map(str, places(UNBUILT, OWN))] == ["pkg/_a.c:3"]
-    assert places(LACKS, OWN) == []
+    safe = replace(OWN, sources=(replace(SOURCE, remarks=()),))
+    assert [*map(str, places(UNBUILT, safe))] == ["pkg/_a.c:3"]
+    assert places(LACKS, safe) == []
 
 
 @pytest.mark.parametrize("elsewhere", ["3.14", ""])
@@ -163,20 +165,39 @@ def test_files_of_its_own_count_as_ready_ones():
         Verdict.READY, "1 extension file does without the GIL, as slots and imports say")
 
 
-def test_variables_that_its_c_code_shares_keep_confidence_from_being_high():
+DECLARED = replace(SOURCE, declared=True)
+
+
+@pytest.mark.parametrize("concern", sorted(UNGUARDED))
+def test_what_only_the_gil_makes_safe_is_never_ready(concern):
     (extension,) = lxml().seen.extensions
     seen = replace(lxml().seen, run=None, extensions=(replace(extension, gil="not-used"),))
     fine = replace(lxml(), verdict=PackageVerdict(status=Status.READY), interpreters=InterpreterStatus.OK, seen=seen)
-    build = found(own=OwnBuild(build="3.14t", report=report(fine)))
-    said = conclude(build, QUIET, CLEAN, OWN)
-    assert (said.word, said.confidence) == (Verdict.READY, "medium")
-    assert said.unexercised == (
-        "races: C code is not watched, and that of src/etree.c:7 has variables that all threads share",)
-    without = replace(OWN, sources=(replace(SOURCE, remarks=SOURCE.remarks[1:]),))
-    assert conclude(build, QUIET, CLEAN, without).confidence == "high"
-    bound = replace(without, sources=(replace(without.sources[0], binding=Binding.PYBIND11),))
+    build = replace(found(own=OwnBuild(build="3.14t", report=report(fine))), gain=gain({2: ratio(1.8)}))
+    unsafe = replace(OWN, sources=(replace(DECLARED, remarks=(Remark(line=7, concern=concern, what="it"),)),))
+    made = changed(evaluation(), builds=(build,), extensions=unsafe, races=CLEAN)
+    (fact,) = (each for each in made.facts if each.code == "extensions.unguarded")
+    assert (fact.effect, [*map(str, fact.places)]) == (Effect.UNKNOWN, ["src/etree.c:7"])
+    assert conclude(build, QUIET, CLEAN, unsafe).word is Verdict.INCONCLUSIVE
+    assert [*map(str, made.answer.effort.places)] == ["src/etree.c:7"]
+    assert next(each for each in made.plan if each.name == EXTENSIONS).state == "open"
+    assert any(step.startswith("src/etree.c:7: make the 1 place safe") for step in made.next_steps)
+
+
+@pytest.mark.parametrize("concern", sorted({"allocation", "interface"}))
+def test_what_the_gil_never_made_safe_is_in_no_doubt(concern):
+    fine = replace(OWN, sources=(replace(DECLARED, remarks=(Remark(line=7, concern=concern, what="it"),)),))
+    said = conclude(found(own=built(Status.READY)), QUIET, CLEAN, fine)
+    assert (said.word, said.confidence) == (Verdict.READY, "high")
+
+
+def test_c_code_that_is_not_watched_keeps_confidence_from_being_high():
+    build = found(own=built(Status.READY))
+    bound = replace(OWN, sources=(replace(DECLARED, remarks=(), binding=Binding.PYBIND11),))
     assert conclude(build, QUIET, CLEAN, bound).unexercised == (
-        "races: C++ code is not watched, and what the classes of src/etree.c write to their objects is not read",)
+        ("races: C++ code is not watched, and what the classes of src/etree.c write to their objects is known from "
+         "their source alone"),)
+    without = replace(OWN, sources=(replace(SOURCE, remarks=SOURCE.remarks[1:]),))
     processes = ProcessesEvaluation(build=make_build("3.14"), measured=ratio(1.8))
     interpreters = inside(finding(), measured=ratio(1.8))
     for extensions, confidence in ((OWN, "medium"), (without, "high")):   # each process would have its own of them
@@ -266,6 +287,31 @@ def test_screen_names_modules_builds_and_places_in_short():
     assert "lxml.etree was not built: cc: not found" in text(whole(LACKS))
 
 
+def test_answer_names_the_module_to_mend():
+    plain_lxml = found(own=TURNS_ON)
+    made = changed(evaluation(), builds=(plain_lxml,), extensions=replace(OWN, sources=()))
+    assert "lxml.etree does not declare to do without the GIL" in made.answer.because
+
+
+def test_copies_of_other_projects_files_are_said_to_be_so():
+    copied = replace(OWN, sources=(SOURCE, replace(SOURCE, file="pythoncapi_compat.h", vendored=True)))
+    shown = text(whole(extensions=copied))
+    assert "pythoncapi_compat.h (a copy of another project's file): " in shown
+    listed = " ".join(terminal.render(explained(whole(extensions=copied), "extensions"), width=200).split())
+    assert "copies of other projects' files, to be mended there: pythoncapi_compat.h" in listed
+    assert "all branches of #if in C code were read" in listed
+    assert "as the compiler of 3.14t sees it" in " ".join(terminal.render(
+        explained(whole(extensions=replace(copied, read_for="3.14t")), "extensions"), width=200).split())
+
+
+def test_source_that_was_not_read_is_never_ready():
+    unread = Remark(line=1, concern="not read", what="no parser is installed", instead="pip install it")
+    extensions = replace(OWN, sources=(replace(DECLARED, remarks=(unread,)),))
+    made = changed(evaluation(), builds=(found(own=built(Status.READY)),), extensions=extensions, races=CLEAN)
+    assert conclude(found(own=built(Status.READY)), QUIET, CLEAN, extensions).word is Verdict.INCONCLUSIVE
+    assert "src/etree.c: pip install it" in made.next_steps
+
+
 def test_screen_says_nothing_of_them_where_there_are_none():
     assert "extension modules" not in text(whole(None, OwnExtensions()))
 
@@ -274,8 +320,10 @@ def test_screen_says_nothing_of_them_where_there_are_none():
 def test_explain_lists_every_place(name):
     shown = " ".join(terminal.render(explained(whole(), name), width=200).split())
     assert "line 90: it does not declare to do without the GIL; to write: {Py_mod_gil" in shown
-    for line in ("7 state static PyObject *cache guard it", "40 borrowed reference PyDict_GetItem PyDict_GetItemRef"):
+    for line in ("7 state static PyObject *cache", "20, 21, 40 borrowed reference PyDict_GetItem"):
         assert line in shown
+    for sentence in ("state: guard it", "borrowed reference (PyDict_GetItem): PyDict_GetItemRef"):
+        assert shown.count(sentence) == 1   # not once for each line
     assert ("named by its build" in shown.lower()) == (not name.endswith(".c") or name == "src/etree.c")
 
 
@@ -321,7 +369,8 @@ def test_json_has_modules_sources_and_what_was_built():
 
 def test_effort_counts_the_places_of_extension_modules_that_turn_the_gil_on():
     assert [*map(str, places(TURNS_ON, OWN))] == [f"src/etree.c:{line}" for line in (90, 7, 20, 21, 40)]
-    assert places(LACKS, OWN) == places(None, OWN) == []
+    unsafe = [f"src/etree.c:{line}" for line in (7, 20, 21, 40)]   # declared or not, built or not
+    assert [*map(str, places(LACKS, OWN))] == [*map(str, places(None, OWN))] == unsafe
     told = answer(whole())
     assert "src/etree.c" in told.effort.files
 
@@ -340,14 +389,15 @@ def test_unlocked_writes_are_in_doubt_whatever_was_seen_running():
     assert made.answer.more.endswith("--explain extensions")
     assert next(each for each in made.plan if each.name == EXTENSIONS).state == "open"
     shown = text(made)
-    assert ("Not known yet: 3.14t: its own C code writes to fields without a lock at 2 places "
-            "(src/etree.c:9, src/etree.c:12): whether several threads reach the same ones is not known, as nothing "
-            "watches C code") in shown
+    assert ("Not known yet: 3.14t: its own compiled code relies on the GIL at 2 places "
+            "(src/etree.c:9, src/etree.c:12), as far as its source shows (2 writes to fields without a lock): whether "
+            "several threads reach the same objects there is not known") in shown
     assert "2 writes to fields without a lock" in shown
-    assert "1. src/etree.c:9, src/etree.c:12: guard the 2 writes to fields" in shown
+    assert "1. src/etree.c:9, src/etree.c:12: make the 2 places safe" in shown
 
 
 def test_c_code_that_writes_to_no_object_stays_ready():
+    pytest.importorskip("tree_sitter")
     extensions = find_extensions(ROOT / "tests" / "corpus" / "planted" / "cleanext")
     assert extensions.sources
     assert conclude(found(own=built(Status.READY)), QUIET, CLEAN, extensions).word is Verdict.READY
@@ -366,7 +416,7 @@ def test_unlocked_writes_of_cython_are_in_doubt_too():
     mixed = replace(KEEPS, sources=(source, replace(source, file="p.pyx", language="Cython")))
     said = conclude(found(own=built(Status.READY)), QUIET, CLEAN, mixed)
     assert said.word is Verdict.INCONCLUSIVE
-    assert said.reasons[0].startswith("its own compiled code writes to fields without a lock at 4 pl")
+    assert said.reasons[0].startswith("its own compiled code relies on the GIL at 4 places")
 
 
 @pytest.mark.parametrize(("modules", "runs"), [
@@ -394,7 +444,7 @@ def test_places_are_counted_by_line_wherever_they_are_told():
     assert "2 writes to fields without a lock (line 9, 12)" in text(made)
     told = " ".join(next_steps(found(own=TURNS_ON), extensions=twice))
     assert "after a look at the 2 places that --explain extensions lists" in told
-    assert "guard the 2 writes" in told
+    assert "make the 2 places safe" in told
 
 
 @pytest.mark.parametrize(("binding", "said"), [(Binding.MYPYC, False), (Binding.CFFI, False), (Binding.C_API, True)])

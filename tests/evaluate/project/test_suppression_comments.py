@@ -2,7 +2,7 @@
 
 import pytest
 
-from gilscope.toolkit.evaluate.project.extensions.c_source import remarks_of_c
+from gilscope.toolkit.evaluate.project.extensions import c_source
 from gilscope.toolkit.evaluate.project.extensions.cython_source import remarks_of_cython
 from gilscope.toolkit.evaluate.project.extensions.source_text import NO_REASON
 from gilscope.toolkit.evaluate.project.racing.unwatched import unreached
@@ -11,6 +11,12 @@ from gilscope.toolkit.race.rewrite import rewrite
 from tests.evaluate.project.test_unwatched import looked_at
 
 pytestmark = pytest.mark.newest
+
+
+def remarks_of_c(text):
+    pytest.importorskip("tree_sitter")
+    return c_source.remarks_of_c({"a.c": (text, "C")})["a.c"]
+
 
 COMMENTS = [
     # what follows the code, the reason that is read: "" is a comment without one, None no such comment
@@ -53,13 +59,13 @@ def test_c_needs_a_reason_and_says_so(after, reason, mark):
     comment = mark.format(after)
     # A comment on several lines begins above: the write stands behind its last line.
     code = f"{comment} self->size = 0;" if "\n" in mark else f"self->size = 0; {comment}"
-    found = list(remarks_of_c("#include <Python.h>\nstatic PyObject *work(A *self) {\n" + code + "\n}\n", writes=True))
+    found = list(remarks_of_c("#include <Python.h>\nstatic PyObject *work(A *self) {\n" + code + "\n}\n"))
     assert [each.instead.endswith(NO_REASON) for each in found] == ([] if reason else [reason == ""])
 
 
 def test_string_in_c_is_no_comment():
     code = '#include <Python.h>\nstatic PyObject *work(A *self) {\nself->name = "/* race: ok why */";\n}\n'
-    assert len(list(remarks_of_c(code, writes=True))) == 1
+    assert len(list(remarks_of_c(code))) == 1
 
 
 @pytest.mark.parametrize(("comment", "reason"), [

@@ -55,7 +55,7 @@ def test_answer_and_plan_are_those_of_the_screen():
     assert (answer["decision"], answer["target"]) == ("wait", "3.14t")
     assert answer["blockers"][0] == {
         "what": "lxml 6.1 turns the GIL on", "who": None, "action": "take lxml 7.0, which mends it",
-        "package": "lxml 7.0"}
+        "package": "lxml 7.0", "mend": ""}
     assert answer["cost"]["memory"]["process"] == "the process of the workload with 2 threads"
     assert answer["gain"]["how"] == "measured"
     assert {step["state"] for step in plan} <= {"done", "open", "not known", "not needed"}

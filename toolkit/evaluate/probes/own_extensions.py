@@ -9,24 +9,27 @@ from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, Gap, P
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
+    Binding,
     binding_of_module,
     how_to_declare,
     place_of,
     source_of,
 )
-from gilscope.toolkit.evaluate.readings import build_failure_text, lost_too_much, unbuilt_text, unwatched_texts
+from gilscope.toolkit.evaluate.readings import build_failure_text, lost_too_much, unbuilt_text, unread_texts
 from gilscope.toolkit.evaluate.sections import Cause, Place, cause_of
 from gilscope.toolkit.units import counted, few, inflect
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Evaluation
     from gilscope.toolkit.evaluate.packages.doctor import Finding
     from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
+        Concern,
         ExtensionSource,
         OwnBuild,
         OwnExtensions,
+        Remark,
         UnbuiltModule,
     )
     from gilscope.toolkit.evaluate.sections import Missing
@@ -34,14 +37,16 @@ if TYPE_CHECKING:
 TITLE = "Its own extension modules"
 MOST_SOURCES = 4
 _UNJUDGED = {Status.UNKNOWN, Status.INTERPRETER}
-_PLURAL = {"state": "variables that threads share", "module state": "uses of module state",
+_PLURAL: dict[Concern, str] = {"state": "variables that threads share", "lazy cache": "caches filled when first used",
+           "module state": "uses of module state",
            "borrowed reference": "borrowed references", "no lock": "accesses without a lock",
            "unlocked write": "writes to fields without a lock",
-           "allocation": "allocations", "interface": "uses of the limited API"}
-_SINGULAR = {"state": "variable that threads share", "module state": "use of module state",
+           "allocation": "allocations", "interface": "uses of the limited API", "not read": "source not read"}
+_SINGULAR: dict[Concern, str] = {"state": "variable that threads share", "lazy cache": "cache filled when first used",
+             "module state": "use of module state",
              "borrowed reference": "borrowed reference", "no lock": "access without a lock",
              "unlocked write": "write to a field without a lock",
-             "allocation": "allocation", "interface": "use of the limited API"}
+             "allocation": "allocation", "interface": "use of the limited API", "not read": "source not read"}
 _DOES = {InterpreterStatus.FAILS: "cannot be imported"}
 
 
@@ -51,8 +56,9 @@ def facts(found: Evaluation) -> Iterator[Fact]:
     for build in found.builds:
         yield from _build(found, build)
     yield from _sources(found)
-    yield from _unlocked(found.extensions)
-    for text in unwatched_texts(found.extensions):
+    yield from _unguarded(found.extensions)
+    yield from _unread(found.extensions)
+    for text in unread_texts(found.extensions):
         yield Fact(code="extensions.not-watched", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="races",
                    text=text)
 
@@ -121,6 +127,7 @@ def _judged(found: Evaluation, own: OwnBuild, label: str, slower: str) -> Iterat
         yield Fact(code="extensions.turn-gil-on", target=label, effect=Effect.BLOCKS, explain=PlanStep.EXTENSIONS.key,
                    text=f"its own {kind} {few(names)} {verb} the GIL on when imported: not declared to do without it",
                    evidence=f"seen by {users[names[0]]}", step=PlanStep.EXTENSIONS,
+                   mend=f"{few(names)} {inflect(len(names), 'does', 'do')} not declare to do without the GIL",
                    places=tuple(_to_declare(found.extensions, users)))
     elif status.blocks:
         yield Fact(code="extensions.do-not-run", target=label, effect=Effect.BLOCKS, step=PlanStep.EXTENSIONS,
@@ -189,6 +196,8 @@ def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
     source = source_of(extensions, name)
     binding = source.binding if source else binding_of_module(extensions, name)
     how = how_to_declare(binding, single_phase=found is not None and found.init == "single-phase")
+    if source is not None and source.binding is Binding.CYTHON and source.declare:
+        how = source.declare   # says what has to be generated again
     place = f"{place_of(extensions, source)}: " if source else ""
     if binding.declared_by_build:
         return f"{place}{how}; {name} ({binding}) then declares that it does without the GIL"
@@ -198,24 +207,47 @@ def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
     return f"{place}declare that {name} does without the GIL{first}: {how}"
 
 
-def _unlocked(extensions: OwnExtensions) -> Iterator[Fact]:
-    """Yield that C code writes without a lock: no run shows that threads do it no harm."""
-    writing = [source for source in extensions.sources
-               if any(remark.concern == "unlocked write" for remark in source.remarks)]
-    places = tuple(dict.fromkeys(
-        Place(file=source.file, line=remark.line) for source in writing for remark in source.remarks
-        if remark.concern == "unlocked write"))
+def _unguarded(extensions: OwnExtensions) -> Iterator[Fact]:
+    """Yield what only the GIL is known to make safe in the project's own compiled code.
+
+    A declaration changes nothing about it, and no run shows that several threads do it no harm.
+    """
+    places = unguarded_places(extensions)
     if not places:
         return
-    where = few([*map(str, places)])
-    code = "C code" if all(source.language in {"C", "C++"} for source in writing) else "compiled code"
-    yield Fact(code="extensions.unlocked-writes", target=FREE_THREADING, effect=Effect.UNKNOWN, places=places,
-               text=f"its own {code} writes to fields without a lock at {counted(len(places), 'place')} "
-                    f"({where}): whether several threads reach the same ones is not known, as nothing watches "
-                    "C code", explain=PlanStep.EXTENSIONS.key, step=PlanStep.EXTENSIONS, state="open",
-               action=f"{where}: guard the {counted(len(places), 'write')} to fields, as --explain extensions "
-                      "says of each, or say in a comment there why it may be (race: ok WHY): threads that share one "
-                      "may crash")
+    where, count = few([*map(str, places)]), counted(len(places), "place")
+    yield Fact(code="extensions.unguarded", target=FREE_THREADING, effect=Effect.UNKNOWN, places=places,
+               text=f"its own compiled code relies on the GIL at {count} ({where}), as far as its source shows "
+                    f"({_kinds(remark for source in extensions.sources for remark in source.remarks)}): whether "
+                    "several threads reach the same objects there is not known", explain=PlanStep.EXTENSIONS.key,
+               step=PlanStep.EXTENSIONS, state="open",
+               action=f"{where}: make the {count} safe without the GIL, as --explain extensions says of each, or give "
+                      "the reason why one is safe in a comment on its line (race: ok WHY): threads that share an "
+                      "object may crash")
+
+
+def _unread(extensions: OwnExtensions) -> Iterator[Fact]:
+    """Yield that a source was not read, so that nothing is known of it."""
+    for source in extensions.sources:
+        for remark in source.remarks:
+            if remark.concern == "not read":
+                yield Fact(code="extensions.not-read", target=FREE_THREADING, effect=Effect.UNKNOWN,
+                           subject=source.file, text=f"{source.file} was not read: {remark.what}",
+                           action=f"{source.file}: {remark.instead}", explain=PlanStep.EXTENSIONS.key,
+                           step=PlanStep.EXTENSIONS, state="not known")
+
+
+def unguarded_places(extensions: OwnExtensions) -> tuple[Place, ...]:
+    """Return the places in the project's own compiled code that only the GIL is known to make safe."""
+    return tuple(dict.fromkeys(Place(file=source.file, line=remark.line) for source in extensions.sources
+                               for remark in source.remarks if remark.unguarded))
+
+
+def _kinds(remarks: Iterable[Remark]) -> str:
+    """Return how many lines each kind of place has: "2 borrowed references, 1 write to a field without a lock"."""
+    counts = Counter(concern for concern, _ in dict.fromkeys(
+        (each.concern, each.line) for each in remarks if each.unguarded))
+    return ", ".join(f"{count} {(_SINGULAR if count == 1 else _PLURAL)[concern]}" for concern, count in counts.items())
 
 
 def _named(found: Evaluation) -> Iterator[Fact]:
@@ -238,7 +270,8 @@ def _sources(found: Evaluation) -> Iterator[Fact]:
         return
     told = [each for each in own.sources if each.remarks or (each.defines and each.declare
                                                              and not each.binding.declared_by_build)]
-    worst = sorted(told, key=lambda each: (-len(each.remarks), each.file))
+    # Copies of others' files come last: their owners mend them.
+    worst = sorted(told, key=lambda each: (each.vendored, -len(each.remarks), each.file))
     for each in worst[:MOST_SOURCES]:
         yield _line("extension.source", _source(each))
     if places_of(own) or len(worst) > MOST_SOURCES:
@@ -259,7 +292,8 @@ def _source(source: ExtensionSource) -> str:
         parts.insert(0, "declares to do without the GIL" if source.declared else "declares nothing")
     first = [str(line) for line in dict.fromkeys(each.line for each in source.remarks)]
     at = f" (line {few(first)})" if first else ""
-    return f"{source.file}: {', '.join(parts)}{at}"
+    copy = " (a copy of another project's file)" if source.vendored else ""
+    return f"{source.file}{copy}: {', '.join(parts)}{at}"
 
 
 def built(own: OwnBuild) -> Iterator[str]:

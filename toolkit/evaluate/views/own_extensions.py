@@ -6,16 +6,18 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import PlanStep
 from gilscope.toolkit.evaluate.probes.own_extensions import TITLE, built
+from gilscope.toolkit.evaluate.project.extensions.source_text import NO_REASON, RISKY_CALLS
 from gilscope.toolkit.report.document import Column, Entry, Heading, Lines, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
         ExtensionModule,
         ExtensionSource,
         OwnBuild,
+        OwnExtensions,
     )
     from gilscope.toolkit.report.document import Section
 
@@ -42,6 +44,8 @@ def explained(found: Evaluation, name: str) -> Iterator[Section]:
         yield Lines("Named by its build", tuple(map(_module, modules)))
     for source in sources:
         yield from _places(source)
+    yield from _lines("What to do about them", _remedies(sources))
+    yield from _lines("", _reading(own, sources))
     if any(remark.concern == "borrowed reference" for each in sources for remark in each.remarks):
         yield Lines("", (GUIDE,))
     if everything and own.left_out:
@@ -74,12 +78,36 @@ def _places(source: ExtensionSource) -> Iterator[Section]:
     if lines or source.remarks:
         yield Heading(f"{source.file} ({source.language}, {source.binding.value})")
     yield from _lines("", lines)
-    if source.remarks:
-        columns = (Column(title="line", key=True), Column(title="kind", align="left"),
-                   Column(title="what", align="left"), Column(title="instead", align="left"))
-        rows = tuple((Entry(str(each.line)), Entry(each.concern), Entry(each.what), Entry(each.instead))
-                     for each in source.remarks)
+    lined: dict[tuple[str, str], list[str]] = {}
+    for each in source.remarks:
+        lined.setdefault((each.concern, each.what), []).append(str(each.line))
+    if lined:
+        columns = (Column(title="lines", key=True, align="left"), Column(title="kind", align="left"),
+                   Column(title="what", align="left"))
+        rows = tuple((Entry(", ".join(dict.fromkeys(lines))), Entry(concern), Entry(what))
+                     for (concern, what), lines in lined.items())
         yield Table(title="", columns=columns, rows=rows)
+
+
+def _remedies(sources: Iterable[ExtensionSource]) -> Iterator[str]:
+    """Yield what to do about each kind of place, each sentence once."""
+    remarks = [(source, each) for source in sources for each in source.remarks if each.instead]
+    said: dict[str, None] = {}
+    for source, each in remarks:
+        # A comment without a reason concerns its line alone.
+        where = f"{source.file}:{each.line}: " if each.instead.endswith(NO_REASON) else ""
+        name = f" ({each.what})" if each.what in RISKY_CALLS else ""
+        said[f"{where}{each.concern}{name}: {each.instead}"] = None
+    yield from said
+
+
+def _reading(own: OwnExtensions, sources: Sequence[ExtensionSource]) -> Iterator[str]:
+    """Yield how the C code was read, and which files are copies of others' projects."""
+    if any(each.language in {"C", "C++"} and each.remarks for each in sources):
+        yield (f"C code was read as the compiler of {own.read_for} sees it" if own.read_for else
+               "all branches of #if in C code were read: no compiler and headers of a build say which count")
+    if copies := [each.file for each in sources if each.vendored and each.remarks]:
+        yield f"copies of other projects' files, to be mended there: {', '.join(copies)}"
 
 
 def _lines(title: str, texts: Iterable[str]) -> list[Section]:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from gilscope.toolkit.evaluate.project.extensions.c_source import remarks_of_c
+from gilscope.toolkit.evaluate.project.extensions import c_source, c_tree
 from gilscope.toolkit.evaluate.project.extensions.cython_source import remarks_of_cython
 from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Binding
@@ -11,14 +11,20 @@ from gilscope.toolkit.evaluate.project.extensions.source_text import code_of_c, 
 
 pytestmark = pytest.mark.newest
 
+
+def remarks_of_c(text, language="C"):
+    pytest.importorskip("tree_sitter")
+    return c_source.remarks_of_c({"a.c": (text, language)})["a.c"]
+
+
 C = r"""
 #include <Python.h>
 /* PyDict_GetItem(a, b); static int no; */
 // static int no; \
-   PyList_GetItem(a, 0);
+   no = 3; PyList_GetItem(a, 0);
 static const char *text = "PyDict_GetItem(a, b) /* \" static int no;";
 static PyObject *cache = NULL;
-PyObject *ErrorObject;
+unsigned long seen = 0;
 static int hits, misses;
 static struct { int a; PyObject *b; } pair;
 static long table[256];
@@ -29,13 +35,18 @@ static PyMethodDef methods[] = {{NULL}};
 static _Thread_local int mine;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static PyObject *
-lookup(PyObject *self, PyObject *key)
+lookup(PyObject *self,
+       PyObject *key)
 {
     static int calls = 0;
     PyObject *local = PyDict_GetItem (cache, key);
     Py_ssize_t pos = 0;
     while (PyDict_Next(cache, &pos, &key, &local)) { char c = '"'; PyList_GET_ITEM(local, 0); }
     void *buffer = PyObject_Malloc(10);
+    PyObject *out = PySys_GetObject("stdout");
+    calls++; mine = 2; key = NULL; local = NULL;
+    hits += 1; misses = hits; pair.a = 1; table[hits] = 3; callback = NULL; seen = calls;
+    if (cache == NULL) cache = PyDict_New();
     return PyTuple_GetItem(local, 0);
 }
 #define LOOK(x) PyWeakref_GetObject(x)
@@ -49,13 +60,12 @@ def told(remarks):
 
 def test_c():
     assert told(remarks_of_c(C)) == [
-        (7, "state", "static PyObject *cache"), (8, "state", "PyObject *ErrorObject"),
-        (9, "state", "static int hits, misses"), (10, "state", "static struct pair"),
-        (11, "state", "static long table"), (12, "state", "static int (*callback"),
-        (21, "state", "static int calls"), (22, "borrowed reference", "PyDict_GetItem"),
-        (24, "no lock", "PyDict_Next"), (24, "borrowed reference", "PyList_GET_ITEM"),
-        (25, "allocation", "PyObject_Malloc"), (28, "borrowed reference", "PyWeakref_GetObject"),
-        (29, "interface", "Py_LIMITED_API")]
+        (23, "borrowed reference", "PyDict_GetItem"),
+        (25, "no lock", "PyDict_Next"), (25, "borrowed reference", "PyList_GET_ITEM"),
+        (26, "allocation", "PyObject_Malloc"), (27, "borrowed reference", "PySys_GetObject"),
+        (28, "state", "calls"), (29, "state", "callback"), (29, "state", "hits"), (29, "state", "misses"),
+        (29, "state", "pair.a"), (29, "state", "seen"), (29, "state", "table[hits]"), (30, "lazy cache", "cache"),
+        (33, "borrowed reference", "PyWeakref_GetObject"), (34, "interface", "Py_LIMITED_API")]
 
 
 @pytest.mark.parametrize(("call", "instead"), [
@@ -66,26 +76,81 @@ def test_c():
     ("PyImport_AddModule", "PyImport_AddModuleRef"), ("PyCell_GET", "PyCell_Get"),
 ])
 def test_borrowed_references_have_the_guides_replacement(call, instead):
-    (remark,) = remarks_of_c(f"x = {call}(a);\ny = {instead}(a); z = My{call}(a); w = {call}2(a);")
+    (remark,) = remarks_of_c(f"void f(A *a) {{ x = {call}(a);\ny = {instead}(a); z = My{call}(a); w = {call}2(a); }}")
     assert (remark.what, remark.instead, remark.line) == (call, instead, 1)
 
 
+SAFE = """
+static T *made(void) { T *self = PyObject_New(T, &Type); self->a = 1; return self; }
+static PyObject *f(T *self) { %s }
+static PyMethodDef m[] = {{"f", f, METH_NOARGS}};
+"""
+
+
 @pytest.mark.parametrize("code", [
-    "static inline int f(void) { return 1; }", "static PyTypeObject T = {0};", "static std::atomic<int> count{0};",
-    "static std::mutex lock;", "const static int a = 1;", "int f(static int);", "PyObject *f(void);",
-    "namespace n { void f() { PyObject *a = g(); } }", "struct s { PyObject *a; };", "extern PyObject *other;",
-    "static PyObject *f(PyObject *self);", "static void (*const table[])(void) = {f};",
-])
+    "T *x = made(); x->a = 1;", "T x; x.a = 1;", "T x; T *y = &x; y->a = 1;",
+    "T *x = (T *)type->tp_alloc(type, 0); x->a = 1;",
+    "PyObject *d = PyDict_New(); PyDict_GetItem(d, k);", "PyObject *d = PyList_New(1); PyList_SET_ITEM(d, 0, k);",
+    "static char *names[] = {0}; PyArg_ParseTupleAndKeywords(a, k, s, names);", "int count = 0; count++;",
+    "static _Atomic int count; count++;", "static _Thread_local int count; count++;", "extern int other; g(other);",
+    "static const int table[3] = {1}; g(table[1]);"])
 def test_what_is_no_shared_state(code):
-    assert list(remarks_of_c(code)) == []
+    assert told(remarks_of_c(SAFE % code)) == []
+
+
+@pytest.mark.parametrize("code", [
+    "T *x = self->next; x->a = 1;", "T *x = made(); x = self; x->a = 1;", "T *x = g(); x->a = 1;",
+    "T *x; if (self->a) x = self; else x = made(); x->a = 1;", "PyObject *d = self->d; PyDict_GetItem(d, k);",
+    "PyObject *d = self->d; PyList_GET_ITEM(d, 0);", "static int count; count++;", "extern int other; other = 1;",
+    "T *x = &self->part; x->a = 1;"])
+def test_what_others_may_have_is_shared(code):
+    assert len(remarks_of_c(f"int other;\n{SAFE % code}")) == 1
+
+
+def test_borrowed_reference_that_outlives_its_lock():
+    code = """static PyObject *f(T *self, PyObject *key) {{
+    Py_BEGIN_CRITICAL_SECTION(self);
+    PyObject *found = PyDict_GetItem(self->d, key);
+    {}
+    Py_END_CRITICAL_SECTION();
+    return found;
+}}"""
+    assert told(remarks_of_c(code.format(""))) == [(3, "borrowed reference", "PyDict_GetItem")]
+    assert told(remarks_of_c(code.format("Py_XINCREF(found);"))) == []
+
+
+@pytest.mark.parametrize(("slot", "concerns"), [
+    ("{Py_mod_exec, set_up}", []), ("{Py_tp_call, set_up}", ["state"])])
+def test_what_runs_while_the_module_is_imported_is_one_threads(slot, concerns):
+    code = ("static PyObject *error;\nstatic int fill(void) { error = g(); return 0; }\n"
+            f"static int set_up(PyObject *m) {{ return fill(); }}\nstatic PyModuleDef_Slot slots[] = {{{slot}}};\n")
+    assert [each.concern for each in remarks_of_c(code)] == concerns
+
+
+@pytest.mark.parametrize(("given", "concerns"), [("&mine", []), ("self->part", ["unlocked write"])])
+def test_parameter_is_private_where_each_caller_gives_something_private(given, concerns):
+    code = ("static void put(P *part) { part->a = 1; }\n"
+            f"static PyObject *f(T *self) {{ P mine; put({given}); put(&mine); }}\nPyMethodDef m[] = {{{{f}}}};")
+    assert [each.concern for each in remarks_of_c(code)] == concerns
+
+
+def test_module_state():
+    code = "PyObject *f(PyObject *m) { State *s = PyModule_GetState(m);\ns->calls++; return g(s->error); }"
+    assert told(remarks_of_c(code)) == [(2, "module state", "s->calls")]
 
 
 def test_cpp():
     code = ('static py::dict cache;\nstatic std::map<std::string, int> counts;\nauto s = R"x(static int no;)x";\n'
-            "namespace deep { PyObject *inside = nullptr; }\n")
-    assert told(remarks_of_c(code)) == [
-        (1, "state", "static py::dict cache"), (2, "state", "static std::map<> counts"),
-        (4, "state", "PyObject *inside")]
+            "namespace deep { PyObject *inside = nullptr;\nvoid f(int a) { counts[a] = 1; inside = g();\n"
+            "for (auto each : cache) {} } }\nint f() { static int once = g(); return once; }\n")
+    assert told(remarks_of_c(code, "C++")) == [
+        (5, "state", "counts[a]"), (5, "state", "inside"), (6, "no lock", "for (... : cache)")]
+
+
+def test_c_without_a_parser_is_not_read(monkeypatch):
+    monkeypatch.setattr(c_tree, "parser", lambda language: None)
+    (remark,) = c_source.remarks_of_c({"a.c": ("int f;", "C")})["a.c"]
+    assert (remark.concern, "gilscope[extensions]" in remark.instead) == ("not read", True)
 
 
 def test_cython():
@@ -93,8 +158,9 @@ def test_cython():
             "    cdef int local = 1\n    global hits\n    return PyDict_GetItem(a, b) # PyList_GetItem(a)\n"
             "cdef class A:\n    cdef int x\ncdef extern from 'a.h':\n    int g()\ncdef const int fixed = 3\n")
     assert told(remarks_of_cython(code)) == [
-        (5, "state", "cdef int hits"), (6, "state", "cdef dict cache"), (9, "state", "global hits"),
-        (10, "borrowed reference", "PyDict_GetItem")]
+        (10, "borrowed reference", "PyDict_GetItem")]   # what no function stores anew is no state
+    assert told(remarks_of_cython(code.replace("return", "hits += 1; return"))) == [
+        (10, "state", "hits"), (10, "borrowed reference", "PyDict_GetItem")][::-1]
 
 
 def test_rust():
@@ -107,13 +173,43 @@ def test_rust():
         (7, "state", "pyclass(unsendable)"), (9, "borrowed reference", "PyList_GetItem")]
 
 
-@pytest.mark.parametrize(("code", "state"), [
-    ("cdef unsigned int MASK = 3\ndef f(): return MASK & 1\n", False), ("cdef readonly bint on = True\n", False),
-    ("cdef uint8_t MASK\nMASK = 3\n", False), ("cdef public int mask = 3\n", True),
-    ("cdef int a = 1, b = 2\n", True), ("cdef int mask = 3\ndef f():\n    set_it(&mask)\n", True),
-    ("cdef int table[4]\n", True), ("cdef int *place\n", True), ("cdef object thing = None\n", True)])
-def test_number_that_no_function_stores_anew_is_no_state(code, state):
-    assert bool(list(remarks_of_cython(code))) is state
+@pytest.mark.parametrize(("code", "concern"), [
+    ("cdef unsigned int MASK = 3\ndef f(): return MASK & 1\n", None), ("cdef readonly bint on = True\n", None),
+    ("cdef uint8_t MASK\nMASK = 3\n", None), ("cdef public int mask = 3\n", "state"),
+    ("cdef int mask = 3\ndef f():\n    mask = 4\n", None), ("cdef const int mask = 3\ndef f():\n    g(&mask)\n", None),
+    ("cdef int mask = 3\ndef f():\n    global mask\n    mask = 4\n", "state"),
+    ("cdef int a = 1, b = 2\ndef f():\n    global b\n    b += 1\n", "state"),
+    ("cdef int mask = 3\ndef f():\n    set_it(&mask)\n", "state"),
+    ("cdef int table[4]\n", None), ("cdef int table[4]\ndef f():\n    table[0] = 1\n", "state"),
+    ("cdef int table[4]\ndef f():\n    cdef int table[4]\n    table[0] = 1\n", None),
+    ("cdef int table[4]\ncdef cython.pymutex m\ndef f():\n    with m:\n        table[0] = 1\n", None),
+    ("cdef int *place\ndef f():\n    place[0] = 1\n", "state"),
+    ("cdef Point at\ndef f():\n    at.x = 1\n", "state"),
+    ("cdef dict known = {}\ndef f():\n    known[1] = 1\n", None),   # a dict locks itself
+    ("cdef object thing = None\ndef f():\n    global thing\n    if thing is None:\n        thing = g()\n",
+     "lazy cache"),
+])
+def test_c_variable_of_a_cython_module_counts_where_a_function_writes_it(code, concern):
+    assert [each.concern for each in remarks_of_cython(code)] == [concern] * (concern is not None)
+
+
+POINTERS = """
+cdef void raise_it(State *state, int more) noexcept nogil:
+    state.count += more
+cdef class Holder:
+    cdef State state
+    {decorator}
+    def add(self):
+        raise_it(&self.state, 1)
+def alone():
+    cdef State mine
+    raise_it(&mine, 1)
+"""
+
+
+@pytest.mark.parametrize(("decorator", "lines"), [("", [3]), ("@cython.critical_section", [])])
+def test_writes_of_cython_through_a_pointer(decorator, lines):
+    assert [each.line for each in remarks_of_cython(POINTERS.format(decorator=decorator))] == lines
 
 
 PACKER = """
@@ -273,29 +369,20 @@ static PyMethodDef methods[] = {{"clear", (PyCFunction)LRU_clear, METH_NOARGS}, 
 
 
 def test_writes_to_what_an_object_keeps_are_places_where_no_lock_is_held():
-    found = told(each for each in remarks_of_c(LIST, writes=True) if each.concern in {"unlocked write", "no lock"})
+    found = told(each for each in remarks_of_c(LIST) if each.concern in {"unlocked write", "no lock"})
     assert found == [
         (5, "unlocked write", "self->first"), (6, "unlocked write", "node->prev"), (14, "no lock", "PyDict_Next"),
         (16, "unlocked write", "self->hits"), (16, "unlocked write", "self->misses"),
         (17, "unlocked write", "((LRU *)self)->table[2]"), (17, "unlocked write", "self->size"),
         (18, "unlocked write", "self->callback"), (32, "unlocked write", "other->prev"),
         (36, "unlocked write", "self->first")]
-    assert "unlocked write" not in {each.concern for each in remarks_of_c(LIST)}
 
 
 def test_writes_in_cpp_hold_a_guard_to_the_end_of_its_block():
-    code = ("namespace n {\nclass A {\n  void f() {\n    { std::lock_guard<std::mutex> held(m); this->a = 1; }\n"
-            "    this->b = 2;\n  }\n};\n}\n")
-    assert told(remarks_of_c(code, writes=True)) == [(5, "unlocked write", "this->b")]
-
-
-@pytest.mark.parametrize(("binding", "counted"), [("", True), ("#include <pybind11/pybind11.h>\n", False)])
-def test_writes_are_read_where_no_generator_has_locks_of_its_own(tmp_path, binding, counted):
-    (tmp_path / "setup.py").write_text(SETUP.format("a.cpp"))
-    (tmp_path / "a.cpp").write_text(f"#include <Python.h>\n{binding}void f(A *self) {{ self->x = 1; }}\n"
-                                    "PyMODINIT_FUNC PyInit_a(void) { return PyModuleDef_Init(&d); }\n")
-    (source,) = find_extensions(tmp_path).sources
-    assert [each.line for each in source.remarks] == [2] * counted
+    code = ("namespace n {\nclass A {\n  int a, b;\n  void f() {\n"
+            "    { std::lock_guard<std::mutex> held(m); this->a = 1; }\n"
+            '    this->b = 2;\n  }\n};\n}\nPYBIND11_MODULE(x, m) { py::class_<n::A>(m, "A"); }\n')
+    assert told(remarks_of_c(code, "C++")) == [(6, "unlocked write", "this->b")]
 
 
 @pytest.mark.parametrize(("rest", "places"), [
@@ -306,4 +393,4 @@ def test_writes_are_read_where_no_generator_has_locks_of_its_own(tmp_path, bindi
 def test_function_is_guarded_only_where_each_of_its_calls_is(rest, places):
     code = ("static void put(A *self) { self->x = 1; }\nstatic int a_clear(A *self) { self->x = 0; return 0; }\n"
             f"void f(A *a) {{ PyMutex_Lock(&m); put(a); PyMutex_Unlock(&m); }}\n{rest}")
-    assert [each.line for each in remarks_of_c(code, writes=True) if each.concern == "unlocked write"] == places
+    assert [each.line for each in remarks_of_c(code) if each.concern == "unlocked write"] == places

@@ -14,24 +14,29 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import Remark
 from gilscope.toolkit.evaluate.project.extensions.source_text import (
     code_of_python,
     line_of,
-    remarks_on_write,
     risky_calls,
     suppressions_of_python,
+    without_accepted,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterator, Mapping, Sequence
 
 GUARD = "cython.pymutex or cython.critical_section around what changes it"
+FILL_EARLY = "fill it while the module is imported, or look and fill under one cython.pymutex"
 # In the comments at the top of a file, or among the compiler's settings for the whole project.
 _DIRECTIVE = re.compile(r"^#\s*cython\s*:.*\bfreethreading_compatible\s*=\s*True\b", re.MULTILINE)
 _EVERYWHERE = re.compile(r"freethreading_compatible['\"]?\s*[=:\]]+\s*['\"]?True", re.IGNORECASE)
 _GENERATED_DECLARATION = re.compile(r"^#define __Pyx_FREETHREADING_COMPATIBLE Py_MOD_GIL_(\w+)", re.MULTILINE)
 _VARIABLE = re.compile(r"^cdef\s+(?!(?:extern|class|struct|union|enum|packed|cppclass|inline|api)\b)"
-                       r"((?:public\s+|readonly\s+)?[^\n(:#]+?)[ \t]*(?:=(?!=)[^\n]*)?$", re.MULTILINE)
-_NUMBERS = re.compile(r"(?:readonly )?(?:(?:unsigned|signed|int|long|short|char|bint|float|double|s?size_t|Py_ssize_t|"
-                      r"u?int\d+_t) )+(\w+)")
-_GLOBAL = re.compile(r"^[ \t]+global[ \t]+(\w[\w, \t]*)$", re.MULTILINE)
+                       r"(?P<words>(?:public\s+|readonly\s+)?[^\n(:#=]*?[\w\]>*])[ \t]*(?:=(?!=)[^\n]*)?$",
+                       re.MULTILINE)
+_OBJECTS = re.compile(r"(?:public |readonly )?(?:object|list|dict|set|tuple|str|bytes|bytearray)\b")
+_MUTEX = re.compile(r"\bpymutex\s+(\w+)")
+_GLOBAL = re.compile(r"global\s+(\w[\w, ]*)$")
+_STORE = re.compile(r"(?<![\w.])(?P<name>\w+)(?P<part>(?:\s*\.\s*\w+|\[[^\[\]]*\])*)\s*"
+                    r"(?:[-+%&|^@]|\*\*?|//?|<<|>>)?=(?!=)")
+_ADDRESS = re.compile(r"&\s*(\w+)\b(?!\s*\.)|\baddress\(\s*(\w+)")
 _PARALLEL = re.compile(r"\bprange\s*\(")
 
 
@@ -55,30 +60,74 @@ def is_declared_in_c(text: str) -> bool:
 
 
 def remarks_of_cython(text: str, whole: str = "") -> Iterator[Remark]:
-    """Yield porting remarks for a .pyx file; `whole` is the code of all files that may belong to the same module."""
+    """Yield porting remarks for a .pyx file, except on lines whose comments give reasons.
+
+    `whole` is the code of all files that may belong to the same module.
+    """
     code = code_of_python(text)
-    everywhere = f"{code}\n{whole}"
-    yield from risky_calls(code)
-    yield from unlocked_writes(code, suppressions_of_python(text))
+    yield from without_accepted(_remarks(code, whole if code in whole else f"{code}\n{whole}"),
+                                suppressions_of_python(text))
+
+
+def _remarks(code: str, whole: str) -> Iterator[Remark]:
+    mutexes = frozenset(_MUTEX.findall(whole))
+    functions = list(_functions(code, mutexes))
+    held = {number for each in functions for number, _, locked in each.lines if locked or each.guarded}
+    yield from (each for each in risky_calls(code) if each.line not in held)
+    yield from _writes(functions, list(_functions(whole, mutexes)))
+    yield from _shared_writes(functions, _shared(whole))
     for match in _VARIABLE.finditer(code):
-        words = " ".join(match[1].split())
-        if " " not in words or "const " in words or "pymutex" in words or _is_constant(match, words, everywhere):
-            continue
-        yield Remark(line=line_of(code, match.start()), concern="state", what=f"cdef {words}", instead=GUARD)
-    for match in _GLOBAL.finditer(code):
-        yield Remark(line=line_of(code, match.start(1)), concern="state", what=f"global {match[1].strip()}",
-                     instead=GUARD)
+        words = " ".join(match["words"].split())
+        if words.startswith("public "):
+            yield Remark(line=line_of(code, match.start()), concern="state", what=f"cdef {words}",
+                         instead=f"other modules may change it: {GUARD}")
     if "gil" in code:
         for match in _PARALLEL.finditer(code):
             yield Remark(line=line_of(code, match.start()), concern="no lock", what="prange",
                          instead="`with gil` inside the loop no longer locks: use cython.pymutex")
 
 
-def _is_constant(match: re.Match[str], words: str, code: str) -> bool:
-    """Return True if a declaration is one number that no function changes, by `global` or through its address."""
-    number = _NUMBERS.fullmatch(words)
-    return number is not None and "," not in match[0] and not re.search(
-        rf"^[ \t]+global\b[^\n]*\b{number[1]}\b|&\s*{number[1]}\b|\baddress\(\s*{number[1]}\b", code, re.MULTILINE)
+def _shared(code: str) -> dict[str, bool]:
+    """Return the C variables of the module; True for those of which a function can write a part without `global`."""
+    found = {}
+    for match in _VARIABLE.finditer(code):
+        words = " ".join(match["words"].split())
+        if not re.search(r"\bconst\b|pymutex|atomic", words):
+            names = re.findall(r"(?<=[\s*])(\w+)\s*(?:\[[^\]]*\]\s*)*(?:,|$)", words)
+            for name in (*names, *re.findall(r",\s*(\w+)\s*=(?!=)", match[0])):
+                found[name] = _OBJECTS.match(words) is None
+    return found
+
+
+def _shared_writes(functions: Sequence[_Function], shared: Mapping[str, bool]) -> Iterator[Remark]:
+    """Yield the unlocked writes of functions to C variables of the module."""
+    for each in functions if shared else ():
+        rebound = {name for _, text, _ in each.lines if (found := _GLOBAL.match(text))
+                   for name in re.split(r"\s*,\s*", found[1].strip())}
+        local = {name for _, text, _ in each.lines if text.startswith("cdef ")
+                 for name in re.findall(r"(\w+)\s*(?:\[[^\]]*\])?\s*(?:,|=|$)", text)}
+        tested: set[str] = set()
+        for number, text, locked in each.lines:
+            tested |= {name for name in rebound if _asks(text, name)}
+            if locked or each.guarded or text.startswith("cdef "):
+                continue
+            for match in _STORE.finditer(text):
+                name, part = match["name"], match["part"]
+                if name not in shared or name in local or not (shared[name] if part else name in rebound):
+                    continue
+                lazy = name in tested and not part
+                yield Remark(line=number, concern="lazy cache" if lazy else "state", what=f"{name}{part}",
+                             instead=FILL_EARLY if lazy else GUARD)
+            for match in _ADDRESS.finditer(text):
+                name = match[1] or match[2]
+                if shared.get(name) and name not in local:
+                    yield Remark(line=number, concern="state", what=f"&{name}", instead=GUARD)
+
+
+def _asks(text: str, name: str) -> bool:
+    """Return True if a condition asks whether a variable is set already."""
+    return re.search(rf"\b(?:if|while)\b.*(?:\bnot\s+{name}\b(?!\s*[.\[(])|\b{name}\s*(?:is\s+(?:not\s+)?None|"
+                     r"[!=]=\s*(?:NULL|None|0)))", text) is not None
 
 
 LOCK_AROUND = "@cython.critical_section, or `with` a cython.pymutex around it, where threads may share the object"
@@ -93,72 +142,136 @@ _EXCLUSIVE = frozenset({"__cinit__", "__init__", "__dealloc__", "__del__", "__se
 
 
 @dataclass(slots=True)
-class _Method:
-    """A method of an extension type."""
+class _Function:
+    """A function, or a method of an extension type."""
 
     name: str
+    method: bool       # of an extension type
     inner: bool        # `cdef`: Python code cannot call it
-    guarded: bool      # its decorator locks the whole method
+    guarded: bool      # its decorator locks the whole function
     indent: int
+    head: str          # its first line
     lines: list[tuple[int, str, bool]] = field(default_factory=list)   # number, text, True if a lock is held
     locks: list[int] = field(default_factory=list)   # indentation of each `with LOCK` around the last line
+    mutexes: frozenset[str] = frozenset()   # variables and attributes that are locks, whatever they are called
 
     def continues(self, indent: int, text: str) -> bool:
-        """Return True if a line belongs to the method."""
+        """Return True if a line belongs to the function."""
         return indent > self.indent or text.startswith((")", "]", "}"))
 
     def add(self, number: int, indent: int, text: str) -> None:
         """Add a line."""
         self.locks = [each for each in self.locks if indent > each]
-        if text.startswith("with ") and _GUARD.search(text):
+        if text.startswith("with ") and (_GUARD.search(text) or self.mutexes & {*re.findall(r"\w+", text)}):
             self.locks.append(indent)
         self.lines.append((number, text, bool(self.locks)))
 
+    @property
+    def pointers(self) -> list[tuple[int, str]]:
+        """The parameters that point to what the caller has: index and name."""
+        head = self.head
+        for _, text, _ in self.lines:
+            if head.rstrip().endswith(":"):
+                break
+            head += f" {text}"
+        inside = head.partition("(")[2].rpartition(")")[0]
+        return [(place, found[1]) for place, each in enumerate(inside.split(","))
+                if (found := re.match(r"\s*(?!const\b|char\b|void\b)[\w.]+\s*\*\s*(\w+)\s*$", each))]
 
-def unlocked_writes(code: str, reasons: Mapping[int, str]) -> Iterator[Remark]:
-    """Yield unlocked writes to attributes of extension types, except in lines whose comments give `reasons`.
 
-    `code` has no comments.  Taking the address of an attribute counts as a write.
+def _writes(functions: Sequence[_Function], everywhere: Sequence[_Function]) -> Iterator[Remark]:
+    """Yield unlocked writes to attributes of extension types, and through pointers that `cdef` functions get.
+
+    Taking the address of an attribute counts as a write, unless it is given to a function that is read, too.
     """
-    methods = list(_methods(code.split("\n")))
-    safe = _safe_methods(methods)
-    for method in methods:
-        for number, text, held in method.lines if method.name not in safe else ():
-            match = None if held else _WRITE.search(text)
-            if match:
-                field = next(filter(None, match.groups()))
-                yield from remarks_on_write(number, "".join(field.split()), LOCK_AROUND, reasons)
-
-
-def _methods(lines: Sequence[str]) -> Iterator[_Method]:
-    """Yield the methods of extension types, with their lines."""
-    inside, decorated = -1, False   # indentation of the class; -1 outside classes
-    method: _Method | None = None
-    for number, line in enumerate(lines, 1):
-        text, indent = line.strip(), len(line) - len(line.lstrip())
-        if method is not None and text and method.continues(indent, text):
-            method.add(number, indent, text)
+    safe = _safe_functions(everywhere)
+    read = {each.name for each in everywhere if each.inner and each.pointers}
+    for function in functions:
+        if function.name in safe:
             continue
-        if text and method is not None:
-            yield method
-            method = None
+        pointers = [name for place, name in function.pointers
+                    if not _is_private(function.name, place, everywhere, safe)]
+        through = re.compile(rf"(?<![\w.])(?P<what>(?:{'|'.join(pointers)})(?:\[[^\[\]]*\])?(?:\s*\.\s*\w+)+"
+                             r"(?:\[[^\[\]]*\])*)\s*(?:[-+%&|^@]|\*\*?|//?|<<|>>)?=(?!=)") if pointers else None
+        open_call = ""   # the function whose arguments go on in the next line
+        for number, text, held in function.lines:
+            before, open_call = open_call, _open_call(text, open_call)
+            stored = through.search(text) if through and not held else None
+            if stored:
+                yield Remark(line=number, concern="unlocked write", what="".join(stored["what"].split()),
+                             instead=LOCK_AROUND)
+            match = _WRITE.search(text) if function.method and not held else None
+            if match and not (match["place"] and _callee(text, match.start(), before) in read):
+                named = next(filter(None, match.groups()))
+                yield Remark(line=number, concern="unlocked write", what="".join(named.split()), instead=LOCK_AROUND)
+
+
+def _callee(text: str, place: int, before: str) -> str:
+    """Return the function in whose arguments a place is; `before`: the one whose arguments began above."""
+    depth = 0
+    for at in range(place - 1, -1, -1):
+        depth += (text[at] == ")") - (text[at] == "(")
+        if depth < 0:
+            return str((re.findall(r"\w+", text[:at]) or [""])[-1])
+    return before
+
+
+def _open_call(text: str, before: str) -> str:
+    """Return the function whose arguments are not closed at the end of a line; "" for none."""
+    opened = [before] if before else []
+    for match in re.finditer(r"(\w*)\s*\(|\)", text):
+        if match[0].endswith("("):
+            opened.append(match[1])
+        elif opened:
+            opened.pop()
+    return opened[-1] if opened else ""
+
+
+def _is_private(name: str, place: int, everywhere: Sequence[_Function], safe: Container[str]) -> bool:
+    """Return True if each call gives the address of a local variable, or holds a lock."""
+    calls = []
+    for by in everywhere:
+        text = " ".join(line for _, line, _ in by.lines)
+        local = {*re.findall(r"\bcdef\s+[\w.]+\s+(\w+)\b(?!\s*\()", text)}
+        for _, line, held in by.lines:
+            for match in re.finditer(rf"(?<![\w.]){name}\s*\(", line):
+                given = text[text.find(line) + match.end():].split(",")
+                found = re.match(r"&\s*(\w+)(?![\w.\[])", given[place].strip()) if len(given) > place else None
+                calls.append(held or by.guarded or by.name in safe or (found is not None and found[1] in local))
+    return bool(calls) and all(calls)
+
+
+def _functions(code: str, mutexes: frozenset[str]) -> Iterator[_Function]:
+    """Yield the functions of a module and the methods of its extension types, with their lines."""
+    inside, plain, decorated = -1, -1, False   # indentation of the extension type, of the plain class; -1 outside
+    function: _Function | None = None
+    for number, line in enumerate(code.split("\n"), 1):
+        text, indent = line.strip(), len(line) - len(line.lstrip())
+        if function is not None and text and function.continues(indent, text):
+            function.add(number, indent, text)
+            continue
+        if text and function is not None:
+            yield function
+            function = None
         inside = indent if _CLASS.match(text) else (-1 if text and indent <= inside else inside)
-        if inside >= 0 and text.startswith("@"):
+        plain = indent if text.startswith("class ") else (-1 if text and indent <= plain else plain)
+        if text.startswith("@"):
             decorated = decorated or "critical_section" in text
-        elif inside >= 0 and (match := _METHOD.match(text)):
-            method = _Method(match["name"], match["kind"] == "cdef", decorated, indent)
+        elif match := _METHOD.match(text):
+            function = _Function(match["name"], inside >= 0 and plain < 0, match["kind"] == "cdef", decorated, indent,
+                                 text, mutexes=mutexes)
             decorated = False
-    if method is not None:
-        yield method
+    if function is not None:
+        yield function
 
 
-def _safe_methods(methods: Sequence[_Method]) -> set[str]:
-    """Return the methods in which no other thread writes: locked, on a private object, or called only by such."""
-    safe = {each.name for each in methods if each.guarded or each.name in _EXCLUSIVE}
-    calls = {each.name: [(by.name, held) for by in methods for _, text, held in by.lines
-                         if re.search(rf"\bself\s*\.\s*{each.name}\s*\(", text)]
-             for each in methods if each.inner}
-    # Start with all candidates, so that methods that call each other can be safe, and remove the unsafe ones.
+def _safe_functions(functions: Sequence[_Function]) -> set[str]:
+    """Return the functions in which no other thread writes: locked, on a private object, or called only by such."""
+    safe = {each.name for each in functions if each.guarded or (each.method and each.name in _EXCLUSIVE)}
+    calls = {each.name: [(by.name, held) for by in functions for _, text, held in by.lines
+                         if re.search(rf"(?:\bself\s*\.\s*|(?<![\w.])){each.name}\s*\(", text)]
+             for each in functions if each.inner}
+    # Start with all candidates, so that functions that call each other can be safe, and remove the unsafe ones.
     within = {name for name, by in calls.items() if by}
     while unsafe := {name for name in within - safe
                      if not all(held or caller in safe | within for caller, held in calls[name])}:

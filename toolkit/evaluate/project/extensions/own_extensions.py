@@ -37,7 +37,11 @@ class Binding(StrEnum):
         return self in {Binding.CFFI, Binding.MYPYC}
 
 
-Concern = Literal["state", "module state", "borrowed reference", "no lock", "unlocked write", "allocation", "interface"]
+Concern = Literal["state", "lazy cache", "module state", "borrowed reference", "no lock", "unlocked write",
+                  "allocation", "interface", "not read"]
+# What is safe only with the GIL.  Reading the source shows no run in which it does harm, so whether it does is unknown.
+UNGUARDED: frozenset[Concern] = frozenset({
+    "state", "lazy cache", "module state", "borrowed reference", "no lock", "unlocked write"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +74,11 @@ class Remark:
     what: str                        # "PyDict_GetItem", "static PyObject *cache"
     instead: str = ""                # "PyDict_GetItemRef"; "" if there is no single replacement
 
+    @property
+    def unguarded(self) -> bool:
+        """True if only the GIL is known to make it safe."""
+        return self.concern in UNGUARDED
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExtensionSource:
@@ -83,6 +92,8 @@ class ExtensionSource:
     declared: bool                   # it declares that the module can run without the GIL
     declare: str                     # how to declare that; "" if no declaration is needed
     remarks: tuple[Remark, ...] = ()
+    vendored: bool = False           # a copy of another project's file: "pythoncapi_compat.h"
+    generated: bool = False          # by Cython, and the source that people edit is not here
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,6 +105,7 @@ class OwnExtensions:
     unsure: tuple[str, ...] = ()     # one sentence for each thing that may make more modules when it is built
     left_out: int = 0                # number of sources not read because there are too many
     limited: tuple[Place, ...] = ()  # build settings that request the limited API
+    read_for: str = ""               # the build whose compiler decided which branches of `#if` count; "": all do
 
     @property
     def any(self) -> bool:
@@ -173,7 +185,9 @@ def source_of(own: OwnExtensions, name: str) -> ExtensionSource | None:
     defining = [each for each in own.sources if each.defines]
     if module is not None:
         named = [each for each in defining if each.file in module.sources]
-        defining = named or [each for each in defining if each.binding is module.binding]
+        alike = [each for each in defining if each.binding is module.binding]
+        # Of a module whose sources are computed, the binding is a guess.
+        defining = named or alike or ([] if module.sources else defining)
     same = [each for each in defining if each.file.rpartition("/")[2].partition(".")[0] == last]
     return next(iter(same or (defining if len(defining) == 1 else [])), None)
 

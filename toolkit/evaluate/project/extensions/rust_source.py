@@ -9,7 +9,13 @@ import re
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Remark
-from gilscope.toolkit.evaluate.project.extensions.source_text import code_of_rust, line_of, risky_calls
+from gilscope.toolkit.evaluate.project.extensions.source_text import (
+    code_of_rust,
+    line_of,
+    risky_calls,
+    suppressions_of_rust,
+    without_accepted,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -46,8 +52,11 @@ def is_declared(code: str, pyo3: tuple[int, int] | None) -> bool:
 
 
 def remarks_of_rust(text: str) -> Iterator[Remark]:
-    """Yield porting remarks for Rust source."""
-    code = code_of_rust(text)
+    """Yield porting remarks for Rust source, except on lines whose comments give reasons."""
+    yield from without_accepted(_remarks(code_of_rust(text)), suppressions_of_rust(text))
+
+
+def _remarks(code: str) -> Iterator[Remark]:
     yield from risky_calls(code)
     for match in _STATIC.finditer(code):
         yield Remark(line=line_of(code, match.start()), concern="state", what=" ".join(match[0].split()),

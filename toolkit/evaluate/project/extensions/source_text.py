@@ -7,13 +7,14 @@ references, container thread safety, memory allocation.
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Remark
 from gilscope.toolkit.race.analysis.suppression_comments import MARK, suppression_reason
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
     from re import Match, Pattern
 
     from gilscope.toolkit.evaluate.project.extensions.own_extensions import Concern
@@ -32,7 +33,7 @@ _PYTHON = re.compile(r"""
   | (?P<mark>\"\"\"|''').*?(?:(?<!\\)(?P=mark)|\Z)
   | "(?:[^"\\\n]|\\.)*" | '(?:[^'\\\n]|\\.)*'""", re.VERBOSE | re.DOTALL)
 _COMMENTS = ("/", "#")   # beginnings of what these patterns match that are comments, not strings
-NO_REASON = "The comment `race: ok` gives no reason: write why the write is safe"
+NO_REASON = "The comment `race: ok` gives no reason: write why it is safe"
 
 
 def code_of_c(text: str) -> str:
@@ -60,29 +61,31 @@ def suppressions_of_c(text: str) -> dict[int, str]:
     return _suppressions(_C, text)
 
 
+def suppressions_of_rust(text: str) -> dict[int, str]:
+    """Return the reasons of the `race: ok` comments of Rust by line."""
+    return _suppressions(_RUST, text)
+
+
 def suppressions_of_python(text: str) -> dict[int, str]:
     """Return the reasons of the `race: ok` comments of Python or Cython by line."""
     return _suppressions(_PYTHON, text)
 
 
-def remarks_on_write(line: int, what: str, guard: str, reasons: Mapping[int, str]) -> Iterator[Remark]:
-    """Yield a remark on an unlocked write, unless a comment on its line gives the reason why it is safe.
+def without_accepted(remarks: Iterable[Remark], reasons: Mapping[int, str]) -> Iterator[Remark]:
+    """Yield the remarks that no `race: ok` comment on their line accepts with a reason.
+
+    A comment accepts what only the GIL is known to make safe; one without a reason accepts nothing, which is said.
 
     Args:
-        line: The line of the write.
-        what: The field.
-        guard: How to guard it.
-        reasons: The reasons of `race: ok` comments by line; "" for one without.
+        remarks: The remarks on one source.
+        reasons: The reasons of its `race: ok` comments by line; "" for one without.
     """
-    if not (reason := reasons.get(line)):
-        missing = "" if reason is None else f". {NO_REASON}"
-        yield Remark(line=line, concern="unlocked write", what=what, instead=f"{guard}{missing}")
-
-
-def without_preprocessor(code: str) -> str:
-    """Return C code without preprocessor lines: the body of a macro is not code where it is defined."""
-    return re.sub(r"^[ \t]*#(?:[^\\\n]|\\\n|\\.)*", lambda match: "\n" * match[0].count("\n"), code,
-                  flags=re.MULTILINE | re.DOTALL)
+    for each in remarks:
+        reason = reasons.get(each.line) if each.unguarded else None
+        if reason is None:
+            yield each
+        elif not reason:
+            yield replace(each, instead=f"{each.instead}. {NO_REASON}" if each.instead else NO_REASON)
 
 
 def _blank(pattern: Pattern[str], text: str) -> str:
@@ -114,6 +117,8 @@ BORROWED = {
     "PyWeakref_GetObject": "PyWeakref_GetRef", "PyWeakref_GET_OBJECT": "PyWeakref_GetRef",
     "PyImport_AddModule": "PyImport_AddModuleRef", "PyImport_AddModuleObject": "PyImport_AddModuleRef",
     "PyCell_GET": "PyCell_Get",
+    "PySys_GetObject": "PySys_GetAttr on 3.15; before, the attribute of the imported module sys",
+    "PyEval_GetLocals": "PyEval_GetFrameLocals", "PyEval_GetGlobals": "PyEval_GetFrameGlobals",
 }
 CRITICAL = "Py_BEGIN_CRITICAL_SECTION around it, where others may change the object"
 UNLOCKED = {
@@ -127,19 +132,16 @@ ALLOCATING = {f"PyObject_{name}": MEMORY.format(name.capitalize()) for name in (
     "Malloc", "MALLOC", "Calloc", "Realloc", "REALLOC")}
 _KINDS: tuple[tuple[dict[str, str], Concern], ...] = (
     (BORROWED, "borrowed reference"), (UNLOCKED, "no lock"), (ALLOCATING, "allocation"))
-_TABLE = {name: (concern, instead) for table, concern in _KINDS for name, instead in table.items()}
-_CALL = re.compile(rf"\b({'|'.join(sorted(map(re.escape, _TABLE), key=len, reverse=True))})\s*\(")
+# Each risky call -> its kind, and what to use instead.
+RISKY_CALLS = {name: (concern, instead) for table, concern in _KINDS for name, instead in table.items()}
+_CALL = re.compile(rf"\b({'|'.join(sorted(map(re.escape, RISKY_CALLS), key=len, reverse=True))})\s*\(")
 
 
-def risky_calls(code: str, held: Callable[[int], bool] = lambda _: False) -> Iterator[Remark]:
-    """Yield the calls that only the GIL made safe, in C, C++, Cython or Rust without comments and strings.
-
-    A call that needs a lock is skipped where `held` says that one is held.
-    """
+def risky_calls(code: str) -> Iterator[Remark]:
+    """Yield the calls that only the GIL made safe, in Cython, Rust or a macro of C, without comments and strings."""
     line, seen = 1, 0
     for match in _CALL.finditer(code):
         line += code.count("\n", seen, match.start())
         seen = match.start()
-        concern, instead = _TABLE[match[1]]
-        if concern != "no lock" or not held(match.start()):
-            yield Remark(line=line, concern=concern, what=match[1], instead=instead)
+        concern, instead = RISKY_CALLS[match[1]]
+        yield Remark(line=line, concern=concern, what=match[1], instead=instead)

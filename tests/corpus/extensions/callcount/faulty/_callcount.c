@@ -1,0 +1,34 @@
+#include <Python.h>
+
+static long hits;
+
+static PyObject *
+callcount_hit(PyObject *self, PyObject *unused)
+{
+    hits++;
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+callcount_hits(PyObject *self, PyObject *unused)
+{
+    return PyLong_FromLong(hits);
+}
+
+static PyMethodDef callcount_methods[] = {
+    {"hit", callcount_hit, METH_NOARGS, NULL},
+    {"hits", callcount_hits, METH_NOARGS, NULL},
+    {NULL, NULL, 0, NULL}};
+
+static PyModuleDef_Slot callcount_slots[] = {
+    {Py_mod_gil, Py_MOD_GIL_NOT_USED},
+    {0, NULL}};
+
+static struct PyModuleDef callcount_module = {
+    PyModuleDef_HEAD_INIT, "_callcount", NULL, 0, callcount_methods, callcount_slots, NULL, NULL, NULL};
+
+PyMODINIT_FUNC
+PyInit__callcount(void)
+{
+    return PyModuleDef_Init(&callcount_module);
+}

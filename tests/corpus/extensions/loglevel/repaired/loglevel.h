@@ -1,0 +1,1 @@
+extern _Atomic unsigned long level;

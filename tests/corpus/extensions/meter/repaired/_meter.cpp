@@ -1,0 +1,28 @@
+#include <pybind11/pybind11.h>
+#include <pybind11/stl.h>
+#include <mutex>
+
+namespace py = pybind11;
+
+class Meter {
+public:
+    void add(long more) {
+        std::lock_guard<std::mutex> held(mutex_);
+        total_ += more;
+    }
+    long total() const {
+        std::lock_guard<std::mutex> held(mutex_);
+        return total_;
+    }
+
+private:
+    mutable std::mutex mutex_;
+    long total_ = 0;
+};
+
+PYBIND11_MODULE(_meter, m, py::mod_gil_not_used()) {
+    py::class_<Meter>(m, "Meter")
+        .def(py::init<>())
+        .def("add", &Meter::add)
+        .def("total", &Meter::total);
+}

@@ -1,0 +1,428 @@
+"""Know who calls whom in C and C++, where locks are held, and what no other thread has.
+
+Private is what no other thread has: an object that a function has just made, local variables, what a constructor fills,
+whatever runs while the module is imported, and parameters that every caller gives something private.
+
+Source of the locks: "C API Extension Support for Free Threading" of CPython's documentation: critical sections.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.evaluate.project.extensions.c_tree import text_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+
+    from gilscope.toolkit.evaluate.project.extensions.c_tree import Call, Function, Unit, Variable
+
+    Node = Any   # tree_sitter.Node
+
+_ACQUIRES = re.compile(r"(?:Py_BEGIN_CRITICAL_SECTION\w*|PyMutex_Lock\w*|pthread_(?:mutex|spin)_lock|"
+                       r"pthread_rwlock_wrlock|PyThread_acquire_lock\w*|mtx_lock|EnterCriticalSection|"
+                       r"AcquireSRWLockExclusive|PyCriticalSection\w*_Begin\w*)$")
+_RELEASES = re.compile(r"(?:Py_END_CRITICAL_SECTION\w*|PyMutex_Unlock\w*|pthread_(?:mutex|spin|rwlock)_unlock|"
+                       r"PyThread_release_lock|mtx_unlock|LeaveCriticalSection|ReleaseSRWLockExclusive|"
+                       r"PyCriticalSection\w*_End\w*)$")
+# Types that need no guard: constants, thread-local storage, locks and atomics.
+SAFE_TYPES = re.compile(
+    r"\b(?:constexpr|constinit|_Thread_local|thread_local|__thread|_Atomic\w*|atomic\w*|PyMutex|mutex|shared_mutex|"
+    r"recursive_mutex|once_flag|pthread_\w+_t|Py_tss_t|_PyOnceFlag|ft_mutex|gil_safe_call_once_and_store|"
+    r"PyThread_type_lock)\b")
+# Functions that run while no other thread has the object; the collector calls `clear` with all threads stopped.
+_EXCLUSIVE = {"init", "new", "alloc", "create", "make", "dealloc", "free", "del", "delete", "destroy", "finalize",
+              "fini", "traverse", "exec"}
+_OBJECT_SLOTS = re.compile(r"\b(?:Py_)?(?:tp_(?:init|new|alloc|dealloc|free|finalize|del|traverse|clear)|"
+                           r"m_(?:clear|traverse|free))\s*[,=]\s*(?:\([^()]*\)\s*)*(?:void_cast\()?&?\s*(\w+)"
+                           r"|\(\s*(?:initproc|newfunc|destructor|traverseproc|inquiry|freefunc)\s*\)\s*(\w+)")
+_EXEC_SLOTS = re.compile(r"\bPy_mod_exec\s*,\s*(?:\([^()]*\)\s*)*(?:\w+\s*<[^>]*>\s*\()?&?\s*(\w+)")
+_ENTRY = re.compile(r"(?:PyInit_|PyModExport_|init)\w+$")
+_MADE = re.compile(r"\w*(?:new|alloc|create|clone|copy|make|build|dup|from)\w*$", re.IGNORECASE)
+_KEPT = re.compile(r"get|find|lookup|cached|intern|shared|_or_|state", re.IGNORECASE)
+_NEW_CONTAINERS = re.compile(r"Py(?:List|Dict|Set|Tuple)_New$|Py_BuildValue$|PyDict_Copy$|PySequence_(?:List|Tuple)$|"
+                             r"PyMapping_(?:Items|Keys|Values)$|PyDict_(?:Items|Keys|Values)$|PyList_(?:AsTuple|GetSlice)$|"
+                             r"PyObject_Dir$|PyObject_CallNoArgs$")
+_FILLED = re.compile(r"\b(?:Py_buffer|Py_complex|PyThreadState|PyConfig)\b")
+_NUMBER = re.compile(r"(?:NULL|nullptr|0|-1|nil)$")
+WORDS = re.compile(r"\w+")
+_MODULE_DEFINITION = re.compile(r"\bPyModuleDef\s+\w+\s*=\s*\{([^;]*)\}")
+_HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc")
+_CLASS = re.compile(r"\bclass_\s*<\s*(?:\w+\s*::\s*)*(\w+)")
+
+
+class CallGraph:
+    """All functions of a project's C and C++ at once: what one file defines another may call."""
+
+
+    def __init__(self, units: Sequence[Unit]) -> None:
+        self._units = units
+        self.functions = [function for unit in units for function in unit.functions]
+        self.shared: dict[str, Variable] = {}
+        for unit in units:
+            for name, variable in unit.shared.items():
+                if name not in self.shared or not variable.type.startswith("extern"):
+                    self.shared[name] = variable
+        self._macros: dict[str, str] = {}
+        for unit in units:
+            for name, (_, body) in unit.macros.items():
+                self._macros[name] = f"{self._macros.get(name, '')} {body}"
+        self.fields: dict[str, dict[str, str]] = {}
+        for unit in units:
+            for owner, fields in unit.fields.items():
+                self.fields.setdefault(owner, {}).update(fields)
+        self.safe_fields = {name for fields in self.fields.values() for name, words in fields.items()
+                             if SAFE_TYPES.search(words)}
+        self._acquiring, self._releasing = self._locking_names()
+        self.held = {id(function): self._held_ranges(function) for function in self.functions}
+
+    @cached_property
+    def unused(self) -> set[str]:
+        """Return the inline functions of headers that nothing here calls or names, but others of these."""
+        found = {name for name, functions in self._named.items() if name not in self._referenced and all(
+            each.file.endswith(_HEADERS) and not each.owner and "static" in each.head for each in functions)}
+        while used := {name for name in found
+                       if any(by.name not in found for by, _ in self.callers.get(name, ()))}:
+            found -= used
+        return found
+
+    # -- locks --------------------------------------------------------------------------------------------------------
+
+    def _locking_names(self) -> tuple[set[str], set[str]]:
+        """Return the project's macros and functions that acquire, or release, a lock for their caller."""
+        acquiring: set[str] = set()
+        releasing: set[str] = set()
+        texts = {name: {*WORDS.findall(body)} for name, body in self._macros.items()}
+        # C++: a macro that calls lock() of a static lock.
+        locked = {name for name, body in self._macros.items() if re.search(r"[.>]\s*(?:lock|acquire)\s*\(", body)}
+        unlocked = {name for name, body in self._macros.items() if re.search(r"[.>]\s*(?:unlock|release)\s*\(", body)}
+        acquiring |= locked - unlocked
+        releasing |= unlocked - locked
+        called = {function.name: {call.name for call in function.calls} for function in self.functions
+                  if function.name}
+        for _ in range(4):
+            for name, words in (*texts.items(), *called.items()):
+                takes = any(_ACQUIRES.match(word) or word in acquiring for word in words)
+                gives = any(_RELEASES.match(word) or word in releasing for word in words)
+                if takes and not gives:
+                    acquiring.add(name)
+                elif gives and not takes:
+                    releasing.add(name)
+        return acquiring, releasing
+
+    def _held_ranges(self, function: Function) -> list[tuple[int, int]]:
+        """Return the ranges of offsets in which a function holds a lock."""
+        ranges = list(function.guards)
+        held: list[Call] = []
+        for call in sorted(function.calls, key=lambda each: each.start):
+            method = call.node.child_by_field_name("function").type == "field_expression"
+            if _ACQUIRES.match(call.name) or call.name in self._acquiring or (
+                    method and call.name in {"lock", "acquire"}):
+                held.append(call)
+            elif held and (_RELEASES.match(call.name) or call.name in self._releasing or (
+                    method and call.name in {"unlock", "release"})) and (
+                        not self._leaves_early(function, held[-1], call)):
+                ranges.append((held.pop().start, call.start))
+        end = function.node.end_byte
+        ranges += [(call.start, end) for call in held]
+        return ranges
+
+    @staticmethod
+    def _leaves_early(function: Function, acquire: Call, release: Call) -> bool:
+        """Return True for a release before a `return` or `goto` in an inner block: the rest still holds the lock."""
+        if len(release.blocks) <= len(acquire.blocks):
+            return False
+        end = function.block_ends.get(release.blocks[-1], release.start)
+        return any(release.start < place < end for place in function.leaves)
+
+    def holds(self, function: Function, place: int) -> bool:
+        """Return True if a function holds a lock at an offset."""
+        return any(start <= place < end for start, end in self.held[id(function)])
+
+    # -- who calls whom -----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _named(self) -> dict[str, list[Function]]:
+        found: dict[str, list[Function]] = {}
+        for function in self.functions:
+            if function.name:
+                found.setdefault(function.name, []).append(function)
+        return found
+
+    @cached_property
+    def callers(self) -> dict[str, list[tuple[Function, Call]]]:
+        """The calls of each of the project's functions, and who makes them."""
+        found: dict[str, list[tuple[Function, Call]]] = {}
+        for function in self.functions:
+            for call in function.calls:
+                if call.name in self._named:
+                    found.setdefault(call.name, []).append((function, call))
+        return found
+
+    @cached_property
+    def _outside(self) -> str:
+        return " ".join([*(unit.outside for unit in self._units)])
+
+    @cached_property
+    def _referenced(self) -> set[str]:
+        """Return the functions that tables, macros, or others' arguments name: their callers are not known."""
+        bodies = " ".join(self._unlocked(body) for body in self._macros.values())
+        tables = re.sub(r"\b\w+\s*\([^(){}]*\)\s*;", " ", self._outside)   # declarations of functions
+        found = {*WORDS.findall(tables), *WORDS.findall(bodies)} & self._named.keys()
+        for function in self.functions:
+            called = {call.node.child_by_field_name("function").start_byte for call in function.calls}
+            for name in function.names.keys() & self._named.keys() - {function.name}:
+                if name in function.locals or function.parameter(name) >= 0:
+                    continue
+                ends = {call.node.child_by_field_name("function").end_byte - len(name) for call in function.calls}
+                if any(place not in called and place not in ends for place in function.names[name]):
+                    found.add(name)
+        return found
+
+    def _unlocked(self, body: str) -> str:
+        """Return what a macro does without a lock that it takes itself."""
+        taken, parts = False, []
+        for word in re.findall(r"\w+|[^\w]+", body):
+            taken = (taken or _ACQUIRES.match(word) is not None or word in self._acquiring) and not (
+                _RELEASES.match(word) or word in self._releasing)
+            parts.append("" if taken else word)
+        return "".join(parts)
+
+    @cached_property
+    def _locked_in_macros(self) -> set[str]:
+        """Return the functions that macros call with a lock held."""
+        return ({*WORDS.findall(" ".join(self._macros.values()))} & self._named.keys()) - self._referenced
+
+    @cached_property
+    def bound(self) -> set[str]:
+        """Return the classes that a binding generator makes known to Python."""
+        found: set[str] = set()
+        for function in self.functions:
+            if b"class_" in function.node.text:
+                found |= set(_CLASS.findall(text_of(function.node)))
+        return found
+
+    @cached_property
+    def _locked_by_binding(self) -> set[str]:
+        """Return the methods that nanobind locks: `.def(..., &Class::method, nb::lock_self())`."""
+        found: set[str] = set()
+        for function in self.functions:
+            for call in function.calls:
+                if call.name.startswith("def") and any("lock_self" in text_of(each) for each in call.arguments):
+                    found |= {match[1] for each in call.arguments
+                              for match in [re.match(r"&\s*(?:\w+\s*::\s*)*(\w+)$", text_of(each))] if match}
+        return found
+
+    @cached_property
+    def imports_only(self) -> set[str]:
+        """Return the functions that run only while the module is imported, by one thread."""
+        roots = {match[1] for match in _EXEC_SLOTS.finditer(self._outside)} & self._named.keys()
+        roots |= {name for name in self._named if _ENTRY.match(name) and (
+            name.startswith(("PyInit_", "PyModExport_")) or name in self._init_functions)}
+        roots |= {function.name for function in self.functions if function.module_body}
+        # m_free, m_clear and m_traverse run when the module goes.
+        roots |= {name for match in _MODULE_DEFINITION.finditer(self._outside)
+                  for name in WORDS.findall(match[1])} & self._named.keys()
+        return self._only_called(roots)
+
+    @cached_property
+    def _init_functions(self) -> set[str]:
+        return {name for name, functions in self._named.items()
+                for function in functions if "PyMODINIT_FUNC" in function.head}
+
+    @cached_property
+    def exclusive(self) -> set[str]:
+        """Return the functions in which no other thread has the object."""
+        slots = " ".join([self._outside, *self._macros.values()])
+        in_slots = {name for match in _OBJECT_SLOTS.finditer(slots) for name in match.groups() if name}
+        tables = set(WORDS.findall(" ".join(re.findall(
+            r'\{\s*""\s*,[^{}]*\}', " ".join([self._outside, *self._macros.values()])))))
+        roots = {name for name, functions in self._named.items() if name not in tables and (
+            name in in_slots or last_word(name) in _EXCLUSIVE
+            or any(each.owner and name.lstrip("~") == each.owner for each in functions))}
+        clearing = {name for name in self._named.keys() - tables if last_word(name) == "clear"
+                    and name not in self.callers}
+        return self._only_called(roots | self.imports_only | clearing | self._locked_by_binding)
+
+    def _only_called(self, roots: Collection[str]) -> set[str]:
+        """Return `roots`, and the functions that are only called by them or with a lock held."""
+        within = {*self.callers, *self._locked_in_macros} - self._referenced - {*roots}
+        while unsafe := {name for name in within if not all(
+                self.holds(by, call.start) or by.name in roots or by.name in within
+                for by, call in self.callers.get(name, ()))}:
+            within -= unsafe
+        return {*roots} | within
+
+    # -- what is private ----------------------------------------------------------------------------------------------
+
+    @cached_property
+    def private_parameters(self) -> set[tuple[str, int]]:
+        """Return the parameters for which every caller gives something private, or holds a lock."""
+        found = {(name, place) for name, functions in self._named.items()
+                 if name in self.callers and name not in self._referenced
+                 for place in range(max(len(each.parameters) for each in functions))}
+        self.__dict__["private_parameters"] = found   # the first guess; it is asked for while it is made smaller
+        while unsafe := {(name, place) for name, place in found if not all(
+                self.holds(by, call.start) or by.name in self.exclusive
+                or (place < len(call.arguments)
+                    and self.is_private(by, call.arguments[place], call.start, call.blocks))
+                for by, call in self.callers[name])}:
+            found -= unsafe
+        return found
+
+    @cached_property
+    def _making(self) -> set[str]:
+        """Return the functions that return something new."""
+        found: set[str] = set()
+        self.__dict__["_making"] = found
+        for _ in range(3):
+            for name, functions in self._named.items():
+                for function in functions:
+                    given = [each for each in function.returns if not is_number(each[2])]
+                    if given and all(self.is_private(function, value, start, blocks, parameters=False)
+                                     for start, blocks, value in given):
+                        found.add(name)
+        return found
+
+    def is_private(  # noqa: PLR0911 - one for each kind of expression
+            self, function: Function, value: Node, start: int, blocks: tuple[int, ...], *,
+                    parameters: bool = True, seen: frozenset[str] = frozenset()) -> bool:
+        """Return True if no other thread has a value: it was made here, or is a local variable's address."""
+        value = bare(value)
+        match value.type:
+            case "identifier":
+                return self.is_private_name(function, text_of(value), start, blocks, parameters=parameters, seen=seen)
+            case "call_expression":
+                called = value.child_by_field_name("function")
+                words = WORDS.findall(text_of(called).split("<")[0] if called is not None else "")
+                name = words[-1] if words else ""
+                return (name in self._making or name == "tp_alloc" or _NEW_CONTAINERS.match(name) is not None
+                        or (_MADE.match(name) is not None and not _KEPT.search(name)))
+            case "new_expression" | "initializer_list" | "compound_literal_expression" | "string_literal":
+                return True
+            case "assignment_expression":
+                right = value.child_by_field_name("right")
+                return self.is_private(function, right, start, blocks, parameters=parameters, seen=seen)
+            case "conditional_expression":
+                parts = [value.child_by_field_name("consequence"), value.child_by_field_name("alternative")]
+                return all(each is not None and (is_number(each) or self.is_private(
+                    function, each, start, blocks, parameters=parameters, seen=seen)) for each in parts)
+            case "pointer_expression" if text_of(value).startswith("&"):
+                inner = bare(value.child_by_field_name("argument"))
+                name, through = root(inner)
+                return (not through and self.is_local_value(function, name)) or (
+                    bool(name) and self.is_private_name(function, name, start, blocks, parameters=parameters,
+                                                         seen=seen))
+            case "field_expression" | "subscript_expression":
+                # What a new object points to is as new as itself, as far as one function shows.
+                name, through = root(value)
+                return (not through and self.is_local_value(function, name)) or (bool(name) and self.is_private_name(
+                    function, name, start, blocks, parameters=parameters, seen=seen))
+        return False
+
+    def is_local_value(self, function: Function, name: str) -> bool:
+        """Return True for a local variable, or a parameter given by value, that is no pointer or reference."""
+        variable = function.locals.get(name) or next((each for each in function.parameters if each.name == name), None)
+        return variable is not None and not (variable.static or variable.pointer or variable.reference or (
+            variable.array and name not in function.locals))
+
+    def is_private_name(self, function: Function, name: str, start: int, blocks: tuple[int, ...], *,
+                         parameters: bool = True, seen: frozenset[str] = frozenset()) -> bool:
+        """Return True if no other thread has what a variable has, or points to, at an offset."""
+        if not name or name in seen:
+            return name in seen
+        variable = function.locals.get(name)
+        place = function.parameter(name)
+        if (variable is None and place < 0) or (variable is not None and variable.static):
+            return False
+        if place >= 0 and _FILLED.search(function.parameters[place].type):
+            return True
+        values = self._values(function, name, start, blocks)
+        if values is None:   # a parameter that may still have the caller's value
+            return parameters and (function.name, place) in self.private_parameters
+        values = [each for each in values if not is_number(each.value)]
+        return bool(values) and all(self.is_private(function, each.value, each.start, each.blocks,
+                                                     parameters=parameters, seen=seen | {name}) for each in values)
+
+    @staticmethod
+    def _values(function: Function, name: str, start: int, blocks: tuple[int, ...]) -> list[Any] | None:
+        """Return the assignments whose value a variable may have at a place; None if a caller's value is among them."""
+        given = function.assignments.get(name, [])
+        before = [each for each in given if each.start < start and blocks[:len(each.blocks)] == each.blocks]
+        if before:
+            last = max(before, key=lambda each: each.start)
+            return [last, *(each for each in given if last.start < each.start < start and each is not last
+                            and not _other_branch(each.blocks, blocks, function))]
+        return None if function.parameter(name) >= 0 else given
+
+
+def _other_branch(blocks: tuple[int, ...], at: tuple[int, ...], function: Function) -> bool:
+    """Return True if an assignment in `blocks` lies in a block that has ended, and leaves the function at its end."""
+    inner = blocks[len([1 for one, other in zip(blocks, at, strict=False) if one == other]):]
+    if not inner:
+        return False
+    start, end = inner[0], function.block_ends.get(inner[0], inner[0])
+    return any(start <= place < end for place, _, _ in function.returns)
+
+
+def bare(node: Node) -> Node:
+    """Return an expression without parentheses and casts."""
+    while node is not None:
+        if node.type == "parenthesized_expression" and node.named_children:
+            node = node.named_children[0]
+        elif node.type == "cast_expression":
+            node = node.child_by_field_name("value")
+        elif node.type == "call_expression" and re.match(
+                r"(?:reinterpret|static|const|dynamic)_cast|Py_NewRef$|Py_XNewRef$|_?PyObject_CAST$",
+                text_of(node.child_by_field_name("function"))):
+            arguments = node.child_by_field_name("arguments").named_children
+            if not arguments:
+                return node
+            node = arguments[0]
+        else:
+            return node
+    return node
+
+
+def root(node: Node) -> tuple[str, bool]:
+    """Return the variable at the root of an expression, "" for a call, and whether a pointer is followed to a field."""
+    through = False
+    while True:
+        node = bare(node)
+        match node.type:
+            case "field_expression":
+                through = through or any(child.type == "->" for child in node.children)
+                node = node.child_by_field_name("argument")
+            case "subscript_expression":
+                node = node.child_by_field_name("argument") or node.named_children[0]
+            case "pointer_expression":
+                if text_of(node).startswith("&"):
+                    return root(node.child_by_field_name("argument"))[0], through
+                inner = node.child_by_field_name("argument")
+                parent = node.parent
+                while parent is not None and parent.type == "parenthesized_expression":
+                    parent = parent.parent
+                through = through or (parent is not None and parent.type == "field_expression")
+                node = inner
+            case "identifier" | "this" | "field_identifier":
+                return text_of(node), through
+            case "qualified_identifier":
+                words = WORDS.findall(text_of(node))
+                return words[-1], through
+            case _:
+                return "", through
+
+
+def is_number(node: Node) -> bool:
+    """Return True for a number or a null pointer."""
+    node = bare(node)
+    return (node.type in {"null", "number_literal", "false", "true", "nullptr"}
+            or _NUMBER.match(text_of(node)) is not None)
+
+
+def last_word(name: str) -> str:
+    """Return the last word of a name in lower case: "clear" of `LRU_tpClear`."""
+    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)
+    return words[-1].lower() if words else ""

@@ -1,0 +1,223 @@
+"""Find what only the GIL makes safe in C and C++: writes, borrowed references, iteration."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.evaluate.project.extensions.c_calls import SAFE_TYPES, WORDS, CallGraph, bare, root
+from gilscope.toolkit.evaluate.project.extensions.c_tree import line_of_node, text_of
+from gilscope.toolkit.evaluate.project.extensions.own_extensions import Remark
+from gilscope.toolkit.evaluate.project.extensions.source_text import RISKY_CALLS, risky_calls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gilscope.toolkit.evaluate.project.extensions.c_tree import Call, Function, Unit, Variable, Write
+    from gilscope.toolkit.evaluate.project.extensions.own_extensions import Concern
+
+    Node = Any   # tree_sitter.Node
+
+LOCK_AROUND = "Py_BEGIN_CRITICAL_SECTION(self) or PyMutex_Lock around it, where threads may share the object"
+LOCK_AROUND_CPP = "a std::lock_guard around it, or std::atomic, where threads may share the object"
+GUARD_OBJECT = "set it once in the module's exec slot, move it to the module's state, or guard it"
+GUARD_VARIABLE = "a lock, an atomic, or thread_local"
+FILL_EARLY = "fill it in the module's exec slot or when the object is made, or look and fill under one lock"
+GUARD_STATE = "all threads share it: a PyMutex in the state around what changes after the import"
+ITERATE = "Py_BEGIN_CRITICAL_SECTION around the loop; in pybind11 py::scoped_critical_section"
+NEW_REFERENCE = "take a new reference (Py_NewRef) before the lock is released"
+_KEYWORDS = {"kwargs", "kwds", "kw", "keywds", "keywords"}
+_STATE = re.compile(r"(?:PyModule_GetState|PyType_GetModuleState|PyState_\w+|\w*get_\w*state\w*)$")
+_BORROWS_NO_CONTAINER = {"PySys_GetObject", "PyEval_GetLocals", "PyEval_GetGlobals", "PyImport_AddModule",
+                         "PyImport_AddModuleObject"}
+_PYTHON_CONTAINERS = re.compile(r"\b(?:py|nb|pybind11|nanobind)\s*::\s*(?:dict|list|set)\b")
+
+
+class Search(CallGraph):
+    """The search through all C and C++ sources of a project at once."""
+
+    def remarks(self, unit: Unit) -> Iterator[Remark]:
+        """Yield the remarks on one source, those on its macros included."""
+        for function in unit.functions:
+            if function.name in self.unused:
+                continue
+            yield from self._writes(function)
+            yield from self._risky(function)
+            yield from self._loops(function)
+        for line, body in unit.macros.values():
+            yield from (Remark(line=line, concern=each.concern, what=each.what, instead=each.instead)
+                        for each in risky_calls(body))
+
+    # -- writes -------------------------------------------------------------------------------------------------------
+
+    def _writes(self, function: Function) -> Iterator[Remark]:
+        for write in function.writes:
+            if self.holds(function, write.start):
+                continue
+            target = bare(write.target)
+            name, through = root(target)
+            words = " ".join(text_of(target).split())
+            if self._last_field(target) in self.safe_fields:
+                continue
+            line = line_of_node(write.target)
+            variable = self._variable(function, name)
+            if variable is not None:
+                yield from self._shared_write(function, write, variable, words, line)
+            elif name or through:
+                yield from self._field_write(function, write, name, words, line, through=through)
+
+    def _variable(self, function: Function, name: str) -> Variable | None:
+        """Return the variable that all threads share and that a name stands for; None for another."""
+        local = function.locals.get(name)
+        if local is not None:
+            return local if local.static else None
+        if not name or function.parameter(name) >= 0 or name in self.fields.get(function.owner, {}):
+            return None
+        return self.shared.get(name)
+
+    def _shared_write(self, function: Function, write: Write, variable: Variable, words: str,
+                      line: int) -> Iterator[Remark]:
+        if SAFE_TYPES.search(variable.type) or function.name in self.imports_only or function.module_body:
+            return
+        if re.search(r"\bconst\b", variable.type) and not variable.pointer:
+            return
+        kind = "PyObject *" if variable.pointer else ""
+        if self._tests(write, words):
+            yield _remark(line, "lazy cache", words, FILL_EARLY)
+        else:
+            yield _remark(line, "state", words, GUARD_OBJECT if kind and "Object" in variable.type else GUARD_VARIABLE)
+
+    @staticmethod
+    def _tests(write: Write, words: str) -> bool:
+        """Return True if a condition around a write asks whether its target is set already."""
+        quoted = re.escape(words)
+        asks = re.compile(rf"!\s*{quoted}(?![\w.\[(-])"
+                          rf"|(?<![\w.>]){quoted}\s*[!=<]=?\s*(?:NULL|nullptr|-?\s*[01]\b|Py_None)"
+                          rf"|(?:NULL|nullptr)\s*==\s*{quoted}(?!\w)")
+        return any(asks.search(" ".join(each.split())) for each in write.tests)
+
+    def _field_write(self, function: Function, write: Write, name: str, words: str, line: int, *,
+                     through: bool) -> Iterator[Remark]:
+        own = self.fields.get(function.owner, {})
+        member = name in own and name not in function.locals and function.parameter(name) < 0
+        if function.name in self.exclusive or function.module_body or self._is_private_write(
+                function, write, name, member=member, through=through):
+            return
+        if self._is_state(function, name):
+            yield _remark(line, "module state", words, GUARD_STATE)
+        elif self._tests(write, words):
+            yield _remark(line, "lazy cache", words, FILL_EARLY)
+        else:
+            cpp = member or name == "this" or not through
+            yield _remark(line, "unlocked write", words, LOCK_AROUND_CPP if cpp else LOCK_AROUND)
+
+    def _is_private_write(self, function: Function, write: Write, name: str, *, member: bool, through: bool) -> bool:
+        """Return True if no other thread has what a field belongs to."""
+        if member or name == "this":
+            own = self.fields.get(function.owner, {})
+            return self._is_member_private(function) or (member and SAFE_TYPES.search(own[name]) is not None)
+        place = function.parameter(name)
+        if not through:   # of C++: a parameter by reference; others are the function's own
+            written = bare(write.target).type in {"field_expression", "subscript_expression"} or write.method
+            given = function.parameters[place] if place >= 0 else None
+            return (given is None or not (given.reference and written) or "const " in given.type
+                    or (function.name, place) in self.private_parameters)
+        return bool(name) and (self.is_private_name(function, name, write.start, write.blocks) or (
+            self.is_local_value(function, name) and "->" not in text_of(bare(write.target))))
+
+    def _is_member_private(self, function: Function) -> bool:
+        """Return True if nothing known calls a method on an object that threads may share."""
+        if function.owner in self.bound:
+            return False
+        calls = self.callers.get(function.name, [])
+        return not calls or all(
+            self.holds(by, call.start) or by.name in self.exclusive or by.owner == function.owner
+            or self._on_private(by, call) for by, call in calls)
+
+    def _on_private(self, function: Function, call: Call) -> bool:
+        called = call.node.child_by_field_name("function")
+        if called.type != "field_expression":
+            return False
+        name, through = root(called.child_by_field_name("argument"))
+        return (not through and self.is_local_value(function, name)) or self.is_private_name(
+            function, name, call.start, call.blocks)
+
+    def _is_state(self, function: Function, name: str) -> bool:
+        return any(_STATE.match((WORDS.findall(text_of(bare(each.value)).partition("(")[0]) or [""])[-1])
+                   for each in function.assignments.get(name, []))
+
+    def _last_field(self, target: Node) -> str:
+        while target.type in {"subscript_expression", "parenthesized_expression", "pointer_expression"}:
+            target = target.child_by_field_name("argument") or target.named_children[0]
+        if target.type == "field_expression":
+            named = target.child_by_field_name("field")
+            return text_of(named) if named is not None else ""
+        return ""
+
+    # -- risky calls --------------------------------------------------------------------------------------------------
+
+    def _risky(self, function: Function) -> Iterator[Remark]:
+        for call in function.calls:
+            if call.name not in RISKY_CALLS:
+                continue
+            concern, instead = RISKY_CALLS[call.name]
+            if concern != "allocation" and self._is_call_safe(function, call, concern):
+                if concern == "borrowed reference" and self._outlives_lock(function, call):
+                    yield _remark(line_of_node(call.node), concern, call.name, NEW_REFERENCE)
+                continue
+            yield _remark(line_of_node(call.node), concern, call.name, instead)
+
+    def _is_call_safe(self, function: Function, call: Call, concern: Concern) -> bool:
+        """Return True if a lock is held, the module is being imported, or no other thread has the container."""
+        if self.holds(function, call.start) or function.name in self.imports_only or function.module_body:
+            return True
+        if call.name in _BORROWS_NO_CONTAINER or not call.arguments:
+            return False
+        container = bare(call.arguments[0])
+        name = text_of(container)
+        if name in _KEYWORDS and function.parameter(name) >= 0:
+            return True   # the interpreter makes it for this call
+        if concern == "no lock" and call.name == "PyList_SET_ITEM" and not self._is_field(container):
+            return self.is_private(function, container, call.start, call.blocks) or function.parameter(name) < 0
+        return self.is_private(function, container, call.start, call.blocks)
+
+    @staticmethod
+    def _is_field(node: Node) -> bool:
+        return bool(node.type == "field_expression")
+
+    def _outlives_lock(self, function: Function, call: Call) -> bool:
+        """Return True if a borrowed reference taken under a lock is used after its release, without one of its own."""
+        ends = [end for start, end in self.held[id(function)] if start <= call.start < end]
+        parent = call.node.parent
+        while parent is not None and parent.type in {"cast_expression", "parenthesized_expression"}:
+            parent = parent.parent
+        named = None
+        if parent is not None and parent.type in {"assignment_expression", "init_declarator"}:
+            named = parent.child_by_field_name("left") or parent.child_by_field_name("declarator")
+        words = WORDS.findall(text_of(named)) if named is not None else []
+        if not ends or not words or "." in text_of(named) or "->" in text_of(named):
+            return False
+        name, end = words[-1], min(ends)
+        kept = any(call.start < each.start < end and re.search(r"INCREF|NewRef", each.name) and any(
+            name in WORDS.findall(text_of(argument)) for argument in each.arguments)
+            for each in function.calls)
+        again = [each.start for each in function.assignments.get(name, []) if each.start > end]
+        later = [place for place in function.names.get(name, []) if place > end and (not again or place < min(again))]
+        return not kept and bool(later)
+
+    def _loops(self, function: Function) -> Iterator[Remark]:
+        """Yield the range loops of C++ over containers of Python that others may change meanwhile."""
+        for loop, container in function.loops:
+            if container is None or self.holds(function, loop.start_byte) or function.module_body:
+                continue
+            name = text_of(bare(container))
+            place = function.parameter(name)
+            variable = function.parameters[place] if place >= 0 else self._variable(function, name)
+            words = variable.type if variable is not None else self.fields.get(function.owner, {}).get(name, "")
+            if _PYTHON_CONTAINERS.search(words) and name not in _KEYWORDS and (
+                    function.name, place) not in self.private_parameters:
+                yield _remark(line_of_node(loop), "no lock", f"for (... : {name})", ITERATE)
+
+
+def _remark(line: int, concern: Concern, what: str, instead: str) -> Remark:
+    return Remark(line=line, concern=concern, what=what, instead=instead)
