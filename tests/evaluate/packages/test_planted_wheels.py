@@ -1,0 +1,71 @@
+"""Sets of wheels with one thing wrong each: every one is called what it is, and repairs are clean."""
+
+import json
+
+import pytest
+
+from gilscope.toolkit.cli import main
+from tests.evaluate.places import COMPILER
+from tests.evaluate.planted_wheels import SETS, WheelKit
+from tests.evaluate.views.test_schemas import valid
+
+# The sets with one repair in common.
+REPAIRS = [tuple(name for name, (_, _, other) in SETS.items() if other is repair)
+           for repair in dict.fromkeys(repair for _, _, repair in SETS.values() if repair)]
+pytestmark = pytest.mark.skipif(COMPILER is None, reason="no C compiler")
+
+
+@pytest.fixture(scope="session")
+def kit_of(pair, variants):
+    """Return a kit that writes wheels of the newest pair of builds into a folder."""
+    free, gil = pair
+    libraries = {f"{each.minor.replace('.', '')}{'t' if each.free_threaded else ''}":
+                 variants(each.label).read_bytes() for each in (free, gil)}
+    return lambda folder, **how: WheelKit(folder, free.minor.partition(".")[2], libraries, **how)
+
+
+@pytest.fixture
+def judge(pair, environments, monkeypatch, tmp_path, capsys):
+    """Return what doctor says of the files in a folder: its exit code and its JSON."""
+    monkeypatch.setenv("GILSCOPE_CACHE", str(environments))
+    monkeypatch.setenv("PIP_NO_INDEX", "1")
+    monkeypatch.setenv("UV_NO_INDEX", "1")
+    monkeypatch.chdir(tmp_path)
+    free, gil = pair
+
+    def ask(*files, builds=None, options=()):
+        builds = builds or [free]
+        code = main(["doctor", *map(str, files), "--json", "--builds", ",".join(each.label for each in builds),
+                     *(f"--build={each.label}={each.executable}" for each in (free, gil)), *options])
+        found = json.loads(capsys.readouterr().out)
+        valid(found, "doctor")
+        return code, found
+
+    return ask
+
+
+def codes_of(found):
+    """Return the codes of what is wrong or missing in the set of the project, and of files that cannot be judged."""
+    (own,) = (each for each in found["sets"] if each["name"] == "thing")
+    return ({each["code"] for each in own["findings"] if each["effect"] != "note"}
+            | {each["problem"] for each in found["unusable_files"]})
+
+
+def blocks(found):
+    return any(each["effect"] == "blocks" for one in found["sets"] for each in one["findings"])
+
+
+@pytest.mark.parametrize("name", SETS)
+def test_planted_set_is_called_what_it_is(name, kit_of, judge, tmp_path):
+    plant, codes, _ = SETS[name]
+    plant(kit_of(tmp_path))
+    code, found = judge(tmp_path)
+    assert codes_of(found) == codes
+    assert code == int(blocks(found) or bool(found["unusable_files"]))
+
+
+@pytest.mark.parametrize("repair", REPAIRS, ids=", ".join)
+def test_repaired_set_is_clean(repair, kit_of, judge, tmp_path):
+    SETS[repair[0]][2](kit_of(tmp_path))
+    code, found = judge(tmp_path)
+    assert (code, codes_of(found)) == (0, set())
