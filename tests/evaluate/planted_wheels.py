@@ -124,8 +124,11 @@ FALLBACK = "try:\n    from thing import multi_best\nexcept ImportError:\n    mul
 
 
 def abi3_in_free_wheel(kit):
-    # Nothing imports it, so that nothing depends on how it breaks.
-    kit.both({"thing/__init__.py": ""}, {"thing/__init__.py": "", **kit.module(kit.free, "multi_best", suffix=".abi3")})
+    kit.both(kit.good_gil(), kit.package(kit.gil, "multi_best", suffix=".abi3"))
+
+
+def only_named_abi3(kit):
+    kit.both(kit.good_gil(), kit.good_free(suffix=".abi3", extra=FREE_BYTES))
 
 
 def pure_beside_gil(kit):
@@ -232,10 +235,12 @@ SETS = {
         abi3_over_free_file, {"missing.wheel", "wheel.file-for-another-build"}, abi3_and_free),
     "abi3 over one version": (abi3_over_one_version, {"wheel.tag-too-wide"}, abi3_and_free),
     "free-threaded file in a pure wheel": (
-        free_file_in_pure_wheel, {"wheel.extension-in-pure-wheel", "import.cannot-be-imported on 3.{minor}"}, good),
+        free_file_in_pure_wheel, {"wheel.extension-in-pure-wheel"}, good),
     "GIL file in a free-threaded wheel": (
         gil_file_in_free_wheel, {"wheel.file-for-another-build", "import.loses-c-code"}, good),
-    "abi3 file in a free-threaded wheel": (abi3_in_free_wheel, {"wheel.abi3-file-without-gil"}, None),
+    "abi3 file in a free-threaded wheel": (
+        abi3_in_free_wheel, {"wheel.abi3-file-without-gil", "import.cannot-be-imported"}, good),
+    "abi3 in name only": (only_named_abi3, {"wheel.abi3-file-without-gil"}, good),
     "pure beside the GIL": (pure_beside_gil, {"missing.c-code", "import.loses-c-code"}, good),
     "lost module": (lost_module, {"import.loses-c-code"}, both_modules),
     "classifier without a wheel": (classified_without_wheel, {"missing.wheel", CLASSIFIED}, good),

@@ -55,6 +55,7 @@ def blocks(found):
     return any(each["effect"] == "blocks" for one in found["sets"] for each in one["findings"])
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("name", SETS)
 def test_planted_set_is_called_what_it_is(name, kit_of, judge, tmp_path):
     plant, codes, _ = SETS[name]
@@ -64,8 +65,42 @@ def test_planted_set_is_called_what_it_is(name, kit_of, judge, tmp_path):
     assert code == int(blocks(found) or bool(found["unusable_files"]))
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("repair", REPAIRS, ids=", ".join)
 def test_repaired_set_is_clean(repair, kit_of, judge, tmp_path):
     SETS[repair[0]][2](kit_of(tmp_path))
     code, found = judge(tmp_path)
     assert (code, codes_of(found)) == (0, set())
+
+
+def test_rebuilt_wheel_of_the_same_version_is_judged_anew(kit_of, judge, tmp_path):
+    kit = kit_of(tmp_path)
+    SETS["gil used"][0](kit)
+    assert "import.turns-gil-on" in codes_of(judge(tmp_path)[1])
+    SETS["gil used"][2](kit)   # under the same file names
+    assert codes_of(judge(tmp_path)[1]) == set()
+    assert len(list(tmp_path.glob("*.whl"))) == 2
+
+
+def test_two_projects_are_two_sets_and_both_are_in_the_answer(kit_of, judge, tmp_path):
+    SETS["needs one that turns it on"][0](kit_of(tmp_path))
+    code, found = judge(tmp_path)
+    assert code == 1
+    assert [(each["name"], each["blocked"]) for each in found["sets"]] == [("other", True), ("thing", True)]
+    (needed,) = (each for each in found["sets"][1]["findings"] if each["code"] == "import.dependency-blocks")
+    assert needed["package"] == "other"
+
+
+def test_text_and_page_say_what_is_wrong_and_what_is_missing(kit_of, pair, judge, tmp_path, capsys):
+    free, gil = pair
+    SETS["abi3 over a free-threaded file"][0](kit_of(tmp_path))
+    named = [f"--build={each.label}={each.executable}" for each in pair]
+    assert main(["doctor", str(tmp_path), "--builds", free.label, "--html", "thing.html", *named]) == 1
+    shown = " ".join(capsys.readouterr().out.split())
+    assert f"{free.label} NO WHEEL nothing" in shown
+    assert "What is wrong cp310-abi3: thing/multi_best.cpython-" in shown
+    assert f"What is missing an installer for {free.label} finds no wheel here" in shown
+    assert "Do not upload thing 1.0" in shown
+    page = (tmp_path / "thing.html").read_text()
+    assert '<p class="word">in the way</p>' in page
+    assert "missing.wheel" in page

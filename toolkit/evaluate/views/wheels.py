@@ -88,8 +88,10 @@ def _build_row(answer: BuildAnswer) -> tuple[Entry, ...]:
         slots = _slots(answer)
         gil = "-" if seen.run is None or seen.run.gil_on is None else ("GIL on" if seen.run.gil_on else "GIL off")
         lost = lost_modules(seen)
-        if answer.twin and answer.twin != answer.build and (seen.reference_distribution or seen.reference):
-            c_code = f"loses {few(lost, 1)}" if lost or answer.status is Status.LOST else f"as on {answer.twin.label}"
+        there = seen.reference_distribution
+        if answer.twin and answer.twin != answer.build and there and not there.pure:
+            loses = lost or answer.status is Status.LOST
+            c_code = f"{len(lost) or 'all'} lost" if loses else f"as on {answer.twin.label}"
         interpreters = answer.finding.interpreters.words if answer.finding else "-"
     word = answer.status.words
     if answer.choice.why and not answer.finding:

@@ -108,7 +108,11 @@ def _mismatch(
     it = inflect(len(files), "it", "them")
     told = f"{_files(files)} ({_suffixes(found)})"
     effect = Effect.BLOCKS
-    if code is WheelCode.ABI3_WITHOUT_GIL:
+    if code is WheelCode.ABI3_WITHOUT_GIL and all(each.layout is Layout.FREE_THREADED for each in found):
+        effect = Effect.CAUTION
+        text = (f"{told}: compiled for builds without the GIL and named as if for those with it, which would crash if "
+                f"they found {it}")
+    elif code is WheelCode.ABI3_WITHOUT_GIL:
         text = (f"{told}: {labels(lacking)} installs it and loads {it}, but abi3 is for builds with the GIL, where "
                 "objects have another layout")
     elif code is WheelCode.FILE_FOR_ANOTHER_BUILD:
