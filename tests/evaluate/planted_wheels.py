@@ -246,7 +246,7 @@ SETS = {
     "classifier without a wheel": (classified_without_wheel, {"missing.wheel", CLASSIFIED}, good),
     "other tags inside": (other_tags_inside, {"wheel.other-tags-inside"}, good),
     "crashes": (crashes, {"import.crashes"}, good),
-    "refuses this Python": (refuses_python, {"missing.wheel"}, good),
+    "refuses this Python": (refuses_python, {"missing.wheel", "wheel.no-known-build"}, good),
     "macOS without": (mac_only, {"missing.platform"}, mac_both),
     "Windows lacks a module": (windows_lacks_module, {"missing.c-code"}, None),
     "metadata differs": (metadata_differs, {"metadata.differs"}, good),

@@ -92,7 +92,7 @@ def test_two_projects_are_two_sets_and_both_are_in_the_answer(kit_of, judge, tmp
 
 
 def test_text_and_page_say_what_is_wrong_and_what_is_missing(kit_of, pair, judge, tmp_path, capsys):
-    free, gil = pair
+    free, _gil = pair
     SETS["abi3 over a free-threaded file"][0](kit_of(tmp_path))
     named = [f"--build={each.label}={each.executable}" for each in pair]
     assert main(["doctor", str(tmp_path), "--builds", free.label, "--html", "thing.html", *named]) == 1

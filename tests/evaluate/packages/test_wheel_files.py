@@ -86,8 +86,8 @@ def test_suffixes_agree_with_those_that_each_build_looks_for(each):
     asked = subprocess.run([each.executable, "-I", "-c", script], capture_output=True, text=True, check=True)
     kind = BuildKind(int(each.minor.partition(".")[2]), each.free_threaded)
     own = json.loads(asked.stdout)
-    every = {suffix for suffix in (*own, ".abi3.so", ".abi3t.so", ".cpython-314-x86_64-linux-gnu.so",
-                                   ".cpython-314t-x86_64-linux-gnu.so")}
+    every = {*own, ".abi3.so", ".abi3t.so", ".cpython-314-x86_64-linux-gnu.so",
+                                   ".cpython-314t-x86_64-linux-gnu.so"}
     told = {suffix for suffix in every if suffix_of(f"a{suffix}").loads(kind)}
     assert told == set(own)
 
@@ -106,8 +106,7 @@ def test_suffix_of_another_platform(platform, tags, other):
 def test_platforms_are_named_without_versions():
     found = platform_families(["manylinux_2_17_x86_64", "manylinux_2_28_x86_64", "musllinux_1_2_aarch64", "win_amd64",
                                "macosx_10_9_universal2", "linux_x86_64", "any"])
-    assert found == {"Linux with glibc x86_64", "Linux with musl aarch64", "Windows x86_64", "macOS arm64",
-                     "macOS x86_64", "Linux x86_64"}
+    assert found == {"Linux x86_64", "Linux musl aarch64", "Windows x86_64", "macOS arm64", "macOS x86_64"}
 
 
 @pytest.mark.parametrize(("content", "layout"), [

@@ -6,9 +6,13 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.packages.doctor import version_of
 from gilscope.toolkit.evaluate.packages.evidence import Status
+from gilscope.toolkit.units import few, inflect
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gilscope.toolkit.evaluate.packages.doctor import Finding
+    from gilscope.toolkit.evaluate.packages.evidence import InterpreterReason
 
 # What to do about a package, by its status.
 ADVICE = {
@@ -44,3 +48,12 @@ def judged(status: Status, why: str) -> str:
 def chain_clause(finding: Finding) -> str:
     """Return the chain of dependencies to a package that the user did not request, whose owner can be asked; or ""."""
     return f"needed by {' -> '.join(finding.way[:-1])}" if len(finding.way) > 1 else ""
+
+
+def refusals(reasons: Sequence[InterpreterReason]) -> str:
+    """Return the reasons, with the modules that interpreters refuse in one sentence."""
+    names = list(dict.fromkeys(each.refused for each in reasons if each.refused))
+    others = [each.text for each in reasons if not each.refused]
+    support = inflect(len(names), "supports", "support")
+    said = [f"{few(names)} {support} no interpreter with its own GIL"] if names else []
+    return few([*said, *others], between="; ")

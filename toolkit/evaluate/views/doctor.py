@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.evaluate.packages.doctor import version_of
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users, loadable_nowhere, lost_modules
-from gilscope.toolkit.evaluate.packages.wording import chain_clause, clause, judged, name_and_version
+from gilscope.toolkit.evaluate.packages.wording import chain_clause, clause, judged, name_and_version, refusals
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import libc_floor, platforms_of
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
 from gilscope.toolkit.units import counted, few, inflect
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
-    from gilscope.toolkit.evaluate.packages.evidence import ImportRun, ImportStep, InterpreterReason
+    from gilscope.toolkit.evaluate.packages.evidence import ImportRun, ImportStep
     from gilscope.toolkit.evaluate.requirements.wheel_for_build import WheelChoice
     from gilscope.toolkit.report.document import Section
 
@@ -244,16 +244,7 @@ def _interpreters(report: BuildReport) -> Iterable[str]:
     for finding in report.findings:
         if finding.interpreter_reasons:
             yield (f"{finding.name} {finding.version} on {report.build.label} {_does(finding.interpreters)}: "
-                   f"{_refusals(finding.interpreter_reasons)}")
-
-
-def _refusals(reasons: Sequence[InterpreterReason]) -> str:
-    """Return the reasons, with the modules that interpreters refuse in one sentence."""
-    names = list(dict.fromkeys(each.refused for each in reasons if each.refused))
-    others = [each.text for each in reasons if not each.refused]
-    support = inflect(len(names), "supports", "support")
-    said = [f"{few(names)} {support} no interpreter with its own GIL"] if names else []
-    return few([*said, *others], between="; ")
+                   f"{refusals(finding.interpreter_reasons)}")
 
 
 def _does(status: InterpreterStatus) -> str:

@@ -62,7 +62,7 @@ def _lines(report: SetReport, found: Sequence[WheelFinding]) -> Iterator[str]:
     for same in groups.values():
         first = same[0]
         name = abis.get(first.wheel, first.wheel)
-        if sum(each == name for each in abis.values()) > 1 and len(same) == 1:
+        if not first.builds and len(same) == 1 and sum(each == name for each in abis.values()) > 1:
             name = first.wheel   # one of several that differ in their platform alone
         start = f"{name}: " if name and first.wheel not in first.text else ""
         more = f"; so do {counted(len(same) - 1, 'other wheel')} with this tag" if len(same) > 1 else ""
@@ -126,11 +126,11 @@ def _wheels(report: SetReport) -> Table:
         platforms = sorted({family for each in wheels for family in platform_families(each.platforms)})
         kinds = labels({kind for each in wheels for kind in installed_on(each)})
         rows.append(tuple(map(Entry, (
-            abis, kinds or "no CPython from 3.8 to 3.15", few(platforms, MOST_PLATFORMS) or "every platform", suffixes,
-            ", ".join(sorted({each.code.value.removeprefix("wheel.") for each in wrong})) or "agree"))))
+            abis, ", ".join(sorted({each.code.value.removeprefix("wheel.") for each in wrong})) or "agree", suffixes,
+            kinds or "no CPython from 3.8 to 3.15", few(platforms, MOST_PLATFORMS) or "every platform"))))
     columns = (Column(title="wheel", key=True, align="left"),
                *(Column(title=title, align="left") for title in (
-                   "installed on", "platforms", "extension files", "tag and files")))
+                   "tag and files", "extension files", "installed on", "platforms")))
     return Table(title="Wheels", columns=columns, rows=tuple(rows), is_listing=True)
 
 

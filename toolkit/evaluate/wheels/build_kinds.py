@@ -158,13 +158,13 @@ def other_platform(suffix: Suffix, platforms: Collection[str]) -> bool:
                    if system != "win" or each.startswith("win"))
 
 
-_FAMILIES = (("manylinux", "Linux with glibc"), ("musllinux", "Linux with musl"), ("linux", "Linux"),
+_FAMILIES = (("manylinux", "Linux"), ("musllinux", "Linux musl"), ("linux", "Linux"),
              ("macosx", "macOS"), ("win", "Windows"), ("android", "Android"), ("ios", "iOS"))
 _WINDOWS = {"win32": "i386", "win_amd64": "x86_64", "win_arm64": "arm64"}
 
 
 def platform_families(platforms: Iterable[str]) -> frozenset[str]:
-    """Return platforms without versions of their C library: "Linux with glibc x86_64", "macOS arm64"."""
+    """Return platforms without versions of their C library: "Linux x86_64", "Linux musl x86_64", "macOS arm64"."""
     found = set()
     for each in platforms:
         name = next((words for prefix, words in _FAMILIES if each.startswith(prefix)), "")

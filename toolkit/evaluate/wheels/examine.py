@@ -19,8 +19,8 @@ from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Statu
 from gilscope.toolkit.evaluate.packages.installing import LocalFile
 from gilscope.toolkit.evaluate.packages.judge import gil_users, lost_modules
 from gilscope.toolkit.evaluate.packages.scratch import EnvironmentRequest
-from gilscope.toolkit.evaluate.packages.wording import judged
-from gilscope.toolkit.evaluate.wheels.build_kinds import kind_of, labels
+from gilscope.toolkit.evaluate.packages.wording import judged, refusals
+from gilscope.toolkit.evaluate.wheels.build_kinds import kind_of, labels, platform_families
 from gilscope.toolkit.evaluate.wheels.choice import FileChoice, choose
 from gilscope.toolkit.evaluate.wheels.files import WheelFile, named
 from gilscope.toolkit.evaluate.wheels.findings import WheelCode, WheelFinding
@@ -217,7 +217,9 @@ def _findings(
             yield from wheel_findings(file)
     # A build with the GIL loses nothing; only free-threaded ones are compared with their twins.
     free = {kind_of(each.build): each for each in answers if each.build.free_threaded}
-    yield from set_findings(files, free.keys(), {kind for kind, each in free.items() if each.finding and each.twin})
+    yield from set_findings(files, free.keys(), {
+        kind: platform_families(each.choice.wheel.platforms) for kind, each in free.items()
+        if each.finding and each.twin and each.choice.wheel})
     for each in answers:
         yield from _of_build(each, twins[each.build.label])
     yield from _of_classifiers(files, answers)
@@ -258,10 +260,9 @@ def _of_run(
         yield WheelFinding(code=WheelCode.TWIN, effect=Effect.CAUTION, builds=label, wheel=file,
                            text=f"{why}, so whether {answer.build.label} loses C code is not known")
     if finding.interpreters in _REFUSED:
-        reasons = few([*map(str, finding.interpreter_reasons)], between="; ")
         yield WheelFinding(code=WheelCode.NO_SUBINTERPRETERS, effect=Effect.NOTE, builds=label, wheel=file,
                            text=f"in subinterpreters with their own GIL on {answer.build.label}: "
-                                f"{finding.interpreters.words}: {reasons}")
+                                f"{finding.interpreters.words}: {refusals(finding.interpreter_reasons)}")
     for other in report.findings:
         if other.name != finding.name and other.verdict.status.blocks:
             yield WheelFinding(code=WheelCode.DEPENDENCY, effect=Effect.BLOCKS, builds=label, package=other.name,

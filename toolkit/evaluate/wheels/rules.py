@@ -161,14 +161,15 @@ def _suffixes(found: Iterable[ExtensionFile]) -> str:
 
 
 def set_findings(
-    files: Sequence[Distributable], kinds: Collection[BuildKind], run: Collection[BuildKind]
+    files: Sequence[Distributable], kinds: Collection[BuildKind], run: Mapping[BuildKind, frozenset[str]]
 ) -> Iterator[WheelFinding]:
     """Yield what is wrong between the files of a set, and what it lacks on platforms that cannot be tried here.
 
     Args:
         files: The set.
         kinds: The free-threaded builds that are asked for.
-        run: Those of them whose wheel is run on this machine, so that imports tell what C code is lost there.
+        run: For those of them whose wheel is run here, beside that of the twin: the platforms of the wheel, where
+            imports tell what C code is lost.
     """
     wheels = [each for each in files if isinstance(each, WheelFile)]
     yield from _metadata_differs(files)
@@ -176,7 +177,7 @@ def set_findings(
         return   # said for each build
     for kind in sorted(kinds):
         yield from _platforms_without(wheels, kind)
-        yield from _lost_c_code(wheels, kind, tried=kind in run)
+        yield from _lost_c_code(wheels, kind, run.get(kind, frozenset()))
 
 
 def _metadata_differs(files: Sequence[Distributable]) -> Iterator[WheelFinding]:
@@ -216,7 +217,9 @@ def _families(wheels: Iterable[WheelFile]) -> frozenset[str]:
     return frozenset(family for each in wheels for family in platform_families(each.platforms))
 
 
-def _lost_c_code(wheels: Sequence[WheelFile], kind: BuildKind, *, tried: bool) -> Iterator[WheelFinding]:
+def _lost_c_code(
+    wheels: Sequence[WheelFile], kind: BuildKind, tried: Collection[str]
+) -> Iterator[WheelFinding]:
     """Yield C code that the wheels for the build with the GIL have and those for the free-threaded one lack."""
     here, there = _by_kind(wheels, kind), _by_kind(wheels, kind.twin)
     pure, compiled = [each for each in here if not each.has_c_code], [each for each in there if each.has_c_code]
@@ -225,11 +228,10 @@ def _lost_c_code(wheels: Sequence[WheelFile], kind: BuildKind, *, tried: bool) -
             code=WheelCode.C_CODE, effect=Effect.BLOCKS, builds=(kind.label,), wheel=pure[0].path.name,
             text=f"{kind.label} gets {pure[0].path.name}, which is pure Python, and {kind.twin.label} gets C code")
         return
-    if tried:
-        return
     lost: dict[str, list[str]] = defaultdict(list)
+    found = _modules(here)
     for family, names in _modules(there).items():
-        if family in (found := _modules(here)):
+        if family in found and family not in tried:
             for name in sorted(names - found[family]):
                 lost[name].append(family)
     if lost:
