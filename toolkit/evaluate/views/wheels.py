@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.wheels.findings import WheelFinding
     from gilscope.toolkit.report.document import Section
 
-MOST_PLATFORMS = 3   # of a row of wheels
+MOST_PLATFORMS = 2   # of a row of wheels
 
 
 def document(reports: Sequence[SetReport], unusable: Sequence[UnusableFile]) -> Document:
@@ -86,7 +86,8 @@ def _build_row(answer: BuildAnswer) -> tuple[Entry, ...]:
     slots = gil = c_code = interpreters = "-"
     if seen and seen.distribution:
         slots = _slots(answer)
-        gil = "-" if seen.run is None or seen.run.gil_on is None else ("GIL on" if seen.run.gil_on else "GIL off")
+        if answer.build.free_threaded and seen.run and seen.run.gil_on is not None:
+            gil = "GIL on" if seen.run.gil_on else "GIL off"
         lost = lost_modules(seen)
         there = seen.reference_distribution
         if answer.twin and answer.twin != answer.build and there and not there.pure:
@@ -108,7 +109,7 @@ def _slots(answer: BuildAnswer) -> str:
         return "none"
     users = gil_users(answer.finding.seen)
     if not answer.build.free_threaded:
-        return counted(len(extensions), "module")
+        return counted(len(extensions), "file")
     unread = sum(each.gil is None for each in extensions)
     free = len(extensions) - unread - sum(each.name in users for each in extensions if each.gil)
     return f"{free} of {len(extensions)} no GIL" + (f", {unread} unread" if unread else "")
@@ -130,7 +131,7 @@ def _wheels(report: SetReport) -> Table:
             kinds or "no CPython from 3.8 to 3.15", few(platforms, MOST_PLATFORMS) or "every platform"))))
     columns = (Column(title="wheel", key=True, align="left"),
                *(Column(title=title, align="left") for title in (
-                   "tag and files", "extension files", "installed on", "platforms")))
+                   "tag and files", "suffixes", "installed on", "platforms")))
     return Table(title="Wheels", columns=columns, rows=tuple(rows), is_listing=True)
 
 

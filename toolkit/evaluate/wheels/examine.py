@@ -19,7 +19,7 @@ from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Statu
 from gilscope.toolkit.evaluate.packages.installing import LocalFile
 from gilscope.toolkit.evaluate.packages.judge import gil_users, lost_modules
 from gilscope.toolkit.evaluate.packages.scratch import EnvironmentRequest
-from gilscope.toolkit.evaluate.packages.wording import judged, refusals
+from gilscope.toolkit.evaluate.packages.wording import judged, refusals, why
 from gilscope.toolkit.evaluate.wheels.build_kinds import kind_of, labels, platform_families
 from gilscope.toolkit.evaluate.wheels.choice import FileChoice, choose
 from gilscope.toolkit.evaluate.wheels.files import WheelFile, named
@@ -249,16 +249,15 @@ def _of_run(
     label, status = (answer.build.label,), finding.verdict.status
     file = answer.choice.file.path.name if answer.choice.file else ""
     if status in _CODES:
-        reasons = few(finding.verdict.reasons, between="; ")
         yield WheelFinding(
             code=_CODES[status], builds=label, wheel=file, effect=Effect.BLOCKS if status.blocks else Effect.UNKNOWN,
             files=tuple(gil_users(finding.seen)) if status is Status.GIL else lost_modules(finding.seen),
-            text=f"on {answer.build.label} it{judged(status, reasons)}")
+            text=f"on {answer.build.label} it{judged(status, why(report, finding))}")
     if answer.build.free_threaded and not answer.twin and finding.seen.extensions:
         label_of_twin = labels([kind_of(answer.build).twin])
-        why = f"the set has no wheel for {label_of_twin}" if twin else f"no {label_of_twin} is at hand"
+        absent = f"the set has no wheel for {label_of_twin}" if twin else f"no {label_of_twin} is at hand"
         yield WheelFinding(code=WheelCode.TWIN, effect=Effect.CAUTION, builds=label, wheel=file,
-                           text=f"{why}, so whether {answer.build.label} loses C code is not known")
+                           text=f"{absent}, so whether {answer.build.label} loses C code is not known")
     if finding.interpreters in _REFUSED:
         yield WheelFinding(code=WheelCode.NO_SUBINTERPRETERS, effect=Effect.NOTE, builds=label, wheel=file,
                            text=f"in subinterpreters with their own GIL on {answer.build.label}: "
@@ -268,7 +267,7 @@ def _of_run(
             yield WheelFinding(code=WheelCode.DEPENDENCY, effect=Effect.BLOCKS, builds=label, package=other.name,
                                text=f"{other.name} {other.version or other.wanted}, which it needs".replace("  ", " ")
                                     + f", on {answer.build.label}"
-                                    + judged(other.verdict.status, few(other.verdict.reasons, between="; ")))
+                                    + judged(other.verdict.status, why(report, other)))
     if report.unowned:
         yield WheelFinding(code=WheelCode.TURNS_GIL_ON, effect=Effect.BLOCKS, builds=label, files=report.unowned,
                            text=f"{few(report.unowned)} on {answer.build.label} "
