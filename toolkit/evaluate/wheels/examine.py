@@ -283,11 +283,13 @@ def _of_classifiers(files: Sequence[Distributable], answers: Sequence[BuildAnswe
     if level is not None:
         wheels = [each for each in files if isinstance(each, WheelFile)]
         anywhere = any(kind.free_threaded for each in wheels for kind in installed_on(each))
-        if bad and (not anywhere or any(each.finding and each.status.blocks for each in free)):
-            yield WheelFinding(
-                code=WheelCode.CLASSIFIER_CONTRADICTED, effect=Effect.CAUTION, builds=tuple(bad),
-                text=f"the metadata says Free Threading{f' :: {level}' if level else ''}, which {few(bad)} "
-                     f"{inflect(len(bad), 'contradicts', 'contradict')}")
+        claim = f"the metadata says Free Threading{f' :: {level}' if level else ''}"
+        found = [each.build.label for each in free if each.finding and each.status.blocks]
+        told = (f"{claim}, which {few(found)} {inflect(len(found), 'contradicts', 'contradict')}" if found
+                else f"{claim}, and no wheel is for a build without the GIL")
+        if found or (bad and not anywhere):
+            yield WheelFinding(code=WheelCode.CLASSIFIER_CONTRADICTED, effect=Effect.CAUTION,
+                               builds=tuple(found or bad), text=told)
     elif free and not bad and all(each.status is Status.READY for each in free):
         yield WheelFinding(
             code=WheelCode.CLASSIFIER_ABSENT, effect=Effect.NOTE,
