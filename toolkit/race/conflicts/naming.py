@@ -334,7 +334,8 @@ def _global_name(owner: Any, module: dict[str, Any] | None) -> str | None:
     return next((name for name, value in named if value is owner and type(name) is str), None)
 
 
-OWN_CODE = ("threading.py", "queue.py", "_base.py", "thread.py")   # files that acquire locks for their callers
+# Files that acquire locks for their callers.
+OWN_CODE = ("threading.py", "queue.py", "_base.py", "thread.py", "synchronize.py", "process_locks.py")
 
 
 class LockNamer:

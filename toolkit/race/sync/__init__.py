@@ -125,7 +125,16 @@ def library_patches(layer: SyncLayer) -> dict[str, Callable[[Any], None]]:
         from gilscope.toolkit.race.sync import stdlib_locks
         stdlib_locks.untrack_module_locks(layer, module)
 
-    return {"logging": logging, "_strptime": untrack_lock, "tempfile": untrack_lock}
+    def synchronize(module: Any) -> None:
+        from gilscope.toolkit.race.sync.process_locks import ProcessLockPatches
+        ProcessLockPatches(layer).patch_synchronize(module)
+
+    def queues(module: Any) -> None:
+        from gilscope.toolkit.race.sync.process_locks import ProcessLockPatches
+        ProcessLockPatches(layer).patch_queues(module)
+
+    return {"logging": logging, "_strptime": untrack_lock, "tempfile": untrack_lock,
+            "multiprocessing.synchronize": synchronize, "multiprocessing.queues": queues}
 
 
 # -- fork ----------------------------------------------------------------------------------------------------------
