@@ -29,7 +29,7 @@ from gilscope.toolkit.evaluate.wheels.files import (
     read,
     read_all,
 )
-from gilscope.toolkit.evaluate.wheels.rules import wheel_findings
+from gilscope.toolkit.evaluate.wheels.rules import set_findings, wheel_findings
 from tests.evaluate.places import at_hand
 from tests.evaluate.planted_wheels import FREE_BYTES, GIL_BYTES, WheelKit
 
@@ -227,6 +227,27 @@ def test_file_without_a_tag_is_right_in_a_wheel_for_one_build_and_for_abi3_on_wi
 def test_abi3_file_compiled_without_the_gil_is_for_another_build(kit):
     assert codes(kit.wheel("cp39-abi3-linux_x86_64", {"thing/c.abi3.so": FREE_BYTES})) == {
         "wheel.compiled-for-another-build"}
+
+
+def missing(kit):
+    files, _ = read_all([kit.folder])
+    return [(each.code.value, each.effect.value, each.text) for each in set_findings(files, [BuildKind(14, free_threaded=True)], {})]
+
+
+def test_platforms_without_a_wheel_are_named_and_what_they_get(kit):
+    for tag in ("cp314-cp314-win_amd64", "cp314-cp314-macosx_11_0_arm64", "cp314-cp314t-win_amd64"):
+        kit.wheel(tag, {"thing/c.pyd": b"PyInit_c\0"})
+    text = "no wheel for 3.14t on macOS arm64, where 3.14 has one"
+    assert missing(kit) == [("missing.platform", "caution", text)]
+    kit.wheel("py3-none-any", {"thing/__init__.py": ""})
+    assert missing(kit) == [("missing.platform", "caution", f"{text}; it gets the pure Python there")]
+
+
+def test_only_a_pure_wheel_beside_compiled_ones_loses_the_c_code(kit):
+    kit.wheel("cp314-cp314-win_amd64", {"thing/c.pyd": b"PyInit_c\0"})
+    assert missing(kit) == []   # said for each build
+    kit.wheel("py3-none-any", {"thing/__init__.py": ""})
+    assert [each[:2] for each in missing(kit)] == [("missing.c-code", "blocks")]
 
 
 @pytest.mark.parametrize(("text", "file"), [

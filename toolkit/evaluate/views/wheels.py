@@ -13,7 +13,7 @@ from gilscope.toolkit.evaluate.wheels.build_kinds import labels, platform_famili
 from gilscope.toolkit.evaluate.wheels.files import WheelFile, files_in_words
 from gilscope.toolkit.evaluate.wheels.rules import installed_on
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
-from gilscope.toolkit.units import counted, few
+from gilscope.toolkit.units import counted, few, inflect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -147,8 +147,9 @@ def _not_run(report: SetReport) -> str:
     rest = [each for each in report.wheels if each.path not in report.run]
     if not rest:
         return ""
-    return (f"{counted(len(rest), 'wheel')} for other platforms or builds {'was' if len(rest) == 1 else 'were'} read, "
-            "not run: tags, suffixes and metadata were checked, and nothing is known of what they do when imported.")
+    was = inflect(len(rest), "was", "were")
+    return (f"{counted(len(rest), 'wheel')} that no build here takes {was} read, not run: tags, suffixes and metadata "
+            f"were checked, and nothing is known of what {inflect(len(rest), 'it does', 'they do')} when imported.")
 
 
 def _conclusion(reports: Sequence[SetReport], unusable: Sequence[UnusableFile]) -> str:

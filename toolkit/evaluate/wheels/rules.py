@@ -204,13 +204,13 @@ def _by_kind(wheels: Iterable[WheelFile], kind: BuildKind) -> list[WheelFile]:
 def _platforms_without(wheels: Sequence[WheelFile], kind: BuildKind) -> Iterator[WheelFinding]:
     """Yield the platforms with a wheel for the build with the GIL, and none for the free-threaded one."""
     here, there = _by_kind(wheels, kind), _by_kind(wheels, kind.twin)
-    if not here or any(each.any_platform for each in here):
-        return
     lacking = _families(there) - _families(here)
-    if lacking:
-        yield WheelFinding(code=WheelCode.PLATFORM, effect=Effect.CAUTION, builds=(kind.label,),
-                           text=f"no wheel for {kind.label} on {few(sorted(lacking), 4)}, where {kind.twin.label} "
-                                "has one")
+    if not _families(here) or not lacking:
+        return   # it has none at all, or only the pure one: said elsewhere
+    pure = any(each.any_platform for each in here)
+    yield WheelFinding(code=WheelCode.PLATFORM, effect=Effect.CAUTION, builds=(kind.label,),
+                       text=f"no wheel for {kind.label} on {few(sorted(lacking), 4)}, where {kind.twin.label} has one"
+                            + ("; it gets the pure Python there" if pure else ""))
 
 
 def _families(wheels: Iterable[WheelFile]) -> frozenset[str]:
