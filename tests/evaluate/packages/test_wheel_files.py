@@ -183,10 +183,11 @@ def chosen(kit, label):
 
 
 def test_best_fitting_wheel_is_taken_and_of_equal_ones_the_later_build(kit):
-    for tag in ("cp310-abi3-linux_x86_64", "cp314-cp314-linux_x86_64", "1-cp314-cp314-linux_x86_64", "py3-none-any",
+    for tag in ("cp310-abi3-linux_x86_64", "cp314-cp314-linux_x86_64", "1-cp314-cp314-linux_x86_64",
+                "2-cp314-cp314-linux_x86_64", "py3-none-any",
                 "cp314-cp314t-win_amd64"):
-        kit.wheel(tag, {}, written=tag.removeprefix("1-"))
-    assert chosen(kit, "3.14") == "thing-1.0-1-cp314-cp314-linux_x86_64.whl"
+        kit.wheel(tag, {}, written=tag.lstrip("12-"))
+    assert chosen(kit, "3.14") == "thing-1.0-2-cp314-cp314-linux_x86_64.whl"
     assert chosen(kit, "3.13") == "thing-1.0-cp310-abi3-linux_x86_64.whl"
     assert chosen(kit, "3.14t") == "thing-1.0-py3-none-any.whl"
 
@@ -231,7 +232,8 @@ def test_abi3_file_compiled_without_the_gil_is_for_another_build(kit):
 
 def missing(kit):
     files, _ = read_all([kit.folder])
-    return [(each.code.value, each.effect.value, each.text) for each in set_findings(files, [BuildKind(14, free_threaded=True)], {})]
+    return [(each.code.value, each.effect.value, each.text)
+            for each in set_findings(files, [BuildKind(14, free_threaded=True)], {})]
 
 
 def test_platforms_without_a_wheel_are_named_and_what_they_get(kit):
