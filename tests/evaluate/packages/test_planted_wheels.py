@@ -82,6 +82,15 @@ def test_rebuilt_wheel_of_the_same_version_is_judged_anew(kit_of, judge, tmp_pat
     assert len(list(tmp_path.glob("*.whl"))) == 2
 
 
+def test_wheel_that_cannot_be_imported_on_the_build_with_the_gil_either_blocks(kit_of, judge, pair, tmp_path):
+    SETS["abi3 over a free-threaded file"][0](kit_of(tmp_path))
+    _, gil = pair
+    code, found = judge(tmp_path, builds=[gil])
+    assert code == 1
+    assert codes_of(found) == {"wheel.file-for-another-build", "import.cannot-be-imported"}
+    assert [each["status"] for each in found["sets"][0]["answers"]] == ["cannot-be-imported"]
+
+
 def test_two_projects_are_two_sets_and_both_are_in_the_answer(kit_of, judge, tmp_path):
     SETS["needs one that turns it on"][0](kit_of(tmp_path))
     code, found = judge(tmp_path)
@@ -100,7 +109,7 @@ def test_text_and_page_say_what_is_wrong_and_what_is_missing(kit_of, pair, judge
     assert f"{free.label} NO WHEEL nothing" in shown
     assert "What is wrong cp310-abi3: thing/multi_best.cpython-" in shown
     assert f"What is missing an installer for {free.label} finds no wheel here" in shown
-    assert "Do not upload thing 1.0" in shown
+    assert f"Blocked: thing 1.0 on {free.label} and on builds that were not asked for." in shown
     page = (tmp_path / "thing.html").read_text()
     assert '<p class="word">in the way</p>' in page
     assert "missing.wheel" in page

@@ -153,15 +153,24 @@ def _not_run(report: SetReport) -> str:
 
 
 def _conclusion(reports: Sequence[SetReport], unusable: Sequence[UnusableFile]) -> str:
-    blocked = [f"{each.name} {each.version}" for each in reports if each.blocked]
+    blocked = [f"{each.name} {each.version} on {_blocked_on(each)}" for each in reports if each.blocked]
     if blocked:
-        return (f"Do not upload {few(blocked)} as it is for the builds above. `gilscope doctor ... --explain NAME` "
-                "shows everything known of a package or of a module.")
+        return (f"Blocked: {few(blocked, between='; ')}. `gilscope doctor ... --explain NAME` shows everything known "
+                "of a package or of a module.")
     good = few([f"{each.name} {each.version}" for each in reports])
     if unusable:
         return f"Nothing stands in the way of {good}, but {counted(len(unusable), 'file')} could not be judged."
     tried = few(list(dict.fromkeys(answer.build.label for each in reports for answer in each.answers)), 6)
     return f"Nothing stands in the way of {good} on {tried}, as far as files and imports tell."
+
+
+def _blocked_on(report: SetReport) -> str:
+    """Return the builds that something blocks; a finding about a wheel may concern some that nobody asked for."""
+    asked = [each.build.label for each in report.answers]
+    found = [each for each in report.findings if each.blocks]
+    here = few([label for label in asked if any(label in each.builds for each in found)], 6)
+    elsewhere = any(not each.builds or set(each.builds) - set(asked) for each in found)
+    return " and on ".join([here] * bool(here) + ["builds that were not asked for"] * elsewhere)
 
 
 def plain(reports: Sequence[SetReport], unusable: Sequence[UnusableFile]) -> dict[str, Any]:

@@ -68,7 +68,9 @@ class BuildAnswer:
     def status(self) -> Status:
         """The status of the project; no wheel if nothing was installed."""
         if self.finding:
-            return self.finding.verdict.status
+            status, run = self.finding.verdict.status, self.finding.seen.run
+            # It fails on the twin, too: for a package of others that may be this machine's fault.
+            return Status.FAILS if status is Status.UNKNOWN and run and not run.imported else status
         return Status.UNKNOWN if self.choice.wheel else Status.NO_WHEEL
 
 
@@ -230,7 +232,9 @@ def _of_build(answer: BuildAnswer, twin: Build | None) -> Iterator[WheelFinding]
     if answer.choice.why:
         source = answer.choice.file is not None
         then = "it builds the sdist, which takes what the build needs" if source else "it takes nothing"
-        built = f"; here it was built{judged(answer.status, '')}" if answer.finding and source else ""
+        failed = answer.status.not_installed
+        built = f"; it was built here, and {'that failed' if failed else f'is {answer.status.words}'}"
+        built = built if answer.finding and source else ""
         yield WheelFinding(
             code=WheelCode.SDIST_ONLY if source else WheelCode.NO_WHEEL, builds=label,
             effect=Effect.CAUTION if answer.finding else Effect.BLOCKS,
@@ -246,13 +250,13 @@ def _of_build(answer: BuildAnswer, twin: Build | None) -> Iterator[WheelFinding]
 def _of_run(
     answer: BuildAnswer, finding: Finding, report: BuildReport, twin: Build | None
 ) -> Iterator[WheelFinding]:
-    label, status = (answer.build.label,), finding.verdict.status
+    label, status = (answer.build.label,), answer.status
     file = answer.choice.file.path.name if answer.choice.file else ""
     if status in _CODES:
         yield WheelFinding(
             code=_CODES[status], builds=label, wheel=file, effect=Effect.BLOCKS if status.blocks else Effect.UNKNOWN,
             files=tuple(gil_users(finding.seen)) if status is Status.GIL else lost_modules(finding.seen),
-            text=f"on {answer.build.label} it{judged(status, why(report, finding))}")
+            text=f"on {answer.build.label} it{_judged(status, why(report, finding))}")
     if answer.build.free_threaded and not answer.twin and finding.seen.extensions:
         label_of_twin = labels([kind_of(answer.build).twin])
         absent = f"the set has no wheel for {label_of_twin}" if twin else f"no {label_of_twin} is at hand"
@@ -272,6 +276,11 @@ def _of_run(
         yield WheelFinding(code=WheelCode.TURNS_GIL_ON, effect=Effect.BLOCKS, builds=label, files=report.unowned,
                            text=f"{few(report.unowned)} on {answer.build.label} "
                                 f"{inflect(len(report.unowned), 'turns', 'turn')} the GIL on and belongs to no package")
+
+
+def _judged(status: Status, reasons: str) -> str:
+    doubts = {Status.UNKNOWN: "could not be judged", Status.INTERPRETER: "could not be judged, which is Python's fault"}
+    return f" {doubts[status]}: {reasons}" if status in doubts else judged(status, reasons)
 
 
 def _of_classifiers(files: Sequence[Distributable], answers: Sequence[BuildAnswer]) -> Iterator[WheelFinding]:
