@@ -25,7 +25,13 @@ from gilscope.toolkit.evaluate.packages.fetch_wheels import (
     of_version,
     pip_of,
 )
-from gilscope.toolkit.evaluate.packages.installing import ChosenVersions, fill, versions_in
+from gilscope.toolkit.evaluate.packages.installing import (
+    ChosenVersions,
+    LocalFile,
+    fill,
+    install_files,
+    versions_in,
+)
 from tests.evaluate.places import build_called, one_of_each
 from tests.evaluate.wheels import make_wheel
 
@@ -198,3 +204,45 @@ def test_download_that_was_ended_from_outside_tells_nothing_of_packages(tmp_path
             pip.fetch(["a==1", "b==1"], tmp_path)
     else:
         assert pip.fetch(["a==1", "b==1"], tmp_path)["b==1"].problem == "ERROR: no such package"
+
+
+def module_in(folder):
+    return (site_folders(folder)[0] / "thing.py").read_text()
+
+
+@pytest.fixture
+def published_and_own(index, tmp_path):
+    """Return a build, and the wheel that a user has of a version of which the index has another one."""
+    gil = one_that_has_pip(index, free_threaded=False)
+    make_wheel(index, "thing", "1.0", gil, {"thing.py": "published\n"})
+    (tmp_path / "own").mkdir()
+    return gil, make_wheel(tmp_path / "own", "thing", "1.0", gil, {"thing.py": "own\n"})
+
+
+def test_wheel_of_a_user_is_no_answer_for_the_version_on_the_index(published_and_own, tmp_path):
+    gil, own = published_and_own
+    direct = f"thing @ {own.as_uri()}"
+    assert fill(tmp_path / "own-env", gil, [direct], None, sdists=False) == {}
+    assert module_in(tmp_path / "own-env") == "own\n"
+    chosen = versions_in(tmp_path / "own-env")
+    assert fill(tmp_path / "pinned", gil, ["thing==1.0"], chosen, sdists=False) == {}
+    assert module_in(tmp_path / "pinned") == "published\n"
+    # And the version on the index, fetched meanwhile, is none for the user's wheel.
+    assert fill(tmp_path / "followed", gil, [direct], chosen, sdists=False) == {}
+    assert module_in(tmp_path / "followed") == "own\n"
+
+
+def test_local_file_takes_the_place_of_what_the_index_gave(published_and_own, tmp_path):
+    gil, own = published_and_own
+    assert fill(tmp_path / "env", gil, ["thing"], None, sdists=False) == {}
+    assert install_files(tmp_path / "env", [LocalFile(name="thing", path=str(own), sha256="")]) == {}
+    assert module_in(tmp_path / "env") == "own\n"
+    own.write_bytes(b"no wheel")
+    assert list(install_files(tmp_path / "env", [LocalFile(name="thing", path=str(own), sha256="")])) == ["thing"]
+
+
+def test_environment_of_local_files_alone_asks_no_index(index, tmp_path):
+    gil = one_that_has_pip(index, free_threaded=False)
+    assert fill(tmp_path / "first", gil, [], None, sdists=False) == {}
+    assert fill(tmp_path / "second", gil, [], ChosenVersions(), sdists=False) == {}
+    assert versions(tmp_path / "second", gil) == {}

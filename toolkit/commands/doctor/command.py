@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.builds.missing_packages import distribution_of, has_exact_version
 from gilscope.toolkit.commands.doctor.survey import lines_file, refuse_beside_list, survey
+from gilscope.toolkit.commands.doctor.wheels import is_file, judge_files
 from gilscope.toolkit.commands.options.common import add_build, duration
 from gilscope.toolkit.commands.options.files import add_page
 from gilscope.toolkit.commands.options.requirements import checked
@@ -48,15 +49,20 @@ def add_parser(commands: Any) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
         description="Install packages into scratch environments of free-threaded builds, read what their extension\n"
                     "modules declare, import them in separate processes, and compare with the build that has a GIL.\n"
+                    "Or judge your own wheels before you upload them: name files, or a folder of them.\n"
                     "Exit with 1 if a package would turn the GIL on, lose its C code or not work at all.",
         epilog="examples:\n  gilscope doctor numpy lxml 'aiohttp>=3.14'\n"
                "  gilscope doctor --builds 3.14t,3.15t --json        (the current environment, for CI)\n"
+               "  gilscope doctor dist/*.whl dist/*.tar.gz           (your own wheels, before the upload)\n"
                "  gilscope doctor lxml --explain lxml.etree\n"
                "  gilscope doctor --list packages.txt --lines answers.jsonl\n"
                "  gilscope doctor --list packages.txt --fleet local:2")
     parser.add_argument("packages", metavar="PACKAGE", nargs="*",
                         help="Requirement to examine (default: everything installed in the current environment, at the "
-                             "installed versions).")
+                             "installed versions), or a wheel, an sdist or a folder of them: an argument with a path "
+                             "separator, or one that ends in .whl or .tar.gz. The wheels of one version of a project "
+                             "are judged as a set: what each build would install, whether tags agree with files, what "
+                             "imports do, and what is missing. Wheels for other platforms are read, not run.")
     parser.add_argument("--lock", metavar="FILE", type=Path,
                         help="Examine what a lock file pins: uv.lock, pylock.toml, poetry.lock, requirements.txt with "
                              "versions.")
@@ -99,6 +105,8 @@ def run(args: argparse.Namespace) -> int:
         count, size = clear()
         put(f"{counted(count, 'environment')} removed, about {format_bytes(size)}")
         return 0
+    if any(map(is_file, args.packages)):
+        return judge_files(args, lambda: _builds(args), HtmlFile(args.html, print_stderr) if args.html else None)
     if args.list or args.lines or args.fleet:
         refuse_beside_list(args)
     if args.list:
@@ -106,8 +114,7 @@ def run(args: argparse.Namespace) -> int:
     locked = _locked(args)   # mistakes in what is named come before builds that are missing
     requirements = tuple(each.pin for each in locked) if args.lock else _requirements(args)
     page = HtmlFile(args.html, print_stderr) if args.html else None
-    found = find_builds(args.build, project_dir=Path.cwd())
-    builds = _targets(found, args.builds)
+    found, builds = _builds(args)
     request = EnvironmentRequest(requirements=requirements, sdists=args.build_sdists, offline=args.offline,
                                  asked=top_level_packages({each.name: each.needs for each in locked}))
     options = DoctorOptions(limit=args.timeout, interpreters=args.interpreters)
@@ -180,6 +187,11 @@ def _lock_here() -> Path | None:
         return find_project(Path.cwd()).lock
     except ToolkitError:
         return None   # no project here
+
+
+def _builds(args: argparse.Namespace) -> tuple[FoundBuilds, tuple[Build, ...]]:
+    found = find_builds(args.build, project_dir=Path.cwd())
+    return found, _targets(found, args.builds)
 
 
 def _targets(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:

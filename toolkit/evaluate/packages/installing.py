@@ -42,7 +42,7 @@ from gilscope.toolkit.evaluate.packages.fetch_wheels import (
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import why_no_wheel
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterable, Iterator, Sequence
 
     from gilscope.toolkit.evaluate.packages.fetch_wheels import BundledPip, WheelFetch
     from gilscope.toolkit.model import Build
@@ -63,6 +63,19 @@ class ChosenVersions:
 
     pins: tuple[str, ...] = ()      # "name==version" of every package
     made_by: tuple[tuple[str, str], ...] = ()   # name, and the tool that made its wheel: "maturin (1.9.4)"
+
+    def without(self, names: Container[str]) -> ChosenVersions:
+        """Return the versions of all other distributions."""
+        return replace(self, pins=tuple(pin for pin in self.pins if distribution_of(pin) not in names))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocalFile:
+    """A wheel or sdist on this machine to install as it is."""
+
+    name: str       # normalised, of the distribution
+    path: str
+    sha256: str     # of its content
 
 
 def versions_in(folder: Path) -> ChosenVersions:
@@ -93,20 +106,46 @@ def fill(
     # Installers build these even if told to use wheels only.
     sources = () if sdists else tuple(filter(_is_source, requirements))
     rest = [text for text in requirements if text not in sources]
+    if chosen:
+        # Each build has its own file behind a URL, and a pin would ask the index for it.
+        chosen = chosen.without({distribution_of(text) for text in rest if _is_direct(text)})
     pip = None if uv_command() or sdists else pip_of(build, folder)
     if pip is None or make_environment(pip, build):
         create(folder, build)
-        found = _install(folder, rest, chosen, sdists=sdists)
-    else:
+        found = _install(folder, rest, chosen, sdists=sdists) if rest or (chosen and chosen.pins) else {}
+    elif rest or (chosen and chosen.pins):
         found = _fetch(pip, build, rest, chosen)
+    else:
+        found = {}
     why = InstallProblem("it is named by its source, which is built with --build-sdists only")
     return found | {distribution_of(text): why for text in sources}
+
+
+def install_files(folder: Path, files: Sequence[LocalFile]) -> dict[str, InstallProblem]:
+    """Install files without their dependencies, in place of what an index gave; return the reasons for failures.
+
+    Their dependencies are requirements like any other.  No store of wheels takes part, as it goes by name and version.
+    """
+    missing = {}
+    anew = "--reinstall" if uv_command() else "--force-reinstall"
+    for each in files:
+        # An sdist needs its build system from the index.
+        alone = ["--no-index"] if each.path.endswith(".whl") else []
+        options = [anew, "--no-deps", *alone, *["--no-compile"] * (not uv_command())]
+        if reason := _installed(folder, [*options, each.path]):
+            missing[each.name] = problem_in(reason)
+    return missing
 
 
 def _is_source(requirement: str) -> bool:
     """Return True if a requirement is a path or URL of anything but a wheel."""
     place = requirement.partition("@")[2].partition(" ;")[0].strip() or requirement
     return (":" in place or os.sep in place or place in {".", ".."}) and not urlsplit(place).path.endswith(".whl")
+
+
+def _is_direct(requirement: str) -> bool:
+    """Return True if a requirement names its file: "name @ file:///...", which no index vouches for."""
+    return "@" in requirement.partition(";")[0]
 
 
 def _fetch(
@@ -154,7 +193,9 @@ def _choose(pip: BundledPip, build: Build, requirements: Sequence[str]) -> dict[
         missing, rest = _without_missing(requirements, lambda wanted: _checked(pip.download(wanted, Path(name))))
         if rest or pip.install(Path(name).glob("*.whl")):
             return None
-        store.keep(Path(name).glob("*.whl"))
+        # The store answers by name and version, which another file has, too.
+        direct = {distribution_of(text) for text in requirements if _is_direct(text)}
+        store.keep(file for file in Path(name).glob("*.whl") if distribution_of(file.name.split("-")[0]) not in direct)
         told = pip.fetch([text for text in requirements if distribution_of(text) in missing], Path(name))
     return missing | {distribution_of(text): _why(text, each, build, {}) for text, each in told.items() if each.problem}
 

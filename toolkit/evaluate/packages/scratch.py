@@ -14,7 +14,7 @@ import shutil
 import subprocess
 import tempfile
 import time
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,13 @@ from gilscope.toolkit.evaluate.children.at_once import at_once
 from gilscope.toolkit.evaluate.packages.distributions import installed, site_folders
 from gilscope.toolkit.evaluate.packages.eviction import STAMP, hold, make_room, size_of
 from gilscope.toolkit.evaluate.packages.fetch_wheels import WheelStore, make_environment, pip_of
-from gilscope.toolkit.evaluate.packages.installing import ChosenVersions, fill, versions_in
+from gilscope.toolkit.evaluate.packages.installing import (
+    ChosenVersions,
+    LocalFile,
+    fill,
+    install_files,
+    versions_in,
+)
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import applies, marker_environment
 from gilscope.toolkit.file_locks import locked
 from gilscope.toolkit.processes.supervised import run
@@ -42,7 +48,7 @@ from gilscope.toolkit.units import few
 from gilscope.toolkit.user_dirs import cache_dir
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from packaging.specifiers import SpecifierSet
 
@@ -65,6 +71,13 @@ class EnvironmentRequest:
     sdists: bool = False            # build packages without a wheel from source
     offline: bool = False           # use stored environments, however old, and make none
     asked: tuple[str, ...] = ()     # names that the user requested; empty if that is every requirement
+    # By label of a build: files to install there.  They come from no index, and are stored for this request alone.
+    local: Mapping[str, tuple[LocalFile, ...]] = field(default_factory=dict)
+
+    @property
+    def local_names(self) -> frozenset[str]:
+        """Names of the distributions that are installed from files."""
+        return frozenset(each.name for files in self.local.values() for each in files)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +135,7 @@ def prepare(
     first = chooser(request, builds, at_hand)
     others = sorted((build for build in builds if build != first), key=_chooses)
     there = _scratch(request, first, None, say)
-    chosen = versions_in(there.folder) if there else ChosenVersions()
+    chosen = versions_in(there.folder).without(request.local_names) if there else ChosenVersions()
     rest = at_once(lambda build: _scratch(request, build, chosen, say), others, MOST_INSTALLERS)
     made = zip([first, *others], [there, *rest], strict=True)
     # The first build chose the versions for all.
@@ -172,9 +185,11 @@ def _scratch(request: EnvironmentRequest, build: Build, chosen: ChosenVersions |
     with locked(_lock(folder), lambda: say(f"{build.label}: waiting for its environment")):
         if ready := _ready(folder, build, request, chosen):
             return ready
-        say(f"{build.label}: install {few(_for_it(request.requirements, build), MOST_REQUIREMENTS)}")
+        files = [Path(each.path).name for each in request.local.get(build.label, ())]
+        say(f"{build.label}: install {few([*files, *_for_it(request.requirements, build)], MOST_REQUIREMENTS)}")
         shutil.rmtree(folder, ignore_errors=True)
         missing = fill(folder, build, request.requirements, chosen, sdists=request.sdists)
+        missing |= install_files(folder, request.local.get(build.label, ()))
         made = _loaded(folder, build, missing, {})
         if chosen is None and not request.sdists:
             made = replace(made, newer=old_versions(made.python, request.requirements, made.distributions))
@@ -183,7 +198,9 @@ def _scratch(request: EnvironmentRequest, build: Build, chosen: ChosenVersions |
 
 
 def _folder(request: EnvironmentRequest, build: Build) -> Path:
-    wanted = json.dumps([sorted(request.requirements), request.sdists, build.base_executable])
+    # By content: a rebuilt wheel has the same name and version.
+    files = [[each.name, each.sha256] for each in request.local.get(build.label, ())]
+    wanted = json.dumps([sorted(request.requirements), request.sdists, build.base_executable, *[files] * bool(files)])
     digest = hashlib.sha256(wanted.encode()).hexdigest()[:16]
     return cache_dir() / "scratch" / f"{build.version}{'t' if build.free_threaded else ''}-{digest}"
 
@@ -220,7 +237,7 @@ def _write_stamp(made: ScratchEnvironment, build: Build, request: EnvironmentReq
                  chosen: ChosenVersions | None) -> None:
     stamp = {"base": identity(build), "made": time.time(), "newer": made.newer,
              "missing": {name: to_plain(problem) for name, problem in made.missing.items()},
-             "request": asdict(request), "pins": chosen.pins if chosen else (), "bytes": size_of(made.folder)}
+             "request": to_plain(request), "pins": chosen.pins if chosen else (), "bytes": size_of(made.folder)}
     fresh = made.folder / f"{STAMP}.new"
     fresh.write_text(json.dumps(stamp, indent=1))
     fresh.replace(made.folder / STAMP)

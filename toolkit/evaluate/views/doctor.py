@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.evaluate.packages.doctor import version_of
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users, loadable_nowhere, lost_modules
-from gilscope.toolkit.evaluate.packages.wording import chain_clause, clause, judged, name_and_version
+from gilscope.toolkit.evaluate.packages.wording import chain_clause, clause, judged, name_and_version, refusals, why
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import libc_floor, platforms_of
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
-from gilscope.toolkit.units import counted, few, inflect
+from gilscope.toolkit.units import counted, few
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
-    from gilscope.toolkit.evaluate.packages.evidence import ImportRun, ImportStep, InterpreterReason
+    from gilscope.toolkit.evaluate.packages.evidence import ImportRun
     from gilscope.toolkit.evaluate.requirements.wheel_for_build import WheelChoice
     from gilscope.toolkit.report.document import Section
 
@@ -161,7 +161,7 @@ def _blockers(report: BuildReport) -> Iterable[str]:
         status = finding.verdict.status
         if status.blocks:
             chain = chain_clause(finding)
-            yield (f"{name_and_version(finding)} on {report.build.label}{judged(status, _why(report, finding))}"
+            yield (f"{name_and_version(finding)} on {report.build.label}{judged(status, why(report, finding))}"
                    f"{f'; {chain}' if chain else ''}{_newer(report, finding)}")
     if report.unowned:
         yield (f"{', '.join(report.unowned)} on {report.build.label} turns the GIL on and belongs to no package: "
@@ -177,32 +177,6 @@ def _newer(report: BuildReport, finding: Finding) -> str:
     if status.mends:
         return f"; version {version} mends it"
     return f"; version {version} {clause(status)}, too" if status.blocks else f"; of version {version} it is not known"
-
-
-def _why(report: BuildReport, finding: Finding) -> str:
-    if finding.verdict.status is not Status.GIL:
-        return few(finding.verdict.reasons, between="; ")
-    culprits = gil_users(finding.seen)
-    how = {"hook": "as its slots say", "import": "seen at import"}
-    first = next(iter(culprits))
-    seen_by = " and ".join(text for word, text in how.items() if word in culprits[first])
-    names = few(tuple(culprits))
-    way = next((way for name in culprits if (way := report.way_to(name))), ())
-    via = f"; loaded through {' -> '.join(_modules(way))} ({_place(way[0])})" if way else ""
-    return f"{names} {inflect(len(culprits), 'needs', 'need')} the GIL ({seen_by}){via}"
-
-
-def _place(step: ImportStep) -> str:
-    """Return file and line, the file from its site-packages on."""
-    return f"{step.file.rpartition('/site-packages/')[2]}:{step.line}"
-
-
-def _modules(way: Sequence[ImportStep]) -> list[str]:
-    found: list[str] = []
-    for step in way:
-        if not found or found[-1] != step.module:
-            found.append(step.module)
-    return found
 
 
 def _doubts(report: BuildReport) -> Iterable[str]:
@@ -244,16 +218,7 @@ def _interpreters(report: BuildReport) -> Iterable[str]:
     for finding in report.findings:
         if finding.interpreter_reasons:
             yield (f"{finding.name} {finding.version} on {report.build.label} {_does(finding.interpreters)}: "
-                   f"{_refusals(finding.interpreter_reasons)}")
-
-
-def _refusals(reasons: Sequence[InterpreterReason]) -> str:
-    """Return the reasons, with the modules that interpreters refuse in one sentence."""
-    names = list(dict.fromkeys(each.refused for each in reasons if each.refused))
-    others = [each.text for each in reasons if not each.refused]
-    support = inflect(len(names), "supports", "support")
-    said = [f"{few(names)} {support} no interpreter with its own GIL"] if names else []
-    return few([*said, *others], between="; ")
+                   f"{refusals(finding.interpreter_reasons)}")
 
 
 def _does(status: InterpreterStatus) -> str:
