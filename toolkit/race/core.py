@@ -64,12 +64,15 @@ if TYPE_CHECKING:
 
         def wrap(self, original: Callable[..., Any], before: Callable[..., Any] | None = None,
                  after: Callable[..., Any] | None = None, failed: Callable[..., Any] | None = None, *,
-                 muted: bool = True) -> Callable[..., Any]:
+                 muted: bool = True, handles_signal: bool = False) -> Callable[..., Any]:
             """Return a callable like `original` that calls callbacks around it.
 
             `state = before(*args)`, then the original with locks muted, then `after(state, result, *args)`, or
             `failed(state, error, *args)` if it raised.  Inside of another muted one only the original is called.  If
-            `before` returns NotImplemented, locks are not muted.
+            `before` returns NotImplemented, locks are not muted.  Errors of the callbacks do not reach the program.
+
+            `handles_signal` says that the original is a signal handler: if the signal comes while a callback runs, the
+            handler is called after it, so that what it raises reaches the program.
             """
 
         def patch(self, owner: Any, name: str, replacement: object) -> Callable[[], None] | None:

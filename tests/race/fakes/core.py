@@ -99,7 +99,7 @@ class FakeCore:
         with self.guard:
             self.mine().level = level
 
-    def wrap(self, original, before=None, after=None, failed=None, *, muted=True):
+    def wrap(self, original, before=None, after=None, failed=None, *, muted=True, handles_signal=False):
         return Wrapped(self, original, before, after, failed, muted)
 
     def patch(self, owner, name, replacement):

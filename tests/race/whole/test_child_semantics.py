@@ -258,6 +258,27 @@ PROGRAMS = {
         main()
         print([signal.getsignal(each) for each in (signal.SIGTERM, signal.SIGHUP)], signal.pthread_sigmask(0, []))
         """,
+    "errors_of_signal_handlers": """
+        import queue, signal, threading
+        class Late(Exception):
+            pass
+        raised = reached = 0
+        def handler(number, frame):
+            global raised
+            raised += 1
+            raise Late
+        signal.signal(signal.SIGALRM, handler)
+        event, line = threading.Event(), queue.Queue()
+        threading.Thread(target=threading.Event().wait, args=(60,), daemon=True).start()
+        for number in range(400):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, 0.001 + number % 7 * 1e-5)
+                while raised == number:
+                    event.set(), event.clear(), line.put(1), line.get()
+            except Late:
+                reached += 1
+        print(raised, reached)
+        """,
     "asyncio": """
         import asyncio
         async def work(n):

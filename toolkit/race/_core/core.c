@@ -11,6 +11,7 @@
 #include "locking/sync.c"
 #include "state/sites.c"
 #include "locking/tracking.c"
+#include "state/deferred_signals.c"
 #include "detection/read_to_write.c"
 #include "detection/report_conflicts.c"
 #include "detection/touch.c"

@@ -87,14 +87,16 @@ class PureCore:
 
     def wrap(self, original: Callable[..., Any], before: Callable[..., Any] | None = None,
              after: Callable[..., Any] | None = None, failed: Callable[..., Any] | None = None, *,
-             muted: bool = True) -> Callable[..., Any]:
+             muted: bool = True, handles_signal: bool = False) -> Callable[..., Any]:
         """Return a callable like `original` with calls around it; adds one frame to tracebacks of failing calls.
 
         `state = before(*args)`, then the original with locks muted, then `after(state, result, *args)`, or
         `failed(state, error, *args)` when it raised.  A muted one inside a muted one is the original alone; a
-        `before` that returns NotImplemented leaves the locks as they are.
+        `before` that returns NotImplemented leaves the locks as they are.  A signal handler waits for the end of such
+        a call.
         """
-        return patching.WrappedFunction(self._monitor.threads, original, (before, after, failed), muted=muted)
+        wrapped = patching.WrappedFunction(self._monitor.threads, original, (before, after, failed), muted=muted)
+        return patching.deferrable(wrapped) if handles_signal else wrapped
 
     def patch(self, owner: Any, name: str, replacement: object) -> Callable[[], None] | None:
         """Set an attribute; return what undoes it, or None where it cannot be set (immutable types)."""

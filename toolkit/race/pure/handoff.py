@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from collections import deque
 
+from gilscope.toolkit.race.pure.object_kinds import descends, own_length
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -123,7 +125,7 @@ def _there(shadow: Shadow, value: Any) -> list[tuple[int, VectorClock]]:
 
     The oldest of too many left it unseen.
     """
-    return shadow.values.get(id(value), [])[-1 - _length(shadow.owner()):]
+    return shadow.values.get(id(value), [])[-1 - own_length(shadow.owner()):]
 
 
 def cleared(_: Operation, location: Location) -> None:
@@ -152,19 +154,15 @@ def _left(shadow: Shadow, value: Any, clocks: list[tuple[int, VectorClock]]) -> 
 def _prune(shadow: Shadow) -> None:
     """Forget values that left the container unseen."""
     owner = shadow.owner()
-    if len(shadow.values) <= _UNSEEN + 2 * _length(owner):
+    if len(shadow.values) <= _UNSEEN + 2 * own_length(owner):
         return
     there = set(map(id, _content(owner)))
     for number in [number for number in shadow.values if number not in there]:
         del shadow.values[number]
 
 
-def _length(owner: Any) -> int:
-    return list.__len__(owner) if isinstance(owner, list) else deque.__len__(owner)
-
-
 def _content(owner: Any) -> list[Any]:
     try:
-        return list(list.__iter__(owner) if isinstance(owner, list) else deque.__iter__(owner))
+        return list(list.__iter__(owner) if descends(type(owner), list) else deque.__iter__(owner))
     except RuntimeError:     # a deque that another thread changes
         return _content(owner)

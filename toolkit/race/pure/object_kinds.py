@@ -175,6 +175,32 @@ def family(container: Any, method: str) -> Any:
     return home if method in _OF_ITEMS and is_environ(home) else None
 
 
+def own_length(container: Any) -> int:
+    """Return the length of a list, deque, bytearray or array by its builtin type's own `__len__`.
+
+    A subclass may have its own, which may wait for a lock, fail, or touch what is tracked.
+    """
+    for base in (list, deque, bytearray, loaded("array", "array")):
+        if base is not MISSING and descends(type(container), base):
+            length: int = base.__len__(container)
+            return length
+    return 0
+
+
+def own_shape(container: Any) -> tuple[int, ...]:
+    """Return the lengths of an array's axes by its builtin type's own attribute, whatever a subclass has."""
+    for base in (memoryview, loaded("numpy", "ndarray")):
+        if base is not MISSING and descends(type(container), base):
+            shape: tuple[int, ...] = base.shape.__get__(container)
+            return shape
+    return (own_length(container),)
+
+
+def is_fixed(kind: type) -> bool:
+    """Return True if the type is one of C that no program changes, so that its special methods are C as well."""
+    return bool(_flags(kind) & _IMMUTABLE)
+
+
 def is_environ(kind: object) -> bool:
     """Return True if the class is that of `os.environ`."""
     return kind is not None and kind is loaded("os", "_Environ")

@@ -6,7 +6,7 @@ from collections import deque
 from sys import _getframe
 
 from gilscope.toolkit.race.pure import detection, handoff
-from gilscope.toolkit.race.pure.object_kinds import family, loaded, one_of
+from gilscope.toolkit.race.pure.object_kinds import descends, family, loaded, one_of
 from gilscope.toolkit.race.pure.ops_methods import is_queue
 from gilscope.toolkit.race.pure.shadow import part
 
@@ -79,9 +79,13 @@ def _look(looked_at: Any, by: str) -> tuple[Step, ...]:
 
 def _items_of(looked_at: Any, container: Any, by: str) -> tuple[Step, ...]:
     """Return the read of all items where going through it, or `by`, reads more than keys."""
-    keys_only = isinstance(container, (dict, set)) and not (one_of(type(looked_at), (_VALUES, _ITEMS))
-                                                            or (looked_at is container and by in _WHOLE_DICT))
-    return () if keys_only or isinstance(container, set) else ((detection.whole, container, "whole", None),)
+    keys_only = _has_keys(container) and not (one_of(type(looked_at), (_VALUES, _ITEMS))
+                                              or (looked_at is container and by in _WHOLE_DICT))
+    return () if keys_only or descends(type(container), set) else ((detection.whole, container, "whole", None),)
+
+
+def _has_keys(container: Any) -> bool:
+    return descends(type(container), dict) or descends(type(container), set)     # isinstance() may run its `__class__`
 
 
 def _iterations(monitor: Monitor) -> dict[str, Callable[..., Any]]:
@@ -166,7 +170,7 @@ class _Steps:
 
 def _taker(iterable: Any, container: Any) -> Callable[[Any, Any], tuple[tuple[Step, ...], tuple[Transfer, ...]]]:
     """Return the function that finds the insertion before a step of this iteration, for its happens-before edge."""
-    if isinstance(container, (dict, set)):
+    if _has_keys(container):
         if type(iterable) is _VALUES:
             return lambda container, _: (((handoff.take_all, container, "structure", None),), ())
         if type(iterable) is _ITEMS:

@@ -7,7 +7,7 @@ from sys import _getframe
 
 from gilscope.toolkit.race.core import NO_VALUE
 from gilscope.toolkit.race.pure import detection, handoff, shadow
-from gilscope.toolkit.race.pure.object_kinds import MISSING, family, is_environ, loaded, lookup
+from gilscope.toolkit.race.pure.object_kinds import MISSING, descends, family, is_environ, loaded, lookup
 from gilscope.toolkit.race.pure.shadow import plain
 
 TYPE_CHECKING = False
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 _identity_hash = object.__hash__
 _identity_eq = object.__eq__
 _default_missing = defaultdict.__dict__["__missing__"]
+_default_factory = defaultdict.__dict__["default_factory"].__get__      # a subclass may have a property of that name
 
 
 def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
@@ -76,7 +77,7 @@ def absent(container: Any, key: Any) -> bool | None:
     """Return True if a dict or set has no such key; None if asking might run code of the program."""
     kind = type(key)
     if plain(key) or (lookup(kind, "__hash__") is _identity_hash and lookup(kind, "__eq__") is _identity_eq):
-        has = dict.__contains__ if isinstance(container, dict) else set.__contains__
+        has = dict.__contains__ if descends(type(container), dict) else set.__contains__
         return not has(container, key)
     return None
 
@@ -162,7 +163,7 @@ class ItemOps:
     def _make(self, container: Any, key: Any) -> Any:
         """Do what `defaultdict.__missing__` does, with a note between making the value and storing it."""
         self._missed(container, key)
-        factory = container.default_factory
+        factory = _default_factory(container)
         if factory is None:
             return container[key]
         value = factory()

@@ -6,7 +6,7 @@ from collections import deque
 from sys import _getframe
 
 from gilscope.toolkit.race.pure import detection, handoff
-from gilscope.toolkit.race.pure.object_kinds import MISSING, family, holder, loaded, one_of
+from gilscope.toolkit.race.pure.object_kinds import MISSING, descends, family, holder, loaded, one_of
 from gilscope.toolkit.race.pure.ops_items import absent
 
 TYPE_CHECKING = False
@@ -204,7 +204,7 @@ def update(items: ItemOps, container: Any, native: Callable[..., Any], args: tup
            kwargs: dict[str, Any]) -> Any:
     """Do `d.update(other, **more)`."""
     keys: list[Any] = list(kwargs)
-    if len(args) == 1 and isinstance(args[0], dict):
+    if len(args) == 1 and descends(type(args[0]), dict):     # isinstance() may run its `__class__`
         keys = [*dict.keys(args[0]), *keys]
     elif len(args) == 1 and one_of(type(args[0]), (list, tuple)):
         keys = [*(pair[0] for pair in args[0] if type(pair) is tuple and pair), *keys]

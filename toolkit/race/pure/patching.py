@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from _thread import _local
 from sys import stderr
 from types import MethodType
 
@@ -13,6 +14,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.pure.threads import ThreadTable
 
 _MISSING: Any = object()
+_here = _local()                                   # how many hooks this thread is in
+_deferred: list[Callable[[], Any]] = []           # calls of signal handlers, which only the main thread makes
 _COPIED = ("__module__", "__name__", "__qualname__", "__doc__", "__text_signature__")
 
 
@@ -74,12 +77,31 @@ class WrappedFunction:
 
 
 def guarded(hook: Callable[..., Any] | None, *args: Any, **kwargs: Any) -> Any:
-    """Call one of our own hooks; what goes wrong in it must not reach the program."""
+    """Call one of our own hooks; its errors must not reach the program, but those of a deferred signal handler must."""
+    if hook is None:
+        return None
+    depth = getattr(_here, "depth", 0)
+    _here.depth = depth + 1
     try:
-        return None if hook is None else hook(*args, **kwargs)
+        return hook(*args, **kwargs)
     except Exception:  # noqa: BLE001  as the docstring says
         complain()
         return None
+    finally:
+        _here.depth = depth
+        while depth == 0 and _deferred and getattr(_here, "defers", False):
+            _deferred.pop(0)()
+
+
+def deferrable(handler: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a signal handler that waits for the end of a hook that it interrupts."""
+    def handle(number: int, frame: Any) -> Any:
+        if getattr(_here, "depth", 0):
+            _here.defers = True       # the main thread alone gets here
+            _deferred.append(lambda: handler(number, frame))
+            return None
+        return handler(number, frame)
+    return handle
 
 
 def complain() -> None:

@@ -8,11 +8,10 @@ from __future__ import annotations
 from _weakref import ref
 from sys import getrefcount
 
-from gilscope.toolkit.race.pure.object_kinds import descends, loaded
+from gilscope.toolkit.race.pure.object_kinds import descends, is_fixed, loaded, own_length, own_shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Any
 
     from gilscope.toolkit.race.pure.state import AccessRecord, OpenSpan, VectorClock
@@ -123,22 +122,22 @@ def index(container: Any, key: Any) -> int | None:
     number = _whole(key)
     if number is None:
         return None
-    return number if number >= 0 else number + len(container)
+    return number if number >= 0 else number + own_length(container)
 
 
 def bounds(container: Any, key: slice) -> tuple[int, int, int] | None:
     """Return start, stop and step of a list's slice; None for all of it, or where bounds are not plain."""
     if all(bound is None or type(bound) is int for bound in (key.start, key.stop, key.step)):
-        found = range(len(container))[key]
-        if len(found) < len(container):
+        length = own_length(container)
+        found = range(length)[key]
+        if len(found) < length:
             return found.start, found.stop, found.step
     return None
 
 
 def part(container: Any, key: Any) -> Any:
     """Return the box that a key of an array, bytearray or memoryview selects; None for a whole array."""
-    shape: Sequence[int] | None = getattr(container, "shape", None)
-    sizes = (len(container),) if shape is None else shape
+    sizes = own_shape(container)
     keys = key if type(key) is tuple else (key,)
     if len(keys) > len(sizes):
         return RangeBox(tuple(map(range, sizes)))
@@ -159,7 +158,7 @@ def _whole(key: Any) -> int | None:
     kind = type(key)
     if kind is int or kind is bool:
         return int(key)
-    if descends(kind, loaded("numpy", "integer")):     # its int() is C
+    if descends(kind, loaded("numpy", "integer")) and is_fixed(kind):     # its int() is C
         return int(key)
     return None
 

@@ -41,7 +41,7 @@ class SignalPatches:
 
     def _unmuted(self, handler: Any) -> Any:
         layer = self._layer
-        return layer.core.wrap(handler, layer.unmute, layer.remute, layer.remute, muted=False)
+        return layer.core.wrap(handler, layer.unmute, layer.remute, layer.remute, muted=False, handles_signal=True)
 
     def _theirs(self, signalnum: Any, handler: Any) -> Any:
         ours, theirs = self._current.get(int(signalnum), (None, None))

@@ -8,10 +8,10 @@ static int
 array_shape(PyObject *array, enum Family family, int64_t shape[MOST_AXES])
 {
     if (family == ARRAY || family == BYTEARRAY) {
-        shape[0] = PyObject_Length(array);
+        shape[0] = own_length(array);
         return 1;
     }
-    PyObject *sizes = PyObject_GetAttrString(array, "shape");
+    PyObject *sizes = base_attribute(family == NDARRAY ? known.ndarray : &PyMemoryView_Type, "shape", array);
     int axes = sizes != NULL && PyTuple_Check(sizes) ? (int)PyTuple_GET_SIZE(sizes) : -1;
     for (int axis = 0; axis < axes && axes <= MOST_AXES; axis++) {
         shape[axis] = PyLong_AsLongLong(PyTuple_GET_ITEM(sizes, axis));
@@ -26,7 +26,8 @@ static bool
 plain_index(PyObject *key, int64_t *index)
 {
     bool whole = PyLong_CheckExact(key) || PyBool_Check(key)
-        || (known.np_integer != NULL && PyObject_TypeCheck(key, known.np_integer));
+        || (known.np_integer != NULL && PyObject_TypeCheck(key, known.np_integer)
+            && PyType_HasFeature(Py_TYPE(key), Py_TPFLAGS_IMMUTABLETYPE));      /* a subclass may have its __index__ */
     if (!whole) {
         return false;
     }

@@ -153,6 +153,9 @@ hands_keep_only(Hands *hands, PyObject *values)
     hands->mask = kept.mask;
 }
 
+static Py_ssize_t own_length(PyObject *container);       /* object_kinds.c */
+static PyObject *own_values(PyObject *container);
+
 /* Drop values that left the container unnoticed.  */
 static void
 hands_prune(Record *record, PyObject *container)
@@ -166,8 +169,8 @@ hands_prune(Record *record, PyObject *container)
         return;
     }
     PyObject *error = PyErr_GetRaisedException();
-    Py_ssize_t length = PyObject_Length(container);
-    PyObject *values = n > 2 * length + FEW_HANDS ? PySequence_List(container) : NULL;
+    Py_ssize_t length = own_length(container);
+    PyObject *values = n > 2 * length + FEW_HANDS ? own_values(container) : NULL;
     PyErr_Clear();              /* a deque that another thread changes: the next time will do */
     PyErr_SetRaisedException(error);
     spin_lock(&record->spin);
@@ -247,8 +250,7 @@ take_value(Thread *thread, PyObject *container, PyObject *value, enum End end)
     if (record == NULL || record->hands == NULL || (end == STAYS && record->owner == thread->slot)) {
         return;
     }
-    Py_ssize_t length = end == STAYS ? 0 : PyObject_Length(container);
-    uint32_t most = length < 0 ? UINT32_MAX : (uint32_t)length + 1;
+    uint32_t most = end == STAYS ? 0 : (uint32_t)own_length(container) + 1;
     spin_lock(&record->spin);
     Hands *hands = record->hands;
     Handed *item = hands != NULL ? hands_find(hands, (uintptr_t)value) : NULL;

@@ -132,7 +132,7 @@ hear(PyObject *conflict)
         return false;
     }
     Py_INCREF(handler);
-    PyObject *enough = PyObject_CallOneArg(handler, conflict);
+    PyObject *enough = call_ours(handler, &conflict, 1, NULL);
     Py_DECREF(handler);
     bool is_enough = enough != NULL && PyObject_IsTrue(enough) == 1;
     Py_XDECREF(enough);
@@ -170,7 +170,10 @@ tell(Thread *thread, const Found *found, PyObject *owner, uint64_t word, PyObjec
     bool enough = hear(conflict);
     Py_XDECREF(conflict);
     if (PyErr_Occurred()) {
-        if (core.debug) {
+        if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+            PyErr_SetInterrupt();       /* meant for the program: once more, after this op */
+        }
+        else if (core.debug) {
             PyErr_WriteUnraisable(core.on_conflict);
         }
         PyErr_Clear();

@@ -6,14 +6,18 @@ typedef struct {
     PyObject *original, *before, *after, *failed, *dict;
     vectorcallfunc vectorcall;
     bool muted, binds;
+    bool handles_signal;    /* the original is a signal handler of the program */
 } Wrapped;
 
 static PyTypeObject *wrapped_type;
 
-/* Errors in our callbacks must not reach the program.  */
+/* Errors in our callbacks must not reach the program; Ctrl-C in them must, it stays set.  */
 static void
 hook_failed(PyObject *hook)
 {
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) {
+        return;
+    }
     if (!core.debug) {
         PyErr_Clear();
     }
@@ -22,7 +26,7 @@ hook_failed(PyObject *hook)
     }
 }
 
-/* Call callback(*first, *args, **kwargs).  */
+/* Call callback(*first, *args, **kwargs).  NULL without an exception: it failed; with one: the program was interrupted.  */
 static PyObject *
 call_hook(PyObject *hook, PyObject *const *first, Py_ssize_t n_first, PyObject *const *args, Py_ssize_t n,
           PyObject *names_)
@@ -35,7 +39,7 @@ call_hook(PyObject *hook, PyObject *const *first, Py_ssize_t n_first, PyObject *
     }
     memcpy(stack, first, (size_t)n_first * sizeof(PyObject *));
     memcpy(stack + n_first, args, (size_t)all * sizeof(PyObject *));
-    PyObject *result = PyObject_Vectorcall(hook, stack, (size_t)(n_first + n), names_);
+    PyObject *result = call_ours(hook, stack, (size_t)(n_first + n), names_);
     if (stack != few) {
         PyMem_Free(stack);
     }
@@ -50,7 +54,13 @@ call_failed(const Wrapped *self, PyObject *state, PyObject *const *args, Py_ssiz
 {
     PyObject *error = PyErr_GetRaisedException();
     PyObject *first[2] = {state, error};
-    Py_XDECREF(call_hook(self->failed, first, 2, args, n, names_));
+    PyObject *done = call_hook(self->failed, first, 2, args, n, names_);
+    if (done == NULL && PyErr_Occurred()) {
+        PyObject *interrupt = PyErr_GetRaisedException();
+        PyException_SetContext(interrupt, error);
+        error = interrupt;
+    }
+    Py_XDECREF(done);
     PyErr_SetRaisedException(error);
 }
 
@@ -64,13 +74,21 @@ wrapped_call(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *n
         return PyObject_Vectorcall(self->original, args, nargsf, names_);
     }
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (self->handles_signal && defer_handler(object, args, n)) {
+        Py_RETURN_NONE;
+    }
     PyObject *state = self->before != NULL ? call_hook(self->before, NULL, 0, args, n, names_) : NULL;
+    if (state == NULL && PyErr_Occurred()) {
+        thread_get()->muted = level;
+        return NULL;
+    }
     state = state != NULL ? state : Py_NewRef(Py_None);
+    bool interrupted = unlikely(has_deferred) && Py_MakePendingCalls() < 0;     /* before the original, which may block */
     bool muted = self->muted && state != Py_NotImplemented;
     if (muted) {
         thread_get()->muted = level + 1;
     }
-    PyObject *result = PyObject_Vectorcall(self->original, args, (size_t)n, names_);
+    PyObject *result = interrupted ? NULL : PyObject_Vectorcall(self->original, args, (size_t)n, names_);
     if (muted) {
         thread_get()->muted = level;
     }
@@ -79,7 +97,12 @@ wrapped_call(PyObject *object, PyObject *const *args, size_t nargsf, PyObject *n
     }
     if (result != NULL && self->after != NULL) {
         PyObject *first[2] = {state, result};
-        Py_XDECREF(call_hook(self->after, first, 2, args, n, names_));
+        PyObject *done = call_hook(self->after, first, 2, args, n, names_);
+        if (done == NULL && PyErr_Occurred()) {
+            thread_get()->muted = level;
+            Py_CLEAR(result);
+        }
+        Py_XDECREF(done);
     }
     Py_DECREF(state);
     return result;
@@ -204,11 +227,11 @@ hook_or_null(PyObject *hook)
 static PyObject *
 api_wrap(PyObject *Py_UNUSED(module), PyObject *args, PyObject *kwargs)
 {
-    static char *keywords[] = {"original", "before", "after", "failed", "muted", NULL};
+    static char *keywords[] = {"original", "before", "after", "failed", "muted", "handles_signal", NULL};
     PyObject *original, *before = NULL, *after = NULL, *failed = NULL;
-    int muted = 1;
-    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOO$p:wrap", keywords, &original, &before, &after, &failed,
-                                     &muted)) {
+    int muted = 1, handles_signal = 0;
+    if (!PyArg_ParseTupleAndKeywords(args, kwargs, "O|OOO$pp:wrap", keywords, &original, &before, &after, &failed,
+                                     &muted, &handles_signal)) {
         return NULL;
     }
     Wrapped *self = PyObject_GC_New(Wrapped, wrapped_type);
@@ -222,6 +245,7 @@ api_wrap(PyObject *Py_UNUSED(module), PyObject *args, PyObject *kwargs)
     self->dict = PyDict_New();
     self->vectorcall = wrapped_call;
     self->muted = muted;
+    self->handles_signal = handles_signal;
     self->binds = Py_TYPE(original)->tp_descr_get != NULL;
     PyObject_GC_Track(self);
     if (self->dict == NULL || copy_looks(self) < 0) {

@@ -80,7 +80,7 @@ static PyObject *
 default_make(Thread *thread, PyObject *container, PyObject *key, const Site *site, int options)
 {
     note_missed(thread, container, key, site, options);
-    PyObject *factory = PyObject_GetAttrString(container, "default_factory");
+    PyObject *factory = base_attribute(known.default_dict, "default_factory", container);
     if (factory == NULL || factory == Py_None) {
         Py_XDECREF(factory);
         return PyErr_Occurred() ? NULL : PyObject_GetItem(container, key);
@@ -150,7 +150,7 @@ static void
 note_slice(Thread *thread, PyObject *container, PyObject *key, const Site *site)
 {
     const PySliceObject *slice = (PySliceObject *)key;
-    Py_ssize_t start, stop, step, length = PyObject_Length(container);
+    Py_ssize_t start, stop, step, length = own_length(container);
     bool plain = plain_bound(slice->start) && plain_bound(slice->stop) && plain_bound(slice->step)
         && PySlice_Unpack(key, &start, &stop, &step) == 0;
     PyErr_Clear();
@@ -174,7 +174,7 @@ note_loaded_index(Thread *thread, PyObject *container, PyObject *key, PyObject *
         note_slice(thread, container, key, site);
     }
     else if (plain_index(key, &index)) {
-        index += index < 0 ? PyObject_Length(container) : 0;
+        index += index < 0 ? own_length(container) : 0;
         note(thread, container, key_int(index), READ, site, options, NULL, value);
         take_value(thread, container, value, STAYS);
     }
@@ -234,7 +234,7 @@ note_stored_index(Thread *thread, PyObject *container, PyObject *key, PyObject *
         note_structure(thread, container, RESHAPE, site, options);
     }
     else if (plain_index(key, &index)) {
-        index += index < 0 ? PyObject_Length(container) : 0;
+        index += index < 0 ? own_length(container) : 0;
         note(thread, container, key_int(index), WRITE, site, options, NULL, value);
     }
 }

@@ -332,6 +332,55 @@ judge_family(PyTypeObject *type, PyObject *method)
     return item && home == known.environ ? ENVIRON : NO_FAMILY;
 }
 
+/* The length of a list, deque, bytearray or array as the builtin type has it: a subclass may have its own `__len__`,
+   which may wait for a lock, fail, or touch what is tracked.  */
+static Py_ssize_t
+own_length(PyObject *container)
+{
+    if (PyList_Check(container)) {
+        return PyList_GET_SIZE(container);
+    }
+    if (PyByteArray_Check(container)) {
+        return PyByteArray_GET_SIZE(container);
+    }
+    PyTypeObject *const bases[] = {known.deque, known.array};
+    for (size_t i = 0; i < sizeof(bases) / sizeof(bases[0]); i++) {
+        if (bases[i] != NULL && PyObject_TypeCheck(container, bases[i])) {
+            return bases[i]->tp_as_sequence->sq_length(container);
+        }
+    }
+    return 0;
+}
+
+/* A new list of the values in a list or deque, without the `__iter__` of a subclass; NULL with an exception if another
+   thread changes the deque.  */
+static PyObject *
+own_values(PyObject *container)
+{
+    if (PyList_Check(container)) {
+        return PyList_GetSlice(container, 0, PY_SSIZE_T_MAX);
+    }
+    if (known.deque == NULL || !PyObject_TypeCheck(container, known.deque)) {
+        return NULL;
+    }
+    PyObject *iterator = known.deque->tp_iter(container);
+    PyObject *values = iterator != NULL ? PySequence_List(iterator) : NULL;
+    Py_XDECREF(iterator);
+    return values;
+}
+
+/* A member of `base` in an object of a subclass, which may have a property of that name.  */
+static PyObject *
+base_attribute(PyTypeObject *base, const char *name, PyObject *object)
+{
+    PyObject *member = type_lookup_text(base, name);
+    if (member == NULL || Py_TYPE(member)->tp_descr_get == NULL) {
+        PyErr_SetString(PyExc_AttributeError, name);
+        return NULL;
+    }
+    return Py_TYPE(member)->tp_descr_get(member, object, (PyObject *)Py_TYPE(object));
+}
+
 /* The builtin container type whose own `method` this object has.  dict stands for its C subclasses, too.  Of the
    environment, which is written in Python, the items alone are known.  */
 static inline enum Family
