@@ -1,7 +1,7 @@
 """Threads whose keys and containers come and go, for the C core under a sanitizer: `... transient_keys [SECONDS]`.
 
-Needs nothing but the standard library, so that it runs on any build.  Wherever a thread looks a location up, another may
-be forgetting it.
+Needs nothing but the standard library, so that it runs on any build.  Wherever a thread looks a location up, another
+may be forgetting it.
 """
 
 from __future__ import annotations
@@ -56,7 +56,8 @@ def replace(seed, end):
 def main(seconds):
     """Run four threads for so long."""
     end = time.monotonic() + seconds
-    threads = [threading.Thread(target=body, args=(seed, end)) for seed, body in enumerate((churn, churn, churn, replace))]
+    bodies = (churn, churn, churn, replace)
+    threads = [threading.Thread(target=body, args=(seed, end)) for seed, body in enumerate(bodies)]
     for thread in threads:
         thread.start()
     for thread in threads:
