@@ -169,11 +169,24 @@ def test_a_hanging_candidate_and_what_it_started_are_given_up(machine, monkeypat
     # The shell waits for a child that holds the pipe open: only its end brings the end of the file.
     script(machine / "path/python3.13", f"exec 3>{fifo}; /bin/sleep 600; true")
     found = find_builds()
-    assert "did not answer within 0.2 s" in found.problems[0].text
+    assert "did not answer within 0.6 s" in found.problems[0].text
+    with pytest.raises(UnknownNameError, match=r"3\.13 is installed as .*, which did not answer .*; try again"):
+        select_builds(found, "3.13")
+    with pytest.raises(UnknownNameError, match=r"gilscope builds install 3\.12"):
+        select_builds(found, "3.12")
     os.close(os.open(fifo, os.O_WRONLY))   # where the shell had not come as far, nobody has had it open yet
     assert select.select([reader], [], [], 120)[0], "what it started still runs"
     assert os.read(reader, 1) == b""
     os.close(reader)
+
+
+def test_a_candidate_that_needs_longer_is_asked_twice(machine, monkeypatch):
+    monkeypatch.setattr(inspection, "LIMIT_SECONDS", 1)
+    monkeypatch.setattr(inspection, "SECOND_LIMIT", 60)
+    answer = json.dumps(facts(machine / "path/python3.13t", "3.13.5", free_threaded=True))
+    seen = machine / "asked"
+    script(machine / "path/python3.13t", f"test -e {seen} || {{ : > {seen}; exec /bin/sleep 600; }}; echo '{answer}'")
+    assert labels(find_builds()) == ["3.13t"]
 
 
 def test_an_interpreter_is_asked_once_until_the_cache_is_damaged(machine, monkeypatch):

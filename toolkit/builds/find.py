@@ -42,7 +42,7 @@ RESERVED_LABELS = {
     "fleet": "fleet.json is the file of a run on several hosts",
     "experiments": "experiments.json is the file of several experiments",
 }
-PYTHON_NAME = re.compile(r"python3\.(\d+)t?d?")
+PYTHON_NAME = re.compile(r"python(3\.(\d+)t?d?)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class FoundBuilds:
 
     builds: tuple[Build, ...]     # newest first, of one version the GIL build first
     problems: tuple[Note, ...]
-    unusable: dict[str, Note] = field(default_factory=dict)   # of the problems, those of added builds, by label
+    unusable: dict[str, Note] = field(default_factory=dict)   # why a build that was found cannot be used, by label
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,7 @@ def find_builds(explicit: Sequence[str] = (), *, project_dir: Path | None = None
     facts = inspect_all(candidate.path for candidate in candidates)
     builds: dict[tuple[int, int] | str, tuple[Candidate, Build]] = {}
     others: list[Note] = []   # problems of builds that nobody named
+    silent: dict[str, Note] = {}
     for candidate in candidates:
         answer = facts[candidate.path]
         reason = answer if isinstance(answer, str) else _unsuitable(answer)
@@ -92,8 +93,11 @@ def find_builds(explicit: Sequence[str] = (), *, project_dir: Path | None = None
             unusable[candidate.label] = _unusable(candidate.label, candidate.path, reason)
         elif isinstance(answer, str):
             others.append(Note(text=f"{candidate.path} ({candidate.source}) {reason}"))
+            if label := _presumed_label(candidate.path):
+                silent.setdefault(label, Note(text=f"{label} is installed as {candidate.path}, which {reason}; "
+                                                   "try again, and install it again if that does not help"))
     return FoundBuilds(builds=_with_labels(list(builds.values())), problems=(*unusable.values(), *others),
-                       unusable=unusable)
+                       unusable={**silent, **unusable})
 
 
 def select_builds(found: FoundBuilds, wanted: str | None) -> tuple[Build, ...]:
@@ -157,6 +161,12 @@ def _added_candidates(overridden: set[str]) -> tuple[list[Candidate], dict[str, 
 
 def _unusable(label: str, path: Path, reason: str) -> Note:
     return Note(text=f"{label}, added as {path}, {reason}; `gilscope builds remove {label}` forgets it")
+
+
+def _presumed_label(path: Path) -> str:
+    """Return what an interpreter that did not answer would be called, by its file's name; "" if that does not say."""
+    match = PYTHON_NAME.fullmatch(path.name)
+    return match[1] if match else ""
 
 
 def _identity(candidate: Candidate, facts: BuildFacts) -> tuple[int, int] | str:
@@ -238,7 +248,7 @@ def _interpreters(folders: Iterable[Path]) -> Iterator[Path]:
             continue  # PATH often names folders that do not exist
         for path in files:
             match = PYTHON_NAME.fullmatch(path.name)
-            if match and int(match[1]) >= OLDEST[1] and os.access(path, os.X_OK):
+            if match and int(match[2]) >= OLDEST[1] and os.access(path, os.X_OK):
                 yield path
 
 

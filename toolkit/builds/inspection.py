@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 CHILD = Path(__file__).with_name("inspect_child.py")
 LIMIT_SECONDS = 10.0   # an interpreter answers within 0.1 s; a network disk or a saturated machine takes longer
+SECOND_LIMIT = 3       # times that: for one that did not answer, asked again
 CACHE_FORMAT = 2       # to be raised when inspect_child's answer changes
 PARALLEL = 8
 
@@ -110,11 +111,14 @@ def _configured(config_args: str, feature: str) -> bool:
 
 def _ask(path: Path) -> BuildFacts | str:
     try:
-        done = run([path, "-I", "-S", CHILD], timeout=LIMIT_SECONDS)  # a shim may start more than itself
+        try:
+            done = run([path, "-I", "-S", CHILD], timeout=LIMIT_SECONDS)  # a shim may start more than itself
+        except subprocess.TimeoutExpired:
+            done = run([path, "-I", "-S", CHILD], timeout=SECOND_LIMIT * LIMIT_SECONDS)
     except OSError as error:
         return f"cannot be started: {error.strerror}"
     except subprocess.TimeoutExpired:
-        return f"did not answer within {LIMIT_SECONDS:g} s"
+        return f"did not answer within {SECOND_LIMIT * LIMIT_SECONDS:g} s"
     if done.returncode:
         lines = done.stderr.strip().splitlines()
         return f"ended with status {done.returncode}: {lines[-1] if lines else 'no output'}"

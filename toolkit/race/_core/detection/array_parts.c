@@ -227,6 +227,7 @@ note_box(Thread *thread, PyObject *array, enum Family family, PyObject *index, i
         Cell *cell = record_find(record, key);
         touch.key.word = cell != NULL ? cell->key : key.word;
         across(&touch);
+        touch.key.word = key.word;      /* the cell's may be gone once the record is unlocked */
         spin_unlock(&record->spin);
         touch.shown_key = shown;
         touch.value = kind == WRITE ? value : NULL;

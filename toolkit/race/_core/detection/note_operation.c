@@ -52,11 +52,23 @@ static Cell *
 touch_cell(Touch *touch, uint32_t hint)
 {
     Record *record = touch->record;
-    if (hint < record->n && record->cells[hint].key == touch->key.word) {
+    if (hint < record->n && key_equal(record->cells[hint].key, touch->key)) {
         return &record->cells[hint];
     }
     Cell *cell = record_find(record, touch->key);
     return cell != NULL ? cell : record_add(record, touch->key);
+}
+
+/* Identify the location by its cell's key from now on.  Other threads may drop the cell once the record is unlocked,
+   so the touch owns a reference, unless it is the caller's key.  Call it with the record locked.  */
+static void
+adopt_key(Touch *touch, const Cell *cell)
+{
+    if (cell->key != touch->key.word) {
+        touch->key.word = key_keep(cell->key);
+        touch->keeps_key = true;
+    }
+    touch->serial = atomic_load_explicit(&touch->record->serial, memory_order_relaxed);
 }
 
 static void
@@ -138,8 +150,7 @@ recent_add(Thread *thread, int side, const Touch *touch)
     *recent = (Recent){
         .position = thread->position++, .object = touch->object, .record = touch->record, .key = touch->key.word,
         .epoch = thread->epoch, .where = touch->where, .base = base_ref(touch->after), .locks = touch->locks,
-        .serial = atomic_load_explicit(&touch->record->serial, memory_order_relaxed),
-        .acquired = thread->acquisitions, .presence = touch->options & PRESENCE,
+        .serial = touch->serial, .acquired = thread->acquisitions, .presence = touch->options & PRESENCE,
         .own = own_writes(thread, touch->record, touch->key.word)->count};
     recent->n_held = thread->n_held < SET_UIDS ? thread->n_held : SET_UIDS;
     memcpy(recent->held, &thread->held[thread->n_held - recent->n_held], (size_t)recent->n_held * sizeof(HeldLock));
@@ -157,7 +168,7 @@ remember_span(Touch *touch)
             .frame = activation(), .record = touch->record, .key = touch->key.word, .site = touch->site->number,
             .base = base_ref(touch->after), .acquired = thread->acquisitions, .locks = touch->locks,
             .own = own_writes(thread, touch->record, touch->key.word)->count,
-            .serial = atomic_load_explicit(&touch->record->serial, memory_order_relaxed),
+            .serial = touch->serial,
             .presence = touch->options & PRESENCE});
     }
 }
@@ -187,13 +198,26 @@ cache_place(Thread *thread, PyObject *object, uint64_t key_hash)
     return &thread->cache[(hash_address(object) >> 30 ^ key_hash) % CACHE_SIZE];
 }
 
+/* Compare the keys themselves.  The entry's is another thread's to drop, unless a cell has it and is locked.  */
+static bool
+is_cached_key(const Cached *cached, Key key)
+{
+    Record *record = cached->record;
+    spin_lock(&record->spin);
+    bool same = cached->cell < record->n && record->cells[cached->cell].key == cached->key && key_equal(cached->key, key);
+    spin_unlock(&record->spin);
+    return same;
+}
+
 /* True if the entry is of that location, which still exists.  */
 static inline bool
 is_cached(const Cached *cached, PyObject *object, Key key)
 {
     return cached->object == object
         && atomic_load_explicit(&cached->record->serial, memory_order_relaxed) == cached->serial
-        && (cached->key == key.word || key_equal(cached->key, key));
+        && (cached->key == key.word
+            || (KEY_TAG(cached->key) == KEY_TAG(key.word) && (KEY_TAG(key.word) == KEY_VALUE || KEY_TAG(key.word) == KEY_BOX)
+                && is_cached_key(cached, key)));
 }
 
 static inline uint32_t
@@ -206,7 +230,7 @@ static void
 cache_put(const Touch *touch, Cached *cached, uint64_t epoch, uint32_t cell, bool closed)
 {
     Record *record = touch->record;
-    uint32_t serial = atomic_load_explicit(&record->serial, memory_order_relaxed);
+    uint32_t serial = touch->serial;    /* not the present one: with the cell, its key may be gone by now */
     uint32_t modes = touch->options & LOOK ? 0 : modes_of(touch->kind, touch->options);
     bool same = cached->object == touch->object && cached->key == touch->key.word && cached->epoch == epoch
         && cached->serial == serial;
@@ -273,7 +297,6 @@ note_slowly(Thread *thread, PyObject *object, Key key, int kind, const Site *sit
     uint32_t hint = UINT32_MAX;
     if (is_cached(cached, object, key)) {
         hint = cached->cell;
-        key.word = cached->key;
     }
     Record *record = record_of(thread, object, true);
     Touch touch;
@@ -292,7 +315,7 @@ note_slowly(Thread *thread, PyObject *object, Key key, int kind, const Site *sit
     }
     Cell *cell = touch_cell(&touch, hint);
     hint = (uint32_t)(cell - record->cells);
-    touch.key.word = cell->key;
+    adopt_key(&touch, cell);
     bool fresh = is_fresh(&touch, cell);
     bool shared = record->owner == SHARED;
     if (fresh) {
@@ -305,6 +328,7 @@ note_slowly(Thread *thread, PyObject *object, Key key, int kind, const Site *sit
     if (unlikely(dropped != NULL)) {
         cells_drop(dropped, n_dropped);
     }
+    widen_window();
     bool closes = false;
     if (!fresh) {
         Closed closed;
@@ -326,6 +350,9 @@ note_slowly(Thread *thread, PyObject *object, Key key, int kind, const Site *sit
         }
     }
     touch_finish(&touch, epoch, hint, closes);
+    if (touch.keeps_key) {
+        key_drop(touch.key.word);
+    }
 }
 
 /* True if no other thread has accessed the object, and this read began, or this write ended, a span here before,

@@ -17,7 +17,9 @@ typedef struct {
     const Site *site;
     PyObject *object;
     Record *record;
-    Key key;
+    Key key;                /* owned by the caller or, with `keeps_key`, by this */
+    bool keeps_key;
+    uint32_t serial;        /* the record's when `key` became that of a cell */
     int kind, options;
     uint32_t where;         /* known before the record is locked */
     uint32_t locks;
@@ -38,6 +40,8 @@ touch_init(Touch *touch, Thread *thread, const Site *site, PyObject *object, Rec
     touch->object = object;
     touch->record = record;
     touch->key = key;
+    touch->keeps_key = false;
+    touch->serial = atomic_load_explicit(&record->serial, memory_order_relaxed);
     touch->kind = kind;
     touch->options = 0;
     touch->where = 0;

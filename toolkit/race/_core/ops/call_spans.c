@@ -70,8 +70,12 @@ read_again(Thread *thread, const Recent *read, const Site *site)
     if (cell != NULL) {
         failed_check(&touch, cell);
     }
+    uint64_t kept = cell != NULL ? key_keep(cell->key) : 0;
     spin_unlock(&read->record->spin);
     touch_tell(&touch);
+    if (cell != NULL) {
+        key_drop(kept);
+    }
     open_add(thread, (Open){
         .frame = activation(), .record = read->record, .key = read->key, .serial = read->serial, .site = site->number,
         .base = base_ref(read->base), .acquired = read->acquired, .locks = read->locks, .own = read->own,
@@ -113,9 +117,13 @@ write_again(Thread *thread, const Recent *write, const Site *site, int32_t partn
         span_close(&touch, cell, closed.bases[0], closed.spans[0]);
         list_keep(&cell_lists(cell)->spans, closed.spans[0], true);
     }
+    uint64_t kept = cell != NULL ? key_keep(cell->key) : 0;
     spin_unlock(&write->record->spin);
     base_drop(closed.bases[0]);
     touch_tell(&touch);
+    if (cell != NULL) {
+        key_drop(kept);
+    }
 }
 
 /* Look again at the accesses since then, on behalf of the calling function.  */

@@ -74,6 +74,34 @@ box_equal(const Box *one, const Box *other)
         && memcmp(one->ranges, other->ranges, (size_t)one->axes * sizeof(one->ranges[0])) == 0;
 }
 
+static bool plain_key(PyObject *key, int depth);
+
+/* -DGILSCOPE_WIDE_WINDOWS is for tests: between two holds of a record's lock, threads wait now and then, so that others
+   do in between what they seldom have the time for; and a key that was freed (PYTHONMALLOC=debug) ends the process.  */
+#ifdef GILSCOPE_WIDE_WINDOWS
+#include <unistd.h>
+
+static void
+widen_window(void)
+{
+    static _Atomic(uint32_t) passes;
+    if (atomic_fetch_add(&passes, 1) % 32 == 0) {
+        usleep(300);
+    }
+}
+
+static void
+check_key(uint64_t word)
+{
+    if (KEY_TAG(word) == KEY_VALUE && !plain_key(KEY_POINTER(word), 4) && !PyTuple_CheckExact(KEY_POINTER(word))) {
+        Py_FatalError("gilscope: a key is used after its end");
+    }
+}
+#else
+#define widen_window() ((void)0)
+#define check_key(word) ((void)0)
+#endif
+
 static bool
 str_equal(PyObject *a, PyObject *b)
 {
@@ -82,9 +110,12 @@ str_equal(PyObject *a, PyObject *b)
         && memcmp(PyUnicode_DATA(a), PyUnicode_DATA(b), (size_t)PyUnicode_GET_LENGTH(a) * PyUnicode_KIND(a)) == 0;
 }
 
+/* Both keys are read: call it with the record locked whose cell owns `word`, and while somebody owns `key`.  */
 static inline bool
 key_equal(uint64_t word, Key key)
 {
+    check_key(word);
+    check_key(key.word);
     if (word == key.word) {
         return true;
     }

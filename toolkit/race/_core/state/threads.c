@@ -192,16 +192,19 @@ settle(Thread *thread)
     if (!atomic_load(&core.concurrent) || atomic_load(&n_live) != 1 || atomic_load(&core.clocks) > 0) {
         return;
     }
+    pthread_mutex_lock(&registry);      /* a thread that attaches now is either seen here or sets it again */
+    bool settled = atomic_load(&n_live) == 1;
     int n = atomic_load(&n_slots);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; settled && i < n; i++) {
         uint64_t last = atomic_load(&slots[i].last);
-        if (i != thread->slot
-            && (i >= thread->capacity || thread->order[i] < last || thread->hard[i] < last)) {
-            return;
-        }
+        settled = i == thread->slot
+            || (i < thread->capacity && thread->order[i] >= last && thread->hard[i] >= last);
     }
-    thread_advance(thread);     /* what the cache says of this epoch may be forgotten meanwhile */
-    set_concurrent(0);
+    if (settled) {
+        thread_advance(thread);     /* what the cache says of this epoch may be forgotten meanwhile */
+        set_concurrent(0);
+    }
+    pthread_mutex_unlock(&registry);
 }
 
 static uint32_t
