@@ -17,13 +17,6 @@ from gilscope.toolkit.evaluate.project.machine_calibration import Calibration, S
 from gilscope.toolkit.evaluate.project.measured import CellMeasurements
 from gilscope.toolkit.evaluate.project.where_to_run import RunSite
 from gilscope.toolkit.evaluate.project.workload import rounds as workload
-from gilscope.toolkit.evaluate.project.workload.calls import (
-    NoWorkError,
-    call_often,
-    function_called,
-    refuse_unawaited,
-    shown,
-)
 from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, UserWorkload, WorkloadMeasurer
 from gilscope.toolkit.evaluate.project.workload.schedule import WorkloadCell, seconds_of
 from gilscope.toolkit.evaluate.project.workload.speed import Speed
@@ -40,6 +33,13 @@ from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, NativePo
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.records import WaitReason
 from gilscope.toolkit.gil.summary import WaitPlace
+from gilscope.toolkit.measure.child.calls import (
+    NoWorkError,
+    call_often,
+    function_called,
+    refuse_unawaited,
+    shown,
+)
 from gilscope.toolkit.measure.measured_process import ProcessAnswer, hang_reason
 from gilscope.toolkit.measure.rounds import ArmResult, OneAtATime
 from gilscope.toolkit.measure.turns import InterleavedPasses
