@@ -104,7 +104,7 @@ def run(args: argparse.Namespace) -> int:
         return survey(args, lambda: _targets(find_builds(args.build, project_dir=Path.cwd()), args.builds))
     locked = _locked(args)   # mistakes in what is named come before builds that are missing
     requirements = tuple(each.pin for each in locked) if args.lock else _requirements(args)
-    page = HtmlFile(args.html, print_stderr) if args.html else None
+    page = HtmlFile.requested(args)
     found = find_builds(args.build, project_dir=Path.cwd())
     builds = _targets(found, args.builds)
     request = EnvironmentRequest(requirements=requirements, sdists=args.build_sdists, offline=args.offline,
