@@ -80,7 +80,6 @@ def call(*argv):
     (["run", "countdown", "--size", "huge"], ["--size"]),
     (["run", "countdown", "--quick", "--rigorous"], ["not allowed with"]),
     (["run", "countdown", "--payload", "1"], ["--payload is for a function of yours"]),
-    (["run", "mod:f"], ["mod:f needs payloads", "--payloads", "--payload"]),
     (["run", "mod:f", "--payload", "1", "--payloads", "mod:p"], ["--payload, the same for all tasks, not both"]),
     (["run", "mod:f", "--payload", "nonsense"], ["'nonsense' is not a Python literal", "\"'text'\""]),
     (["run", "mod.f", "--payload", "1"], ["'mod.f': a function of yours is named with a colon: mod:f"]),

@@ -241,11 +241,11 @@ def test_function_that_raises_everywhere_is_refused_once_with_its_payload_and_pl
 
 
 @pytest.mark.parametrize(("name", "words"), [
-    ("mine:missing", "mine has no 'missing'"), ("mine:square", "mine:square is a lambda"),
+    ("mine:missing", "mine has no 'missing'"), ("mine:square", "mine:square is a generator function"),
     ("mni:work", "there is no module 'mni'"),
 ])
 def test_function_that_cannot_be_measured_is_refused_before_anything_is_kept(name, words, folder):
-    folder.module("mine", "square = lambda number: number * number\n")
+    folder.module("mine", "def square(number):\n    yield number * number\n")
     code, _, err = folder.measure(name, "--payload", "1", label="refused")
     assert code == 2
     assert words in err

@@ -152,6 +152,7 @@ def _main(words: list[str]) -> int:
     except ToolkitError as error:   # of --help: standard output cannot be written
         streams.print_stderr(f"{PREFIX}{error}")
         return error.exit_code
+    args.words = words   # a page shows them
     if signal.getsignal(signal.SIGCHLD) == signal.SIG_IGN:   # inherited, it would hide how a process ended
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     if words[0] == "race":   # its program must not wait for the sweep

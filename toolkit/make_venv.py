@@ -90,7 +90,7 @@ class Setup:
     def _make_and_install(self) -> None:
         problems = []
         for python, version in self._pythons():
-            say(f"making {self.venv.name} with CPython {version} ({python})")
+            say(f"making {self.venv.name} with CPython {version} ({python}); this takes seconds")
             try:
                 self._create(python)
                 self._install()
@@ -125,14 +125,15 @@ class Setup:
 
     def _install(self) -> None:
         groups = sorted({*self.groups, *self._groups_installed()})
-        say(f"installing gilscope{' and ' + ', '.join(groups) if groups else ''} into {self.venv.name}; "
-            f"this can take minutes, the installer writes to {self.log}")
         asked = run([self.python, "-c", GROUPS, *groups], cwd=self.root)
         if asked.returncode:
             raise BuildError(f"pyproject.toml has no such dependency group: {asked.stderr.strip().splitlines()[-1]}")
-        command = [*self._installer(), "--constraint", str(self.constraints), "--editable", str(self.root),
-                   *asked.stdout.split("\n")]
-        run_logged([word for word in command if word], log=self.log, cwd=self.root, env=clean_environment())
+        packages = [text for text in asked.stdout.split("\n") if text]
+        wanted = f" and {len(packages)} packages ({', '.join(groups)})" if packages else ""
+        say(f"installing gilscope{wanted} with what they need into {self.venv.name}; this can take minutes")
+        say(f"the installer's output goes to {self.log}")
+        command = [*self._installer(), "--constraint", str(self.constraints), "--editable", str(self.root), *packages]
+        run_logged(command, log=self.log, cwd=self.root, env=clean_environment(), on_line=InstallerSteps().read)
         (self.venv / STAMP).write_text(json.dumps({"pyproject": self.wanted, "groups": groups}) + "\n")
 
     def _installer(self) -> list[str]:
@@ -162,6 +163,40 @@ class Setup:
                              "move it away or remove it")
 
 
+class InstallerSteps:
+    """Says each step that the output of pip or uv shows, once, in one line."""
+
+    # pip: "Collecting numpy==2.3 (from ...)", "Building wheel for x (pyproject.toml): started",
+    # "Installing collected packages: a, b".  uv: "Resolved 80 packages in 1s", " + numpy==2.3" after the installation.
+    FORMS = (
+        (re.compile(r"Collecting ([^\s;(]+)"), "getting {}"),
+        (re.compile(r"Building (?:editable|wheel) for (\S+)"), "building {}"),
+        (re.compile(r"Building (\S+ @ \S+|\S+==\S+)"), "building {}"),
+        (re.compile(r"Installing collected packages: (.+)"), "unpacking {}"),
+        (re.compile(r"(Resolved \d+ packages|Prepared \d+ packages|Installed \d+ packages)"), "{}"),
+    )
+    LONGEST = 100   # characters of a step
+
+    def __init__(self) -> None:
+        self._said: set[str] = set()
+
+    def read(self, line: bytes) -> None:
+        """Say the step of a line of output, if it begins one."""
+        text = line.decode("utf-8", "replace").strip()
+        for form, what in self.FORMS:
+            found = form.match(text)
+            if found is None:
+                continue
+            step = what.format(found[1])
+            step = step[:1].lower() + step[1:]
+            if len(step) > self.LONGEST:
+                step = f"{step[:self.LONGEST]}..."
+            if step not in self._said:
+                self._said.add(step)
+                say(step)
+            return
+
+
 class NothingOlderError(ToolkitError):
     """There is one version of Python alone."""
 
@@ -169,6 +204,7 @@ class NothingOlderError(ToolkitError):
 def suitable_pythons() -> Iterator[tuple[str, str]]:
     """Yield (path, version) of every CPython >= 3.12 with a GIL, best first, and what can be installed after that."""
     found: dict[str, tuple[str, str]] = {}
+    say("looking for a CPython 3.12 or newer with a GIL")
     for path in candidates():
         version = ask(path)
         if version:
@@ -230,6 +266,8 @@ def install_python() -> tuple[str, str]:
     """
     say(f"no CPython 3.12 or newer with a GIL was found; getting one (this is Python {sys.version.split()[0]})")
     uv = uv_command()
+    if uv:
+        say(f"uv installs CPython {BUILT_WHEN_NONE[0]}")
     if uv and run([uv, "python", "install", BUILT_WHEN_NONE[0]]).returncode == 0:
         found = run([uv, "python", "find", BUILT_WHEN_NONE[0]]).stdout.strip()
         if version := ask(found):

@@ -109,6 +109,44 @@ def test_versions_are_those_of_the_lock_and_a_new_lock_is_installed(checkout, mo
     assert not make_venv.Setup(checkout, []).is_done()
 
 
+PIP = """Obtaining file:///home/me/gilscope
+  Installing build dependencies: started
+Collecting pyperf>=2.10 (from gilscope==0.1)
+  Downloading pyperf-2.10.0-py3-none-any.whl.metadata (6.4 kB)
+Collecting pyperf>=2.10 (from gilscope==0.1)
+Building wheels for collected packages: gilscope
+  Building editable for gilscope (pyproject.toml): started
+  Building editable for gilscope (pyproject.toml): finished with status 'done'
+Installing collected packages: pyperf, gilscope
+Successfully installed gilscope-0.1 pyperf-2.10.0
+"""
+UV = """Resolved 81 packages in 1.20s
+   Building gilscope @ file:///home/me/gilscope
+Prepared 3 packages in 800ms
+Installed 81 packages in 200ms
+ + pyperf==2.10.0
+"""
+
+
+@pytest.mark.parametrize(("output", "steps"), [
+    (PIP, ["getting pyperf>=2.10", "building gilscope", "unpacking pyperf, gilscope"]),
+    (UV, ["resolved 81 packages", "building gilscope @ file:///home/me/gilscope", "prepared 3 packages",
+          "installed 81 packages"]),
+])
+def test_each_step_of_the_installer_is_said_once_in_a_line(output, steps, capsys):
+    reader = make_venv.InstallerSteps()
+    for line in output.splitlines(keepends=True):
+        reader.read(line.encode())
+    assert capsys.readouterr().err.splitlines() == [f"set-up: {each}" for each in steps]
+
+
+def test_a_long_step_is_cut(capsys):
+    make_venv.InstallerSteps().read(b"Installing collected packages: " + b"x" * 500)
+    [line] = capsys.readouterr().err.splitlines()
+    assert len(line) < 120
+    assert line.endswith("...")
+
+
 def test_the_newest_release_comes_first_and_old_or_free_threaded_pythons_never(tmp_path, monkeypatch):
     told = {"a": "cpython 3.13.1 0", "b": "cpython 3.15.0rc1 0", "c": "cpython 3.14.0 0", "d": "cpython 3.11.2 0",
             "e": "cpython 3.14.1 1", "f": "pypy 3.13.0 0"}

@@ -1,5 +1,6 @@
-"""What cannot travel is refused up front, with the name of what is in the way."""
+"""Any callable of a module is measured; what cannot be called or sent is refused up front, with what is in the way."""
 
+import pickle
 import sys
 import threading
 
@@ -23,25 +24,78 @@ def subject(function="awkward:plain", **names):
 
 
 @pytest.mark.parametrize("function", [
-    "awkward:plain", "awkward:decorated", "awkward:Account.fee", "awkward:Account", "math:sqrt", "os.path:join",
-    "builtins:abs",
+    "awkward:plain", "awkward:decorated", "awkward:Account.fee", "math:sqrt", "os.path:join", "builtins:abs",
 ])
-def test_function_at_the_top_of_a_module_is_taken(function):
-    assert subject(function).task is not None
+def test_function_that_is_found_by_its_own_name_is_sent_as_it_is(function):
+    found = subject(function)
+    assert found.task is not None
+    assert found.sent is None
+    assert found.notes == ()
+
+
+SHAPES = [
+    "awkward:nested", "awkward:square", "awkward:bound", "awkward:account.deposit",
+    "awkward:Account.open", "awkward:account", "awkward:identity", "awkward:hidden_by_a_decorator",
+    "awkward:main_function", "awkward:cached", "awkward:Account.Teller.fee",
+]
+
+
+@pytest.mark.parametrize("function", SHAPES)
+def test_any_callable_of_a_module_is_sent_by_its_name(function):
+    found = subject(function, payload="1")
+    assert found.task(1) == (found.sent or found.task)(1) == 1
+    assert pickle.loads(pickle.dumps(found.sent or found.task, protocol=5))(1) == 1
+
+
+@pytest.mark.parametrize("function", ["awkward:account", "awkward:identity", "awkward:square", "awkward:Account.open"])
+@pytest.mark.parametrize("runner", ["subinterpreters", "processes-forkserver", THREADS, "serial", "interpreter-pool"])
+def test_any_callable_is_measured_in_every_model(function, runner, tmp_path):
+    answer = measure(make_spec(tmp_path, target(function, tasks=2), runner=runner, workers=1 + (runner != "serial")))
+    if answer.kind == "unavailable" and runner == "interpreter-pool":
+        pytest.skip(answer.reason)
+    assert (answer.kind, answer.fields.get("tasks")) == ("measured", 2), answer.reason
+
+
+@pytest.mark.parametrize("runner", ["subinterpreters", "processes-forkserver", THREADS])
+@pytest.mark.parametrize("function", ["awkward:count_up", "awkward:account.report"])
+def test_function_without_payloads_is_called_without_arguments(function, runner, tmp_path):
+    user = target(function, payload=None, tasks=3)
+    answer = measure(make_spec(tmp_path, user, runner=runner, workers=2))
+    assert (answer.kind, answer.fields.get("tasks")) == ("measured", 3), answer.reason
+
+
+def test_coroutine_function_without_payloads_is_awaited(tmp_path):
+    answer = measure(make_spec(tmp_path, target("awkward:fetch_all", payload=None, tasks=2), runner="asyncio"))
+    assert answer.kind == "measured", answer.reason
+
+
+@pytest.mark.parametrize("function", ["awkward:fetcher", "awkward:fetch_part"])
+def test_object_that_returns_a_coroutine_is_awaited(function, tmp_path):
+    assert subject(function).task is None
+    answer = measure(make_spec(tmp_path, target(function, tasks=2), runner="asyncio", workers=2))
+    assert answer.kind == "measured", answer.reason
 
 
 @pytest.mark.parametrize(("function", "words"), [
-    ("awkward:closure", ["a closure over names, threshold", "pass that in the payload"]),
-    ("awkward:nested", ["awkward:make_nested.<locals>.nested", "top level"]),
-    ("awkward:square", ["awkward:square is a lambda", "def"]),
-    ("awkward:bound", ["bound method", "Account object cannot travel"]),
-    ("awkward:Account.open", ["bound method"]),
-    ("awkward:account", ["cannot be found again"]),
-    ("awkward:part", ["functools.partial", "payload"]),
-    ("awkward:main_function", ["__main__", "top level"]),
-    ("awkward:hidden_by_a_decorator", ["closure over function"]),
-    ("awkward:NUMBER", ["awkward:NUMBER is a int, not a function"]),
+    ("awkward:bound", "awkward:bound is a method of an Account object: each worker process and interpreter makes"),
+    ("awkward:account", "awkward:account is an Account object: each worker"),
+    ("awkward:identity", "awkward:identity is a partial object: each worker"),
+    ("awkward:cached", "awkward:cached keeps its results (functools.cache): a call with a payload that it has seen"),
+])
+def test_what_to_know_of_an_object_is_said_before_it_is_measured(function, words):
+    (note,) = subject(function).notes
+    assert note.startswith(words)
+
+
+@pytest.mark.parametrize(("function", "words"), [
+    ("awkward:Account", ["called with one payload", "too many positional arguments"]),
+    ("awkward:Account.deposit", ["is a method, and needs an object", "thing = Account(...)"]),
+    ("awkward:part", ["called with one payload", "too many positional arguments"]),
+    ("awkward:count_up", ["called with one payload", "too many positional arguments"]),
+    ("__main__:plain", ["__main__", "name the module"]),
+    ("awkward:NUMBER", ["awkward:NUMBER is an int, not a function"]),
     ("awkward:generate", ["awkward:generate is a generator function", "return"]),
+    ("awkward:generating", ["awkward:generating is a generator function", "return"]),
     ("awkward:generate_async", ["awkward:generate_async is an async generator function"]),
     ("awkward:plian", ["awkward has no 'plian'; did you mean 'plain'?"]),
     ("awkward:NUMBER.plain", ["awkward has no 'NUMBER.plain'"]),
@@ -49,11 +103,16 @@ def test_function_at_the_top_of_a_module_is_taken(function):
     ("awkward.deep:plain", ["no module 'awkward.deep'"]),
     ("incomplete:plain", ["incomplete imports 'not_installed_anywhere'", "--with not_installed_anywhere"]),
 ])
-def test_function_that_cannot_travel_is_refused(function, words):
+def test_function_that_cannot_be_called_so_is_refused(function, words):
     with pytest.raises(RefusedError) as refused:
         subject(function)
     for word in words:
         assert word in str(refused.value)
+
+
+def test_function_that_needs_payloads_is_refused_without_them():
+    with pytest.raises(RefusedError, match=r"called without arguments, .* 'payload'; give it payloads \(--payloads"):
+        subject(payload=None)
 
 
 @pytest.mark.parametrize(("payloads", "words"), [
@@ -127,7 +186,7 @@ def test_second_form_must_be_a_coroutine_function():
 
 
 def test_check_must_be_a_function():
-    with pytest.raises(RefusedError, match="awkward:NUMBER is a int, not a function"):
+    with pytest.raises(RefusedError, match="awkward:NUMBER is an int, not a function"):
         subject(check="awkward:NUMBER")
 
 
@@ -144,6 +203,11 @@ def environment():
     return child_environment([USERCODE])
 
 
+def test_notes_reach_the_plan(tmp_path):
+    found = inspect_function(target("awkward:account"), sys.executable, environment(), tmp_path)
+    assert "each worker process" in found.notes[0]
+
+
 def test_user_function_is_described(tmp_path):
     user = target("awkward:plain", async_function="awkward:fetch")
     found = inspect_function(user, sys.executable, environment(), tmp_path)
@@ -151,7 +215,7 @@ def test_user_function_is_described(tmp_path):
 
 
 @pytest.mark.parametrize(("user", "words"), [
-    (target("awkward:square"), ["cannot measure awkward:square: awkward:square is a lambda"]),
+    (target("awkward:generate"), ["cannot measure awkward:generate: awkward:generate is a generator"]),
     (target("broken:plain"), ["ZeroDivisionError: while importing", "broken.py"]),
     (target("awkward:plain", payloads="awkward:make_trouble"), ["OSError: no such table", "in make_trouble"]),
 ])

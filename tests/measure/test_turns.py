@@ -37,7 +37,7 @@ class Listener:
         self.after = after
         self.notes = []
 
-    def on_round_start(self, index, rounds, arms):
+    def on_round_start(self, index, rounds, arms, *, may_stop):
         pass
 
     def on_arm_start(self, cell):

@@ -141,7 +141,7 @@ def test_each_of_several_costs_has_its_number_and_its_interval():
                 made.measure(replace(cell(runner, workers, build), workload=workload), seconds / workers)
     (line,) = [each for each in in_short(made.run(BUILDS)) if each.startswith("Cost of this build of 3.14t")]
     assert re.search(r"one thread\): 5\.\d % \[[45]\.\d, 5\.\d\] \(a\), (19|20)\.\d % \[(19|20)\.\d, 20\.\d\] \(b\); "
-                     r"none beyond 3 % \(c\); cannot tell for d \(-\d+ to \+\d+ %\)\.$", line)
+                     r"none beyond 3 % \(c\); undecided for d \(-\d+ to \+\d+ %\)\.$", line)
 
 
 def test_cost_that_cannot_be_told_says_what_is_possible_and_what_would_tell():
@@ -151,7 +151,7 @@ def test_cost_that_cannot_be_told_says_what_is_possible_and_what_would_tell():
             made.measure(cell(runner, workers, build), 1.0 / workers)
     made.twin(cell(), 1.0)
     lines = in_short(made.run(BUILDS))
-    assert any(re.search(r"one thread\): cannot tell \(-\d+ to \+\d+ %\)\.$", line) for line in lines)
+    assert any(re.search(r"one thread\): undecided, -\d+ to \+\d+ %\.$", line) for line in lines)
     assert any(line.startswith("Clearer answers need ") for line in lines)
 
 
@@ -185,7 +185,7 @@ def test_starved_cells_are_not_known_and_nothing_is_called_slow():
 
 def test_wide_floor_settles_nothing_and_names_the_rounds_that_would():
     line, remedy, look = Made(floor=1.5).add("threads", 2, 1.3).lines()
-    assert re.search(r"Unknown: threads \(cannot tell: between 0\.\d+x and \d\.\d+x\)\.$", line)
+    assert re.search(r"Unknown: threads \(undecided, between 0\.\d+x and \d\.\d+x\)\.$", line)
     assert re.fullmatch(r"Clearer answers need more rounds: `gilscope run --resume example --rounds \d+`\.", remedy)
     assert "one more look" in look
 
@@ -195,7 +195,7 @@ def test_model_that_may_be_as_fast_as_the_fastest_is_not_known():
     made.noise = 1.0
     line, *_ = made.add("processes-fork", 4, 1.4).lines()
     assert re.search(r"3\.14: threads, \d\.\d\dx", line)
-    assert "Unknown: processes-fork (cannot tell: between " in line
+    assert "Unknown: processes-fork (undecided, between " in line
     assert "Not known" not in Made(floor=1.5).add("threads", 4, 4.0).add("processes-fork", 4, 1.4).lines()[0]
 
 

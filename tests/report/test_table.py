@@ -7,9 +7,11 @@ from gilscope.toolkit.errors import UnknownNameError
 from gilscope.toolkit.model import Cell, Measurement, Phase
 from gilscope.toolkit.report.table import build_tables, compare_builds, compare_models, compare_runs
 from gilscope.toolkit.report.table.build_pairs import build_pairs
+from gilscope.toolkit.report.table.cell_results import Floors
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import reported_comparisons
 from gilscope.toolkit.report.table_sentences import noise_line
+from gilscope.toolkit.stats.noise_floor import NoiseFloor
 from tests.fakes import MACHINE, RunMaker, make_build, make_run
 
 
@@ -237,6 +239,21 @@ def test_floor_of_cells_with_equal_rounds_is_one_number():
         maker.measure(cell(runner, workers), 1.0)
     (table,) = build_tables(maker.run(("3.14",)))
     assert f"wall {table.floors.all_wall.largest * 100:.1f} %, CPU" in noise_line(table.floors)
+
+
+def floors_of(smallest, largest, error=None):
+    return NoiseFloor(smallest=smallest, bound=smallest, largest=largest, error=error, rounds=10)
+
+
+@pytest.mark.parametrize(("wall", "line"), [
+    (floors_of(2.1, 3.179), "wall above 100 %, CPU 1.0 %. Too noisy to judge cells by wall time."),
+    (floors_of(0.5, 0.5, 3.0), ("wall 50.0 %, CPU 1.0 %; cells measured twice (A/A) differed by more than 100 % "
+     "(wall).")),
+    (floors_of(0.034, 1.5), "wall 3.4 to above 100 %, CPU 1.0 %. Too noisy to judge some cells by wall time."),
+    (floors_of(0.034, 0.034), "wall 3.4 %, CPU 1.0 %."),
+])
+def test_noise_floor_above_100_percent_is_said_in_words(wall, line):
+    assert noise_line(Floors(all_wall=wall, all_cpu=floors_of(0.01, 0.01))).partition(": ")[2] == line
 
 
 def test_words_of_a_table_go_by_wider_intervals_than_are_printed():

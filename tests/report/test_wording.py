@@ -6,11 +6,11 @@ from gilscope.toolkit.report.document import Duration, Entry, GainValue, Quantit
 from gilscope.toolkit.report.table_sentences import spread_line
 from gilscope.toolkit.report.wording import (
     ascii_text,
-    between_text,
     cost_text,
     duration_text,
     entry_text,
     estimate_text,
+    floors_text,
     gain_text,
     half_width_text,
     inflation_text,
@@ -20,6 +20,7 @@ from gilscope.toolkit.report.wording import (
     ratio_number,
     ratio_text,
     spelling,
+    undecided_text,
 )
 from gilscope.toolkit.stats.sample import summarize
 from gilscope.toolkit.stats.scaling import FittedValue
@@ -84,9 +85,18 @@ def test_gain_is_short_and_claims_what_is_shown(gain, text):
 
 
 def test_what_cannot_be_told_says_what_is_possible():
-    assert between_text(comparison(1.4, 1.0, 1.9, verdict_interval=(0.9, 2.2))) == "between 0.90x and 2.20x"
-    assert between_text(comparison(1.4, 1.3, 1.5, verdict_interval=(0.0, math.inf))) == "anything"
-    assert between_text(comparison(1.4, 1.3, 1.5, verdict_interval=(0.001, 1e17))) == "anything"
+    assert undecided_text(comparison(1.4, 1.0, 1.9, verdict_interval=(0.9, 2.2))) == (
+        "undecided, between 0.90x and 2.20x")
+    assert undecided_text(comparison(1.4, 1.3, 1.5, verdict_interval=(0.0, math.inf))) == "too noisy to say"
+    assert undecided_text(comparison(1.4, 1.3, 1.5, verdict_interval=(0.001, 1e17))) == "too noisy to say"
+
+
+@pytest.mark.parametrize(("floors", "text"), [
+    ([0.012], "1.2 %"), ([0.034, 0.012], "1.2 to 3.4 %"), ([0.034, 3.179], "3.4 to above 100 %"),
+    ([1.5, 3.179], "above 100 %"), ([1.0], "100.0 %"),
+])
+def test_noise_floor_above_100_percent_has_no_figure(floors, text):
+    assert floors_text(floors) == text
 
 
 @pytest.mark.parametrize(("ratio", "text"), [

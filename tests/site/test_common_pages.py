@@ -180,7 +180,7 @@ def advised(of, **changes):
 
 
 @pytest.mark.parametrize(("whys", "said"), [
-    (["starved"], "not known (starved)"), (["starved", "failed", "noise"], "not known (starved, failed, cannot tell)"),
+    (["starved"], "not known (starved)"), (["starved", "failed", "noise"], "not known (starved, failed, undecided)"),
     (["failed"], "not known (failed)"), ([], "nothing was compared")])
 def test_first_page_says_of_what_is_open_that_it_is_not_known(runs, whys, said):
     cell = runs[1].tables[0].rows[0].results[0].cell

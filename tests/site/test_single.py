@@ -2,9 +2,12 @@
 
 import re
 from dataclasses import replace
+from datetime import UTC, datetime
+from types import SimpleNamespace
 
 import pytest
 
+from gilscope import __version__
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.errors import ToolkitError
@@ -13,6 +16,7 @@ from gilscope.toolkit.race.report.model import Race, RaceReport, SharedVariable
 from gilscope.toolkit.race.site import RaceKind
 from gilscope.toolkit.redaction import PUBLIC, PrivateNames
 from gilscope.toolkit.report.document import Document, Heading, Picture, VerdictWord
+from gilscope.toolkit.site.page_values import page_values
 from gilscope.toolkit.site.single.page import SinglePage
 from gilscope.toolkit.site.single.races import race_values
 from gilscope.toolkit.site.single.verdicts import verdict_values
@@ -197,6 +201,36 @@ def test_how_a_program_ended_goes_before_its_page(monkeypatch, tmp_path):
     assert "the name of the host, 'box7'" in said.pop()
     assert page.saved("verdict.html", values[1]) == 0
     assert said == ["gilscope: made x.html"]
+
+
+MADE = {"command": "gilscope race /home/ann/a.py --html r.html", "date": "2026-11-24", "by": "Ann & Co"}
+
+
+@pytest.mark.parametrize("values", [
+    verdict_values(Document((Heading("A title", 1),)), []),
+    {"title": "A title", "document": [], "cards": []} | page_values("A title", "A sentence."),   # made for a site
+], ids=["report", "page of a site"])
+def test_page_says_what_made_it_when_and_who_publishes_it(values):
+    page = SinglePage(print).text("x.html", "verdict.html", values, made=MADE)
+    foot = page.partition("<footer>")[2]
+    assert "Published by Ann &amp; Co." in foot
+    assert (f"Made by gilscope {__version__} on 2026-11-24 with <code>gilscope race &lt;folder&gt;/a.py --html r.html"
+            in foot)
+
+
+def test_command_line_reaches_the_page(monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    args = SimpleNamespace(html="x.html", by="Ann", words=["gil", "--html", "x.html", "a b.py"])
+    HtmlFile.requested(args).write("verdict.html", verdict_values(Document((Heading("A title", 1),)), []))
+    foot = (tmp_path / "x.html").read_text(encoding="utf-8").partition("<footer>")[2]
+    assert "with <code>gilscope gil --html x.html &#39;a b.py&#39;</code>" in foot
+    assert "Published by Ann." in foot
+    assert f"on {datetime.now(UTC).year}-" in foot
+
+
+def test_publisher_without_a_page_is_refused():
+    with pytest.raises(ToolkitError, match="add --html FILE"):
+        HtmlFile.requested(SimpleNamespace(html=None, by="Ann", words=[]))
 
 
 COMMANDS = [["report", "x"], ["evaluate", "."], ["doctor"], ["race", "x.py"], ["gil", "x.py"]]

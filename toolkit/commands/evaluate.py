@@ -101,6 +101,10 @@ def _add_code(group: Any) -> None:
                        help="Run this script with its arguments, in quotes, or call this function, plain or async, "
                             "without arguments, from several threads. Measures cost, gain and waits (default: cost "
                             "from the tests; no gain).")
+    group.add_argument("--payloads", metavar="MODULE:NAME",
+                       help="Call the function of --workload with each of these payloads in turn, and take that as one "
+                            "call. They come from a sequence, or from a function that returns one. Use it to "
+                            "evaluate the function and payloads that `gilscope run` measures.")
     group.add_argument("--threads", metavar="N", type=several,
                        help="Run each test in N threads at once, by pytest-run-parallel, and call the workload from "
                             "N threads (default: run the tests unchanged, and call the workload from 4 threads). Use "
@@ -143,12 +147,13 @@ def _add_results(group: Any) -> None:
 def run(args: argparse.Namespace) -> int:
     """Evaluate the project; return 1 when something blocks it on every build."""
     asked = EvaluationRequest(
-        path=args.path, lock=args.lock, tests=args.tests, workload=args.workload, budget=args.budget,
+        path=args.path, lock=args.lock, tests=args.tests, workload=args.workload, payloads=args.payloads,
+        budget=args.budget,
         offline=args.offline, sdists=args.build_sdists, wait_quiet=args.wait_quiet, threads=args.threads or 0,
         extras=tuple(args.extra), labels=args.builds, added=tuple(args.build),
         ci_file=github_workflow.PLACE if args.ci else "")
     find_project(asked.path, lock=asked.lock, extras=asked.extras)   # mistakes are reported before missing builds
-    page = HtmlFile(args.html, print_stderr) if args.html else None
+    page = HtmlFile.requested(args)
     found = find_builds(args.build, project_dir=Path.cwd())
     if args.ci and (place := args.path / github_workflow.PLACE).exists():
         raise ToolkitError(f"{place} is there already: remove it to have it written anew, or leave --ci out")

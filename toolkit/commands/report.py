@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
             raise ToolkitError("--html makes a page of one run; name the run, as in `gilscope report LABEL --html "
                                f"{args.html}`; `gilscope report` lists all runs")
         return _list_all(args)
-    page = HtmlFile(args.html, print_stderr) if args.html else None
+    page = HtmlFile.requested(args)
     if (hosts := _hosts(args)) is not None:
         return _report_hosts(args, hosts, page)
     (label,) = args.labels

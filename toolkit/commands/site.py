@@ -12,7 +12,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import quote, urlsplit
 
+from gilscope.toolkit.commands.options.files import add_publisher
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
+from gilscope.toolkit.commands.output.pages import today
 from gilscope.toolkit.commands.streams import print_stderr, print_stdout
 from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.cores import usable_cores
@@ -64,9 +66,7 @@ def add_parser(commands: Any) -> None:
     parser.add_argument("--url", metavar="URL", type=web_address, default=None,
                         help="The address at which you will publish the site, e.g. https://me.github.io/results/ "
                         "(default: none). Used for the badge and for link previews.")
-    parser.add_argument("--by", metavar="NAME", default="",
-                        help="Say on each page that NAME publishes it (default: nobody is named). Use it when others "
-                        "shall know whom to ask.")
+    add_publisher(parser, "each page")
     parser.add_argument("--source-url", metavar="URL", type=web_address, default=None,
                         help="The address of gilscope's source, e.g. https://github.com/me/gilscope/blob/main "
                         "(default: none). Use it to have workloads link to their file and line, and pages to the "
@@ -83,7 +83,7 @@ def run(args: argparse.Namespace) -> int:
         python=rendering_python(print_stderr), describe=_about, address=args.url or "", processes=usable_cores(),
         say=lambda text: print_stderr(f"gilscope: {text}"),
         draw=drawing.experiment if drawing else None, draw_figure=drawing.figure if drawing else None,
-        private=of_this_machine(os.environ, hosts_of(sources)), by=args.by, command=_command(args),
+        private=of_this_machine(os.environ, hosts_of(sources)), by=args.by, command=_command(args), date=today(),
         works={each.name: described_work(each) for each in catalog.WORKLOADS}, source_url=args.source_url or "")
     if args.check:
         return _check(request)

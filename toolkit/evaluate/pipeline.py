@@ -130,7 +130,7 @@ class Evaluator:
         self._probes = tuple(probes)
         project = find_project(request.path, lock=request.lock, tests=request.tests, extras=request.extras)
         if request.workload is not None:
-            refuse_misnamed(request.workload, project)
+            refuse_misnamed(request.workload, project, request.payloads)
         self._extensions = find_extensions(project.root, next(iter(self._builds), None))
         project = without_measuring(project, request.workload, builds=self._extensions.any)
         self._project = with_built(project, (each.name for each in self._extensions.modules))
@@ -171,7 +171,7 @@ class Evaluator:
             tests, lacking = once("tests", lambda: (self._tests(run_sites()), _lacking(run_sites())),
                                   str(self._project.tests))
             project = without(self._project, tests.values())
-            depends = str(project.tests), str(self._request.workload)
+            depends = str(project.tests), str(self._request.called)
             races = once("races", lambda: self._races(project, run_sites(), tests), *depends)
             compared = once("speed", lambda: self._compared(project, run_sites(), tests), *depends,
                             str(self._request.budget))
@@ -194,7 +194,7 @@ class Evaluator:
         not_run: Tests = dict.fromkeys(labels, NOT_RUN)
         tests, lacking = earlier("tests", str(self._project.tests)) or (not_run, {})
         project = without(self._project, tests.values())
-        compared = earlier("speed", str(project.tests), str(self._request.workload), str(self._request.budget))
+        compared = earlier("speed", str(project.tests), str(self._request.called), str(self._request.budget))
         own = earlier("extensions") if self._extensions.any else {}
         if own is None:
             known = any(isinstance(each, BuildReport) and each.knows(name)
@@ -319,7 +319,7 @@ class Evaluator:
         if self._extensions.runs_uncompiled:
             run_sites = {label: run_site if isinstance(run_site, Missing) else run_site.without_compiled(project)
                          for label, run_site in run_sites.items()}
-        check = RaceCheckRequest(project=project, workload=self._request.workload, threads=self._request.threads)
+        check = RaceCheckRequest(project=project, workload=self._request.called, threads=self._request.threads)
         return look_for_races(check, run_sites, tests, left=self._left, say=self._say)
 
     def _compared(self, project: Project, run_sites: RunSites, tests: Tests) -> CostsAndGains:
@@ -329,7 +329,7 @@ class Evaluator:
             wait_quiet(self._request.wait_quiet, self._say)
             self._began += self._clock() - began
         labels = {label: counterpart.label for label, counterpart in self._counterpart_of.items() if counterpart}
-        measurer = CostAndGainMeasurer(project, self._request.workload, (*self._builds, *self._counterparts), labels,
+        measurer = CostAndGainMeasurer(project, self._request.called, (*self._builds, *self._counterparts), labels,
                                        left=self._left, say=self._say, hold_machine=self._turn)
         return measurer.compare(run_sites, tests)
 
@@ -338,10 +338,10 @@ class Evaluator:
         def run(probe: Probe) -> object:
             assert probe.run is not None
             return NO_TIME if self._left() <= 0 else probe.run(ProbeContext(
-                project=project, workload=self._request.workload, builds=self._builds, run_sites=run_sites(),
+                project=project, workload=self._request.called, builds=self._builds, run_sites=run_sites(),
                 tests=tests, left=self._left, say=self._say))
 
-        depends = str(project.tests), str(self._request.workload), str(self._request.budget)
+        depends = str(project.tests), str(self._request.called), str(self._request.budget)
         return {probe.code: self._steps.once(probe.code, partial(run, probe), *depends)
                 for probe in self._probes if probe.run}
 

@@ -21,6 +21,7 @@ class EvaluationRequest:
     lock: Path | None = None
     tests: str | None = None
     workload: str | None = None  # "package.module:function" or a script
+    payloads: str | None = None  # "package.module:name": what each call of the function goes through
     budget: float = BUDGET
     wait_quiet: float = 0.0      # seconds to wait at most until the machine is quiet, before anything is timed
     offline: bool = False        # install nothing: use the lock, and what an earlier call has installed
@@ -31,9 +32,15 @@ class EvaluationRequest:
     ci_file: str = ""            # the CI file that this call writes into the project; "" if it writes none
     added: tuple[str, ...] = ()  # "LABEL=PATH" of each interpreter that the user named
 
+    @property
+    def called(self) -> str | None:
+        """The workload with its payloads, in one text, as `UserWorkload.of` reads it."""
+        return f"{self.workload} {self.payloads}" if self.payloads else self.workload
+
     def command(self, *more: str) -> str:
         """Return the shell command that repeats this evaluation, without options for its output, with `more` words."""
         named = [("--lock", self.lock), ("--tests", self.tests), ("--workload", self.workload),
+                 ("--payloads", self.payloads),
                  ("--threads", self.threads or None),
                  ("--budget", None if self.budget == BUDGET else f"{self.budget:g}s"),
                  *(("--extra", name) for name in self.extras),

@@ -47,6 +47,7 @@ class PlannedSubject:
     requires: tuple[str, ...] = ()  # modules that the blocking form imports
     async_requires: tuple[str, ...] = ()  # modules that the async form imports
     unpicklable: str | None = None  # why its payloads cannot be sent to another interpreter or process
+    notes: tuple[str, ...] = ()  # what to know of the user's function before it is measured
 
     @classmethod
     def of(cls, workload: Workload) -> PlannedSubject:

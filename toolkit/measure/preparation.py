@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from gilscope.runners.catalog import PACKAGES
+from gilscope.runners.catalog import PACKAGES, RUNNERS
 from gilscope.toolkit.builds.environment import PACKAGE, build_environment, harness_path
 from gilscope.toolkit.builds.inspection import keeps_environment, version_key
 from gilscope.toolkit.errors import BuildError, ToolkitError
@@ -22,7 +22,7 @@ from gilscope.toolkit.model import Build, Note
 from gilscope.workloads import catalog
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from gilscope.toolkit.builds.environment import Environment
@@ -87,6 +87,8 @@ def prepare(
     subjects = [PlannedSubject.of(each) for each in chosen]
     if selection.user is not None:
         subjects = [_inspect_anywhere(selection.user, pythons, environments, folder, paths)]
+        for sentence in _subject_notes(subjects[0], selection.models):
+            say(sentence)
     modules = [module for subject in subjects for module in (*subject.requires, *subject.async_requires)]
     # An event loop uses no interpreters, so modules of its tasks alone are not tested there: that takes a second.
     isolated = {module for subject in subjects for module in subject.requires}
@@ -206,6 +208,15 @@ def _inspect_anywhere(
     raise first
 
 
+def _subject_notes(subject: PlannedSubject, models: Sequence[str]) -> Iterator[str]:
+    """Yield what to know of the user's function before anything is measured."""
+    yield from subject.notes
+    pickling = [runner.name for runner in RUNNERS if runner.pickles and runner.name in models]
+    if pickling and subject.unpicklable:
+        yield (f"{subject.name}: {subject.unpicklable}, so models that send it to another interpreter or process are "
+               f"skipped: {', '.join(pickling)}")
+
+
 def inspect_function(
     target: UserTarget, python: str, environment: Mapping[str, str], folder: Path, paths: Sequence[Path] = ()
 ) -> PlannedSubject:
@@ -225,6 +236,7 @@ def inspect_function(
         has_async=answer.fields["async"],
         requires=(answer.fields["module"],),
         unpicklable=answer.fields["unpicklable"],
+        notes=tuple(answer.fields["notes"]),
     )
 
 

@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.table import rounds_to_tell
-from gilscope.toolkit.report.wording import between_text, interval_text, or_text, range_text, ratio_number
+from gilscope.toolkit.report.wording import (
+    interval_text,
+    or_text,
+    range_text,
+    ratio_number,
+    undecided_text,
+)
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 from gilscope.toolkit.units import counted, format_seconds, list_text
 
@@ -194,7 +200,7 @@ def _open_texts(table: WorkloadTable, advice: Advice) -> Iterator[str]:
         if each.why in _WHY:
             reasons.setdefault(_WHY[each.why], []).append(each)
         elif each.why == "noise" and each.speedup is not None:
-            reasons.setdefault(f"cannot tell: {between_text(each.speedup)}", []).append(each)
+            reasons.setdefault(undecided_text(each.speedup), []).append(each)
     if reasons:
         yield "Unknown: " + "; ".join(f"{_models_text(cells, table)} ({why})" for why, cells in reasons.items()) + "."
 

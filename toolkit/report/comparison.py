@@ -26,7 +26,12 @@ from gilscope.toolkit.report.document import (
 )
 from gilscope.toolkit.report.table import common_shifts, judge_comparison, rounds_to_tell, unjudged
 from gilscope.toolkit.report.table_sentences import spread_line, title_text
-from gilscope.toolkit.report.wording import percent_number, percent_text, range_text, ratio_interval_text, ratio_number
+from gilscope.toolkit.report.wording import (
+    floors_text,
+    percent_text,
+    ratio_interval_text,
+    ratio_number,
+)
 from gilscope.toolkit.stats.common_shift import TYPICAL_SHIFT
 from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.sample import CONFIDENCE
@@ -198,7 +203,7 @@ def _remainder(comparison: Comparison) -> Entry:
 def _floor_text(comparisons: Iterable[Comparison]) -> str:
     """Return the noise floors that the verdicts used: ", noise floor 0.5 to 1.2 %"."""
     floors = [each.floor for each in comparisons if each.floor is not None]
-    return f", noise floor {range_text(floors, percent_number)} %" if floors else ""
+    return f", noise floor {floors_text(floors)}" if floors else ""
 
 
 def _time(summary: Summary | None) -> Entry:

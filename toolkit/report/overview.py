@@ -11,11 +11,12 @@ from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.table.judgement import judge_comparison
 from gilscope.toolkit.report.wording import (
     SHOWN_SPREAD,
-    between_text,
+    TOO_NOISY,
     gain_form,
     interval_text,
     price_text,
     ratio_number,
+    undecided_text,
 )
 from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 from gilscope.toolkit.units import format_seconds, list_text
@@ -153,7 +154,7 @@ def _legend(table: Table) -> Iterator[str]:
     parts = [
         ("*: no measured model is significantly faster", has_sets),
         (f"none: no gain above {MARGIN * 100:g} %", "none" in forms),
-        ("?: cannot tell", "range" in forms),
+        ("?: undecided", "range" in forms),
         (f"±: 95 % interval of a speed-up, where wider than {SHOWN_SPREAD * 100:g} %", "spread" in forms),
         ("N: workers", any(gain.workers is not None for gain in gains)),
         ("[ ]: starved", any(entry.doubtful for row in table.rows for entry in row)),
@@ -197,7 +198,7 @@ def _several(tables: Iterable[WorkloadTable]) -> bool:
 
 
 def _cost_text(found: Mapping[str, Comparison], *, named: bool) -> str:
-    """Return "5 % [4, 7] (a), 14 % [13, 15] (b); none beyond 3 % (c); cannot tell for d (-1 to +5 %)"."""
+    """Return "5 % [4, 7] (a), 14 % [13, 15] (b); none beyond 3 % (c); undecided for d (-1 to +5 %)"."""
     by_verdict: dict[str, list[str]] = {}
     for name, seen in found.items():
         by_verdict.setdefault(judge_comparison(seen), []).append(name)
@@ -209,14 +210,24 @@ def _cost_text(found: Mapping[str, Comparison], *, named: bool) -> str:
     if SpeedVerdict.SAME in by_verdict:
         parts.append(f"none beyond {MARGIN * 100:g} %" + f" ({list_text(by_verdict[SpeedVerdict.SAME])})" * named)
     if SpeedVerdict.CANNOT_TELL in by_verdict:
-        doubts = [f"for {name} " * named + f"({_limits(found[name])})" for name in by_verdict[SpeedVerdict.CANNOT_TELL]]
-        parts.append(f"cannot tell {', '.join(doubts)}")
+        limits = {name: _limits(found[name]) for name in by_verdict[SpeedVerdict.CANNOT_TELL]}
+        noisy = [name for name, text in limits.items() if not text]
+        if undecided := [f"for {name} ({text})" if named else text for name, text in limits.items() if text]:
+            parts.append(f"undecided{'' if named else ','} {', '.join(undecided)}")
+        if noisy:
+            parts.append(TOO_NOISY + f" for {list_text(noisy)}" * named)
     return "; ".join(parts)
 
 
 def _limits(seen: Comparison) -> str:
+    """Return "-1 to +5 %", or nothing if the interval has no end."""
     lo, hi = seen.between
-    return "anything" if lo <= 0 else f"{(1 / hi - 1) * 100:+.0f} to {(1 / lo - 1) * 100:+.0f} %"
+    return "" if lo <= 0 else f"{_signed(1 / hi - 1)} to {_signed(1 / lo - 1)} %"
+
+
+def _signed(share: float) -> str:
+    percent = round(share * 100)
+    return f"{percent:+}" if percent else "0"
 
 
 def _fastest_lines(tables: Iterable[WorkloadTable], *, named: bool) -> Iterator[str]:
@@ -229,10 +240,10 @@ def _fastest_lines(tables: Iterable[WorkloadTable], *, named: bool) -> Iterator[
                 case SpeedVerdict.SAME:
                     text = f"no difference beyond {MARGIN * 100:g} %"
                 case SpeedVerdict.CANNOT_TELL:
-                    text = f"cannot tell ({between_text(comparison)})"
+                    text = undecided_text(comparison)
                 case _:
                     text = interval_text(comparison)
             pairs.setdefault((each.free.build, each.gil.build), {})[_title(table)] = text
     for (build, gil_build), found in pairs.items():
-        several = ", ".join(f"{name} {text}" if named or len(found) > 1 else text for name, text in found.items())
+        several = "; ".join(f"{name} {text}" if named or len(found) > 1 else text for name, text in found.items())
         yield f"The fastest of {build} against the fastest of {gil_build}, whichever they are: {several}."

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.wording import estimate_text, or_text, percent_number, percent_text, range_text
+from gilscope.toolkit.report.wording import (
+    estimate_text,
+    floors_text,
+    or_text,
+    percent_number,
+    percent_text,
+)
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
 from gilscope.toolkit.units import format_seconds, list_text
 
@@ -17,22 +23,30 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.scaling import Scaling
 
 
+_CLOCKS = {"wall": "wall time", "CPU": "CPU time"}
+
+
 def noise_line(floors: Floors) -> str:
     """Return the noise floors by each clock, and the differences between cells that were measured twice.
 
     The noise floor of a cell depends on its rounds and on its noise, so it is a range: "wall 1.2 to 3.4 %".
+    One above 100 % is no figure to compare with, so words say that the clock is of no use.
     """
     known = [(name, floor) for name, floor in (("wall", floors.all_wall), ("CPU", floors.all_cpu)) if floor]
     if not known:
         return "Noise floor: unknown, since there are too few processes; no cell is called faster or slower."
-    bounds = ", ".join(f"{name} {range_text([floor.smallest, floor.largest], percent_number)} %"
-                       for name, floor in known)
-    errors = [f"{percent_text(floor.error)} ({name})" for name, floor in known if floor.error is not None]
+    bounds = ", ".join(f"{name} {floors_text([floor.smallest, floor.largest])}" for name, floor in known)
+    errors = [f"{'more than 100 %' if floor.error > 1 else percent_text(floor.error)} ({name})"
+              for name, floor in known if floor.error is not None]
     aa_errors = f"; cells measured twice (A/A) differed by {list_text(errors)}" if errors else ""
     several = any(percent_number(floor.smallest) != percent_number(floor.largest) for _, floor in known)
     which = "Noise floor, different for cells with fewer rounds or more noise" if several else (
         "Noise floor, from the spread over all processes")
-    return f"{which}: {bounds}{aa_errors}."
+    never = [name for name, floor in known if floor.smallest > 1]
+    seldom = [name for name, floor in known if floor.smallest <= 1 < floor.largest]
+    doubts = ([f"Too noisy to judge cells by {list_text(_CLOCKS[name] for name in never)}."] if never else []) + (
+        [f"Too noisy to judge some cells by {list_text(_CLOCKS[name] for name in seldom)}."] if seldom else [])
+    return " ".join([f"{which}: {bounds}{aa_errors}.", *doubts])
 
 
 def spread_line(times: Iterable[Summary]) -> str | None:

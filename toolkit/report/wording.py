@@ -194,10 +194,25 @@ def _range_text(lo: float, hi: float) -> str:
     return f"{lo:.{digits}f}-{hi:.{digits}f}x"
 
 
-def between_text(comparison: Comparison) -> str:
-    """Return the interval that decides the verdict: "between 0.90x and 2.20x"."""
+TOO_NOISY = "too noisy to say"
+
+
+def undecided_text(comparison: Comparison) -> str:
+    """Return what a comparison without a verdict excludes: "undecided, between 0.90x and 2.20x"."""
     lo, hi = comparison.between
-    return f"between {ratio_number(lo)}x and {ratio_number(hi)}x" if _says_something(lo, hi) else "anything"
+    if not _says_something(lo, hi):
+        return TOO_NOISY
+    return f"undecided, between {ratio_number(lo)}x and {ratio_number(hi)}x"
+
+
+def floors_text(floors: Iterable[float]) -> str:
+    """Return a range of noise floors: "1.2 to 3.4 %", "3.4 to above 100 %"; a figure above that says nothing more."""
+    ends = list(floors)
+    if min(ends) > 1:
+        return "above 100 %"
+    if max(ends) > 1:
+        return f"{percent_number(min(ends))} to above 100 %"
+    return f"{range_text([min(ends), max(ends)], percent_number)} %"
 
 
 def _says_something(lo: float, hi: float) -> bool:

@@ -85,13 +85,14 @@ class SiteRequest:
     private: PrivateNames = field(default_factory=PrivateNames)
     by: str = ""
     command: str = ""
+    date: str = ""
     works: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     source_url: str = ""
 
     @property
     def made(self) -> dict[str, str]:
         """How the site is made, for the foot of each page."""
-        return {"by": self.by, "command": self.command, "source": self.source_url.rstrip("/")}
+        return {"by": self.by, "command": self.command, "date": self.date, "source": self.source_url.rstrip("/")}
 
 
 def make_site(request: SiteRequest, out: Path) -> list[str]:

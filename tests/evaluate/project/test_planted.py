@@ -17,9 +17,9 @@ from gilscope.toolkit.evaluate.project.discovery import find_project
 from gilscope.toolkit.evaluate.project.racing import workload_in_threads
 from gilscope.toolkit.evaluate.project.racing.races import check_workload
 from gilscope.toolkit.evaluate.project.where_to_run import RunSite
-from gilscope.toolkit.evaluate.project.workload.calls import shown
 from gilscope.toolkit.evaluate.project.workload.rounds import UserWorkload
 from gilscope.toolkit.evaluate.sections import Missing, Races
+from gilscope.toolkit.measure.child.calls import shown
 from tests.evaluate.made_up import (
     QUIET,
     conclude,

@@ -1,5 +1,6 @@
 """Real small workloads in rounds on a build without a GIL and its counterpart, and what their numbers come to."""
 
+import functools
 import json
 import random
 import sys
@@ -17,13 +18,6 @@ from gilscope.toolkit.evaluate.project.machine_calibration import Calibration, S
 from gilscope.toolkit.evaluate.project.measured import CellMeasurements
 from gilscope.toolkit.evaluate.project.where_to_run import RunSite
 from gilscope.toolkit.evaluate.project.workload import rounds as workload
-from gilscope.toolkit.evaluate.project.workload.calls import (
-    NoWorkError,
-    call_often,
-    function_called,
-    refuse_unawaited,
-    shown,
-)
 from gilscope.toolkit.evaluate.project.workload.rounds import LEAST_ROUNDS, UserWorkload, WorkloadMeasurer
 from gilscope.toolkit.evaluate.project.workload.schedule import WorkloadCell, seconds_of
 from gilscope.toolkit.evaluate.project.workload.speed import Speed
@@ -40,6 +34,13 @@ from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, NativePo
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.records import WaitReason
 from gilscope.toolkit.gil.summary import WaitPlace
+from gilscope.toolkit.measure.child.calls import (
+    NoWorkError,
+    call_often,
+    function_called,
+    refuse_unawaited,
+    shown,
+)
 from gilscope.toolkit.measure.measured_process import ProcessAnswer, hang_reason
 from gilscope.toolkit.measure.rounds import ArmResult, OneAtATime
 from gilscope.toolkit.measure.turns import InterleavedPasses
@@ -413,6 +414,41 @@ def test_async_def_is_run_to_its_end(monkeypatch):
     monkeypatch.setattr(workload, "task", task, raising=False)
     call_often((f"{workload.__name__}:task", 3))
     assert ended == [1, 1, 1]
+
+
+class Till:
+    def __call__(self, price=0):
+        return price + 1
+
+    async def later(self, price=0):
+        return price + 2
+
+
+@pytest.mark.parametrize(("task", "once", "with_payloads"), [
+    (lambda price=0: price, 0, [1, 2]), (Till(), 1, [2, 3]), (Till().later, 2, [3, 4]),
+    (functools.partial(Till().later), 2, [3, 4]), (functools.partial(max, 5, 1), 5, [5, 5]),
+])
+@pytest.mark.parametrize("prices", [[1, 2], lambda: iter([1, 2])], ids=["sequence", "function"])
+def test_any_callable_is_called_alone_or_with_each_payload(monkeypatch, task, once, with_payloads, prices):
+    monkeypatch.setattr(workload, "task", task, raising=False)
+    monkeypatch.setattr(workload, "prices", prices, raising=False)
+    name = f"{workload.__name__}:task"
+    assert function_called(name)() == once
+    assert function_called(f"{name} {workload.__name__}:prices")() == with_payloads
+
+
+def test_payload_whose_result_is_not_awaited_is_refused(monkeypatch):
+    async def later(price):
+        return price
+
+    def task(price):
+        return later(price)
+
+    monkeypatch.setattr(workload, "task", task, raising=False)
+    monkeypatch.setattr(workload, "prices", [1, 2], raising=False)
+    name = f"{workload.__name__}:task {workload.__name__}:prices"
+    with pytest.raises(NoWorkError, match="task returns something to be awaited"):
+        refuse_unawaited(name, function_called(name)())
 
 
 def test_function_that_runs_nothing_is_refused(monkeypatch):

@@ -5,6 +5,8 @@ import pytest
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.evaluate.project.discovery import find_project
 from gilscope.toolkit.evaluate.project.workload.name_check import refuse_misnamed
+from gilscope.toolkit.evaluate.project.workload.rounds import UserWorkload
+from gilscope.toolkit.evaluate.request import EvaluationRequest
 
 
 @pytest.fixture
@@ -75,3 +77,27 @@ def test_methods_and_imported_functions_are_known_before_anything_is_measured(pr
             refuse_misnamed(text, project)
     else:
         refuse_misnamed(text, project)
+
+
+@pytest.mark.parametrize(("text", "payloads", "complaint"), [
+    ("load:load", "load:orders", None),
+    ("load:load", "load:order", r"--payloads load:order: .*load.py has no order"),
+    ("load:load", "orders", r"--payloads orders: write module:name"),
+    ("load:load", "shop.prices:all", r"--payloads shop.prices:all: shop has no module shop.prices$"),
+    ("load.py", "load:orders", r"--payloads load:orders is for a function"),
+    ("load:load load:orders", None, r"write module:function"),   # it has an option
+])
+def test_payloads_of_a_function_are_looked_for(project, text, payloads, complaint):
+    (project.root / "load.py").write_text("orders = [1, 2]\n\n\ndef load(n): ...\n")
+    if complaint is None:
+        refuse_misnamed(text, project, payloads)
+    else:
+        with pytest.raises(ToolkitError, match=complaint):
+            refuse_misnamed(text, project, payloads)
+
+
+def test_request_repeats_the_payloads(tmp_path):
+    request = EvaluationRequest(path=tmp_path, workload="load:load", payloads="load:orders")
+    assert request.called == "load:load load:orders"
+    assert request.command().endswith("--workload load:load --payloads load:orders")
+    assert UserWorkload.of(request.called, tmp_path) == UserWorkload(kind="function", name=request.called)

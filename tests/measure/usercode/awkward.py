@@ -23,6 +23,12 @@ class Account:
     def deposit(self, payload):
         return payload
 
+    def report(self):
+        return "report"
+
+    class Teller:
+        fee = staticmethod(lambda payload: payload)
+
     @staticmethod
     def fee(payload):
         return payload
@@ -97,8 +103,34 @@ async def fetch(payload):
     return payload
 
 
+async def fetch_all():
+    return []
+
+
+class Fetcher:
+    async def __call__(self, payload):
+        return payload
+
+
+fetcher = Fetcher()
+fetch_part = functools.partial(fetch)
+identity = functools.partial(max, 0)
+
+
+@functools.cache
+def cached(payload):
+    return payload
+
+
+def count_up():
+    return 1
+
+
 def generate(payload):
     yield payload
+
+
+generating = functools.partial(generate)
 
 
 async def generate_async(payload):

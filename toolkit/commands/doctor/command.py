@@ -106,14 +106,14 @@ def run(args: argparse.Namespace) -> int:
         put(f"{counted(count, 'environment')} removed, about {format_bytes(size)}")
         return 0
     if any(map(is_file, args.packages)):
-        return judge_files(args, lambda: _builds(args), HtmlFile(args.html, print_stderr) if args.html else None)
+        return judge_files(args, lambda: _builds(args), HtmlFile.requested(args))
     if args.list or args.lines or args.fleet:
         refuse_beside_list(args)
     if args.list:
         return survey(args, lambda: _targets(find_builds(args.build, project_dir=Path.cwd()), args.builds))
     locked = _locked(args)   # mistakes in what is named come before builds that are missing
     requirements = tuple(each.pin for each in locked) if args.lock else _requirements(args)
-    page = HtmlFile(args.html, print_stderr) if args.html else None
+    page = HtmlFile.requested(args)
     found, builds = _builds(args)
     request = EnvironmentRequest(requirements=requirements, sdists=args.build_sdists, offline=args.offline,
                                  asked=top_level_packages({each.name: each.needs for each in locked}))

@@ -37,7 +37,8 @@ UNANSWERED = 3   # as of a cell that failed
 CORES_EACH = 2   # a package takes two installers, or imports and their counterparts
 
 # Attributes of the command line that are about one answer: how a user writes them.
-_OF_ONE = {"packages": "PACKAGE", "lock": "--lock", "explain": "--explain", "offline": "--offline", "html": "--html"}
+_OF_ONE = {"packages": "PACKAGE", "lock": "--lock", "explain": "--explain", "offline": "--offline", "html": "--html",
+           "by": "--by"}
 
 
 def lines_file(text: str) -> str:

@@ -112,7 +112,7 @@ def run(args: Namespace) -> int:
         del args.program[0]
     command = [build_python(args.build) if args.build else default_python(), *args.python_args,
                *_program(args.program)]
-    page = HtmlFile(args.html, print_stderr) if args.html else None
+    page = HtmlFile.requested(args)
     preload.library()      # raises before the program is started, if the library cannot be built
     machine = MachineLock(alone=False, waiting=lambda: print_stderr(f"gilscope: {WAITING}"), children_join=True)
     with machine.hold():

@@ -108,6 +108,15 @@ def add_page(parser: Any, what: str = "the report") -> None:
         help=f"Also write {what} as one page to FILE, which ends in .html. Use it for a browser, an attachment "
         "or an email. Paths in the project are relative and others are replaced; a page that would name the user, the "
         "host or a secret is refused.")
+    add_publisher(parser, "the page of --html")
+
+
+def add_publisher(parser: Any, where: str) -> None:
+    """Add `--by` to a parser or a group of options; `where` is what names the publisher."""
+    parser.add_argument(
+        "--by", metavar="NAME", default="",
+        help=f"Say on {where} that NAME publishes it (default: nobody is named). Use it when others shall know whom to "
+        "ask.")
 
 
 def tie_values(actions: Mapping[str, Any], words: Sequence[str]) -> list[str]:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.errors import ToolkitError, cannot_write
 from gilscope.toolkit.site.single.page import SinglePage
 
@@ -12,18 +15,42 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 
+def today() -> str:
+    """Return the date as pages show it, the same for readers everywhere: "2026-11-24"."""
+    return datetime.now(UTC).date().isoformat()
+
+
 class HtmlFile:
     """The page of --html.  It is made before anything takes long, so that its renderer is installed or missing then."""
 
-    def __init__(self, name: str, say: Callable[[str], None]) -> None:
+    def __init__(self, name: str, say: Callable[[str], None], made: Mapping[str, str] | None = None) -> None:
         """Start the renderer of pages.
 
         Args:
             name: The file.
             say: Called with each step that takes a while, and when the file is written.
+            made: How the page is made, for its foot; see `page_values`.
         """
-        self._name, self._say = name, say
+        self._name, self._say, self._made = name, say, made
         self._page = SinglePage(say)
+
+    @classmethod
+    def requested(cls, args: Any) -> HtmlFile | None:
+        """Return the page that --html asks for, or None.
+
+        Args:
+            args: The options of `add_page`, with the `words` of the command line.
+
+        Raises:
+            ToolkitError: --by is given without --html.
+            CannotRenderError: Pages cannot be had here.
+        """
+        if not args.html:
+            if args.by:
+                raise ToolkitError("--by says who publishes the page of --html: add --html FILE")
+            return None
+        made = {"command": shlex.join(["gilscope", *args.words]), "date": today(), "by": args.by}
+        return cls(args.html, print_stderr, made)
 
     def write(self, template: str, values: Mapping[str, Any], **more: Any) -> None:
         """Write the page; the arguments are those of `SinglePage.text`.
@@ -31,7 +58,7 @@ class HtmlFile:
         Raises:
             ToolkitError: It would name a person or a machine, or cannot be written.
         """
-        text = self._page.text(self._name, template, values, **more)
+        text = self._page.text(self._name, template, values, made=self._made, **more)
         try:
             Path(self._name).write_text(text, encoding="utf-8")
         except OSError as error:

@@ -127,7 +127,8 @@ class RaceOptions:
         self.program = program
         self.build = self.html = self.confirm_timeout = None
         self.python_args: tuple[str, ...] = ()
-        self.core = ""
+        self.core = self.by = ""
+        self.words: Sequence[str] = ()   # of the command line
         self.include: list[str] = []
         self.notes = self.shared = self.stacks = self.no_color = False
         self.confirm = 0
@@ -221,9 +222,8 @@ def _page(args: RaceOptions) -> HtmlFile | None:
     if not args.html:
         return None
     from gilscope.toolkit.commands.output.pages import HtmlFile
-    from gilscope.toolkit.commands.streams import print_stderr
 
-    return HtmlFile(args.html, print_stderr)
+    return HtmlFile.requested(args)
 
 
 def _report(

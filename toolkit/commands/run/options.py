@@ -68,14 +68,15 @@ def add_user(group: Any) -> None:
     """Add the options for a function of the user."""
     group.add_argument(
         "--payloads", metavar="MODULE:NAME", help="Take the payloads, one per task, from this sequence, or from a "
-                                                  "function that returns one."
+                                                  "function that returns one (default: call the function without "
+                                                  "arguments)."
     )
     group.add_argument(
         "--payload", metavar="LITERAL", help="Use one payload for all tasks, a Python literal such as 100000."
     )
     group.add_argument(
-        "--tasks", metavar="N", type=positive, help="Repeat --payload N times (default: 16, or one per worker if there "
-                                                    "are more)."
+        "--tasks", metavar="N", type=positive, help="Repeat --payload, or the call without arguments, N times "
+                                                    "(default: 16, or one per worker if there are more)."
     )
     group.add_argument(
         "--check",

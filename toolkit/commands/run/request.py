@@ -99,7 +99,7 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
     """Return the function of the user to measure, or None if none is named.
 
     Raises:
-        ToolkitError: Its name is malformed, or its payloads are missing or given twice.
+        ToolkitError: Its name is malformed, or its payloads are given twice.
     """
     named = [name for name in args.workload if ":" in name]
     extra = [option for option in ("payloads", "payload", "check", "async_form", "kind") if getattr(args, option)]
@@ -112,13 +112,8 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
         raise ToolkitError(
             "--task-length is for gilscope's own workloads: give your function payloads of several sizes instead"
         )
-    if bool(args.payloads) == (args.payload is not None):
-        raise ToolkitError(
-            "use --payloads, one for each task, or --payload, the same for all tasks, not both"
-            if args.payloads else
-            f"{named[0]} needs payloads: --payloads MODULE:NAME for one payload per task, or --payload "
-            "LITERAL for the same one each time"
-        )
+    if args.payloads and args.payload is not None:
+        raise ToolkitError("use --payloads, one for each task, or --payload, the same for all tasks, not both")
     if args.payload is not None:
         _check_literal(args.payload)
     for name in (named[0], args.payloads, args.check, args.async_form):

@@ -292,7 +292,7 @@ def _echo_table(results: Results, build: Build) -> Table:
 def _echo_figure(results: Results) -> LineFigure:
     return LineFigure(
         name="affinity-echo",
-        title="Echo server and CPU threads on one core: requests per second by where the client is",
+        title="Echo server beside CPU threads on one core: requests per second",
         # Evenly spaced, since a logarithmic axis has no place for 0.
         x=Axis("CPU threads beside the server (number)",
                ticks=tuple((float(place), str(count)) for place, count in enumerate(CPU_THREADS))),

@@ -412,7 +412,7 @@ def _size_axis(sizes: list[int]) -> Axis:
 def _rules(results: Results, build: Build) -> tuple[Rule, ...]:
     for cell in results.cells(build=build.label, channel=POLLED):
         if (interval := results.center(cell, "poll")) is not None:
-            return (Rule(interval, "the queue's get() looks again", "y"),)
+            return (Rule(interval, f"interpreters.Queue.get() polls every {format_seconds(interval)}", "y"),)
     return ()
 
 

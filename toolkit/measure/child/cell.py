@@ -149,7 +149,7 @@ def _task(runner: Runner, subject: LoadedSubject) -> Callable[..., Any]:
         return subject.async_task
     if subject.task is None:
         raise NoValueError("unavailable", "it is a coroutine function: only asyncio awaits it")
-    return subject.task
+    return subject.sent if runner.pickles and subject.sent is not None else subject.task
 
 
 def _cycle(
@@ -361,7 +361,8 @@ def describe() -> None:
             "tasks": len(subject.payloads),
             "sync": subject.task is not None,
             "async": subject.async_task is not None,
-            "module": (subject.task or subject.async_task).__module__,
+            "module": subject.home,
+            "notes": list(subject.notes),
             "unpicklable": subject.unpicklable,
         }
     except ModuleMissingError as refused:

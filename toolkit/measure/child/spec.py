@@ -54,15 +54,23 @@ class ProcessSpec:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class UserTarget:
-    """The user's own function as a workload; every name is "package.module:attribute"."""
+    """The user's own function as a workload; every name is "package.module:attribute".
+
+    Without `payloads` and `payload`, a task is a call without arguments.
+    """
 
     function: str
     payloads: str | None = None  # a callable or a sequence
     payload: str | None = None  # or one Python literal ...
-    tasks: int = 0  # ... this many times
+    tasks: int = 0  # ... this many times, as the calls without arguments
     check: str | None = None  # called with the list of results; raises to refuse them
     async_function: str | None = None  # the form that asyncio awaits
     kind: str | None = None  # "cpu" or "io": a worker needs a whole core or hardly any; None: measured
+
+    @property
+    def has_payloads(self) -> bool:
+        """Return True if the function is called with a payload."""
+        return self.payloads is not None or self.payload is not None
 
     def modules(self) -> set[str]:
         """Return the modules that are named."""

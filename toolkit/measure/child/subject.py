@@ -1,20 +1,19 @@
 """Load the measured work: a workload of the catalogue, or the user's own function.  Runs inside the measured process.
 
-A user's function is refused here, before any measurement, if it cannot be sent to another interpreter or process; the
-message names the obstacle.  Payloads that cannot be sent exclude only models that send them.  Modules that only these
-checks need are imported there.
+A user's function may be any callable that a module holds, since workers find it by its name: see `calls`.  What
+cannot be called so is refused here, before any measurement; the message names the obstacle.  Payloads that cannot be
+sent exclude only models that send them.  Modules that only these checks need are imported there.
 """
 
 from __future__ import annotations
 
-import functools
-import importlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.measure.child import calls
 from gilscope.toolkit.measure.child.base import first_line
 
 if TYPE_CHECKING:
@@ -53,6 +52,9 @@ class LoadedSubject:
     modules: tuple[str, ...] = ()  # that the task imports on its first run
     kind: str | None = None  # gilscope.workloads.base.Kind; None: the user's function, of unknown kind
     unpicklable: str | None = None  # why the payloads cannot be sent to another interpreter or process
+    sent: Callable[..., Any] | None = None  # the task for models that send it, if it is not found by its own name
+    home: str = ""  # the module that workers import to find the user's function
+    notes: tuple[str, ...] = ()  # what to know of the user's function before it is measured
 
 
 def load(spec: CellSpec) -> LoadedSubject:
@@ -106,37 +108,55 @@ def _sized_subject(workload: Any, units: int, tasks: int) -> LoadedSubject:
 
 
 def _user_subject(target: UserTarget) -> LoadedSubject:
-    function = resolve(target.function)
-    if reason := travel_reason(function, target.function):
+    found = resolve(target.function)
+    if reason := _call_reason(found, target.function, with_payload=target.has_payloads):
         raise RefusedError(reason)
-    async_function = _async_function(target.async_function) if target.async_function else None
-    from inspect import iscoroutinefunction
-
-    if iscoroutinefunction(function):
-        function, async_function = None, function
+    awaited = _async_form(target.async_function, target) if target.async_function else None
+    check = resolve(target.check) if target.check else lambda _results: None
+    if not callable(check):
+        raise RefusedError(f"{target.check} is {_a(type(check).__name__)}, not a function")
+    home, task, sent = target.function.partition(":")[0], found, None
+    if not target.has_payloads:
+        task = calls.call_named   # its payload is the function's name
+    elif _found_by_name(found):
+        home = found.__module__
+    else:
+        sent = calls.NamedTask(target.function, found)
+    if calls.awaits(found):
+        task, awaited = None, _async_form(target.function, target)
     payloads = _payloads(target)
     unpicklable = next((reason for index, payload in enumerate(payloads)
                         if (reason := pickle_reason(payload, f"payload {index}"))), None)
-    check = resolve(target.check) if target.check else lambda _results: None
-    if not callable(check):
-        raise RefusedError(f"{target.check} is a {type(check).__name__}, not a function")
-    return LoadedSubject(function, async_function, payloads, None, check, kind=target.kind, unpicklable=unpicklable)
+    return LoadedSubject(task, awaited, payloads, None, check, kind=target.kind, unpicklable=unpicklable, sent=sent,
+                         home=home, notes=tuple(_notes(found, target.function)))
 
 
-def _async_function(name: str) -> Callable[..., Any]:
+def _async_form(name: str, target: UserTarget) -> Callable[..., Any]:
+    """Return the coroutine function of this name as a function of one payload."""
+    found = resolve(name)
+    if not calls.awaits(found):
+        raise RefusedError(f"{name} is not a coroutine function: asyncio awaits what `async def` makes")
+    if reason := _call_reason(found, name, with_payload=target.has_payloads):
+        raise RefusedError(reason)
     from inspect import iscoroutinefunction
 
-    function: Callable[..., Any] = resolve(name)
-    if not iscoroutinefunction(function):
-        raise RefusedError(f"{name} is not a coroutine function: asyncio awaits what `async def` makes")
-    return function
+    # An event loop knows the method of an object as a coroutine function, but not the object.
+    awaitable: Callable[..., Any] = found if iscoroutinefunction(found) else found.__call__
+
+    async def without_payload(_name: str) -> Any:
+        return await awaitable()
+
+    return awaitable if target.has_payloads else without_payload
 
 
 def _payloads(target: UserTarget) -> list[Any]:
-    if target.payloads is None:
+    if not target.has_payloads:
+        return [target.function] * target.tasks   # which `call_named` calls
+    if target.payload is not None:
         import ast
 
-        return [ast.literal_eval(target.payload or "None")] * target.tasks
+        return [ast.literal_eval(target.payload)] * target.tasks
+    assert target.payloads is not None, "there are payloads"
     maker = resolve(target.payloads)
     try:
         payloads = maker() if callable(maker) else maker
@@ -159,8 +179,14 @@ def resolve(name: str) -> Any:
         RefusedError: there is no such module or attribute.
     """
     module_name, _, path = name.partition(":")
+    if module_name == "__main__":
+        raise RefusedError(f"{name} is in __main__, which workers cannot import: name the module that defines it")
     try:
-        target: Any = importlib.import_module(module_name)
+        return calls.find(name)
+    except calls.NameMissingError as missed:
+        own = [each for each in dir(missed.owner)
+               if not isinstance(getattr(missed.owner, each, None), ModuleType)]
+        raise RefusedError(f"{module_name} has no {path!r}{_hint(missed.part, own)}") from None
     except ModuleNotFoundError as error:
         missing = error.name or ""
         if module_name == missing or module_name.startswith(missing + "."):
@@ -175,13 +201,6 @@ def resolve(name: str) -> Any:
         raise RefusedError(
             f"{module_name} imports {missing!r}, which this build does not have; add it with --with {missing}"
         ) from error
-    for part in path.split("."):
-        try:
-            target = getattr(target, part)
-        except AttributeError:
-            own = [each for each in dir(target) if not isinstance(getattr(target, each, None), ModuleType)]
-            raise RefusedError(f"{module_name} has no {path!r}{_hint(part, own)}") from None
-    return target
 
 
 def _hint(name: str, known: Sequence[str]) -> str:
@@ -195,52 +214,66 @@ def _hint(name: str, known: Sequence[str]) -> str:
     return f"; it has {', '.join(public[:MOST_NAMES]) or 'nothing public'}{more}"
 
 
-def travel_reason(function: Any, name: str) -> str | None:
-    """Return the reason why `function` cannot be sent to another interpreter or process by name, or None."""
-    return _kind_reason(function, name) or _name_reason(function, name)
-
-
 MOST_NAMES = 8   # in a message
-_ADVICE = "put it at the top level of an importable module"
 
 
-def _kind_reason(function: Any, name: str) -> str | None:
+def _call_reason(found: Any, name: str, *, with_payload: bool) -> str | None:
+    """Return the reason why a call of `found`, with one payload or without arguments, is no work; None if it is."""
+    if not callable(found):
+        return f"{name} is {_a(type(found).__name__)}, not a function"
+    if calls.yields(found):
+        word = "an async" if calls.code_flags(found) & calls.ASYNC_GENERATOR else "a"
+        return f"{name} is {word} generator function: calling it does no work; return a list instead of yielding"
+    return _argument_reason(found, name, with_payload=with_payload)
+
+
+def _argument_reason(found: Any, name: str, *, with_payload: bool) -> str | None:
     import inspect
 
-    if isinstance(function, functools.partial):
-        return f"{name} is a functools.partial: write a function and put its arguments into the payload"
-    if inspect.ismethod(function):
-        return f"{name} is a bound method: its {type(function.__self__).__name__} object cannot travel; {_ADVICE}"
-    if not callable(function):
-        return f"{name} is a {type(function).__name__}, not a function"
-    if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
-        word = "a" if inspect.isgeneratorfunction(function) else "an async"
-        return f"{name} is {word} generator function: calling it does no work; return a list instead of yielding"
+    try:
+        signature = inspect.signature(found)
+    except (TypeError, ValueError):   # of some functions in C: the trial calls them
+        return None
+    try:
+        signature.bind(*[None] * with_payload)
+    except TypeError as error:
+        if next(iter(signature.parameters), "") == "self":
+            owner = name.rpartition(".")[0]
+            return (f"{name} is a method, and needs an object: make one in the module, as `thing = "
+                    f"{owner.rpartition(':')[2] or 'Thing'}(...)`, and name its method")
+        if with_payload:
+            return f"{name} is called with one payload, and that does not fit: {error}"
+        return (f"{name} is called without arguments, and that does not fit: {error}; give it payloads "
+                "(--payloads MODULE:NAME, one for each task, or --payload LITERAL)")
     return None
 
 
-def _name_reason(function: Any, name: str) -> str | None:
-    module, qualname = getattr(function, "__module__", None), getattr(function, "__qualname__", "")
-    if module == "__main__":
-        return f"{name} lives in __main__, which workers cannot import; {_ADVICE}"
-    if _found_by_name(function, module, qualname):
-        return None
-    captured = getattr(getattr(function, "__code__", None), "co_freevars", ())
-    if captured:
-        return f"{name} is a closure over {', '.join(captured)}: pass that in the payload and {_ADVICE}"
-    if "<lambda>" in qualname:
-        return f"{name} is a lambda: give it a name with def and {_ADVICE}"
-    return f"{name} cannot be found again as {module}:{qualname}; {_ADVICE}"
+def _notes(found: Any, name: str) -> Iterator[str]:
+    """Yield what to know of the function before it is measured."""
+    if hasattr(found, "cache_info"):
+        yield (f"{name} keeps its results (functools.cache): a call with a payload that it has seen does no work; "
+               f"{name}.__wrapped__ names the function beneath")
+    owner = getattr(found, "__self__", None)   # of a bound method
+    is_method = owner is not None and not isinstance(owner, (type, ModuleType))
+    if is_method or not (_found_by_name(found) or isinstance(found, type) or hasattr(found, "__code__")):
+        what = f"a method of {_a(type(owner).__name__)} object" if is_method else f"{_a(type(found).__name__)} object"
+        yield (f"{name} is {what}: each worker process and interpreter makes its own when it imports the module, and "
+               "only threads share one")
 
 
-def _found_by_name(function: Any, module: str | None, qualname: str) -> bool:
+def _a(word: str) -> str:
+    return f"{'an' if word[:1].lower() in set('aeiou') else 'a'} {word}"
+
+
+def _found_by_name(found: Any) -> bool:
+    """Return True if the callable is found by the name that it has itself, as pickle finds functions."""
+    module, qualname = getattr(found, "__module__", None), getattr(found, "__qualname__", None)
+    if not isinstance(module, str) or not isinstance(qualname, str) or module == "__main__":
+        return False
     try:
-        target: Any = importlib.import_module(module or "")
-        for part in qualname.split("."):
-            target = getattr(target, part)
+        return calls.find(f"{module}:{qualname}") is found
     except (ImportError, AttributeError, ValueError):
         return False
-    return target is function
 
 
 def pickle_reason(value: Any, where: str) -> str | None:

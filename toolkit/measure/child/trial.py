@@ -81,7 +81,8 @@ def _calls(spec: CellSpec, subject: LoadedSubject, task: Callable[[Any], Any]) -
         try:
             results.append(task(payload))
         except BaseException as error:  # noqa: BLE001 - the trial exists to catch them
-            where = f"raises for payload {index} (of {len(subject.payloads)}, counted from 0): {cut_repr(payload)}"
+            where = (f"raises for payload {index} (of {len(subject.payloads)}, counted from 0): {cut_repr(payload)}"
+                     if spec.user is None or spec.user.has_payloads else "raises, called without arguments")
             kind = "unavailable" if isinstance(error, ImportError) else "exception"
             return {"failed": kind, "where": where, "error": shown(error), "frames": own_frames(error)}
         report_progress(spec)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.escaping import visible, visible_all
 from gilscope.toolkit.redaction import of_this_machine, refuse, without_folders
-from gilscope.toolkit.site.page_values import page_values
+from gilscope.toolkit.site.page_values import page_values, shown
 from gilscope.toolkit.site.renderer_process import PageRenderer, rendering_python
 from gilscope.toolkit.site.style import ASSETS, PageAssets, load_assets
 
@@ -34,7 +34,7 @@ class SinglePage:
 
     def text(
         self, name: str, template: str, values: Mapping[str, Any], *, root: str = "", pictures: Sequence[Path] = (),
-        hosts: Iterable[str] = (),
+        hosts: Iterable[str] = (), made: Mapping[str, str] | None = None,
     ) -> str:
         """Return the page.
 
@@ -45,6 +45,7 @@ class SinglePage:
             root: The folder that paths are made relative to; "": the current one.
             pictures: SVG files that it shows.
             hosts: Names of machines that it tells of, beside this one.
+            made: How the page is made, for its foot; see `page_values`.
 
         Raises:
             ToolkitError: It would tell of a person or a machine.
@@ -53,7 +54,7 @@ class SinglePage:
         drawn = {each.name: each.read_text(encoding="utf-8") for each in pictures}
         within = {"pictures": {file: as_address(svg) for file, svg in drawn.items()}}
         with PageRenderer(self._python, single_assets()) as renderer:
-            page = renderer.page(template, public(values, root or str(Path.cwd())) | within)
+            page = renderer.page(template, public(values, root or str(Path.cwd()), made) | within)
         private = of_this_machine(os.environ, hosts)
         refuse(name, (leak for text in (page, *drawn.values()) for leak in private.page_leaks(text)))
         return page
@@ -70,10 +71,14 @@ def single_assets() -> PageAssets:
     return replace(look, style=look.style + (ASSETS / "single.css").read_text(encoding="utf-8"))
 
 
-def public(values: Mapping[str, Any], root: str) -> dict[str, Any]:
+def public(values: Mapping[str, Any], root: str, made: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the values for a template: without folders, every text safe to be shown."""
     if "page" in values:   # made for a site: its texts are safe, and drawings are long
-        return visible_all(dict(values), lambda text: without_folders(text, root))
-    head = page_values(str(values["title"]), f"{values['title']}, as gilscope found it.")
-    return visible_all({**values, **head},
-                       lambda text: visible(without_folders(text, root), whole="--json has all of it"))
+        found = visible_all(dict(values), lambda text: without_folders(text, root))
+    else:
+        head = page_values(str(values["title"]), f"{values['title']}, as gilscope found it.")
+        found = visible_all({**values, **head},
+                            lambda text: visible(without_folders(text, root), whole="--json has all of it"))
+    # A command that is cut is of no use.
+    found["page"]["made"] = shown({name: without_folders(text, root) for name, text in (made or {}).items()})
+    return found

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from typing import Any
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-CALLS = os.path.join(HERE, "..", "workload", "calls.py")
+CALLS = os.path.join(HERE, "..", "..", "..", "measure", "child", "calls.py")
 LEAST_CALLS = 2        # by each thread: the second call finds the state that the first has left
 MOST_CALLS = 25
 SECONDS = 4.0          # after which a thread makes no further calls

@@ -17,12 +17,14 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.project.discovery import Project
 
 MOST_HOPS = 5   # from module to module, to where a name is defined
+WORDS = 2       # of a function's name with its payloads
 DOTTED = r"[^\W\d]\w*(?:\.[^\W\d]\w*)*"
 
 
 def is_function(text: str) -> bool:
-    """Return True if the name is "module:function" rather than a script."""
-    return ":" in text and not text.endswith(".py") and len(text.split()) == 1
+    """Return True if the name is "module:function", alone or before "module:payloads", rather than a script."""
+    words = text.split()
+    return all(":" in word and not word.endswith(".py") for word in words) and 1 <= len(words) <= WORDS
 
 
 def script_of(text: str, root: Path) -> tuple[Path, tuple[str, ...]] | None:
@@ -38,7 +40,7 @@ def script_of(text: str, root: Path) -> tuple[Path, tuple[str, ...]] | None:
     return None
 
 
-def refuse_misnamed(text: str, project: Project) -> None:
+def refuse_misnamed(text: str, project: Project, payloads: str | None = None) -> None:
     """Refuse a workload that certainly does not exist; foreign modules are only found when they are imported.
 
     Raises:
@@ -46,26 +48,43 @@ def refuse_misnamed(text: str, project: Project) -> None:
     """
     folders = (*project.sources, project.root)
     if not is_function(text):
+        if payloads is not None:
+            raise ToolkitError(f"--payloads {payloads} is for a function: name it as --workload module:function")
         if script_of(text, project.root) is None:
             hint = f"; a function is named module:function, like {':'.join(text.rsplit('.', 1))}" if re.fullmatch(
                 rf"{DOTTED}\.\w+", text) and not text.endswith(".py") else ""
             raise ToolkitError(f"--workload {text}: there is no such script{hint}")
         return
-    named = re.fullmatch(rf"({DOTTED}):({DOTTED})", text)
-    if not named:
-        raise ToolkitError(f"--workload {text}: write module:function, like svc.load:request, or name a script")
-    module, function = named.groups()
-    files = [path for folder in folders for path in _files(folder, module)]
-    if not files and module.partition(".")[0] in project.modules:
-        raise ToolkitError(f"--workload {text}: {project.name} has no module {module}")
-    if files and not any(_may_hold(path, function.partition(".")[0]) for path in files):
-        near = difflib.get_close_matches(function, _functions(files), 1)
-        hint = f"; did you mean {module}:{near[0]}?" if near else ""
-        raise ToolkitError(f"--workload {text}: {files[0]} has no {function}{hint}")
-    if asked := _needed(module, function, folders):
+    module, function = _known("--workload", text, project, folders)
+    if payloads is not None:
+        _known("--payloads", payloads, project, folders)
+    elif asked := _needed(module, function, folders):
         needs = ", ".join(asked)
         raise ToolkitError(f"--workload {text}: it is called without arguments, and {function} needs {needs};"
-                           f" name a function that makes the calls, as `def load(): {function}(...)`")
+                           f" name a function that makes the calls, as `def load(): {function}(...)`, or payloads "
+                           "(--payloads MODULE:NAME)")
+
+
+def _known(option: str, text: str, project: Project, folders: Sequence[Path]) -> tuple[str, str]:
+    """Return module and name of "module:name".
+
+    Raises:
+        ToolkitError: It is no such name, or the project does not have it.
+    """
+    named = re.fullmatch(rf"({DOTTED}):({DOTTED})", text)
+    if not named:
+        what = "write module:function, like svc.load:request, or name a script" if option == "--workload" else (
+            "write module:name, like svc.load:requests")
+        raise ToolkitError(f"{option} {text}: {what}")
+    module, name = named.groups()
+    files = [path for folder in folders for path in _files(folder, module)]
+    if not files and module.partition(".")[0] in project.modules:
+        raise ToolkitError(f"{option} {text}: {project.name} has no module {module}")
+    if files and not any(_may_hold(path, name.partition(".")[0]) for path in files):
+        near = difflib.get_close_matches(name, _functions(files), 1)
+        hint = f"; did you mean {module}:{near[0]}?" if near else ""
+        raise ToolkitError(f"{option} {text}: {files[0]} has no {name}{hint}")
+    return module, name
 
 
 def _files(folder: Path, module: str) -> list[Path]:

@@ -20,7 +20,7 @@ from importlib.machinery import EXTENSION_SUFFIXES
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.cores import queued_seconds
-from gilscope.toolkit.evaluate.project.workload.calls import (
+from gilscope.toolkit.measure.child.calls import (
     NoWorkError,
     call_often,
     function_called,
