@@ -25,13 +25,14 @@ OLDEST_TESTS = tests/test_*.py tests/builds tests/commands tests/gil tests/measu
 ON_OLDEST = if [ -x .venv-oldest/bin/python ]; then echo "testing with the oldest Python at hand" && \
 	.venv-oldest/bin/python $(PYTEST) --part $(1) -q -r fE $(if $(findstring tests,$(ARGS)),,$(OLDEST_TESTS)) $(ARGS); fi
 
-.PHONY: help setup lock pair test test-all test-faults bench wheel docs lint type clean
+.PHONY: help setup lock pair test test-all test-faults sanitize bench wheel docs lint type clean
 
 help:
 	@echo 'make bench [ARGS=...]  set up, get a pair of builds if there is none, measure (gilscope run --quick)'
 	@echo 'make test [ARGS=...]   set up, run the fast tests, on one build with the GIL and one without'
 	@echo 'make test-all          the same, then all others (half an hour), these with both; ARGS=... likewise'
 	@echo 'make test-faults       random faults: damaged files, junk arguments, full disks; SEED=N repeats them'
+	@echo 'make sanitize          the race checker in C under AddressSanitizer and UBSan, on the builds it finds (gcc)'
 	@echo 'make setup             make .venv with everything a developer needs'
 	@echo 'make lock              lock the newest versions of all that set-up installs, in constraints.txt; then make test'
 	@echo 'make pair              get a GIL and a free-threaded build of one source, if there is none'
@@ -76,6 +77,11 @@ test-faults:
 	@$(BOOTSTRAP) test,workloads
 	@seed=$${SEED:-$$($(VENV)/python -c 'import random; print(random.SystemRandom().randrange(10**6))')} && \
 	echo "cases drawn by SEED=$$seed" && GILSCOPE_FAULTS_SEED="$$seed" $(VENV)/python $(PYTEST) -q tests/faults $(ARGS)
+
+# Takes 40 s a build, so that test-all does without it and the nightly workflow runs it.
+sanitize:
+	@$(BOOTSTRAP) test
+	@builds=$$($(OTHER_BUILDS)) && GILSCOPE_TEST_BUILDS="$$builds" $(VENV)/python .ci/sanitize.py
 
 bench: pair
 	$(VENV)/gilscope run --quick $(ARGS)
