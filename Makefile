@@ -25,12 +25,13 @@ OLDEST_TESTS = tests/test_*.py tests/builds tests/commands tests/gil tests/measu
 ON_OLDEST = if [ -x .venv-oldest/bin/python ]; then echo "testing with the oldest Python at hand" && \
 	.venv-oldest/bin/python $(PYTEST) --part $(1) -q -r fE $(if $(findstring tests,$(ARGS)),,$(OLDEST_TESTS)) $(ARGS); fi
 
-.PHONY: help setup lock pair test test-all test-faults sanitize bench wheel docs lint type clean
+.PHONY: help setup lock pair test test-all test-faults test-packaging sanitize bench wheel docs lint type clean
 
 help:
 	@echo 'make bench [ARGS=...]  set up, get a pair of builds if there is none, measure (gilscope run --quick)'
 	@echo 'make test [ARGS=...]   set up, run the fast tests, on one build with the GIL and one without'
 	@echo 'make test-all          the same, then all others (half an hour), these with both; ARGS=... likewise'
+	@echo 'make test-packaging    wheels, every command without a compiler, all workflow steps; 20 minutes'
 	@echo 'make test-faults       random faults: damaged files, junk arguments, full disks; SEED=N repeats them'
 	@echo 'make sanitize          the race checker in C under AddressSanitizer and UBSan, on the builds it finds (gcc)'
 	@echo 'make setup             make .venv with everything a developer needs'
@@ -71,6 +72,11 @@ test-all: test
 	@$(BOOTSTRAP) test,workloads,browser,release
 	@builds=$$($(OTHER_BUILDS)) && GILSCOPE_TEST_BUILDS="$$builds" $(VENV)/python $(PYTEST) --part rest $(ARGS)
 	@$(call ON_OLDEST,oldest-rest)
+
+test-packaging:
+	@$(BOOTSTRAP) test,workloads,release
+	@builds=$$($(OTHER_BUILDS)) && GILSCOPE_TEST_BUILDS="$$builds" GILSCOPE_TEST_PACKAGING=all \
+	$(VENV)/python $(PYTEST) --part rest tests/packaging $(ARGS)
 
 # The other targets try the same cases each time; here chance may find what nobody thought of.
 test-faults:

@@ -45,6 +45,12 @@ def once(tmp_path_factory: pytest.TempPathFactory, name: str, make) -> Path:
     return folder
 
 
+def only_when_all(*values: object, **options: str) -> object:
+    """Return a parameter that only `make test-packaging` runs: it takes minutes, and others cover most of it."""
+    skip = pytest.mark.skipif(os.environ.get("GILSCOPE_TEST_PACKAGING") != "all", reason="make test-packaging runs it")
+    return pytest.param(*values, marks=skip, **options)
+
+
 @pytest.fixture(scope="session")
 def pythons() -> dict[str, Path]:
     """Return the interpreters, by label; one of two labels for the same."""

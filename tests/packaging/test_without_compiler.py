@@ -14,6 +14,7 @@ import pytest
 from gilscope.toolkit.cli import COMMANDS
 from tests.conformance.builds import ROOT, builds
 from tests.packaging.bare_root import COMPILERS, BareRoot, refusal
+from tests.packaging.conftest import only_when_all
 
 pytestmark = [pytest.mark.slow, pytest.mark.network, pytest.mark.newest,
               pytest.mark.skipif(bool(refusal()), reason=refusal() or "never")]
@@ -163,13 +164,13 @@ def test_core_for_another_build_comes_from_its_wheel(label, pythons, installatio
     assert "install gilscope" in done.stderr
 
 
-@pytest.mark.parametrize("free", [False, True], ids=["with the GIL", "free-threaded"])
-def test_every_command_works(free, pythons, installation):
+@pytest.mark.parametrize("kind", [only_when_all("with the GIL"), "free-threaded"])
+def test_every_command_works(kind, pythons, installation):
     pair = kinds(pythons)
     if not pair:
         pytest.skip("there is no pair of builds of one version before 3.15")
     assert set(EVERY) == set(COMMANDS)
-    here = installation(pair[free], among=pair.values())
+    here = installation(pair[kind == "free-threaded"], among=pair.values())
     here.pip("distributed")
     failures = []
     for commands in EVERY.values():

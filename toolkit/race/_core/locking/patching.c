@@ -37,7 +37,9 @@ call_hook(PyObject *hook, PyObject *const *first, Py_ssize_t n_first, PyObject *
     if (stack == NULL) {
         return NULL;
     }
-    memcpy(stack, first, (size_t)n_first * sizeof(PyObject *));
+    if (n_first > 0) {
+        memcpy(stack, first, (size_t)n_first * sizeof(PyObject *));
+    }
     memcpy(stack + n_first, args, (size_t)all * sizeof(PyObject *));
     PyObject *result = call_ours(hook, stack, (size_t)(n_first + n), names_);
     if (stack != few) {
