@@ -1,4 +1,5 @@
-/* The kind of an object for the checker, found by its type only: no code of the program runs.
+/* The kind of an object for the checker, found by its type only: no code of the program runs, but for the `__eq__` of a
+   key that is no str, is in a namespace, and has the hash of the name that is looked up there.
 
    Each thread caches the results by the version of the type and the name.  */
 
