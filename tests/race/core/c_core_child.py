@@ -504,6 +504,53 @@ def pieces_of_locks(world):
     assert type(threading.Lock().acquire).__name__ == "builtin_function_or_method"
 
 
+def class_attributes_replaced(world):
+    """Threads load attributes of a class and of an instance while others replace them and its dict."""
+    class Shared(Thing):
+        table = ()
+
+    here = world.site("here", "table")
+    thing = Shared()
+    until = time.monotonic() + 2
+
+    def replace():
+        while time.monotonic() < until:
+            for number in range(100):
+                Shared.table = [number]
+                thing.__dict__ = {"other": number}
+
+    def load():
+        while time.monotonic() < until:
+            for _ in range(100):
+                world.attr_read(Shared, here)
+                world.attr_read(thing, here)
+
+    together(world, replace, replace, load, load)
+    world.told()
+
+
+def origins_of_dying_locks(world):
+    """A report asks where locks were acquired first while other threads make locks and drop them."""
+    until = time.monotonic() + 2
+    uids = [0] * 64
+
+    def come_and_go():
+        while time.monotonic() < until:
+            for place in range(64):
+                lock = threading.Lock()
+                with lock:
+                    uids[place] = world.core.locks_held()[0]
+
+    def ask():
+        while time.monotonic() < until:
+            for uid in tuple(uids):
+                stack, lock = world.core.lock_origin(uid)
+                assert isinstance(stack, tuple)
+                assert lock is None or type(lock) is type(threading.Lock()), lock
+
+    together(world, come_and_go, come_and_go, ask, ask)
+
+
 def main(name):
     if name not in SCENARIOS:
         raise SystemExit(f"no scenario {name!r}")
@@ -523,7 +570,7 @@ def main(name):
 SCENARIOS = {function.__name__: function for function in (
     address_reuse, reuse_under_another_tracer, crowd, come_and_go, unjoined, bounded_memory, no_leaks,
     everything_at_once, fork, fork_amid_work, daemons_at_exit, subinterpreters, deep_nesting_dies, deep_recursion,
-    pieces_of_locks)}
+    pieces_of_locks, class_attributes_replaced, origins_of_dying_locks)}
 
 if __name__ == "__main__":
     main(sys.argv[1])

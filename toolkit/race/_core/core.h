@@ -158,7 +158,7 @@ typedef struct {            /* the clock that release() stores for an object or 
     _Atomic(uint32_t) uid;  /* of a lock; 0: not a lock */
     uint32_t origin;        /* context of the first acquisition */
     _Atomic(uint32_t) strayed;     /* releases by another thread than the holder, which end the holding */
-    PyObject *ref;          /* weak reference on free-threaded builds */
+    PyObject *ref;          /* weak reference if LOCKS_NEED_REFS */
     bool ignored;           /* 3.12: a thread holds it until its end, which is tracked otherwise */
     Spin spin;
 } Sync;

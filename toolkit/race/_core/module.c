@@ -371,17 +371,24 @@ api_lock_origin(PyObject *Py_UNUSED(module), PyObject *arg)
     if (PyErr_Occurred()) {
         return NULL;
     }
-    Origin origin = origins[uid % ORIGINS];
     PyObject *lock = NULL;
-    if (origin.sync != NULL && origin.sync->uid == uid) {
-#if FREE_THREADED
-        if (origin.sync->ref != NULL && PyWeakref_GetRef(origin.sync->ref, &lock) < 0) {
-            PyErr_Clear();
-        }
+    spin_lock(&origins_spin);
+    Origin origin = origins[uid % ORIGINS];
+    bool alive = origin.sync != NULL && origin.sync->uid == uid;
+#if LOCKS_NEED_REFS
+    PyObject *ref = alive ? Py_XNewRef(origin.sync->ref) : NULL;
 #else
+    if (alive && deaths_watched() && atomic_load(&core.blind) == 0) {       /* else its death may have been missed */
         lock = Py_NewRef(origin.lock);
-#endif
     }
+#endif
+    spin_unlock(&origins_spin);
+#if LOCKS_NEED_REFS
+    if (ref != NULL && PyWeakref_GetRef(ref, &lock) < 0) {
+        PyErr_Clear();
+    }
+    Py_XDECREF(ref);
+#endif
     PyObject *stack = places_of(origin.context);
     PyObject *result = stack != NULL ? Py_BuildValue("(OO)", stack, lock != NULL ? lock : Py_None) : NULL;
     Py_XDECREF(stack);

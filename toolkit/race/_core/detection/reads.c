@@ -118,6 +118,8 @@ is_fresh_container(PyObject *value)
                              || PySet_CheckExact(value) || PyFrozenSet_CheckExact(value));
 }
 
+static PyObject *type_lookup(PyTypeObject *type, PyObject *name);      /* object_kinds.c */
+
 /* Add the edge from the store that a load saw, if it presumably published a new container.  */
 static void
 come_after_fresh(Touch *touch)
@@ -126,7 +128,7 @@ come_after_fresh(Touch *touch)
     if (value == NULL && KEY_TAG(touch->key.word) == KEY_ATTR) {
         PyObject *error = PyErr_GetRaisedException();
         if (PyType_Check(touch->object)) {
-            value = Py_XNewRef(_PyType_Lookup((PyTypeObject *)touch->object, KEY_POINTER(touch->key.word)));
+            value = type_lookup((PyTypeObject *)touch->object, KEY_POINTER(touch->key.word));
         }
         else {
             value = PyObject_GenericGetAttr(touch->object, KEY_POINTER(touch->key.word));    /* in dict or slot */

@@ -3,17 +3,24 @@
 typedef struct { uint32_t context; Sync *sync; PyObject *lock; } Origin;    /* by uid */
 #define ORIGINS (1 << 18)      /* of the latest so many locks */
 
+/* An address alone cannot be turned into a reference safely without a GIL, nor in 3.13: the evaluation loop of 3.13.0
+   destroys objects without a death event.  */
+#define LOCKS_NEED_REFS (FREE_THREADED || PY_VERSION_HEX >> 16 == 0x030D)
+
 static Origin *origins;
+static Spin origins_spin;       /* while it is held, the clocks that are listed are not freed */
 static _Atomic(uint32_t) n_locks;
 
 static void
 sync_free(Sync *sync)
 {
     if (sync != NULL) {
+        spin_lock(&origins_spin);
         if (sync->uid != 0 && origins[sync->uid % ORIGINS].sync == sync) {
             origins[sync->uid % ORIGINS].sync = NULL;
             origins[sync->uid % ORIGINS].lock = NULL;
         }
+        spin_unlock(&origins_spin);
         base_drop(sync->moment.base);
         Py_XDECREF(sync->ref);
         free(sync);

@@ -25,8 +25,7 @@ lock_baptize(Thread *thread, Record *record, PyObject *lock)
     bool ignored = is_life_lock();
     uint32_t context = atomic_load(&core.started) ? context_now(0) : 0;
     PyObject *ref = NULL;
-#if FREE_THREADED
-    /* An address alone cannot be turned into a reference safely without a GIL.  */
+#if LOCKS_NEED_REFS
     PyObject *error = PyErr_GetRaisedException();
     ref = PyWeakref_NewRef(lock, NULL);
     PyErr_SetRaisedException(error);
@@ -38,7 +37,9 @@ lock_baptize(Thread *thread, Record *record, PyObject *lock)
         sync->ignored = ignored;
         sync->ref = ref;
         ref = NULL;
+        spin_lock(&origins_spin);
         origins[uid % ORIGINS] = (Origin){context, sync, lock};
+        spin_unlock(&origins_spin);
         sync->uid = uid;        /* last: who sees it sees the rest */
     }
     spin_unlock(&record->spin);

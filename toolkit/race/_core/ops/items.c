@@ -100,6 +100,7 @@ static PyObject *
 load_key_of_subclass(Thread *thread, PyObject *container, PyObject *key, const Site *site, int options)
 {
     PyObject *missing = type_lookup(Py_TYPE(container), names.missing);
+    Py_XDECREF(missing);        /* only compared */
     if (missing != NULL && missing == known.default_missing) {
         options |= OWN;         /* a load that stores if need be */
         PyObject *value;

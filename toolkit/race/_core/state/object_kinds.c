@@ -1,4 +1,5 @@
-/* The kind of an object for the checker, found by its type only: no code of the program runs.
+/* The kind of an object for the checker, found by its type only: no code of the program runs, but for the `__eq__` of a
+   key that is no str, is in a namespace, and has the hash of the name that is looked up there.
 
    Each thread caches the results by the version of the type and the name.  */
 
@@ -61,10 +62,15 @@ type_holder_of(PyTypeObject *type, const char *text)
     return holder;
 }
 
-static inline PyObject *
+/* What the class or an ancestor has under `name`, without binding it: a new reference, as another thread may replace it.  */
+static PyObject *
 type_lookup(PyTypeObject *type, PyObject *name)
 {
-    return _PyType_Lookup(type, name);      /* borrowed, like the interpreter's own specialisation */
+#if PY_VERSION_HEX >= 0x030D0000
+    return _PyType_LookupRef(type, name);
+#else
+    return Py_XNewRef(_PyType_Lookup(type, name));
+#endif
 }
 
 static PyObject *
@@ -74,6 +80,20 @@ type_lookup_text(PyTypeObject *type, const char *text)
     PyObject *found = name != NULL ? type_lookup(type, name) : NULL;
     Py_XDECREF(name);
     return found;
+}
+
+static bool
+type_has(PyTypeObject *type, PyObject *name)
+{
+    PyObject *found = type_lookup(type, name);
+    Py_XDECREF(found);
+    return found != NULL;
+}
+
+static bool
+sets(PyObject *found)
+{
+    return Py_TYPE(found)->tp_descr_set != NULL;
 }
 
 /* ---- attributes -------------------------------------------------------------------------------------------------- */
@@ -96,25 +116,34 @@ judge_in_class(PyTypeObject *holder, PyObject **found)
     return CLASS_ATTRIBUTE;
 }
 
+/* An attribute that no class of the object has.  */
+static enum Verdict
+judge_unknown(PyTypeObject *type, bool store)
+{
+    PyObject *forwarder = type_lookup_text(type, "__getattr__");
+    Py_XDECREF(forwarder);
+    if (forwarder == NULL) {
+        return OWN_ATTRIBUTE;
+    }
+    PyTypeObject *setter = type_holder_of(type, "__setattr__");
+    return store && setter == &PyBaseObject_Type ? OWN_ATTRIBUTE : FORWARDS;
+}
+
 static enum Verdict
 judge_instance(PyTypeObject *type, PyObject *name, bool store, PyObject **holder)
 {
     PyObject *found = type_lookup(type, name);
     if (found == NULL) {
-        if (type_lookup_text(type, "__getattr__") == NULL) {
-            return OWN_ATTRIBUTE;
-        }
-        PyTypeObject *setter = type_holder_of(type, "__setattr__");
-        return store && setter == &PyBaseObject_Type ? OWN_ATTRIBUTE : FORWARDS;
+        return judge_unknown(type, store);
     }
-    if (Py_IS_TYPE(found, &PyMemberDescr_Type)) {
+    bool member = Py_IS_TYPE(found, &PyMemberDescr_Type), computed = Py_IS_TYPE(found, &PyGetSetDescr_Type);
+    bool data = sets(found);
+    Py_DECREF(found);
+    if (member || (store && !data)) {
         return OWN_ATTRIBUTE;
     }
-    if (Py_TYPE(found)->tp_descr_set != NULL) {
-        return Py_IS_TYPE(found, &PyGetSetDescr_Type) ? NOBODYS : RUNS_CODE;     /* noted where it stands */
-    }
-    if (store) {
-        return OWN_ATTRIBUTE;
+    if (data) {
+        return computed ? NOBODYS : RUNS_CODE;      /* noted where it stands */
     }
     enum Verdict verdict = judge_in_class(type_holder(type, name), holder);
     if (type->tp_dictoffset == 0 && !PyType_HasFeature(type, Py_TPFLAGS_MANAGED_DICT)) {
@@ -150,9 +179,17 @@ static bool
 dict_has(PyObject *object, PyObject *name)
 {
     PyObject **place = _PyObject_GetDictPtr(object);
-    PyObject *names = place != NULL ? *place : NULL;
+    if (place == NULL) {
+        return false;
+    }
+#if FREE_THREADED
+    PyObject *names = PyObject_GenericGetDict(object, NULL);       /* another thread may replace it */
+#else
+    PyObject *names = Py_XNewRef(*place);
+#endif
     int has = names != NULL && PyDict_Check(names) ? PyDict_Contains(names, name) : 0;
-    if (has < 0) {
+    Py_XDECREF(names);
+    if (names == NULL || has < 0) {
         PyErr_Clear();
     }
     return has > 0;
@@ -201,7 +238,9 @@ static Place
 place_of_class(PyTypeObject *object, PyObject *name, bool store)
 {
     PyObject *meta = type_lookup(Py_TYPE(object), name);
-    if (meta != NULL && Py_TYPE(meta)->tp_descr_set != NULL) {
+    bool data = meta != NULL && sets(meta);
+    Py_XDECREF(meta);
+    if (data) {
         return (Place){.owner = NULL};
     }
     PyTypeObject *home = store ? object : type_holder(object, name);
@@ -243,7 +282,9 @@ place_of_attribute(Thread *thread, PyObject *object, PyObject *name, bool store)
         return (Place){.owner = verdict.holder, .key = key_attr(name)};
     case MAYBE_INSTANCE: {
         PyObject *in_class = type_lookup(type, name);
-        if (in_class == NULL || instance_has(object, name, in_class)) {
+        bool own = in_class == NULL || instance_has(object, name, in_class);
+        Py_XDECREF(in_class);
+        if (own) {
             return (Place){.owner = object, .key = key_attr(name)};
         }
         Place place = place_in_class((PyTypeObject *)verdict.holder, name);
@@ -259,7 +300,7 @@ place_of_attribute(Thread *thread, PyObject *object, PyObject *name, bool store)
     case OF_CLASS:
         return place_of_class((PyTypeObject *)object, name, store);
     case THREAD_LOCAL:
-        if (type_lookup(type, name) == NULL) {
+        if (!type_has(type, name)) {
             thread_join_real(thread);
         }
         return (Place){.owner = NULL};
@@ -269,21 +310,40 @@ place_of_attribute(Thread *thread, PyObject *object, PyObject *name, bool store)
 }
 
 /* ---- containers -------------------------------------------------------------------------------------------------- */
-static PyTypeObject *
+static PyObject *
+dict_get_text(PyObject *dict, const char *key)
+{
+    PyObject *value = NULL;
+#if PY_VERSION_HEX >= 0x030D0000
+    if (PyDict_GetItemStringRef(dict, key, &value) < 0) {
+        PyErr_Clear();
+    }
+#else
+    value = Py_XNewRef(PyDict_GetItemString(dict, key));
+#endif
+    return value;
+}
+
+/* A type of a module that the program has imported; a new reference, or NULL.  */
+static PyObject *
 loaded_type(const char *module, const char *name)
 {
     PyObject *modules = PyImport_GetModuleDict();
-    PyObject *found = modules != NULL ? PyDict_GetItemString(modules, module) : NULL;
+    PyObject *found = modules != NULL ? dict_get_text(modules, module) : NULL;
     PyObject *names = found != NULL && PyModule_Check(found) ? PyModule_GetDict(found) : NULL;
-    PyObject *type = names != NULL ? PyDict_GetItemString(names, name) : NULL;
-    return type != NULL && PyType_Check(type) ? (PyTypeObject *)type : NULL;
+    PyObject *type = names != NULL ? dict_get_text(names, name) : NULL;
+    Py_XDECREF(found);
+    if (type != NULL && !PyType_Check(type)) {
+        Py_CLEAR(type);
+    }
+    return type;
 }
 
 static void
 know(PyTypeObject **place, const char *module, const char *name)
 {
     if (__atomic_load_n(place, __ATOMIC_ACQUIRE) == NULL) {
-        PyObject *type = Py_XNewRef((PyObject *)loaded_type(module, name));     /* kept for good, at worst twice */
+        PyObject *type = loaded_type(module, name);     /* kept for good, at worst twice */
         __atomic_store_n(place, (PyTypeObject *)type, __ATOMIC_RELEASE);
     }
 }
@@ -305,7 +365,7 @@ know_types(void)
     know(&known.priority_queue, "queue", "PriorityQueue");
     know(&known.environ, "os", "_Environ");
     if (known.default_missing == NULL && known.default_dict != NULL) {
-        known.default_missing = Py_XNewRef(type_lookup_text(known.default_dict, "__missing__"));
+        known.default_missing = type_lookup_text(known.default_dict, "__missing__");
     }
 }
 
@@ -375,10 +435,13 @@ base_attribute(PyTypeObject *base, const char *name, PyObject *object)
 {
     PyObject *member = type_lookup_text(base, name);
     if (member == NULL || Py_TYPE(member)->tp_descr_get == NULL) {
+        Py_XDECREF(member);
         PyErr_SetString(PyExc_AttributeError, name);
         return NULL;
     }
-    return Py_TYPE(member)->tp_descr_get(member, object, (PyObject *)Py_TYPE(object));
+    PyObject *value = Py_TYPE(member)->tp_descr_get(member, object, (PyObject *)Py_TYPE(object));
+    Py_DECREF(member);
+    return value;
 }
 
 /* The builtin container type whose own `method` this object has.  dict stands for its C subclasses, too.  Of the
