@@ -96,9 +96,10 @@ def checkout(folder):
 
 
 JOBS = [("tests.yml", "builds"), ("wheels.yml", "sdist"), ("wheels.yml", "wheels"), ("wheels.yml", "check"),
-        ("release.yml", "version"), ("release.yml", "publish"), ("docs.yml", "make"), ("nightly.yml", "next")]
+        ("release.yml", "version"), ("release.yml", "publish"), ("docs.yml", "make"), ("nightly.yml", "next"),
+        ("nightly.yml", "sanitize")]
 
-LONG = {("docs.yml", "make"), ("nightly.yml", "next")}   # `.ci/run` makes the docs, and a job like the other
+LONG = {("docs.yml", "make"), ("nightly.yml", "next"), ("nightly.yml", "sanitize")}   # `.ci/run` makes the docs, and a job like the other
 
 
 def test_every_job_is_run():
