@@ -99,7 +99,8 @@ JOBS = [("tests.yml", "builds"), ("wheels.yml", "sdist"), ("wheels.yml", "wheels
         ("release.yml", "version"), ("release.yml", "publish"), ("docs.yml", "make"), ("nightly.yml", "next"),
         ("nightly.yml", "sanitize")]
 
-LONG = {("docs.yml", "make"), ("nightly.yml", "next"), ("nightly.yml", "sanitize")}   # `.ci/run` makes the docs, and a job like the other
+# `.ci/run` makes the docs, and runs tests on a build like the other jobs do.
+LONG = {("docs.yml", "make"), ("nightly.yml", "next"), ("nightly.yml", "sanitize")}
 
 
 def test_every_job_is_run():
