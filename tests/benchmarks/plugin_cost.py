@@ -1,7 +1,7 @@
 """What gilscope's pytest plugins cost a test run without their options, and what `--gil=off` costs.
 
 Without --guard: prints what the plugins import, how long that takes by the clock in a fresh process that has pytest
-already, and the CPU time of whole runs of one empty test with the plugins and without (`-p no:gilscope_race`), in pairs
+already, and the CPU time of whole runs of one empty test with the plugins and without (`-p no:...`), in pairs
 in random order.
 
 With --guard: prints the CPU time of whole runs of 1,000 tests with and without `--gil=off`, in pairs in random order.
