@@ -15,10 +15,10 @@ def test_public_names_are_these():
     assert gilscope.__all__ == ["__version__", "race"]
     assert gilscope.race.__all__ == ["RaceError", "checked", "watch"]
     assert str(inspect.signature(gilscope.race.watch)) == (
-        "(*, raises: 'bool' = False, include: 'Sequence[str]' = (), core: 'str' = '') -> 'Iterator[WatchReport]'")
+        "(*, raises: 'bool' = False, include: 'Sequence[str]' = ()) -> 'Iterator[WatchReport]'")
     assert str(inspect.signature(gilscope.race.checked)) == (
-        "(function: 'Callable[P, R] | None' = None, /, *, raises: 'bool' = False, include: 'Sequence[str]' = (), "
-        "core: 'str' = '') -> 'Any'")
+        "(function: 'Callable[P, R] | None' = None, /, *, raises: 'bool' = False, include: 'Sequence[str]' = ()) "
+        "-> 'Any'")
     assert issubclass(gilscope.race.RaceError, AssertionError)
 
 

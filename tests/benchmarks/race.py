@@ -5,7 +5,7 @@ processes (gilscope's own included), that of the work alone (less what an empty 
 memory; then what an empty program's start takes longer by the clock.  With --corpus, counts right and wrong verdicts
 over the programs in DIR that begin with `# EXPECT:` (see tests/race/whole/expectations.py).
 
-    python -m tests.benchmarks.race [--builds 3.14,3.14t=PATH] [--pairs 7] [--core python] [--only cache,bank]
+    python -m tests.benchmarks.race [--builds 3.14,3.14t=PATH] [--pairs 7] [--only cache,bank]
     python -m tests.benchmarks.race --corpus DIR [--builds ...] [--runs 20] [--only NAME]
 """
 
@@ -34,16 +34,15 @@ def main() -> None:
         build = build_of(named)
         print(f"== {build.label}: {build.executable}", flush=True)
         if args.corpus is not None:
-            judge_folder(build.executable, args.corpus.resolve(), core=args.core, runs=args.runs, only=only)
+            judge_folder(build.executable, args.corpus.resolve(), runs=args.runs, only=only)
         else:
-            print_costs(build.executable, args.core, args.pairs, only)
+            print_costs(build.executable, args.pairs, only)
 
 
 def parser() -> argparse.ArgumentParser:
     """Return the options."""
     made = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     made.add_argument("--builds", default=f"host={sys.executable}", metavar="LABEL[=PATH],...")
-    made.add_argument("--core", choices=("c", "python"), default="c")
     made.add_argument("--pairs", type=int, default=7, help="measurements of each program (default: 7)")
     made.add_argument("--only", default="", metavar="NAME,...", help="programs whose path contains a NAME")
     made.add_argument("--corpus", type=Path, metavar="DIR", help="judge the programs in DIR instead")
@@ -57,17 +56,17 @@ def programs() -> tuple[list[Path], list[Path]]:
     return counters, sorted(PROGRAMS.glob("*.py"))
 
 
-def print_costs(python: str, core: str, pairs: int, only: tuple[str, ...]) -> None:
+def print_costs(python: str, pairs: int, only: tuple[str, ...]) -> None:
     """Measure and print the table of one build."""
     counters, realistic = programs()
     chosen = [path for path in (*counters, *realistic) if not only or any(name in str(path) for name in only)]
-    empty = measure(python, core, HELLO, max(pairs, 15))
+    empty = measure(python, HELLO, max(pairs, 15))
     print(f"{'program':22} {'plain':>9} {'checked':>9}  {'CPU ratio':24} {'work alone':>10} {'memory':>8}")
     ratios = {}
     for path in chosen:
-        costs = measure(python, core, path, pairs)
+        costs = measure(python, path, pairs)
         ratios[path] = [checked.cpu / plain.cpu for plain, checked in costs]
-        print_row(path.stem, costs, ratios[path], empty, peak_ratio(python, core, path))
+        print_row(path.stem, costs, ratios[path], empty, peak_ratio(python, path))
     ten = [statistics.median(ratios[path]) for path in realistic if path in ratios]
     if ten:
         print(f"{f'median of {len(ten)}':22} {'':20} {statistics.median(ten):.2f}x, worst {max(ten):.2f}x")
@@ -93,9 +92,9 @@ def spread(values: list[float], unit: str) -> str:
     return f"{middle:.2f}{unit} [{low:.2f}, {high:.2f}]"
 
 
-def measure(python: str, core: str, program: Path, pairs: int) -> list[tuple[Cost, Cost]]:
+def measure(python: str, program: Path, pairs: int) -> list[tuple[Cost, Cost]]:
     """Return the costs of `pairs` pairs of a plain and a checked run, after one of each to fill the caches."""
-    plain, checked = plain_command(python, program), checked_command(python, program, core)
+    plain, checked = plain_command(python, program), checked_command(python, program)
     expected = plain.run().stdout
     first = checked.run()
     if first.stdout != expected:
@@ -109,11 +108,11 @@ def in_random_order(plain: Command, checked: Command) -> tuple[Cost, Cost]:
     return costs[plain], costs[checked]
 
 
-def peak_ratio(python: str, core: str, program: Path) -> str:
+def peak_ratio(python: str, program: Path) -> str:
     """Return how many times the memory the program's process takes under the checker."""
     peaks = [
         statistics.median(command.peak_bytes() for _ in range(MEMORY_RUNS))
-        for command in (plain_command(python, program), checked_command(python, program, core))
+        for command in (plain_command(python, program), checked_command(python, program))
     ]
     return f"{peaks[1] / peaks[0]:.2f}x" if all(peaks) else "-"
 

@@ -54,7 +54,7 @@ class Verdict:
         return list(disagreements(self.head, self.runs[0].races, self.runs[0].notes))
 
 
-def judge_folder(python: str, folder: Path, *, core: str, runs: int, only: tuple[str, ...] = ()) -> None:
+def judge_folder(python: str, folder: Path, *, runs: int, only: tuple[str, ...] = ()) -> None:
     """Run all programs with a head below `folder` and print how they came out."""
     heads = [(program, head) for program in sorted(folder.rglob("*.py"))
              if (not only or any(name in str(program) for name in only)) and (head := read_head(program)) is not None]
@@ -67,7 +67,7 @@ def judge_folder(python: str, folder: Path, *, core: str, runs: int, only: tuple
     def judge(case: tuple[Path, Head]) -> Verdict:
         program, head = case
         verdict = Verdict(program, head, run_plain(python, program))
-        verdict.runs.extend(run_checked(python, program, core, TIMEOUT) for _ in range(runs))
+        verdict.runs.extend(run_checked(python, program, TIMEOUT) for _ in range(runs))
         return verdict
 
     with ThreadPoolExecutor(AT_ONCE) as executor:

@@ -172,7 +172,6 @@ def test_own_python_is_meant_where_no_other_is_active(active, monkeypatch):
 @pytest.mark.parametrize("argv", [
     (["race", "--build", "x=/nowhere/python", "s.py"], "no interpreter /nowhere/python"),
     (["race", "--confirm", "-"], "standard input can be read only once"),
-    (["race", "--core", "rust", "s.py"], "--core"),
     (["race", "--confirm-timeout", "soon", "s.py"], "'soon' is not a duration"),
     (["race", "--confirm=0", "s.py"], "'0' is not a whole number from 1 on"),
     (["race", "--no-such-option", "s.py"], "--no-such-option"),
@@ -196,7 +195,7 @@ def test_broken_settings_are_told_before_anything_runs(folder, capsys):
 
 
 def test_spec_travels_in_its_file(folder):
-    spec = CheckedRunSpec(kind=STDIN, name="-", args=["a", "é"], python=["/p", "-O"], include=["x*"], core="c",
+    spec = CheckedRunSpec(kind=STDIN, name="-", args=["a", "é"], python=["/p", "-O"], include=["x*"],
                           options={"root": "/r"}, pauses=[["id", "lost", []]], lifeline=7)
     spec.write(str(folder))
     found = read(str(folder))
@@ -237,7 +236,7 @@ for thread in threads:
 
 def test_json_of_a_program_with_a_race_fits_the_schema(tmp_path):
     (tmp_path / "racy.py").write_text(RACY)
-    assert cli.main(["race", "--core", "python", "--shared", "--json=out.json", "racy.py"]) == race.RACE_FOUND
+    assert cli.main(["race", "--shared", "--json=out.json", "racy.py"]) == race.RACE_FOUND
     found = json.loads((tmp_path / "out.json").read_text())
     assert found["races"]
     assert found["shared"]
@@ -265,7 +264,7 @@ def test_a_ci_format_is_one_file_and_one_line(tmp_path, monkeypatch):
         monkeypatch.setattr(module, "RACE_FORMATS", (*formats.RACE_FORMATS, form))
     (tmp_path / "racy.py").write_text(RACY)
     assert race.RaceOptions(["racy.py"]).gitlab is None
-    assert cli.main(["race", "--core", "python", "--gitlab", "races.json", "racy.py"]) == race.RACE_FOUND
+    assert cli.main(["race", "--gitlab", "races.json", "racy.py"]) == race.RACE_FOUND
     (found,) = json.loads((tmp_path / "races.json").read_text())
     assert found["description"] == "lost update on global total in racy.py"
     assert found["location"] == {"path": str(tmp_path / "racy.py")}

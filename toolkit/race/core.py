@@ -1,4 +1,4 @@
-"""Interface of the race checker's cores.
+"""Interface of the race checker's core, for all modules that call it or stand in for it.
 
 A core keeps vector clocks, shadow state and locks, and reports conflicts to a callback.
 """

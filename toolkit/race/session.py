@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 CHECKING = OP_PREFIX + "checking"    # a name in builtins during a session
 _follows_forks = False
-_used = ""
 
 
 class RaceSession:
@@ -34,7 +33,6 @@ class RaceSession:
 
     Args:
         spool: The folder that races are written to; exists.
-        core: "python" for the reference model, which is far slower; "": the one that checked this process before, or C.
         include: Globs of modules to check besides the project's.
         options: The options of the conflict handler: `root`, `target`, `build`, `command`, `sections`, `shared`.
 
@@ -47,10 +45,8 @@ class RaceSession:
     core: Core
     handler: ConflictHandler
 
-    def __init__(self, *, spool: str, core: str = "", include: Sequence[str] = (),
-                 options: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, *, spool: str, include: Sequence[str] = (), options: Mapping[str, Any] | None = None) -> None:
         self.spool = spool
-        self.requested = core
         self.include = include
         self.options = dict(options or {})
         self.unrewritten: dict[str, str] = {}   # path -> why the module is not rewritten
@@ -74,11 +70,7 @@ class RaceSession:
             raise
 
     def _start(self) -> None:
-        global _used  # noqa: PLW0603  code linked with the sites of a core needs the ops of that core
-        self.core = load_core(self.requested or _used)
-        if all_sites and _used not in {"", self.core.name.lower()}:
-            raise RuntimeError(f"this process was checked with the {_used} core; it cannot change to the other one")
-        _used = self.core.name.lower()
+        self.core = load_core()
         self._is_project = hook.project_filter(include=self.include)
         self._undo.append(sync.install(self.core))
         self._undo.append(hook.install(self.core, self._is_project, self._note_unrewritten))
@@ -160,18 +152,12 @@ class CoreMissingError(ToolkitError):
     exit_code = 3
 
 
-def load_core(requested: str) -> Core:
+def load_core() -> Core:
     """Return the core.
-
-    Args:
-        requested: "python" for the reference model, else C.
 
     Raises:
         CoreMissingError: There is none for this build, and none can be compiled.
     """
-    if requested == "python":
-        from gilscope.toolkit.race.pure import load
-        return load()
     from gilscope.toolkit.race._core import build
     try:
         core: Core = build.load(_announce_compilation)

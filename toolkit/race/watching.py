@@ -58,7 +58,7 @@ class WatchReport:
 
 
 @contextmanager
-def watch(*, raises: bool = False, include: Sequence[str] = (), core: str = "") -> Iterator[WatchReport]:
+def watch(*, raises: bool = False, include: Sequence[str] = ()) -> Iterator[WatchReport]:
     """Check what runs during the block, in all threads.
 
     Functions of the project's modules are rewritten for that time.  A function that is running already continues
@@ -67,7 +67,6 @@ def watch(*, raises: bool = False, include: Sequence[str] = (), core: str = "") 
     Args:
         raises: Raise RaceError at the end of the block if a race was found.
         include: Globs of modules to check in addition to the project's.
-        core: "python" for the reference model, else C.
 
     Yields:
         The report; complete after the block.
@@ -78,7 +77,7 @@ def watch(*, raises: bool = False, include: Sequence[str] = (), core: str = "") 
     """
     spool = make_spool()
     report = WatchReport(spool)
-    session = RaceSession(spool=spool, core=core, include=include, options={"root": os.getcwd()})
+    session = RaceSession(spool=spool, include=include, options={"root": os.getcwd()})
     try:
         session.start()
         session.attach()
@@ -93,8 +92,9 @@ def watch(*, raises: bool = False, include: Sequence[str] = (), core: str = "") 
         raise RaceError(report)
 
 
-def checked[**P, R](function: Callable[P, R] | None = None, /, *, raises: bool = False, include: Sequence[str] = (),
-                    core: str = "") -> Any:
+def checked[**P, R](
+    function: Callable[P, R] | None = None, /, *, raises: bool = False, include: Sequence[str] = ()
+) -> Any:
     """Check every call of a function as `watch` does; its attribute `race_report` is the report of the latest call.
 
     Use it as `@checked` or `@checked(raises=True)`; for functions and for coroutine functions.
@@ -103,11 +103,11 @@ def checked[**P, R](function: Callable[P, R] | None = None, /, *, raises: bool =
         TypeError: The function is a generator, whose body runs between calls of other functions.
     """
     if function is None:
-        return functools.partial(checked, raises=raises, include=include, core=core)
+        return functools.partial(checked, raises=raises, include=include)
     if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
         raise TypeError(f"{function.__qualname__} is a generator; use `with watch():` around what consumes it")
     return (_checked_coroutine if inspect.iscoroutinefunction(function) else _checked_function)(
-        function, {"raises": raises, "include": include, "core": core})
+        function, {"raises": raises, "include": include})
 
 
 def _checked_function(function: Callable[..., Any], options: dict[str, Any]) -> Callable[..., Any]:

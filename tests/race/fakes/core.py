@@ -10,6 +10,8 @@ import threading
 from contextlib import nullcontext
 from weakref import WeakKeyDictionary
 
+from tests.race.model.patching import patch
+
 raw_lock, RawRLock = _thread.allocate_lock, _thread.RLock
 
 
@@ -103,13 +105,7 @@ class FakeCore:
         return Wrapped(self, original, before, after, failed, muted)
 
     def patch(self, owner, name, replacement):
-        missing = object()
-        earlier = vars(owner).get(name, missing)
-        try:
-            setattr(owner, name, replacement)
-        except TypeError:
-            return None
-        return lambda: delattr(owner, name) if earlier is missing else setattr(owner, name, earlier)
+        return patch(owner, name, replacement)
 
     def track_locks(self):
         Tracked.core = TrackedRecursive.core = self
@@ -155,7 +151,7 @@ def merged(left, right):
 
 
 class Wrapped:
-    """Not a function: frames of it show in tracebacks, as do those of the pure core."""
+    """Not a function: frames of it show in tracebacks, as do those of the reference model."""
 
     def __init__(self, core, original, before, after, failed, muted):
         self.core, self.__wrapped__ = core, original

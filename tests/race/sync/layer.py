@@ -9,6 +9,7 @@ import pytest
 from gilscope.toolkit.race import sync
 from gilscope.toolkit.race.site import Flag, SiteInfo, register_sites
 from tests.race.fakes.core import FakeCore
+from tests.race.model import ReferenceCore
 
 LIMIT = 120    # seconds; only a hang comes near
 
@@ -59,9 +60,8 @@ class Probe:
         self.core.ops["attr_write"](self.boxes.setdefault(name, Box()), self.here).value = 1
 
 
-def pure_core():
-    from gilscope.toolkit.race.pure import load
-    return Probe(load())
+def reference_core():
+    return Probe(ReferenceCore())
 
 
 def native_core():
@@ -76,7 +76,7 @@ def native_core():
         pytest.skip(str(error))
 
 
-CORES = {"fake": FakeCore, "pure": pure_core, "native": native_core}
+CORES = {"fake": FakeCore, "reference": reference_core, "native": native_core}
 
 
 @contextmanager

@@ -221,8 +221,6 @@ def test_initializer_of_each_worker_comes_before_its_first_task(core):
 
 def test_context_variables_tie_tasks_to_their_worker(core, pool):
     import contextvars
-    if not hasattr(contextvars.ContextVar.get, "__wrapped__"):
-        pytest.skip("this core cannot patch C types")
     variable = contextvars.ContextVar("variable", default=None)
     one_after_the_other(pool, lambda: core.write("x"), lambda: (variable.get(), core.write("x")))
     assert not core.raced

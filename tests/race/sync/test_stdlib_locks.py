@@ -13,8 +13,8 @@ import types
 import pytest
 
 from gilscope.toolkit.race import sync
-from gilscope.toolkit.race.pure import threads
 from tests.conformance.builds import ROOT
+from tests.race.model import threads
 from tests.race.sync.layer import LIMIT, Unseen, installed, level_in
 from tests.race.sync.test_primitives import in_turn
 

@@ -42,6 +42,7 @@ class Checked:
     races: list[Found]
     notes: list[Found]
     problem: str = ""
+    core: str = ""
 
     def same_as(self, plain: Plain) -> bool:
         """Tell whether the program did the same as without the checker."""
@@ -60,23 +61,24 @@ def run_plain(python: str, program: Path) -> Plain:
     return Plain(ended.stdout, ended.returncode)
 
 
-def run_checked(python: str, program: Path, core: str = "", timeout: float = TIMEOUT,
-                options: Sequence[str] = ()) -> Checked:
-    """Run a program under the checker, with the core named or the one at hand."""
+def run_checked(python: str, program: Path, timeout: float = TIMEOUT, options: Sequence[str] = (),
+                gilscope: str = "gilscope") -> Checked:
+    """Run a program under the checker; `gilscope` is the module that is run as the command."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder, "report.json")
-        command = [sys.executable, "-m", "gilscope", "race", "--build", f"tested={python}", f"--json={report}",
-                   *(["--core", core] if core else []), *options, str(program)]
+        command = [sys.executable, "-m", gilscope, "race", "--build", f"tested={python}", f"--json={report}",
+                   *options, str(program)]
         try:
             ended = subprocess.run(command, env=environment(), cwd=program.parent, timeout=timeout,
                                    capture_output=True, text=True, check=False)
         except subprocess.TimeoutExpired:
             return Checked("", "", -1, [], [], f"still running after {timeout:.0f} s")
         try:
-            races, notes = found_races(json.loads(report.read_text()))
+            document = json.loads(report.read_text())
+            races, notes = found_races(document)
         except (OSError, ValueError) as error:
             return Checked(ended.stdout, ended.stderr, ended.returncode, [], [], f"no report: {error!r}")
-    return Checked(ended.stdout, ended.stderr, ended.returncode, races, notes)
+    return Checked(ended.stdout, ended.stderr, ended.returncode, races, notes, core=document["core"])
 
 
 def environment() -> dict[str, str]:

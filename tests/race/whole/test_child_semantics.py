@@ -13,7 +13,6 @@ import zipfile
 
 import pytest
 
-from gilscope.toolkit.race.session import load_core
 from tests.conformance.builds import ROOT, builds
 
 pytestmark = pytest.mark.parametrize("python", builds().values(), ids=builds())
@@ -329,7 +328,6 @@ PROGRAMS = {
 }
 
 
-CORE = ("--core", os.environ["GILSCOPE_TEST_CORE"]) if "GILSCOPE_TEST_CORE" in os.environ else ()
 GILSCOPE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gilscope.toolkit.cli import main; sys.exit(main())"
 
 
@@ -346,7 +344,7 @@ def plain_and_checked(python, words, folder, *, source="", flags="", stdin="some
         place.mkdir(parents=True)
         write(place, source)
         prepare(place)
-        race = [sys.executable, "-c", GILSCOPE, "race", "--build", f"it={python}", f"--python-args={flags}", *CORE]
+        race = [sys.executable, "-c", GILSCOPE, "race", "--build", f"it={python}", f"--python-args={flags}"]
         done = subprocess.run(
             [*(race if checked else [python, *flags.split()]), *words], cwd=place, timeout=TIMEOUT, input=stdin,
             env={name: value for name, value in os.environ.items() if not name.startswith("PYTHON")},
@@ -369,8 +367,6 @@ def test_program_is_as_without_the_checker(name, python, tmp_path):
 
 
 @pytest.mark.sample(3)
-@pytest.mark.skipif(not hasattr(load_core(os.environ.get("GILSCOPE_TEST_CORE", "")), "alone"),
-                    reason="the core in Python cannot hide the frames below")
 @pytest.mark.parametrize("words", [["script.py"], ["-m", "script"], ["."]])
 def test_stack_ends_with_the_program(words, python, tmp_path):
     source = """

@@ -17,8 +17,9 @@ import pytest
 from tests.conformance.builds import ROOT, builds
 
 TIMEOUT = 300
-CORE = ("--core", os.environ["GILSCOPE_TEST_CORE"]) if "GILSCOPE_TEST_CORE" in os.environ else ()
-GILSCOPE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gilscope.toolkit.cli import main; sys.exit(main())"
+COMMANDS = {core: f"import sys; sys.path.insert(0, {str(ROOT)!r}); from {module} import main; sys.exit(main())"
+            for core, module in (("C", "gilscope.toolkit.cli"), ("Python", "tests.race.model.command"))}
+GILSCOPE = COMMANDS["C"]
 RACY = """
     import sys, threading
     class Account:
@@ -53,14 +54,15 @@ PATIENT = """
     """
 
 
-def words(*rest, python=sys.executable):
-    return [sys.executable, "-c", GILSCOPE, "race", "--build", f"it={python}", *CORE, *rest]
+def words(*rest, python=sys.executable, core="C"):
+    return [sys.executable, "-c", COMMANDS[core], "race", "--build", f"it={python}", *rest]
 
 
-def race(folder, source, *options, program=("script.py",), python=sys.executable, **settings):
+def race(folder, source, *options, program=("script.py",), python=sys.executable, core="C", **settings):
     (folder / "script.py").write_text(textwrap.dedent(source).lstrip("\n"))
-    return subprocess.run(words(*options, *program, python=python), cwd=folder, capture_output=True, text=True,
-                          timeout=TIMEOUT, check=False, env=environment(**settings.pop("env", {})), **settings)
+    command = words(*options, *program, python=python, core=core)
+    return subprocess.run(command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT, check=False,
+                          env=environment(**settings.pop("env", {})), **settings)
 
 
 def environment(**extra):
@@ -131,7 +133,7 @@ def test_line_on_a_clean_program_says_which_files_were_watched(tmp_path):
     assert "shop.py" in line
 
 
-@pytest.mark.parametrize("options", [(), ("--core=python", "--shared", "--json=out.json")], ids=["alone", "beside"])
+@pytest.mark.parametrize("options", [(), ("--shared", "--json=out.json")], ids=["alone", "beside"])
 def test_log_of_ci_is_told_that_a_clean_program_was_checked(tmp_path, options):
     done = race(tmp_path, CLEAN, *options, env={"CI": "true"})
     assert (done.returncode, done.stdout) == (0, "fine\n")
@@ -219,7 +221,7 @@ def test_json_says_what_was_checked_also_when_nothing_was_found(tmp_path):
     found = json.loads((tmp_path / "report.json").read_text())
     assert (found["processes"], found["races"]) == (1, [])
     assert found["target"].endswith("script.py")
-    assert found["core"] in {"C", "Python"}
+    assert found["core"] == "C"
     assert found["root"] == str(tmp_path)
 
 
@@ -259,7 +261,7 @@ def test_console_command_is_run_under_its_interpreter(tmp_path):
     tool.write_text(f"#!{sys.executable}\nimport sys\nprint(sys.executable, sys.argv)\n")
     tool.chmod(0o755)
     done = subprocess.run(
-        [sys.executable, "-c", GILSCOPE, "race", *CORE, "--", "tool", "-x"], cwd=tmp_path, capture_output=True,
+        [sys.executable, "-c", GILSCOPE, "race", "--", "tool", "-x"], cwd=tmp_path, capture_output=True,
         text=True, timeout=TIMEOUT, check=False,
         env=environment(PATH=f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}"))
     assert (done.stdout, done.returncode) == (f"{sys.executable} [{str(tool)!r}, '-x']\n", 0)
@@ -286,11 +288,12 @@ def test_program_with_a_package_like_a_folder_of_ours_gets_its_own(python, name,
     assert "Account.balance" in done.stderr
 
 
-@pytest.mark.parametrize("core", ["c", "python"])
+@pytest.mark.parametrize("core", COMMANDS)
 def test_module_begins_with_its_own_line(core, tmp_path):
-    done = race(tmp_path, RACY, "--core", core, program=("-m", "script"))
+    done = race(tmp_path, RACY, program=("-m", "script"), core=core)
     assert done.returncode == 66
     assert "in <module>" in done.stderr
+    assert f", {core} core]" in done.stderr
     assert not re.search("runpy|<string>|in _run", done.stderr)
 
 
@@ -483,13 +486,15 @@ ENVIRON = """
     """
 
 
-@pytest.mark.parametrize("core", ["c", "python"])
+@pytest.mark.parametrize("core", COMMANDS)
 def test_items_of_the_environment_are_shared_and_raced(tmp_path, core):
-    done = race(tmp_path, ENVIRON, "--shared", "--json=out.json", f"--core={core}")
+    done = race(tmp_path, ENVIRON, "--shared", "--json=out.json", core=core)
     assert done.returncode == 0, done.stderr
-    (shared,) = json.loads((tmp_path / "out.json").read_text())["shared"]
+    found = json.loads((tmp_path / "out.json").read_text())
+    (shared,) = found["shared"]
     assert (shared["base"], shared["write"]["line"], shared["alike"]) == ("os.environ", 6, False)
-    done = race(tmp_path, ENVIRON.replace("with lock", "if True"), f"--core={core}")
+    assert found["core"] == core
+    done = race(tmp_path, ENVIRON.replace("with lock", "if True"), core=core)
     assert done.returncode == 66, done.stderr
     assert "os.environ['LEFT']" in done.stderr
 
@@ -526,9 +531,9 @@ MEMOS = """
     """
 
 
-@pytest.mark.parametrize("core", ["c", "python"])
+@pytest.mark.parametrize("core", COMMANDS)
 def test_memo_that_each_process_would_fill_alike_is_told_apart_from_state(tmp_path, core):
-    done = race(tmp_path, MEMOS, "--shared", "--json=out.json", f"--core={core}")
+    done = race(tmp_path, MEMOS, "--shared", "--json=out.json", core=core)
     assert done.returncode == 0, done.stderr
     found = json.loads((tmp_path / "out.json").read_text())["shared"]
     alike = {base: {each["alike"] for each in found if each["base"] == base} for base in (x["base"] for x in found)}

@@ -1,6 +1,5 @@
 """A confirming run: what it says is what happened, and what cannot happen is not said."""
 
-import os
 import re
 import subprocess
 import sys
@@ -28,7 +27,6 @@ from gilscope.toolkit.race.confirm.watch import (
 from gilscope.toolkit.race.report.model import Access, Frame, Race, Spot
 from tests.conformance.builds import ROOT, builds
 
-CORE = ("--core", os.environ["GILSCOPE_TEST_CORE"]) if "GILSCOPE_TEST_CORE" in os.environ else ()
 GILSCOPE = f"import sys; sys.path.insert(0, {str(ROOT)!r}); from gilscope.toolkit.cli import main; sys.exit(main())"
 TIMEOUT = 300
 MANY = "30"   # tries: two threads meet when the system gives both a core within some milliseconds
@@ -164,7 +162,7 @@ PROGRAMS = {
 def confirm(folder, source, *options, python=sys.executable, **settings):
     (folder / "script.py").write_text("import threading\n" + textwrap.dedent(BOTH) + textwrap.dedent(source))
     return subprocess.run(
-        [sys.executable, "-c", GILSCOPE, "race", "--build", f"it={python}", *CORE, *options, "script.py"],
+        [sys.executable, "-c", GILSCOPE, "race", "--build", f"it={python}", *options, "script.py"],
         cwd=folder, capture_output=True, text=True, timeout=TIMEOUT, check=False, **settings)
 
 
@@ -243,7 +241,7 @@ def test_race_within_a_test_module_is_confirmed(tmp_path):
             assert account.balance > 0
         """))
     done = subprocess.run(
-        [sys.executable, "-c", GILSCOPE, "race", *CORE, "--confirm", MANY, "--",
+        [sys.executable, "-c", GILSCOPE, "race", "--confirm", MANY, "--",
          "pytest", "-p", "no:cacheprovider", "test_pay.py"],
         cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT, check=False)
     assert "lost update (confirmed: 1 update lost" in done.stderr, done.stderr

@@ -1,7 +1,7 @@
 """Every program of the corpus gets the verdict that its head asks for, and does what it does without the checker.
 
 By default all programs run on one build with the GIL and one without, as far as GILSCOPE_TEST_BUILDS names them, with
-the C core, and every eighth with the Python core.  All of it, some minutes per build and core:
+the C core, and every eighth with the reference model.  All of it, some minutes per build and core:
 
     export GILSCOPE_RACE_CORPUS=all GILSCOPE_TEST_BUILDS=3.12=/path/to/python,3.14t=...
     python -m pytest -n 2 tests/race/whole/test_corpus.py
@@ -19,7 +19,8 @@ from tests.race.whole.corpus_runs import CORPUS, has_numpy, programs, run_checke
 from tests.race.whole.expectations import Expectation, Found, Head, Place, disagreements, read_head
 
 WHOLE = os.environ.get("GILSCOPE_RACE_CORPUS") == "all"
-SAMPLE = 8            # one of so many programs with the Python core
+SAMPLE = 8            # one of so many programs with the reference model
+COMMANDS = {"C": "gilscope", "Python": "tests.race.model.command"}     # by the core's name in a report
 # What a racy program does is up to chance, too; what a race-free one must not be told of gets no second run.
 MORE_RUNS = 2
 
@@ -48,9 +49,9 @@ def cases():
     return [
         pytest.param((label, python, core, program), id=f"{label}-{core}-{program.relative_to(CORPUS)}")
         for label, python in chosen_builds().items()
-        for core in ("c", "python")
+        for core in COMMANDS
         for number, program in enumerate(programs())
-        if core == "c" or WHOLE or number % SAMPLE in {0, 1}    # twins side by side
+        if core == "C" or WHOLE or number % SAMPLE in {0, 1}    # twins side by side
     ]
 
 
@@ -62,14 +63,15 @@ def test_program_gets_its_verdict(case):
     if numpy and not numpy_is_in(python):
         pytest.skip("no NumPy in this build")
     plain = outcome_without(python if numpy else sys.executable, program)   # what is printed is the same everywhere
-    checked = run_checked(python, program, core)
+    checked = run_checked(python, program, gilscope=COMMANDS[core])
     assert not checked.problem, checked.problem + "\n" + checked.stderr
+    assert checked.core == core
     head = read_head(program)
     differing = list(disagreements(head, checked.races, checked.notes))
     for _ in range(MORE_RUNS):
         if not differing or (head.clean and checked.races):
             break
-        checked = run_checked(python, program, core)
+        checked = run_checked(python, program, gilscope=COMMANDS[core])
         differing = list(disagreements(head, checked.races, checked.notes))
     assert not differing, "\n".join(differing)
     assert checked.same_as(plain), (plain, checked.stdout, checked.code, checked.stderr)

@@ -11,7 +11,6 @@ import pytest
 from tests.conformance.builds import ROOT
 
 TIMEOUT = 300
-CORE = (f"--race-core={os.environ['GILSCOPE_TEST_CORE']}",) if "GILSCOPE_TEST_CORE" in os.environ else ()
 COMMON = """
     import threading
     import pytest
@@ -36,8 +35,7 @@ def run(folder, tests, *options, plugin=("-p", "gilscope.toolkit.race.pytest_.pl
     for name, text in {"test_it": textwrap.dedent(COMMON) + textwrap.dedent(tests), **files}.items():
         (folder / f"{name}.py").write_text(textwrap.dedent(text))
     # The plugin is named: whether gilscope is installed here, and when, does not matter.
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *plugin, *race, *(CORE if race else ()),
-               *options]
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *plugin, *race, *options]
     done = subprocess.run(
         command, cwd=folder, capture_output=True, text=True, timeout=TIMEOUT, check=False,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"})
@@ -215,7 +213,7 @@ def test_run_that_is_checked_already_is_told(tmp_path):
     (tmp_path / "test_it.py").write_text("def test_it(): pass\n")
     done = subprocess.run(
         [sys.executable, "-m", "gilscope", "race", "-m", "pytest", "-p", "gilscope.toolkit.race.pytest_.plugin",
-         "--race", *CORE], cwd=tmp_path,
+         "--race"], cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"},
         capture_output=True, text=True, timeout=TIMEOUT, check=False)
     assert done.returncode == 4
@@ -227,9 +225,8 @@ def test_whole_run_is_checked_from_outside(tmp_path):
         def test_wrong():
             assert {"a": 1} == {"a": 2}
         """))
-    core = ("--core", os.environ["GILSCOPE_TEST_CORE"]) if CORE else ()
     done = subprocess.run(
-        [sys.executable, "-m", "gilscope", "race", *core, "--", "pytest", "-q", "-p", "no:cacheprovider"], cwd=tmp_path,
+        [sys.executable, "-m", "gilscope", "race", "--", "pytest", "-q", "-p", "no:cacheprovider"], cwd=tmp_path,
         env={**os.environ, "PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
              "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"},
         capture_output=True, text=True, timeout=TIMEOUT, check=False)

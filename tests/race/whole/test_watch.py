@@ -10,7 +10,6 @@ import pytest
 from tests.conformance.builds import ROOT, builds
 
 TIMEOUT = 300
-CORE = os.environ.get("GILSCOPE_TEST_CORE", "")
 BANK = """
     import functools
     import threading
@@ -55,12 +54,11 @@ BANK = """
             thread.join()
         return len(threads)
     """
-HEAD = f"""
+HEAD = """
     import sys, threading
     import bank, gilscope.toolkit.race
     from bank import Account, both
-    watch = lambda **options: gilscope.toolkit.race.watch(core={CORE!r}, **options)
-    checked = lambda function=None, **options: gilscope.toolkit.race.checked(function, core={CORE!r}, **options)
+    from gilscope.toolkit.race import checked, watch
     """
 
 

@@ -72,8 +72,6 @@ def add_parser(commands: Any) -> None:
 
 def add_options(parser: Any) -> None:
     """Add the options of `gilscope race`; `RaceOptions` has their defaults."""
-    from argparse import SUPPRESS
-
     from gilscope.toolkit.commands.options.common import duration
     from gilscope.toolkit.commands.options.files import add_page
     from gilscope.toolkit.commands.options.programs import CountOption, OnceOption, interpreter_flags
@@ -103,7 +101,6 @@ def add_options(parser: Any) -> None:
         "repeatedly.")
     add("--confirm-timeout", metavar="TIME", type=duration,
         help="End a confirming run after TIME (default: ten times the first run, at least 10s).")
-    add("--core", choices=("c", "python"), default="", help=SUPPRESS)   # for tests: python is the reference model
     add("--no-color", action="store_true", help="Use no colour, even on a terminal. NO_COLOR has the same effect.")
 
 
@@ -127,7 +124,7 @@ class RaceOptions:
         self.program = program
         self.build = self.html = self.confirm_timeout = None
         self.python_args: tuple[str, ...] = ()
-        self.core = self.by = ""
+        self.by = ""
         self.words: Sequence[str] = ()   # of the command line
         self.include: list[str] = []
         self.notes = self.shared = self.stacks = self.no_color = False
@@ -158,7 +155,7 @@ def run(args: RaceOptions) -> int:
         target = ProgramTarget(COMMAND, os.path.basename(target.name), target.args)
     root, settings = _project()
     spec = CheckedRunSpec(kind=target.kind, name=target.name, args=target.args, python=python,
-                          include=[*args.include, *settings.include], core=args.core,
+                          include=[*args.include, *settings.include],
                           options={"root": root, "target": " ".join(args.program), "build": args.build or "",
                                    "shared": args.shared})
     if args.confirm and target.kind == STDIN:

@@ -24,7 +24,9 @@ _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
 def load(on_compile: Callable[[], object] | None = None) -> ModuleType:
-    """Return the C core: the first of these that works.
+    """Return the core: the one that this process has loaded, or else the first of these that works.
+
+    Tests load another one as `sys.modules[NAME]`, the reference model in Python in tests/race/model.
 
     1. The file for this build in the installed wheel.
     2. The one that an earlier run put into the cache.

@@ -72,7 +72,7 @@ def _refuse_unless_there(module: str, spool: str) -> None:
 
 
 def _session(spec: CheckedRunSpec, spool: str) -> RaceSession:
-    session = RaceSession(spool=spool, core=spec.core, include=spec.include, options=spec.options)
+    session = RaceSession(spool=spool, include=spec.include, options=spec.options)
     try:
         session.start()
     except ToolkitError as error:
@@ -140,7 +140,10 @@ def _execute(code: CodeType, names: dict[str, Any], session: RaceSession | Confi
 
 
 def _call(session: RaceSession | ConfirmingSession, function: Callable[..., Any], *arguments: Any) -> None:
-    """Call the function that runs the program; with the C core, the program finds none of our frames below its own."""
+    """Call the function that runs the program.
+
+    The core hides our frames below the program's own; that of a confirming run cannot.
+    """
     if interruptible:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     alone = getattr(session.core, "alone", None)

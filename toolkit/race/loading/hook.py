@@ -216,7 +216,7 @@ def put_ops(core: Core) -> Callable[[], None]:
             for name in (*named, "__dir__"):
                 place.pop(name, None)
 
-    if core.name != "C":    # Python's functions lose their modules' globals before the last finalizers run
+    if core.name != "C":    # a confirming run's ops: functions lose their modules' globals before the last finalizers
         atexit.register(retire)
     return undo
 

@@ -1,7 +1,7 @@
 """Ops that only do what the program asks: rewritten code calls them while the interpreter shuts down.
 
-The last finalizers run after modules are emptied, so the ops use no globals.  Kept apart, since only cores written in
-Python need them, and only at exit.
+The last finalizers run after modules are emptied, so the ops use no globals.  Kept apart, since only ops written in
+Python need them, those of a confirming run, and only at exit.
 """
 
 from __future__ import annotations

@@ -31,23 +31,21 @@ class CheckedRunSpec:
         args: The program's arguments.
         python: The interpreter and its flags.
         include: Patterns of paths and modules to check besides the project's.
-        core: "python" for the reference model, else C.
         options: The options of the conflict handler.
         pauses: The number of the try and the plans of a confirming run; [] in a checking run.
         lifeline: A file descriptor that closes when gilscope ends, or -1.
     """
 
-    __slots__ = ("args", "core", "include", "kind", "lifeline", "name", "options", "pauses", "python")
+    __slots__ = ("args", "include", "kind", "lifeline", "name", "options", "pauses", "python")
 
     def __init__(self, *, kind: str, name: str, args: Sequence[str], python: Sequence[str],  # noqa: PLR0913 - the fields of a class that needs no dataclasses
-                 include: Sequence[str] = (), core: str = "", options: Mapping[str, Any] | None = None,
+                 include: Sequence[str] = (), options: Mapping[str, Any] | None = None,
                  pauses: Sequence[Any] = (), lifeline: int = -1) -> None:
         self.kind = kind
         self.name = name
         self.args = list(args)
         self.python = list(python)
         self.include = list(include)
-        self.core = core
         self.options = dict(options or {})
         self.pauses = list(pauses)
         self.lifeline = lifeline

@@ -98,8 +98,7 @@ class RaceChecks(RaceReporter):
         super().__init__(config, options, chosen, spool or make_spool())
         self.own_spool = not spool
         self.session = RaceSession(
-            spool=self.spool, core=options.gilscope_race_core,
-            include=self.include,
+            spool=self.spool, include=self.include,
             options={"root": str(config.rootpath), "target": "pytest", "sections": True})
         try:
             self.session.start()

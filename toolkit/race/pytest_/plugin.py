@@ -5,8 +5,6 @@ Pytest imports this module in every environment that has gilscope, so without --
 
 from __future__ import annotations
 
-from argparse import SUPPRESS
-
 import pytest
 
 TYPE_CHECKING = False
@@ -29,9 +27,6 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         "--race-include", metavar="GLOB", action="append", default=[], dest="gilscope_race_include",
         help="Also check modules that match GLOB, in the standard library or in installed packages (default: the "
         "project's own code). Repeatable.")
-    group.addoption(
-        "--race-core", choices=("c", "python"), default="", dest="gilscope_race_core",
-        help=SUPPRESS)   # for gilscope's own tests: "python" is the reference model
 
 
 @pytest.hookimpl(tryfirst=True)

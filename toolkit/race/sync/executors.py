@@ -120,7 +120,6 @@ class ExecutorPatches:
         module = sys.modules["threading"]
         for name in ("get_ident", "get_native_id", "current_thread"):
             self._layer.wrap(module, name, None, self.after_identity_call, muted=False)
-        # On the C type, which the pure core cannot patch.
         import _contextvars
         self._layer.wrap(_contextvars.ContextVar, "get", None, self.after_identity_call, muted=False)
 

@@ -46,16 +46,15 @@ class SyncLayer:
         return True
 
     def wrap(self, owner: Any, name: str, before: Callback = None, after: Callback = None, failed: Callback = None, *,
-             muted: bool = True) -> bool:
-        """Wrap an attribute that `owner` itself defines, see `core.wrap`; return False if it defines none."""
+             muted: bool = True) -> None:
+        """Wrap an attribute that `owner` itself defines, see `core.wrap`; do nothing if it defines none."""
         original = vars(owner).get(name)
-        if original is None:
-            return False
-        return self.replace(owner, name, self.core.wrap(original, before, after, failed, muted=muted))
+        if original is not None:
+            self.replace(owner, name, self.core.wrap(original, before, after, failed, muted=muted))
 
-    def unmuted(self, owner: Any, name: str) -> bool:
+    def unmuted(self, owner: Any, name: str) -> None:
         """Track a method that calls the program's code from inside a muted primitive."""
-        return self.wrap(owner, name, self.unmute, self.remute, self.remute, muted=False)
+        self.wrap(owner, name, self.unmute, self.remute, self.remute, muted=False)
 
     def unmute(self, *_arguments: Any, **_named: Any) -> int:
         """Track this thread's locks again; return the level for `remute`."""

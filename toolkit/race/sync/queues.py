@@ -9,7 +9,6 @@ from gilscope.toolkit.race.sync.layer import ObjectStates
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from typing import Any
 
     from gilscope.toolkit.race.core import Core
@@ -93,7 +92,7 @@ class QueuePatches:
         heap, compared = module.PriorityQueue, self.after_comparison
         wrap(heap, "_put", self.before_heap_put, compared, compared, muted=False)
         wrap(heap, "_get", self.before_comparison, self.after_heap_get, compared, muted=False)
-        self._patch_simple(module)
+        self._patch_simple(module.SimpleQueue)
 
     def _of(self, queue: object) -> ItemClocks:
         items: ItemClocks = self._items.make(queue, ItemClocks)
@@ -198,17 +197,12 @@ class QueuePatches:
 
     # -- SimpleQueue -----------------------------------------------------------------------------------------------
 
-    def _patch_simple(self, module: Any) -> None:
-        """Patch the C type if the core can, else replace it by a subclass."""
-        original = module.SimpleQueue
-        hooks: tuple[tuple[str, Callable[..., Any] | None, Callable[..., Any]], ...] = (
+    def _patch_simple(self, kind: type) -> None:
+        for name, before, after in (
             ("put", self.before_simple_put, self.do_nothing), ("put_nowait", self.before_simple_put, self.do_nothing),
             ("get", None, self.after_simple_get), ("get_nowait", None, self.after_simple_get),
-            ("qsize", None, self.after_size), ("empty", None, self.after_empty))
-        if not all(self._layer.wrap(original, name, before, after) for name, before, after in hooks):
-            body = {name: self._layer.core.wrap(vars(original)[name], before, after) for name, before, after in hooks}
-            body |= {"__module__": original.__module__, "__doc__": original.__doc__}
-            self._layer.replace(module, "SimpleQueue", type(original.__name__, (original,), body))
+            ("qsize", None, self.after_size), ("empty", None, self.after_empty)):
+            self._layer.wrap(kind, name, before, after)
 
     def do_nothing(self, *_arguments: Any, **_named: Any) -> None:
         """Do nothing."""

@@ -25,17 +25,16 @@ def cases():
     return found
 
 
-mistakes = []     # exceptions of the Python core's own, which a program would not hear of
+mistakes = []     # exceptions of the reference model's own, which a program would not hear of
 
 
 def load(name):
     """Return the core of that name."""
     if name == "Python":
-        from gilscope.toolkit.race.pure import load as load_pure
-        from gilscope.toolkit.race.pure import monitor
+        from tests.race.model import ReferenceCore, monitor
 
         monitor.complain = lambda: mistakes.append(traceback.format_exc())
-        return load_pure()
+        return ReferenceCore()
     from gilscope.toolkit.race._core.build import load as load_c
 
     return load_c()

@@ -6,9 +6,9 @@ from collections import defaultdict, deque
 from sys import _getframe
 
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.pure import detection, handoff, shadow
-from gilscope.toolkit.race.pure.object_kinds import MISSING, descends, family, is_environ, loaded, lookup
-from gilscope.toolkit.race.pure.shadow import plain
+from tests.race.model import detection, handoff, shadow
+from tests.race.model.object_kinds import MISSING, descends, family, is_environ, loaded, lookup
+from tests.race.model.shadow import plain
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from gilscope.toolkit.race.pure.detection import Step, Transfer
-    from gilscope.toolkit.race.pure.monitor import Monitor
-    from gilscope.toolkit.race.pure.state import PureSite
+    from tests.race.model.detection import Step, Transfer
+    from tests.race.model.monitor import Monitor
+    from tests.race.model.state import ReferenceSite
 
 _identity_hash = object.__hash__
 _identity_eq = object.__eq__
@@ -28,24 +28,24 @@ _default_factory = defaultdict.__dict__["default_factory"].__get__      # a subc
 
 def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
     """Return the ops of this module for one core."""
-    def item_read(container: Any, key: Any, site: PureSite) -> Any:
+    def item_read(container: Any, key: Any, site: ReferenceSite) -> Any:
         if not monitor.watches():
             return container[key]
         return ItemOps(monitor, _getframe(1), site).load(container, key)
 
-    def item_write(value: Any, container: Any, key: Any, site: PureSite) -> None:
+    def item_write(value: Any, container: Any, key: Any, site: ReferenceSite) -> None:
         if not monitor.watches():
             container[key] = value
             return
         ItemOps(monitor, _getframe(1), site).store(container, key, value)
 
-    def item_delete(container: Any, key: Any, site: PureSite) -> None:
+    def item_delete(container: Any, key: Any, site: ReferenceSite) -> None:
         if not monitor.watches():
             del container[key]
             return
         ItemOps(monitor, _getframe(1), site).delete(container, key)
 
-    def item_proxy(container: Any, site: PureSite) -> Any:
+    def item_proxy(container: Any, site: ReferenceSite) -> Any:
         return _ItemProxy(monitor, container, site) if monitor.watches() else container
 
     return {"item_read": item_read, "item_write": item_write, "item_delete": item_delete, "item_proxy": item_proxy,
@@ -57,7 +57,7 @@ class _ItemProxy:
 
     __slots__ = ("container", "monitor", "site")
 
-    def __init__(self, monitor: Monitor, container: Any, site: PureSite) -> None:
+    def __init__(self, monitor: Monitor, container: Any, site: ReferenceSite) -> None:
         self.monitor = monitor
         self.container = container
         self.site = site
@@ -87,7 +87,7 @@ class ItemOps:
 
     __slots__ = ("frame", "monitor", "own", "site")
 
-    def __init__(self, monitor: Monitor, frame: FrameType, site: PureSite, *, own: bool = False) -> None:
+    def __init__(self, monitor: Monitor, frame: FrameType, site: ReferenceSite, *, own: bool = False) -> None:
         self.monitor = monitor
         self.frame = frame
         self.site = site

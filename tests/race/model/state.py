@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from gilscope.toolkit.race import core
 from gilscope.toolkit.race.site import Flag
 
 TYPE_CHECKING = False
@@ -22,7 +23,7 @@ GUARDED: dict[int, set[str]] = {}    # a check's site -> directions of the write
 STORED: set[str] = set()             # names of attributes that some site stores
 
 
-class PureSite:
+class ReferenceSite:
     """A site under its number, with the fields that ops need as attributes."""
 
     __slots__ = ("flags", "info", "key", "number", "partners")
@@ -50,7 +51,7 @@ class PureSite:
         return revive, (tuple(self.info), self.number)
 
 
-def revive(fields: tuple[object, ...], number: int) -> PureSite:
+def revive(fields: tuple[object, ...], number: int) -> ReferenceSite:
     """Return the site of a pickled code object: the same one here, or a new one in a process without it."""
     from gilscope.toolkit.race.site import SiteInfo, all_sites, register_sites
 
@@ -58,7 +59,7 @@ def revive(fields: tuple[object, ...], number: int) -> PureSite:
     if number >= len(all_sites) or all_sites[number] != info:
         info = info._replace(partners=())     # their numbers are those of other sites here
         number = register_sites([info])
-    return PureSite(info, number)
+    return ReferenceSite(info, number)
 
 
 class VectorClock:
@@ -94,7 +95,7 @@ class AccessRecord:
 
     __slots__ = ("context", "kind", "locks", "presence", "serial", "site", "slot", "span_site", "time", "uid")
 
-    def __init__(self, uid: int, slot: int, time: int, serial: int, site: int, kind: int, context: int,  # noqa: PLR0913, PLR0917 - created at each access: fields, by position
+    def __init__(self, uid: int, slot: int, time: int, serial: int, site: int, kind: int, context: int,
                  locks: tuple[int, ...], span_site: int = -1) -> None:
         self.uid = uid
         self.slot = slot
@@ -150,7 +151,8 @@ class OpenSpan:
 
 
 _DEEPEST = 100     # callers that are kept; a report has no use for more
-OURS = __file__.rpartition("pure")[0]     # the folder of the race checker
+CHECKER = core.__file__.rpartition("core")[0]         # the folder of the race checker
+OURS = CHECKER, __file__.rpartition("state")[0]
 
 
 class CallStacks:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import deque
 from sys import _getframe
 
-from gilscope.toolkit.race.pure import detection, handoff
-from gilscope.toolkit.race.pure.object_kinds import MISSING, descends, family, holder, loaded, one_of
-from gilscope.toolkit.race.pure.ops_items import absent
+from tests.race.model import detection, handoff
+from tests.race.model.object_kinds import MISSING, descends, family, holder, loaded, one_of
+from tests.race.model.ops_items import absent
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from gilscope.toolkit.race.pure.detection import Step, Transfer, Verb
-    from gilscope.toolkit.race.pure.monitor import Monitor
-    from gilscope.toolkit.race.pure.ops_items import ItemOps
-    from gilscope.toolkit.race.pure.shadow import Shadow
-    from gilscope.toolkit.race.pure.spans import Operation
-    from gilscope.toolkit.race.pure.state import PureSite
+    from tests.race.model.detection import Step, Transfer, Verb
+    from tests.race.model.monitor import Monitor
+    from tests.race.model.ops_items import ItemOps
+    from tests.race.model.shadow import Shadow
+    from tests.race.model.spans import Operation
+    from tests.race.model.state import ReferenceSite
 
     Taken = Callable[[Operation, Shadow, Sequence[Any]], None]
     Method = Callable[[ItemOps, Any, Callable[..., Any], tuple[Any, ...], dict[str, Any]], Any]
@@ -146,7 +146,7 @@ def get(
     items: ItemOps, container: Any, native: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Do `d.get(key, default)`."""
-    if kwargs or not 1 <= len(args) <= 2:  # noqa: PLR2004  what get takes
+    if kwargs or not 1 <= len(args) <= 2:
         return native(*args, **kwargs)
     value = native(args[0], MISSING)
     if value is MISSING:
@@ -309,7 +309,7 @@ _ARRAY = {"append": detection.grow, "extend": detection.grow, "insert": detectio
 
 def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
     """Return the op of this module for one core."""
-    def method(container: Any, site: PureSite) -> Any:
+    def method(container: Any, site: ReferenceSite) -> Any:
         if not monitor.watches():
             return container
         name = site.key
@@ -323,7 +323,7 @@ def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
         note(container, _getframe(1), site, _structural(kind).get(name))
         return container
 
-    def note(container: Any, frame: FrameType, site: PureSite, verb: Verb | None) -> None:
+    def note(container: Any, frame: FrameType, site: ReferenceSite, verb: Verb | None) -> None:
         if verb is not None:
             more = ((also, container, part, None) for also, part in _MORE.get(site.key, ()))
             monitor.note(frame, site, ((verb, container, "structure", None), *more))
@@ -365,14 +365,14 @@ class _Caller:
 
     __slots__ = ("call", "container", "monitor", "site")
 
-    def __init__(self, monitor: Monitor, container: Any, site: PureSite, call: Method) -> None:
+    def __init__(self, monitor: Monitor, container: Any, site: ReferenceSite, call: Method) -> None:
         self.monitor = monitor
         self.container = container
         self.site = site
         self.call = call
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
-        from gilscope.toolkit.race.pure.ops_items import ItemOps
+        from tests.race.model.ops_items import ItemOps
 
         native = getattr(self.container, name)
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from gilscope.toolkit.race.pure.state import DIRECTIONS, GUARDED, AccessRecord, OpenSpan, PendingRead, VectorClock
 from gilscope.toolkit.race.site import AccessKind, Flag
+from tests.race.model.state import DIRECTIONS, GUARDED, AccessRecord, OpenSpan, PendingRead, VectorClock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from gilscope.toolkit.race.pure.shadow import Location
-    from gilscope.toolkit.race.pure.state import CallStacks, PureSite, Times
-    from gilscope.toolkit.race.pure.threads import ThreadState
+    from tests.race.model.shadow import Location
+    from tests.race.model.state import CallStacks, ReferenceSite, Times
+    from tests.race.model.threads import ThreadState
 
     Found = tuple[str, Location, AccessRecord, AccessRecord]     # sort, where, first, second
 
@@ -24,7 +24,8 @@ class Operation:
     __slots__ = ("_context", "_contexts", "conflicts", "frame", "kinds", "locks", "publishes", "seen", "serial",
                  "site", "state")
 
-    def __init__(self, state: ThreadState, site: PureSite, frame: FrameType, contexts: CallStacks, serial: int) -> None:
+    def __init__(self, state: ThreadState, site: ReferenceSite, frame: FrameType, contexts: CallStacks,
+                 serial: int) -> None:
         self.state = state
         self.site = site
         self.frame = frame

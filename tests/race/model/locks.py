@@ -7,7 +7,7 @@ from _weakref import ref
 from itertools import starmap
 from sys import _getframe, modules
 
-from gilscope.toolkit.race.pure.object_kinds import descends
+from tests.race.model.object_kinds import descends
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from typing import Any, Protocol, Self
 
     from gilscope.toolkit.race.core import Place
-    from gilscope.toolkit.race.pure.state import CallStacks, VectorClock
-    from gilscope.toolkit.race.pure.threads import ThreadState, ThreadTable
+    from tests.race.model.state import CallStacks, VectorClock
+    from tests.race.model.threads import ThreadState, ThreadTable
 
     class Watching(Protocol):
         """The part of the monitor that locks need."""
@@ -221,7 +221,7 @@ class _Lock:
     acquire_lock, release_lock, locked_lock = acquire, release, locked
 
     def _at_fork_reinit(self) -> None:
-        self._native._at_fork_reinit()  # noqa: SLF001  the original's own protocol
+        self._native._at_fork_reinit()
         self._holding.dropped(self._record)
 
     def __repr__(self) -> str:
@@ -308,7 +308,7 @@ def _checked(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[s
 def record_of(lock: Any) -> LockState | None:
     """Return the state of a tracked lock, or None for any other object."""
     if descends(type(lock), _RLock) or descends(type(lock), _Lock):
-        record: LockState = lock._record  # noqa: SLF001  of this module
+        record: LockState = lock._record
         return record
     return None
 

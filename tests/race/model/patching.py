@@ -1,4 +1,4 @@
-"""Functions around functions, and names that can be put back."""
+"""Functions around functions, and attributes that can be set back."""
 
 from __future__ import annotations
 
@@ -6,17 +6,28 @@ from _thread import _local
 from sys import stderr
 from types import MethodType
 
+from tests.race.model.state import CHECKER
+
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gilscope.toolkit.race.pure.threads import ThreadTable
+    from tests.race.model.threads import ThreadTable
 
 _MISSING: Any = object()
 _here = _local()                                   # how many hooks this thread is in
 _deferred: list[Callable[[], Any]] = []           # calls of signal handlers, which only the main thread makes
 _COPIED = ("__module__", "__name__", "__qualname__", "__doc__", "__text_signature__")
+
+
+def as_checkers[**P, R](function: Callable[P, R]) -> Callable[P, R]:
+    """Return the function as if it were of a file of the checker's, which passes over frames of such files alone.
+
+    The core in C, which it is made for, leaves no frame.
+    """
+    function.__code__ = function.__code__.replace(co_filename=f"{CHECKER}model")
+    return function
 
 
 class WrappedFunction:
@@ -37,6 +48,7 @@ class WrappedFunction:
         self._hooks = hooks
         self._muted = muted
 
+    @as_checkers
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         """Call the original, with our calls around it."""
         level = self._threads.muted()     # the first call of all announces the thread
@@ -76,6 +88,7 @@ class WrappedFunction:
         return repr(self.__wrapped__)
 
 
+@as_checkers
 def guarded(hook: Callable[..., Any] | None, *args: Any, **kwargs: Any) -> Any:
     """Call one of our own hooks; its errors must not reach the program, but those of a deferred signal handler must."""
     if hook is None:
@@ -115,17 +128,31 @@ def complain() -> None:
 
 
 def patch(owner: Any, name: str, replacement: object) -> Callable[[], None] | None:
-    """Set an attribute and return what sets it back; None when it cannot be set."""
+    """Set an attribute, also of an immutable type; return what sets it back, or None when it cannot be set."""
     before = vars(owner).get(name, _MISSING)
     try:
-        setattr(owner, name, replacement)
+        _set(owner, name, replacement)
     except (TypeError, AttributeError):
         return None
+    return lambda: _set(owner, name, before)
 
-    def undo() -> None:
-        if before is _MISSING:
+
+def _set(owner: Any, name: str, value: object) -> None:
+    try:
+        if value is _MISSING:
             delattr(owner, name)
         else:
-            setattr(owner, name, before)
+            setattr(owner, name, value)
+    except TypeError:
+        if not isinstance(owner, type):
+            raise
+        # As the core in C does it.
+        from ctypes import py_object, pythonapi
+        from gc import get_referents
 
-    return undo
+        (namespace,) = get_referents(vars(owner))     # the dict behind the proxy
+        if value is _MISSING:
+            del namespace[name]
+        else:
+            namespace[name] = value
+        pythonapi.PyType_Modified(py_object(owner))

@@ -7,9 +7,9 @@ from collections import deque
 from sys import _getframe
 
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.pure import detection, spans
-from gilscope.toolkit.race.pure.object_kinds import MISSING, attribute, descends, lookup, runs_code, value_of
 from gilscope.toolkit.race.site import OP_PREFIX, Flag
+from tests.race.model import detection, spans
+from tests.race.model.object_kinds import MISSING, attribute, descends, lookup, runs_code, value_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -17,10 +17,10 @@ if TYPE_CHECKING:
     from types import FrameType
     from typing import Any
 
-    from gilscope.toolkit.race.pure.detection import Step, Verb
-    from gilscope.toolkit.race.pure.monitor import Monitor
-    from gilscope.toolkit.race.pure.spans import Operation
-    from gilscope.toolkit.race.pure.state import PureSite
+    from tests.race.model.detection import Step, Verb
+    from tests.race.model.monitor import Monitor
+    from tests.race.model.spans import Operation
+    from tests.race.model.state import ReferenceSite
 
 GUARD, VALUE, AUGMENTED, RECHECKED = int(Flag.GUARD), int(Flag.VALUE), int(Flag.AUGMENTED), int(Flag.RECHECKED)
 
@@ -30,12 +30,12 @@ def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
     def begin() -> int:
         return start(monitor)
 
-    def reads(position: int, value: Any, site: PureSite) -> Any:
+    def reads(position: int, value: Any, site: ReferenceSite) -> Any:
         if monitor.watches():
             monitor.look_back(_getframe(1), site, lambda touch: open_reads(touch, position))
         return value
 
-    def writes(position: int, value: Any, site: PureSite) -> Any:
+    def writes(position: int, value: Any, site: ReferenceSite) -> Any:
         if monitor.watches():
             monitor.look_back(_getframe(1), site, lambda touch: close_writes(touch, position))
         return value
@@ -100,7 +100,7 @@ def variable_ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
     return {**_attributes(monitor), **_variables(monitor), "token": CellToken}
 
 
-def note_attribute(monitor: Monitor, frame: FrameType, site: PureSite, obj: Any, name: str, verb: Verb,  # noqa: PLR0917 - the parts of one access, a hot path
+def note_attribute(monitor: Monitor, frame: FrameType, site: ReferenceSite, obj: Any, name: str, verb: Verb,
                    value: Any = NO_VALUE) -> None:
     """Note a load or store of `obj.name`."""
     stores = verb is detection.write
@@ -112,14 +112,14 @@ def note_attribute(monitor: Monitor, frame: FrameType, site: PureSite, obj: Any,
 
 
 def _attributes(monitor: Monitor) -> dict[str, Callable[..., Any]]:
-    def passing(verb: Verb) -> Callable[[Any, PureSite], Any]:
-        def note(obj: Any, site: PureSite) -> Any:
+    def passing(verb: Verb) -> Callable[[Any, ReferenceSite], Any]:
+        def note(obj: Any, site: ReferenceSite) -> Any:
             if monitor.watches():
                 note_attribute(monitor, _getframe(1), site, obj, site.key, verb)
             return obj
         return note
 
-    def attr_update(obj: Any, site: PureSite) -> Any:
+    def attr_update(obj: Any, site: ReferenceSite) -> Any:
         steps = _update(obj, site.key) if monitor.watches() else ()
         if not steps and monitor.watches() and runs_code(obj, site.key):
             return _AttributeProxy(monitor, obj, site)
@@ -127,12 +127,12 @@ def _attributes(monitor: Monitor) -> dict[str, Callable[..., Any]]:
             monitor.note(_getframe(1), site, steps)
         return obj
 
-    def attr_store(value: Any, obj: Any, site: PureSite) -> None:
+    def attr_store(value: Any, obj: Any, site: ReferenceSite) -> None:
         if monitor.watches():
             note_attribute(monitor, _getframe(1), site, obj, site.key, detection.write, value)
         setattr(obj, site.key, value)
 
-    def attr_proxy(obj: Any, site: PureSite) -> Any:
+    def attr_proxy(obj: Any, site: ReferenceSite) -> Any:
         return _AttributeProxy(monitor, obj, site) if monitor.watches() else obj
 
     return {"attr_read": passing(detection.read), "attr_write": passing(detection.write), "attr_update": attr_update,
@@ -151,7 +151,7 @@ class _AttributeProxy:
 
     __slots__ = ("_monitor", "_obj", "_site")
 
-    def __init__(self, monitor: Monitor, obj: Any, site: PureSite) -> None:
+    def __init__(self, monitor: Monitor, obj: Any, site: ReferenceSite) -> None:
         _set_own(self, "_monitor", monitor)
         _set_own(self, "_obj", obj)
         _set_own(self, "_site", site)
@@ -192,8 +192,8 @@ def _note(proxy: _AttributeProxy, frame: FrameType, name: str, verb: Verb) -> No
 
 
 def _variables(monitor: Monitor) -> dict[str, Callable[..., Any]]:
-    def globals_op(verb: Verb, *, stores: bool) -> Callable[[Any, PureSite], Any]:
-        def note(value: Any, site: PureSite) -> Any:
+    def globals_op(verb: Verb, *, stores: bool) -> Callable[[Any, ReferenceSite], Any]:
+        def note(value: Any, site: ReferenceSite) -> Any:
             if monitor.watches():
                 frame = _getframe(1)
                 known = value if stores and not site.flags & DELETE else NO_VALUE
@@ -202,8 +202,8 @@ def _variables(monitor: Monitor) -> dict[str, Callable[..., Any]]:
             return value
         return note
 
-    def cells_op(verb: Verb, *, stores: bool) -> Callable[[Any, Any, PureSite], Any]:
-        def note(value: Any, token: Any, site: PureSite) -> Any:
+    def cells_op(verb: Verb, *, stores: bool) -> Callable[[Any, Any, ReferenceSite], Any]:
+        def note(value: Any, token: Any, site: ReferenceSite) -> Any:
             if monitor.watches():
                 known = value if stores and not site.flags & DELETE else NO_VALUE
                 monitor.note(_getframe(1), site, ((verb, token, "cell", site.key),), value=known, seen=lambda: value)
@@ -231,7 +231,7 @@ _DYNAMIC: dict[int, tuple[int, Verb]] = {
 
 def call_ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
     """Return the ops of this module for one core."""
-    def dynamic(function: Callable[..., Any], site: PureSite, *args: Any) -> Any:
+    def dynamic(function: Callable[..., Any], site: ReferenceSite, *args: Any) -> Any:
         needed, verb = _DYNAMIC.get(id(function), (len(args) + 1, detection.read))
         if len(args) >= needed and type(args[1]) is str and monitor.watches():
             if verb is detection.write and function is setattr:
@@ -240,7 +240,7 @@ def call_ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
                 note_attribute(monitor, _getframe(1), site, args[0], args[1], verb)
         return function(*args)
 
-    def enter(_: PureSite) -> None:
+    def enter(_: ReferenceSite) -> None:
         monitor.threads.current().opens.pop(id(_getframe(1)), None)
 
     def locals_(names: Any) -> Any:

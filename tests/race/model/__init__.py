@@ -1,4 +1,8 @@
-"""The race checker's core in Python: the readable form of the algorithm, a reference model for tests.
+"""The reference model of the race checker's core: the algorithm of the core in C, in readable Python.
+
+Both run the same cases and check the same programs; where their reports differ, one of them is wrong.  In a checked
+process, `gilscope.toolkit.race._core.build.load` returns the core that is loaded already: `replace_c_core` makes that
+the reference model.  `command` is gilscope with checked programs that begin with this call.
 
 The ops (`ops_variables`, `ops_items`, `ops_methods`, `ops_containers`) turn the program's accesses into operations on
 locations; `detection`, `spans` and `handoff` compare them with the shadow state, under the one lock of `monitor`.
@@ -6,10 +10,13 @@ locations; `detection`, `spans` and `handoff` compare them with the shadow state
 
 from __future__ import annotations
 
-from gilscope.toolkit.race.pure import locks, ops_containers, ops_items, ops_methods, ops_variables, patching
-from gilscope.toolkit.race.pure.locks import LockTracker
-from gilscope.toolkit.race.pure.monitor import Monitor
-from gilscope.toolkit.race.pure.state import PureSite, VectorClock
+import sys
+
+from gilscope.toolkit.race._core import build
+from tests.race.model import locks, ops_containers, ops_items, ops_methods, ops_variables, patching
+from tests.race.model.locks import LockTracker
+from tests.race.model.monitor import Monitor
+from tests.race.model.state import ReferenceSite, VectorClock
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,7 +27,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.site import SiteInfo
 
 
-class PureCore:
+class ReferenceCore:
     """Shadow state, vector clocks and locks of one process; see `gilscope.toolkit.race.core.Core`."""
 
     name = "Python"
@@ -35,7 +42,7 @@ class PureCore:
 
     def site(self, info: SiteInfo, number: int) -> object:
         """Return the site object that ops get; its partners are site numbers already."""
-        return PureSite(info, number)
+        return ReferenceSite(info, number)
 
     def start(self, on_conflict: Callable[[Conflict], bool]) -> None:
         """Begin to record; `on_conflict` is called with each conflict, in the thread that found it."""
@@ -106,7 +113,7 @@ class PureCore:
         """Replace the lock classes of `_thread` and `threading`; locks made before stay untracked."""
         return locks.install(self._holding)
 
-    def thread_begin(self, thread: object, clock: object | None) -> int:  # noqa: ARG002  the handler knows threads by uid
+    def thread_begin(self, thread: object, clock: object | None) -> int:
         """Begin this thread after `clock`, or after everything so far; return its uid.
 
         Where one has begun and not ended yet (the worker of a pool), this is a logical thread on top of it.
@@ -174,6 +181,6 @@ class BusyContext:
         self._monitor.threads.current().quiet -= 1
 
 
-def load() -> PureCore:
-    """Return a new core; a process has use for one."""
-    return PureCore()
+def replace_c_core() -> None:
+    """Have this process checked with the reference model; call it before anything loads the core in C."""
+    sys.modules[build.NAME] = ReferenceCore()   # type: ignore[assignment]  # `load` returns it as it is

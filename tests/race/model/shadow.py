@@ -8,13 +8,13 @@ from __future__ import annotations
 from _weakref import ref
 from sys import getrefcount
 
-from gilscope.toolkit.race.pure.object_kinds import descends, is_fixed, loaded, own_length, own_shape
+from tests.race.model.object_kinds import descends, is_fixed, loaded, own_length, own_shape
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
-    from gilscope.toolkit.race.pure.state import AccessRecord, OpenSpan, VectorClock
+    from tests.race.model.state import AccessRecord, OpenSpan, VectorClock
 
 _DEPTH = 4     # of tuples in tuples that are looked into
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import OrderedDict, defaultdict, deque
 from sys import modules
 
-from gilscope.toolkit.race.pure.state import STORED
+from tests.race.model.state import STORED
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,17 +5,17 @@ The second half is about containers, whose structure is a location of its own.
 
 from __future__ import annotations
 
-from gilscope.toolkit.race.pure import handoff, spans
 from gilscope.toolkit.race.site import AccessKind, Flag
+from tests.race.model import handoff, spans
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from typing import Any
 
-    from gilscope.toolkit.race.pure.shadow import Location, Shadow
-    from gilscope.toolkit.race.pure.spans import Operation
-    from gilscope.toolkit.race.pure.state import AccessRecord
+    from tests.race.model.shadow import Location, Shadow
+    from tests.race.model.spans import Operation
+    from tests.race.model.state import AccessRecord
 
     Verb = Callable[[Operation, Location], None]
     # A verb, the object it is about, and which part of it: verb, owner, part, key

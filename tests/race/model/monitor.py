@@ -8,12 +8,12 @@ gives up after a time limit and continues without a note.
 from __future__ import annotations
 
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.pure import detection, shadow
-from gilscope.toolkit.race.pure.patching import complain, guarded
-from gilscope.toolkit.race.pure.shadow import RangeBox
-from gilscope.toolkit.race.pure.spans import Operation
-from gilscope.toolkit.race.pure.state import OURS, CallStacks, VectorClock
-from gilscope.toolkit.race.pure.threads import ThreadTable
+from tests.race.model import detection, shadow
+from tests.race.model.patching import complain, guarded
+from tests.race.model.shadow import RangeBox
+from tests.race.model.spans import Operation
+from tests.race.model.state import OURS, CallStacks, VectorClock
+from tests.race.model.threads import ThreadTable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.race.core import Conflict
-    from gilscope.toolkit.race.pure.detection import Step, Transfer
-    from gilscope.toolkit.race.pure.locks import LockRef
-    from gilscope.toolkit.race.pure.spans import Found
-    from gilscope.toolkit.race.pure.state import PureSite
-    from gilscope.toolkit.race.pure.threads import ThreadState
+    from tests.race.model.detection import Step, Transfer
+    from tests.race.model.locks import LockRef
+    from tests.race.model.spans import Found
+    from tests.race.model.state import ReferenceSite
+    from tests.race.model.threads import ThreadState
 
 
 class Monitor:
@@ -59,7 +59,7 @@ class Monitor:
         """Return True if there is more than one thread, so that accesses must be recorded."""
         return self.active and not self.threads.single
 
-    def note(self, frame: FrameType, site: PureSite, steps: Sequence[Step], transfers: Sequence[Transfer] = (),
+    def note(self, frame: FrameType, site: ReferenceSite, steps: Sequence[Step], transfers: Sequence[Transfer] = (),
              value: Any = NO_VALUE, seen: Callable[[], Any] | None = None) -> None:
         """Note one operation in `frame` and report its conflicts.
 
@@ -92,7 +92,7 @@ class Monitor:
         if self.threads.current().parent is not None:
             self.change(action)
 
-    def _noted(self, frame: FrameType, site: PureSite, action: Callable[[Operation], None], value: Any) -> None:
+    def _noted(self, frame: FrameType, site: ReferenceSite, action: Callable[[Operation], None], value: Any) -> None:
         state = self.threads.current()
         if state.inside or state.quiet or not self.watches():
             return
@@ -138,7 +138,7 @@ class Monitor:
             finally:
                 state.quiet -= 1
 
-    def look_back(self, frame: FrameType, site: PureSite, action: Callable[[Operation], None]) -> None:
+    def look_back(self, frame: FrameType, site: ReferenceSite, action: Callable[[Operation], None]) -> None:
         """Do something about accesses that this thread noted before."""
         self._noted(frame, site, action, NO_VALUE)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from _thread import RLock, _local
 from os import getpid
 
-from gilscope.toolkit.race.pure.state import VectorClock, merged
+from tests.race.model.state import VectorClock, merged
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-    from gilscope.toolkit.race.pure.shadow import Location
-    from gilscope.toolkit.race.pure.state import AccessRecord, PendingRead, Times
+    from tests.race.model.shadow import Location
+    from tests.race.model.state import AccessRecord, PendingRead, Times
 
 
 class ThreadState:
@@ -116,12 +116,12 @@ class CoreLock:
 
 
 def _let_go(lock: Any) -> None:
-    if lock._is_owned():  # noqa: SLF001  as Condition asks
+    if lock._is_owned():
         lock.release()
 
 
 def _made_anew(lock: Any) -> None:
-    lock._at_fork_reinit()  # noqa: SLF001  as the library's locks do
+    lock._at_fork_reinit()
 
 
 class ThreadTable:

@@ -7,16 +7,16 @@ from __future__ import annotations
 
 from collections import deque
 
-from gilscope.toolkit.race.pure.object_kinds import descends, own_length
+from tests.race.model.object_kinds import descends, own_length
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from gilscope.toolkit.race.pure.shadow import Location, Shadow
-    from gilscope.toolkit.race.pure.spans import Operation
-    from gilscope.toolkit.race.pure.state import VectorClock
+    from tests.race.model.shadow import Location, Shadow
+    from tests.race.model.spans import Operation
+    from tests.race.model.state import VectorClock
 
 _EQUAL = 256      # insertions of one object that are remembered separately
 _UNSEEN = 64      # values of a container that may have left it unseen before it is looked through

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections import deque
 from sys import _getframe
 
-from gilscope.toolkit.race.pure import detection, handoff
-from gilscope.toolkit.race.pure.object_kinds import descends, family, loaded, one_of
-from gilscope.toolkit.race.pure.ops_methods import is_queue
-from gilscope.toolkit.race.pure.shadow import part
+from tests.race.model import detection, handoff
+from tests.race.model.object_kinds import descends, family, loaded, one_of
+from tests.race.model.ops_methods import is_queue
+from tests.race.model.shadow import part
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from typing import Any
 
-    from gilscope.toolkit.race.pure.detection import Step, Transfer
-    from gilscope.toolkit.race.pure.monitor import Monitor
-    from gilscope.toolkit.race.pure.state import PureSite
+    from tests.race.model.detection import Step, Transfer
+    from tests.race.model.monitor import Monitor
+    from tests.race.model.state import ReferenceSite
 
 _VIEWS: tuple[Any, ...] = (type({}.keys()), type({}.values()), type({}.items()))
 _KEYS, _VALUES, _ITEMS = _VIEWS
@@ -41,7 +41,7 @@ _ITERTOOLS = ("accumulate", "batched", "chain", "combinations", "compress", "cyc
 
 def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
     """Return the ops of this module for one core."""
-    def contains(key: Any, container: Any, site: PureSite) -> bool:
+    def contains(key: Any, container: Any, site: ReferenceSite) -> bool:
         found = key in container
         if monitor.watches():
             steps, transfers = _membership(container, key, found=found)
@@ -49,7 +49,7 @@ def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
                 monitor.note(_getframe(1), site, steps, transfers)
         return found
 
-    def size(container: Any, site: PureSite) -> Any:
+    def size(container: Any, site: ReferenceSite) -> Any:
         if monitor.watches():
             steps = _look(container, site.key)
             if steps:
@@ -89,7 +89,7 @@ def _has_keys(container: Any) -> bool:
 
 
 def _iterations(monitor: Monitor) -> dict[str, Callable[..., Any]]:
-    def iterate(iterable: Any, site: PureSite) -> Any:
+    def iterate(iterable: Any, site: ReferenceSite) -> Any:
         if not monitor.watches():
             return iterable
         container = _iterated(iterable)
@@ -102,7 +102,7 @@ def _iterations(monitor: Monitor) -> dict[str, Callable[..., Any]]:
             monitor.note(_getframe(1), site, ((detection.read, iterable, "item", part(iterable, slice(None))),))
         return _Once(monitor, site, iterable) if _once(iterable) else iterable
 
-    def advance(iterator: Any, site: PureSite) -> Any:
+    def advance(iterator: Any, site: ReferenceSite) -> Any:
         if monitor.watches() and _once(iterator):
             monitor.note(_getframe(1), site, ((detection.write, iterator, "iterator", None),))
         elif monitor.tells_shared and type(iterator) is loaded("itertools", "count"):
@@ -145,7 +145,7 @@ class _Steps:
 
     __slots__ = ("_container", "_monitor", "_native", "_site", "_take")
 
-    def __init__(self, monitor: Monitor, site: PureSite, iterable: Any, container: Any) -> None:
+    def __init__(self, monitor: Monitor, site: ReferenceSite, iterable: Any, container: Any) -> None:
         self._monitor = monitor
         self._site = site
         self._container = container
@@ -184,7 +184,7 @@ class _Once:
 
     __slots__ = ("_monitor", "_native", "_site")
 
-    def __init__(self, monitor: Monitor, site: PureSite, native: Any) -> None:
+    def __init__(self, monitor: Monitor, site: ReferenceSite, native: Any) -> None:
         self._monitor = monitor
         self._site = site
         self._native = native
