@@ -27,13 +27,18 @@ def make_environment(build, folder):
     """Make an environment of a build with pytest and this checkout, without a registry; return its Python."""
     subprocess.run([build.executable, "-I", "-m", "venv", "--without-pip", str(folder)], check=True, timeout=TIMEOUT)
     (site,) = site_folders(folder)
-    for name in PACKAGES:
-        found = distribution(name)
-        for entry in {path.parts[0] for path in found.files if path.parts[0] not in {"..", "__pycache__"}}:
-            (site / entry).symlink_to(Path(found.locate_file(entry)).resolve())
+    link_packages(site, PACKAGES)
     (site / "gilscope.pth").write_text(f"{ROOT}\n")
     add_distribution(site, "gilscope", {"entry_points.txt": ENTRY_POINTS})
     return folder / "bin" / "python"
+
+
+def link_packages(site, names):
+    """Let an environment import packages of this one, which must be pure Python."""
+    for name in names:
+        found = distribution(name)
+        for entry in {path.parts[0] for path in found.files if path.parts[0] not in {"..", "__pycache__"}}:
+            (site / entry).symlink_to(Path(found.locate_file(entry)).resolve())
 
 
 def add_distribution(site, name, info_files=(), version="1.0", requires=()):

@@ -1,11 +1,13 @@
 """What a session with --gil=off says and counts, and how it runs beside other plugins."""
 
+import json
 import subprocess
 import sys
 
 import pytest
 
 from gilscope.toolkit.gil_guard.package_answers import VersionAnswer, newer_versions, remember
+from tests.evaluate.views.test_schemas import valid
 
 PASSING = "def test_passes():\n    pass\n"
 COUNTER = """
@@ -227,6 +229,99 @@ def test_answers_are_sorted_by_version_and_replaced(tmp_path, monkeypatch):
     found = [(each.version, each.mends) for each in newer_versions("turner-x", "1.0")]
     assert found == [("1.10", False), ("1.9", True)]
     assert newer_versions("turner-x", "1.10") == ()
+
+
+def recorded(place, *options, **variables):
+    """Return how a session ended, and the document of --gil-json, which fits its schema."""
+    done = place.test("--gil-json", "guard.json", *options, **variables)
+    document = json.loads((place.root / "guard.json").read_text())
+    valid(document, "guard")
+    return done, document
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "2", "--dist", "loadfile")], ids=["alone", "xdist"])
+def test_json_has_what_turned_the_gil_on_and_where(project, options):
+    place = project()
+    place.add("turner")
+    place.write({"shop/__init__.py": COUNTER, "shop/price.py": "import sys\nimport turner.EXTENSION\n",
+                 "tests/test_a.py": "def test_late():\n    import shop.price\n", "tests/test_b.py": THREADS})
+    done, document = recorded(place, *options)
+    assert done.code == 1
+    (finding,) = document["findings"]
+    assert finding["text"] in done.output.replace("E   ", "")
+    assert {name: finding[name] for name in ("when", "where", "module", "package", "version")} == {
+        "when": "test", "where": "tests/test_a.py::test_late", "module": "turner.multi_plain", "package": "turner",
+        "version": "1.0"}
+    assert finding["imported_by"] == [{"path": str(place.root / "tests" / "test_a.py"), "line": 2},
+                                      {"path": str(place.root / "shop" / "price.py"), "line": 2}]
+    assert [document[name] for name in ("checked", "tests", "in_threads", "failed_otherwise")] == [True, 6, 1, False]
+    assert document["with_gil"] == (1 if options else 6)
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "1")], ids=["alone", "xdist"])
+@pytest.mark.parametrize("file", [
+    "def test_wrong():\n    assert 1 + 1 == 3\n", "import nothing_of_this_name\n",
+    "import os\ndef test_ends():\n    os._exit(3)\n",
+], ids=["failure", "import error", "crash"])
+def test_json_says_that_something_else_failed(project, options, file):
+    if "os._exit" in file and not options:
+        pytest.skip("there is no session any more")
+    place = project()
+    place.write({"tests/test_a.py": PASSING, "tests/test_b.py": file})
+    done, document = recorded(place, *options)
+    assert done.code
+    assert (document["failed_otherwise"], document["findings"]) == (True, [])
+
+
+def test_json_of_a_clean_session(project):
+    place = project(repaired=True)
+    place.add("turner")
+    place.write({"tests/test_a.py": LATE})
+    done, document = recorded(place)
+    assert (done.code, document["checked"], document["tests"], document["with_gil"], document["findings"]) == (
+        0, True, 2, 0, [])
+    assert not document["failed_otherwise"]
+
+
+@pytest.mark.parametrize(("gil", "when"), [("1", "start"), ("0", None)])
+def test_json_says_what_the_environment_forces(project, gil, when):
+    place = project()
+    place.add("turner")
+    place.write({"tests/test_a.py": LATE})
+    done, document = recorded(place, PYTHON_GIL=gil)
+    assert done.code == (4 if when else 0)
+    assert document["checked"] is bool(when)
+    assert [each["when"] for each in document["findings"]] == [when] * bool(when)
+
+
+@pytest.mark.parametrize("options", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_json_has_what_a_conftest_imports(project, options):
+    place = project()
+    place.add("turner")
+    place.write({"conftest.py": "import turner.EXTENSION\n", "tests/test_a.py": PASSING})
+    done, document = recorded(place, *options)
+    (finding,) = document["findings"]
+    assert (done.code, finding["when"], finding["module"]) == (4, "start", "turner.multi_plain")
+    assert finding["imported_by"][-1] == {"path": str(place.root / "conftest.py"), "line": 1}
+
+
+def test_json_on_a_build_with_the_gil_says_that_nothing_was_checked(project_with_gil):
+    place = project_with_gil()
+    place.write({"tests/test_a.py": PASSING})
+    done, document = recorded(place)
+    assert (done.code, document["checked"], document["findings"]) == (0, False, [])
+
+
+@pytest.mark.parametrize(("options", "words"), [
+    (("--gil=off", "--gil-json", "absent/guard.json"), "--gil-json: absent/guard.json cannot be written: No such file"),
+    (("--gil-json", "guard.json"), "--gil-json goes with --gil=off"),
+])
+def test_json_that_cannot_be_had_is_refused(project, options, words):
+    place = project()
+    place.write({"tests/test_a.py": PASSING})
+    done = place.test(gil=options)
+    assert done.code == 4
+    assert words in done.output
 
 
 @pytest.fixture(scope="session")

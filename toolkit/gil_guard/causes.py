@@ -8,7 +8,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from importlib.metadata import Distribution, PackageNotFoundError, distribution, packages_distributions
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -45,17 +45,31 @@ for name in names:
 """
 
 
-def describe(flip: GilFlip, root: Path) -> str:
-    """Return what turned the GIL on, who imported it, and what to do, in some lines."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GilCause:
+    """What turned the GIL on, and who imported it."""
+
+    text: str                                      # in some lines, read by people alone
+    module: str = ""                               # "": not an extension module, or not known which
+    package: str = ""                              # its distribution; "": the project's own, or of none
+    version: str = ""                              # of the distribution
+    imported_by: tuple[tuple[str, int], ...] = ()  # files and lines of the imports, outermost first, without pytest's
+
+
+def cause_of(flip: GilFlip, root: Path) -> GilCause:
+    """Return what turned the GIL on, who imported it, and what to do."""
     owner = _owner(flip, root)
     named = f" ({owner.name} {owner.version})" if owner else ""
     where = f", in thread {flip.thread}" if flip.thread else ""
     if flip.pid != os.getpid():
         where += f", in another process (PID {flip.pid}) that was started from here"
     lines = [f"the GIL was turned on by the import of {flip.module}{named}{where}."]
-    if chain := _chain(flip, root):
-        lines += ["Imported by, outermost first:", *(f"  {frame}" for frame in chain)]
-    return "\n".join([*lines, _advice(owner)])
+    frames = _chain(flip)
+    if frames:
+        lines += ["Imported by, outermost first:", *(f"  {frame}" for frame in _shortened(frames, root))]
+    return GilCause(text="\n".join([*lines, _advice(owner)]), module=flip.module, package=owner.name if owner else "",
+                    version=owner.version if owner else "",
+                    imported_by=tuple(frame for frame in frames if not frame[0].startswith("<")))   # <string>: no file
 
 
 def _advice(owner: Distribution | None) -> str:
@@ -92,11 +106,16 @@ def _is_below(file: str, root: Path) -> bool:
     return path.is_relative_to(root) and not {"site-packages", "dist-packages"}.intersection(path.parts)
 
 
-def _chain(flip: GilFlip, root: Path) -> list[str]:
-    """Return the frames behind an import as "file:line", outermost first, without those of pytest."""
+def _chain(flip: GilFlip) -> list[tuple[str, int]]:
+    """Return the files and lines of the frames behind an import, outermost first, without those of pytest."""
     runners = tuple(_folder(name) for name in RUNNERS if name in sys.modules)
-    frames = [f"{_shown(file, root)}:{line}" for file, line in reversed(flip.load.chain if flip.load else ())
-              if not file.startswith((OURS, *runners)) and Path(file).name not in {"pytest", "py.test"}]
+    return [(file, line) for file, line in reversed(flip.load.chain if flip.load else ())
+            if not file.startswith((OURS, *runners)) and Path(file).name not in {"pytest", "py.test"}]
+
+
+def _shortened(chain: Sequence[tuple[str, int]], root: Path) -> list[str]:
+    """Return the frames as "file:line", those in the middle of many left out."""
+    frames = [f"{_shown(file, root)}:{line}" for file, line in chain]
     if len(frames) > MOST_FRAMES:
         half = MOST_FRAMES // 2
         left_out = len(frames) - 2 * half
@@ -127,15 +146,17 @@ def forced() -> str:
     return str(given) if given else "" if sys.flags.ignore_environment else os.environ.get("PYTHON_GIL", "")
 
 
-def why_on(root: Path) -> str:
+def why_on(root: Path) -> GilCause:
     """Return why the GIL is on before we could watch."""
     if forced() == "1":
         how = "-X gil=1" if sys._xoptions.get("gil") else "PYTHON_GIL=1"
-        return f"{how} keeps the GIL on. Run the tests without it."
+        return GilCause(text=f"{how} keeps the GIL on. Run the tests without it.")
     flip = _replayed()
     if flip is None:
-        return "the GIL was turned on before the tests, by a plugin or a .pth file that could not be found out."
-    return f"before any test, {describe(flip, root)}"
+        return GilCause(
+            text="the GIL was turned on before the tests, by a plugin or a .pth file that could not be found out.")
+    cause = cause_of(flip, root)
+    return replace(cause, text=f"before any test, {cause.text}")
 
 
 def _replayed() -> GilFlip | None:

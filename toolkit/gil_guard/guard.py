@@ -12,8 +12,9 @@ import pytest
 from _pytest.reports import CollectErrorRepr
 
 from gilscope.toolkit import temporary
-from gilscope.toolkit.gil_guard.causes import describe, forced, why_on, witness_variables
+from gilscope.toolkit.gil_guard.causes import GilCause, cause_of, forced, why_on, witness_variables
 from gilscope.toolkit.gil_guard.extension_loads import gil_is_on, record_extension_loads
+from gilscope.toolkit.gil_guard.json_report import BETWEEN, COLLECTION, END, START, TEST, GuardRecord
 from gilscope.toolkit.gil_guard.load_records import GilFlip, parse_records
 from gilscope.toolkit.gil_guard.project_threads import ProjectCode, ProjectThreads
 from gilscope.toolkit.units import counted
@@ -29,26 +30,49 @@ def begin(config: pytest.Config, options: Any) -> GilReporter:
     """Begin to guard this process, or prepare for what the workers of pytest-xdist report.
 
     Raises:
-        pytest.UsageError: The GIL is on already.
+        pytest.UsageError: The GIL is on already, or the file of --gil-json cannot be written.
     """
+    path = "" if hasattr(config, "workerinput") else _writable(options.gilscope_gil_json)
     if not sysconfig.get_config_var("Py_GIL_DISABLED"):
-        return GilReporter("this build has the GIL: --gil=off has nothing to check")
+        return GilReporter("this build has the GIL: --gil=off has nothing to check", path, GuardRecord(checked=False))
     if gil_is_on():
-        raise pytest.UsageError(f"--gil=off: {why_on(config.rootpath)}")
-    header = "the GIL is off"
+        raise _on_at_start(why_on(config.rootpath), GuardRecord(), path)
+    header, record = "the GIL is off", GuardRecord()
     if forced() == "0":
         header += ", whatever is imported (PYTHON_GIL=0 or -X gil=0): --gil=off cannot see what would turn it on"
+        record.checked = False
     if "PYTEST_XDIST_WORKER" not in os.environ and (
             getattr(options, "numprocesses", None) or getattr(options, "tx", None)):
-        return XdistController(header, config)
-    return GilGuard(header, config)
+        return XdistController(header, path, record, config)
+    return GilGuard(header, path, record, config)
+
+
+def _writable(path: str) -> str:
+    """Return the absolute path of --gil-json, whose file exists now; "" if there is none."""
+    if not path:
+        return ""
+    try:
+        with open(path, "w", encoding="utf-8"):
+            return os.path.abspath(path)   # tests may change the folder
+    except OSError as error:
+        raise pytest.UsageError(f"--gil-json: {path} cannot be written: {error.strerror}") from error
+
+
+def _on_at_start(cause: GilCause, record: GuardRecord, path: str) -> pytest.UsageError:
+    """Return the error for a session that cannot begin, after the file of --gil-json was written."""
+    record.add(cause, START)
+    if path:
+        record.write(path)
+    return pytest.UsageError(f"--gil=off: {cause.text}")
 
 
 class GilReporter:
-    """Says at the start whether the GIL is off; all that is done on builds that have it."""
+    """Says at the start whether the GIL is off; all that is done on builds that have it, but for --gil-json."""
 
-    def __init__(self, header: str) -> None:
+    def __init__(self, header: str, path: str, record: GuardRecord) -> None:
         self.header = header
+        self.path = path        # of the file of --gil-json; "" without one
+        self.record = record
 
     def pytest_report_header(self) -> str:
         """Return the line for the start of the session."""
@@ -57,17 +81,19 @@ class GilReporter:
     def check_start(self) -> None:
         """Check what pytest has imported before the tests."""
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:  # noqa: ARG002 - subclasses use it
+        """Write the file of --gil-json."""
+        if self.path:
+            self.record.write(self.path)
+
 
 class GilSummary(GilReporter):
     """Says at the end what became of the GIL, and how many tests used threads."""
 
-    def __init__(self, header: str, config: pytest.Config) -> None:
-        super().__init__(header)
+    def __init__(self, header: str, path: str, record: GuardRecord, config: pytest.Config) -> None:
+        super().__init__(header, path, record)
         self.config = config
-        self.tests = 0           # that have run
-        self.with_gil = 0        # of these, with the GIL on
-        self.in_threads = 0      # of these, with project code in a second thread
-        self.threads_known = True
         self.late: list[str] = []   # texts on what turned the GIL on when no test ran
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
@@ -77,18 +103,19 @@ class GilSummary(GilReporter):
             terminalreporter.write_line(text, red=True)
         if self.late:
             terminalreporter.write_line("So the session fails, even if all tests pass.", red=True)
-        if not self.tests:
+        record = self.record
+        if not record.tests:
             terminalreporter.write_line("No test ran.")
             return
-        off = self.tests - self.with_gil
-        line = f"The GIL was off in {off} of {counted(self.tests, 'test')}."
-        if self.with_gil:
+        off = record.tests - record.with_gil
+        line = f"The GIL was off in {off} of {counted(record.tests, 'test')}."
+        if record.with_gil:
             line += " Once on it stays on, so the others were not checked."
         terminalreporter.write_line(line)
-        if self.threads_known:
+        if record.threads_known:
             terminalreporter.write_line(
-                f"A second thread ran the project's code in {self.in_threads} of {counted(self.tests, 'test')}.")
-            if not self.in_threads:
+                f"A second thread ran the project's code in {record.in_threads} of {counted(record.tests, 'test')}.")
+            if not record.in_threads:
                 terminalreporter.write_line(
                     "So these tests say nothing about whether the project is thread-safe. `pytest --race`, "
                     "pytest-run-parallel or tests with threads do.")
@@ -100,6 +127,7 @@ class GilSummary(GilReporter):
         """Fail the session if something turned the GIL on when no test ran."""
         if self.late and session.exitstatus == pytest.ExitCode.OK:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        super().pytest_sessionfinish(session)
 
 
 class XdistController(GilSummary):
@@ -108,33 +136,33 @@ class XdistController(GilSummary):
     def check_start(self) -> None:
         """Check that no plugin and no conftest.py has turned the GIL on, as the workers import them, too."""
         if gil_is_on():
-            raise pytest.UsageError(f"--gil=off: {why_on(self.config.rootpath)}")
+            raise _on_at_start(why_on(self.config.rootpath), self.record, self.path)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Add what a worker reports at its end; one that crashed reports nothing."""
         answer = getattr(node, "workeroutput", {}).get(ANSWER)
         if answer:
-            self.tests += answer["tests"]
-            self.with_gil += answer["with_gil"]
-            self.in_threads += answer["in_threads"]
-            self.threads_known &= answer["threads_known"]
+            self.record.merge(answer["record"])
             self.late += [text for text in answer["late"] if text not in self.late]
+        else:
+            self.record.failed_otherwise = True
 
 
 class GilGuard(GilSummary):
     """Fails the phase of a test, or the collection of a file, in which the GIL was turned on."""
 
-    def __init__(self, header: str, config: pytest.Config) -> None:
-        super().__init__(header, config)
+    def __init__(self, header: str, path: str, record: GuardRecord, config: pytest.Config) -> None:
+        super().__init__(header, path, record, config)
         self._folder = tempfile.mkdtemp(prefix=temporary.prefix("gil"))
         self._file = os.path.join(self._folder, "loads")
         self._records = record_extension_loads(self._file)
         self._read = 0             # bytes of the file
         self._flips = 0            # that were told
         self._told = False         # that the GIL is on in this process
+        self._own: BaseException | None = None   # with which the running phase was failed here
         self._threads = ProjectThreads(ProjectCode(config.rootpath))
-        self.threads_known = self._threads.works
+        record.threads_known = self._threads.works
         self._before: dict[str, str | None] = {}
         self._change_environment(witness_variables(self._file))
 
@@ -144,23 +172,25 @@ class GilGuard(GilSummary):
         Raises:
             pytest.UsageError: That turned the GIL on.
         """
-        if text := self._turned_on():
+        if text := self._turned_on(START):
             self._end()
+            if self.path:
+                self.record.write(self.path)
             raise pytest.UsageError(f"--gil=off: before any test, {text}")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
         """Count the test, and watch its threads."""
-        if text := self._turned_on():    # between two tests
+        if text := self._turned_on(BETWEEN):
             self.late.append(f"Before {item.nodeid}, {text}")
-        self.tests += 1
+        self.record.tests += 1
         self._threads.begin_test()
         try:
             return (yield)
         finally:
             self._threads.end_test(item.nodeid)
-            self.in_threads = len(self._threads.tests)
-            self.with_gil += gil_is_on()
+            self.record.in_threads = len(self._threads.tests)
+            self.record.with_gil += gil_is_on()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
@@ -181,19 +211,33 @@ class GilGuard(GilSummary):
         try:
             result = yield
         except BaseException:
-            if text := self._turned_on():
+            if text := self._turned_on(TEST, item.nodeid):
                 item.add_report_section("call", TITLE, text)   # shown beside the failure
             raise
-        if text := self._turned_on():
-            pytest.fail(text, pytrace=False)
+        if text := self._turned_on(TEST, item.nodeid):
+            try:
+                pytest.fail(text, pytrace=False)
+            except pytest.fail.Exception as error:
+                self._own = error
+                raise
         return result
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtest_makereport(self, call: pytest.CallInfo[None],
+                                  ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Notice a failure that has another reason."""
+        report = yield
+        if report.failed and call.excinfo and call.excinfo.value is not self._own:
+            self.record.failed_otherwise = True
+        return report
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector,
                                    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
         """Check the code that runs when a module is imported."""
         report = yield
-        if text := self._turned_on():
+        self.record.failed_otherwise |= report.failed
+        if text := self._turned_on(COLLECTION, collector.nodeid):
             text = f"while {collector.nodeid or 'the tests'} was collected, {text}"
             if report.passed:
                 report.outcome = "failed"
@@ -205,12 +249,11 @@ class GilGuard(GilSummary):
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """Check once more, and report to the controller."""
-        if text := self._turned_on():
+        if text := self._turned_on(END):
             self.late.append(f"After the tests, {text}")
         answers = getattr(self.config, "workeroutput", None)
         if answers is not None:
-            answers[ANSWER] = {name: getattr(self, name)
-                               for name in ("tests", "with_gil", "in_threads", "threads_known", "late")}
+            answers[ANSWER] = {"record": self.record.plain(), "late": self.late}
         super().pytest_sessionfinish(session)
 
     def pytest_unconfigure(self) -> None:
@@ -231,8 +274,13 @@ class GilGuard(GilSummary):
             else:
                 os.environ[name] = value
 
-    def _turned_on(self) -> str:
-        """Return what turned the GIL on since the last call, here or in a process that was started from here, or ""."""
+    def _turned_on(self, when: str, where: str = "") -> str:
+        """Return what turned the GIL on since the last call, here or in a process that was started from here, or "".
+
+        Args:
+            when: One of the words of `json_report`.
+            where: The node ID of what ran, if there is one.
+        """
         size = os.fstat(self._records).st_size   # a test may remove the file
         flips: list[GilFlip] = []
         if size > self._read:
@@ -240,9 +288,11 @@ class GilGuard(GilSummary):
             flips = list(parse_records(os.pread(self._records, size, 0).splitlines()).flips[self._flips:])
             self._flips += len(flips)
             self._read = size
-        texts = [describe(flip, self.config.rootpath) for flip in flips]
+        causes = [cause_of(flip, self.config.rootpath) for flip in flips]
         if gil_is_on() and not self._told:
             self._told = True
             if not any(flip.pid == os.getpid() for flip in flips):
-                texts.append("the GIL was turned on, and not by the import of an extension module.")
-        return "\n".join(texts)
+                causes.append(GilCause(text="the GIL was turned on, and not by the import of an extension module."))
+        for cause in causes:
+            self.record.add(cause, when, where)
+        return "\n".join(cause.text for cause in causes)

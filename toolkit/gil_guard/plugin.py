@@ -16,13 +16,16 @@ NAME = "gilscope_gil_guard"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add --gil."""
+    """Add --gil and --gil-json."""
     group = parser.getgroup("gil", "the GIL on free-threaded builds (gilscope)")
     group.addoption(
         "--gil", choices=("off",), default="", dest="gilscope_gil",
         help="On a free-threaded build, fail the first test or import that turns the GIL on, and name the module and "
         "who imports it. Also count the tests in which a second thread ran the project's code. Use it in CI before "
         "you declare support for free-threading.")
+    group.addoption(
+        "--gil-json", metavar="FILE", default="", dest="gilscope_gil_json",
+        help="With --gil=off: also write what was found as JSON to FILE. Use it in scripts.")
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -45,6 +48,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def _begin(config: pytest.Config, options: Any) -> Any:
     """Return the guard of this process; None without --gil."""
     if not options.gilscope_gil:
+        if options.gilscope_gil_json:
+            raise pytest.UsageError("--gil-json goes with --gil=off")
         return None
     guard = config.pluginmanager.get_plugin(NAME)
     if guard is None:
