@@ -310,6 +310,7 @@ typedef struct {
     _Atomic(int) clocks;        /* live Clock objects: each may be that of a starting thread */
     bool dead;                  /* the interpreter is going away: do nothing, free nothing */
     bool raw_frames;            /* the layout of frames is as call_stacks.c expects */
+    bool raw_tables;            /* that of dicts and sets is as key_lookup.c expects */
     bool debug;
     bool reports_shared;          /* also report ordered uses by several threads */
     PyInterpreterState *interpreter;

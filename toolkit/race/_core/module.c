@@ -720,7 +720,7 @@ core_exec(PyObject *module)
     core.prefix = PyUnicode_InternFromString("gilscope:");
     core.no_value = Py_NewRef(Py_None);     /* until acquaint */
     core.raw_frames = raw_frames_agree() && getenv("GILSCOPE_RACE_PUBLIC_FRAMES") == NULL;
-    if (core.prefix == NULL || names_init() < 0 || make_types(module) < 0 || make_ops(module) < 0
+    if (core.prefix == NULL || check_raw_tables() < 0 || names_init() < 0 || make_types(module) < 0 || make_ops(module) < 0
         || call_at_exit(module) < 0) {
         return -1;
     }
