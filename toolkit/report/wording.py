@@ -23,7 +23,7 @@ from gilscope.toolkit.report.document import (
 )
 from gilscope.toolkit.report.table.judgement import gains_nothing, judge_comparison
 from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
-from gilscope.toolkit.units import format_bytes, format_seconds
+from gilscope.toolkit.units import format_bytes, format_seconds, percent, percent_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -99,7 +99,7 @@ def quantity_text(value: Quantity) -> str:
 
 def half_width_text(spread: float) -> str:
     """Return "±4 %"; where it is as large as the number itself only that, as a number below zero means nothing."""
-    return f"±{percent_text(spread, digits=0)}" if spread < 1 else "±100 % or more"
+    return f"±{percent(spread)}" if spread < 1 else "±100 % or more"
 
 
 def number_text(number: float) -> str:
@@ -167,7 +167,7 @@ def gain_text(gain: GainValue) -> str:
             end = f"at least {ratio_number(lo)}x" if seen.ratio > 1 else f"at most {ratio_number(hi)}x"
             return f"{end}{star}{workers}"
         case "spread":
-            return f"{ratio_number(seen.ratio)}x{star} ±{percent_text(_half_of(seen), digits=0)}{workers}"
+            return f"{ratio_number(seen.ratio)}x{star} ±{percent(_half_of(seen))}{workers}"
         case "ratio":
             return f"{ratio_number(seen.ratio)}x{star}{workers}"
 
@@ -211,8 +211,8 @@ def floors_text(floors: Iterable[float]) -> str:
     if min(ends) > 1:
         return "above 100 %"
     if max(ends) > 1:
-        return f"{percent_number(min(ends))} to above 100 %"
-    return f"{range_text([min(ends), max(ends)], percent_number)} %"
+        return f"{percent_number(min(ends), 1)} to above 100 %"
+    return f"{range_text([min(ends), max(ends)], lambda share: percent_number(share, 1))} %"
 
 
 def _says_something(lo: float, hi: float) -> bool:
@@ -242,17 +242,6 @@ def ratio_number(ratio: float, extra: int = 0) -> str:
     exponent = floor(log10(float(f"{ratio:.2e}")))   # of the rounded number: 9.996 is written as 10.0
     digits = 2 if exponent in {-1, 0} else max(0, 2 - exponent)
     return f"{ratio:.{digits + extra}f}"
-
-
-def percent_text(share: float, *, digits: int = 1) -> str:
-    """Return "1.3 %"; a share that would round to nothing as "<1 %"."""
-    return f"{percent_number(share, digits)} %"
-
-
-def percent_number(share: float, digits: int = 1) -> str:
-    """Return the number of `percent_text` without its unit."""
-    least = 10.0**-digits
-    return f"<{least:g}" if 0 < share * 100 < least else f"{share * 100:.{digits}f}"
 
 
 def estimate_text(estimate: FittedValue) -> str:

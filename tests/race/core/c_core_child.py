@@ -661,6 +661,7 @@ def insertions_are_told_from_replacements(world):
         for size in (1, 5, 40, 300, 70_000 if kind in {int, str} else 3000):
             keys = [kind(number) for number in range(size)]
             gone = keys[1::3]
+            new = gone[-1] if gone else kind(size)
             for name, make, store in (("put", dict.fromkeys, lambda o, key: world.item_write(1, o, key, put)),
                                       ("add", set, lambda o, key: world.method(o, add).add(key))):
                 table = make(keys)
@@ -671,7 +672,7 @@ def insertions_are_told_from_replacements(world):
                     for key in [key for key in keys[-60:] if key in table]:
                         store(table, key)
 
-                def insert(table=table, store=store, key=gone[-1] if gone else kind(size)):
+                def insert(table=table, store=store, key=new):
                     store(table, key)
 
                 def look(table=table):
