@@ -39,7 +39,7 @@ def percent_number(share: float, digits: int) -> str:
 
 def format_minutes(seconds: float) -> str:
     """Return a duration as people read it: "30 s", "25 min", "1 h 10 min"."""
-    if seconds < 90:  # noqa: PLR2004 - minutes are said where they are more than one
+    if seconds < 90:  # minutes are said where they are more than one
         return f"{seconds:.0f} s"
     hours, minutes = divmod(round(seconds / 60), 60)
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"

@@ -108,7 +108,7 @@ def number_text(number: float) -> str:
         return "0"
     exponent = floor(log10(abs(float(f"{number:.2e}"))))
     rounded = round(number, 2 - exponent)
-    whole = float(number).is_integer() and abs(number) < 1000  # noqa: PLR2004 - three digits: a count needs no zeros
+    whole = float(number).is_integer() and abs(number) < 1000  # three digits: a count needs no zeros
     return f"{rounded:,.0f}" if whole else f"{rounded:,.{max(0, 2 - exponent)}f}"
 
 
@@ -230,7 +230,7 @@ def cost_interval(comparison: Comparison) -> str:
 def price_text(comparison: Comparison) -> str:
     """Return "11 % [5, 18]": how much more time the sample takes, in as many digits as its interval is sharp."""
     shares = [(1 / end - 1) * 100 for end in (comparison.ratio, comparison.hi, comparison.lo) if 0 < end < inf]
-    if len(shares) < 3:   # noqa: PLR2004 - one process on each side has no interval
+    if len(shares) < 3:  # one process on each side has no interval
         return f"{shares[0]:.0f} %"
     digits = int(shares[2] - shares[1] < SHARP)
     cost, least, most = (f"{share:.{digits}f}" for share in shares)
@@ -249,7 +249,7 @@ def estimate_text(estimate: FittedValue) -> str:
     shares = (estimate.value, estimate.lo, estimate.hi)
     value, lo, hi = next(
         texts for digits in (2, 3, 4, 5)
-        if (texts := [_percent_digits(share, digits) for share in shares])[1] != texts[2] or digits == 5  # noqa: PLR2004
+        if (texts := [_percent_digits(share, digits) for share in shares])[1] != texts[2] or digits == 5
     )
     return f"{value} % [{lo}, {hi}]"
 

@@ -57,7 +57,7 @@ def _today(gain: Gained) -> str:
     """Return the number of simultaneous threads of the workload with the GIL, and how even their work is."""
     if gain.today is None:
         return ""
-    even = "" if gain.busiest is None or gain.today < 2 else (  # noqa: PLR2004 - one thread has it all
+    even = "" if gain.busiest is None or gain.today < 2 else (  # one thread has it all
         f", the busiest with {gain.busiest * 100:.0f} % of their CPU time")
     return f"; the workload has {counted(gain.today, 'thread')} at once today{even}"
 

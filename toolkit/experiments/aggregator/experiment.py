@@ -119,7 +119,7 @@ class AggregatorExperiment(Experiment):
     )
     program = "aggregator"
     packages = (REQUESTS, AIOHTTP, TORNADO, GEVENT)
-    levels = {  # noqa: RUF012 - never changed
+    levels = {
         # "latency" multiplies the back ends' own latencies.
         EffortLevel.SMOKE: EffortSettings(
             rounds=1, seconds=15, scales={"latency": 0.1, "seconds": 0.5, "limit": LIMIT}),

@@ -191,7 +191,7 @@ def _off(observations: Sequence[Observation]) -> list[tuple[float, bool]]:
 def _spread_sentence(off: Mapping[Cell, Sequence[tuple[float, bool]]]) -> str:
     """Return how far rounds lie from the median of their cell: half of all, and the farthest with its cell."""
     known = [(abs(share), cell) for cell, shares in off.items() for share, _ in shares]
-    if len(known) < 2:  # noqa: PLR2004 - one round has no distance
+    if len(known) < 2:  # one round has no distance
         return ""
     farthest, cell = max(known, key=lambda each: each[0])
     half = median(share for share, _ in known)
