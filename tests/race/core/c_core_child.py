@@ -18,7 +18,7 @@ import warnings
 from pathlib import Path
 
 from gilscope.toolkit.race._core.build import load
-from gilscope.toolkit.race.site import Flag
+from gilscope.toolkit.race.site import Flag, all_sites
 from tests.race.core.cases.world import Pipe, Thing, World
 
 THREADS = 4
@@ -577,6 +577,18 @@ def origins_of_dying_locks(world):
     together(world, come_and_go, come_and_go, ask, ask)
 
 
+def site_without_a_name(world):
+    """A site whose key is not a str is refused with an exception, not without one."""
+    world.site("read", "n")
+    number = world.sites["read"]
+    try:
+        world.core.site(all_sites[number]._replace(key=3), number)
+    except TypeError as error:
+        assert "must be a str" in str(error)
+    else:
+        raise AssertionError("accepted")
+
+
 class Colliding:
     """A key of the program with the hash of another; counts how often it is compared, and is equal to itself only."""
 
@@ -705,7 +717,7 @@ SCENARIOS = {function.__name__: function for function in (
     address_reuse, reuse_under_another_tracer, crowd, come_and_go, unjoined, bounded_memory, no_leaks,
     everything_at_once, fork, fork_amid_work, daemons_at_exit, subinterpreters, deep_nesting_dies, deep_recursion,
     pieces_of_locks, class_attributes_replaced, origins_of_dying_locks,
-    bases_replaced, keys_that_collide, insertions_are_told_from_replacements)}
+    bases_replaced, site_without_a_name, keys_that_collide, insertions_are_told_from_replacements)}
 
 if __name__ == "__main__":
     main(sys.argv[1])

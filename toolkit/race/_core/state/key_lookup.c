@@ -1,8 +1,7 @@
-/* Finding out whether a dict or set has a key without running code of the program.
+/* Membership tests of dicts and sets that run no code of the program.
 
-   The lookups of CPython call the `__eq__` of every stored key that has the hash of the key they look for.  So the hash
-   tables are searched here, in the order in which CPython searches them, and a stored key is compared only if the
-   interpreter's own code does it.  */
+   CPython's lookups call the `__eq__` of every stored key that has the hash of the wanted key.  The functions here search
+   the hash tables in the same order as CPython, but compare a stored key only if its comparison is built in.  */
 
 /* The beginning of a dict's keys, followed by the indices and the entries, in CPython 3.12 to 3.15.  */
 typedef struct {
@@ -26,14 +25,14 @@ enum { RAW_EMPTY = -1, RAW_PERTURB_SHIFT = 5, RAW_SET_PROBES = 9 };
 #define END_LOCKED() }
 #endif
 
-/* True if the type is compared and hashed by identity.  */
+/* True if objects of the type are compared and hashed by identity.  */
 static bool
 compares_identity(PyTypeObject *type)
 {
     return type->tp_hash == PyBaseObject_Type.tp_hash && type->tp_richcompare == PyBaseObject_Type.tp_richcompare;
 }
 
-/* Compare keys of equal hash; -1 if that is up to the program.  */
+/* Compare keys of equal hash; -1 if only code of the program can.  */
 static int
 same_key(PyObject *stored, PyObject *key)
 {
@@ -63,7 +62,7 @@ raw_index(const RawKeys *keys, size_t at)
     return keys->log2_size < 32 ? ((const int32_t *)keys->indices)[at] : ((const int64_t *)keys->indices)[at];
 }
 
-/* Of a dict that is locked.  */
+/* The caller holds the dict's lock.  */
 static int
 search_dict(PyObject *dict, PyObject *key, Py_hash_t hash)
 {
@@ -86,7 +85,7 @@ search_dict(PyObject *dict, PyObject *key, Py_hash_t hash)
     return 0;
 }
 
-/* Of a set that is locked.  */
+/* The caller holds the set's lock.  */
 static int
 search_set(PyObject *set, PyObject *key, Py_hash_t hash)
 {
@@ -145,8 +144,8 @@ table_agrees(PyObject *table, int numbers)
     return agree;
 }
 
-/* Set whether the hash tables can be read: whether the search finds in tables of two sizes, where keys were removed, what
-   the public interface finds.  Otherwise, in a future version, the public lookups are used.  */
+/* Set core.raw_tables: compare the search with the public interface in tables of two sizes, from which keys were removed.
+   If they disagree, as they may in a future version, the public interface is used.  */
 static int
 check_raw_tables(void)
 {
