@@ -88,7 +88,7 @@ def find_task(module: str, qualname: str) -> Callable[[Any], Any]:
 
 def describe(error: BaseException) -> tuple[str, str, str, bytes | None]:
     """Return the parts of an exception that can be sent: type name, message, traceback, and its pickle if possible."""
-    import traceback  # noqa: PLC0415 - costs as much as all the rest, and most workers never fail
+    import traceback  # costs as much as all the rest, and most workers never fail
 
     kind = type(error)
     try:
@@ -102,7 +102,7 @@ def describe(error: BaseException) -> tuple[str, str, str, bytes | None]:
 
 def set_path(path: list[str]) -> None:
     """Give a fresh interpreter the import path of the main one."""
-    import sys  # noqa: PLC0415 - sent as bare code, without this module's names
+    import sys  # sent as bare code, without this module's names
 
     sys.path[:] = path
 

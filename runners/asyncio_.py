@@ -34,7 +34,7 @@ class AsyncioPool:
         return [task(payload, *self._rest) for payload in payloads]
 
     async def _overlap(self, task: Task, payloads: Sequence[Payload]) -> list[Result]:
-        import asyncio  # noqa: PLC0415 - see AsyncioRunner.pool
+        import asyncio
 
         gate = asyncio.Semaphore(self._in_flight)
 
@@ -70,7 +70,7 @@ class AsyncioRunner(Runner):
     @contextmanager
     def pool(self, workers: int, shared: Shared | None = None) -> Iterator[AsyncioPool]:
         """Open an event loop that has run once; close it with all its remaining tasks."""
-        import asyncio  # noqa: PLC0415 - 24 ms, which the catalog's other runners need not pay
+        import asyncio  # 24 ms, which the catalog's other runners need not pay
 
         with asyncio.Runner() as runner:
             loop = runner.get_loop()

@@ -93,7 +93,7 @@ class DaskRunner(Runner):
         if find_spec("distributed") is None:
             return f"needs the package distributed, which --models {self.name} installs"
         try:
-            import distributed  # noqa: F401, PLC0415 - see above
+            import distributed  # noqa: F401 - see above
         except Exception as error:  # noqa: BLE001 - a package may raise anything on a Python that it does not know
             return f"distributed cannot be imported: {type(error).__name__}: {error}"
         if self.gil is False and is_gil_enabled():
@@ -110,7 +110,7 @@ class DaskRunner(Runner):
         """
         if shared is not None and shared not in self.shares:
             raise ValueError(f"{self.name} cannot share a {shared} between workers")
-        import multiprocessing  # noqa: PLC0415 - see `processes`
+        import multiprocessing
 
         opened: list[Any] = []   # the cluster, then its client
         with ExitStack() as undo:
@@ -146,9 +146,9 @@ def _first_failure(futures: Sequence[Any]) -> BaseException | None:
 @contextmanager
 def _settings() -> Iterator[None]:
     """Use a temporary folder for the workers' files, and silence advice against what is measured on purpose."""
-    from tempfile import TemporaryDirectory  # noqa: PLC0415 - see above
+    from tempfile import TemporaryDirectory
 
-    import dask  # noqa: PLC0415 - likewise
+    import dask
 
     with (
         TemporaryDirectory(prefix="dask-", ignore_cleanup_errors=True) as folder,
@@ -160,7 +160,7 @@ def _settings() -> Iterator[None]:
 
 
 def _open(opened: list[Any], workers: int, *, processes: bool) -> Any:
-    from distributed import Client, LocalCluster  # noqa: PLC0415 - see above
+    from distributed import Client, LocalCluster
 
     how_many = {"n_workers": workers, "threads_per_worker": 1} if processes else {
         "n_workers": 1, "threads_per_worker": workers}
@@ -174,7 +174,7 @@ def _open(opened: list[Any], workers: int, *, processes: bool) -> Any:
 
 def _close(opened: list[Any], not_ours: set[BaseProcess], seconds: float) -> None:
     """Close client and cluster; kill the processes that do not end in time."""
-    import multiprocessing  # noqa: PLC0415 - see `processes`
+    import multiprocessing
 
     def close() -> None:
         for each in reversed(opened):

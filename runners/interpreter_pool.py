@@ -51,7 +51,7 @@ class InterpreterPoolRunner(Runner):
 
     def unavailable(self) -> str | None:
         """Return the reason why there is no such executor here, or None."""
-        import concurrent.futures  # noqa: PLC0415 - see `_executor_class`
+        import concurrent.futures
 
         if hasattr(concurrent.futures, "InterpreterPoolExecutor"):
             return None
@@ -75,14 +75,14 @@ class InterpreterPoolRunner(Runner):
 
 
 def _executor_class() -> Any:
-    import concurrent.futures  # noqa: PLC0415 - 4 ms, which other runners need not pay
+    import concurrent.futures  # 4 ms, which other runners need not pay
 
     # By name, since a checker for 3.12 does not know it.
     return getattr(concurrent.futures, "InterpreterPoolExecutor")  # noqa: B009 - see above
 
 
 def _start_all(executor: Executor, workers: int) -> None:
-    from concurrent.futures import wait  # noqa: PLC0415 - see `_executor_class`
+    from concurrent.futures import wait
 
     # A thread with its interpreter starts per submission unless one is idle; none is idle while all wait together.
     arrived, arrive = os.pipe()

@@ -82,7 +82,7 @@ class ProcessesRunner(Runner):
 
     def unavailable(self) -> str | None:
         """Return the reason why this system lacks the start method, or None."""
-        import multiprocessing  # noqa: PLC0415 - see above
+        import multiprocessing
 
         if self.method in multiprocessing.get_all_start_methods():
             return None
@@ -100,8 +100,8 @@ class ProcessesRunner(Runner):
         """
         if shared is not None and shared not in self.shares:
             raise ValueError(f"{self.name} cannot share a {shared} between workers")
-        import multiprocessing  # noqa: PLC0415 - see above
-        from concurrent.futures import ProcessPoolExecutor  # noqa: PLC0415 - likewise
+        import multiprocessing
+        from concurrent.futures import ProcessPoolExecutor
 
         context: Any = multiprocessing.get_context(self.method)
         if self.method == "forkserver":
@@ -143,7 +143,7 @@ def _close(executor: ProcessPoolExecutor, not_ours: set[BaseProcess], seconds: f
 
 def kill_children(not_ours: set[BaseProcess]) -> None:
     """Kill the processes that multiprocessing has started in this one, except those in `not_ours`."""
-    import multiprocessing  # noqa: PLC0415 - see above
+    import multiprocessing
 
     for child in set(multiprocessing.active_children()) - not_ours:
         child.kill()
@@ -156,8 +156,8 @@ def name_semaphores() -> None:
     By that name gilscope finds what was left of those that were killed.  multiprocessing has no other way to say it;
     workers take it over from their parent.  On Linux alone: elsewhere names must be short, and nothing lists them.
     """
-    from multiprocessing import process  # noqa: PLC0415 - see above
-    from tempfile import gettempdir  # noqa: PLC0415 - likewise
+    from multiprocessing import process
+    from tempfile import gettempdir
 
     folder = next((part for part in gettempdir().split("/") if part.startswith(OURS)), None)
     if folder and sys.platform == "linux":

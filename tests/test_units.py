@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gilscope.toolkit.units import counted, few, format_bytes, format_seconds, inflect, parse_seconds
+from gilscope.toolkit.units import counted, few, format_bytes, format_seconds, inflect, parse_seconds, percent
 
 
 @pytest.mark.parametrize(("seconds", "text"), [
@@ -16,6 +16,14 @@ from gilscope.toolkit.units import counted, few, format_bytes, format_seconds, i
 ])
 def test_seconds_have_three_digits_and_a_unit(seconds, text):
     assert format_seconds(seconds) == text
+
+
+@pytest.mark.parametrize(("share", "digits", "text"), [
+    (0.013, 1, "1.3 %"), (0.0002, 1, "<0.1 %"), (0.0, 1, "0.0 %"), (0.25, 1, "25.0 %"), (0.583, 0, "58 %"),
+    (0.004, 0, "<1 %"), (0.0, 0, "0 %"), (0.00004, 2, "<0.01 %"),
+])
+def test_share_that_rounds_to_nothing_is_not_nothing(share, digits, text):
+    assert percent(share, digits) == text
 
 
 @pytest.mark.parametrize(("number", "text"), [(0, "0 rounds"), (1, "1 round"), (2, "2 rounds")])

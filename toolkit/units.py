@@ -1,4 +1,4 @@
-"""Seconds, bytes, counts and long lists as people read them."""
+"""Seconds, percentages, bytes, counts and long lists as people read them."""
 
 from __future__ import annotations
 
@@ -24,13 +24,22 @@ def format_seconds(seconds: float) -> str:
 
 
 def percent(share: float, digits: int = 0) -> str:
-    """Return a share, 1 for the whole, as "58 %", or with digits behind the point as "57.6 %"."""
-    return f"{100 * share:.{digits}f} %"
+    """Return a share, 1 for the whole, as "58 %", or with digits after the point as "57.6 %".
+
+    A positive share that would round to nothing is "<1 %", or "<0.1 %".
+    """
+    return f"{percent_number(share, digits)} %"
+
+
+def percent_number(share: float, digits: int) -> str:
+    """Return the number of `percent` without its unit."""
+    least = 10.0**-digits
+    return f"<{least:g}" if 0 < share * 100 < least else f"{share * 100:.{digits}f}"
 
 
 def format_minutes(seconds: float) -> str:
     """Return a duration as people read it: "30 s", "25 min", "1 h 10 min"."""
-    if seconds < 90:  # noqa: PLR2004 - minutes are said where they are more than one
+    if seconds < 90:  # minutes are said where they are more than one
         return f"{seconds:.0f} s"
     hours, minutes = divmod(round(seconds / 60), 60)
     return f"{hours} h {minutes:02d} min" if hours else f"{minutes} min"

@@ -50,7 +50,7 @@ def _sha256(length: str, size: int, times: int, *, own: bool) -> Workload:
     """Return the workload in which all tasks hash one object, or its counterpart with a copy for each."""
     name, twin = f"sha256_{length}", f"sha256_{length}_copies"
     bulk = size > 2**20
-    hashes_per_unit = 50 if size < 1024 else 1  # noqa: PLR2004 - 64 bytes take 0.2 us
+    hashes_per_unit = 50 if size < 1024 else 1  # 64 bytes take 0.2 us
     message = (payloads.own_message if own else payloads.shared_message)(size, hashes_per_unit)
     tasks = payloads.BULK_TASKS if bulk else payloads.TASKS
     return Workload(

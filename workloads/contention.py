@@ -9,7 +9,7 @@ class Counter:
     """A number and the lock that guards it, as runners share it."""
 
     def __init__(self) -> None:
-        import _thread  # noqa: PLC0415 - built in; threading, which has the same lock, is 2 ms of import
+        import _thread  # built in; threading, which has the same lock, is 2 ms of import
 
         self.lock = _thread.allocate_lock()
         self.value = 0
@@ -71,7 +71,7 @@ def attribute(steps: int, shared: Box | None = None) -> int:
     for step in range(steps):
         # Small integers are immortal: tasks contend for the attribute, not for a reference count.
         target.value = step & 127
-        sane += 0 <= target.value < 128  # noqa: PLR2004 - the mask above
+        sane += 0 <= target.value < 128  # the mask above
     return sane
 
 

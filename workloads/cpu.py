@@ -26,7 +26,7 @@ def primes(bounds: tuple[int, int]) -> int:
     found = 0
     for number in range(max(start, 2), stop):
         if number % 2 == 0:
-            found += number == 2  # noqa: PLR2004 - the one even prime, not a setting
+            found += number == 2  # the one even prime, not a setting
             continue
         divisor = 3
         while divisor * divisor <= number and number % divisor:
@@ -50,7 +50,7 @@ def mandelbrot(points: int) -> int:
         x = y = 0.0
         for _ in range(100):
             x, y = x * x - y * y + place_x, 2.0 * x * y + place_y
-            if x * x + y * y > 4.0:  # noqa: PLR2004 - beyond radius 2 it diverges
+            if x * x + y * y > 4.0:  # beyond radius 2 it diverges
                 break
         else:
             bounded += 1
@@ -115,7 +115,7 @@ def json_roundtrip(rounds: int) -> tuple[int, float]:
     Returns:
         The document's own count of rounds, and the sum of its rows' prices.
     """
-    import json  # noqa: PLC0415 - paid by the first call, not by every import of this module
+    import json
 
     text = json.dumps({
         "round": 0, "name": "order", "paid": True, "note": None,
@@ -131,7 +131,7 @@ def json_roundtrip(rounds: int) -> tuple[int, float]:
 
 def regex(rounds: int) -> int:
     """Search 16 log lines `rounds` times and return the sum of the response times found."""
-    import re  # noqa: PLC0415 - paid by the first call
+    import re
 
     lines = "\n".join(
         f'10.0.0.{line} - [21/Nov/2026:10:00:{line:02}] "GET /item/{line * 37} HTTP/1.1" '

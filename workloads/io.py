@@ -9,7 +9,7 @@ does it, as aiofiles would.
 
 async def sleep_async(seconds: float) -> float:
     """Do what `sleep` does, awaiting."""
-    import asyncio  # noqa: PLC0415 - paid by the first call, not by every import of this module
+    import asyncio
 
     await asyncio.sleep(seconds)
     return seconds
@@ -17,7 +17,7 @@ async def sleep_async(seconds: float) -> float:
 
 def sleep(seconds: float) -> float:
     """Sleep, and return the requested seconds."""
-    import time  # noqa: PLC0415 - paid by the first call
+    import time
 
     time.sleep(seconds)
     return seconds
@@ -38,7 +38,7 @@ def file_write_read(payload: tuple[str, int, int, bool]) -> int:
 
 async def file_write_read_async(payload: tuple[str, int, int, bool]) -> int:
     """Do what `file_write_read` does, awaiting one file after another."""
-    import asyncio  # noqa: PLC0415 - paid by the first call
+    import asyncio
 
     directory, size, files, sync = payload
     intact = 0
@@ -48,7 +48,7 @@ async def file_write_read_async(payload: tuple[str, int, int, bool]) -> int:
 
 
 def _write_and_read(directory: str, content: bytes, sync: bool) -> int:  # noqa: FBT001 - a field of the payload
-    import os  # noqa: PLC0415 - paid by the first call
+    import os
 
     name = os.path.join(directory, f"gilscope-{os.urandom(8).hex()}")  # noqa: PTH118 - pathlib is 5 ms of import
     handle = os.open(name, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -79,7 +79,7 @@ def tcp_echo(requests: int) -> int:
         RuntimeError: GILSCOPE_ECHO does not say where the service is.
         ConnectionError: It went away.
     """
-    import socket  # noqa: PLC0415 - paid by the first call
+    import socket
 
     intact = 0
     with socket.create_connection(_address("GILSCOPE_ECHO"), timeout=30) as connection:
@@ -99,7 +99,7 @@ def tcp_echo(requests: int) -> int:
 
 async def tcp_echo_async(requests: int) -> int:
     """Do what `tcp_echo` does, awaiting."""
-    import asyncio  # noqa: PLC0415 - paid by the first call
+    import asyncio
 
     intact = 0
     reader, writer = await asyncio.open_connection(*_address("GILSCOPE_ECHO"))
@@ -121,21 +121,21 @@ def http_fetch(paths: tuple[str, ...]) -> int:
     Raises:
         RuntimeError: GILSCOPE_HTTP does not say where the service is, or it refused a page.
     """
-    import zlib  # noqa: PLC0415 - paid by the first call
+    import zlib
 
     return zlib.crc32(b"".join(fetch(paths)))
 
 
 async def http_fetch_async(paths: tuple[str, ...]) -> int:
     """Do what `http_fetch` does, awaiting."""
-    import zlib  # noqa: PLC0415 - paid by the first call
+    import zlib
 
     return zlib.crc32(b"".join(await fetch_async(paths)))
 
 
 def fetch(paths: tuple[str, ...]) -> list[bytes]:
     """Return the bodies of the pages, fetched one after another over one connection."""
-    import urllib3  # noqa: PLC0415 - paid by the first call, and not there at all in most environments
+    import urllib3
 
     host, port = _address("GILSCOPE_HTTP")
     bodies = []
@@ -149,7 +149,7 @@ def fetch(paths: tuple[str, ...]) -> list[bytes]:
 
 async def fetch_async(paths: tuple[str, ...]) -> list[bytes]:
     """Do what `fetch` does, awaiting."""
-    import aiohttp  # noqa: PLC0415 - paid by the first call, and not there at all in most environments
+    import aiohttp
 
     host, port = _address("GILSCOPE_HTTP")
     bodies = []
@@ -162,7 +162,7 @@ async def fetch_async(paths: tuple[str, ...]) -> list[bytes]:
 
 
 def _refuse(status: int, path: str) -> None:
-    if status != 200:  # noqa: PLR2004 - HTTP's OK; the enum is an import
+    if status != 200:  # HTTP's OK; the enum is an import
         raise RuntimeError(f"the HTTP service answered {status} to {path}")
 
 
@@ -171,7 +171,7 @@ def _message(index: int) -> bytes:
 
 
 def _address(variable: str) -> tuple[str, int]:
-    import os  # noqa: PLC0415 - paid by the first call
+    import os
 
     address = os.environ.get(variable)
     if not address:

@@ -7,7 +7,7 @@ def fetch_parse(paths: tuple[str, ...]) -> dict[str, int]:
     Raises:
         RuntimeError: GILSCOPE_HTTP does not say where the service is, or it refused a page.
     """
-    from gilscope.workloads.io import fetch  # noqa: PLC0415 - paid by the first call, not by every import of this module
+    from gilscope.workloads.io import fetch
 
     counts: dict[str, int] = {}
     for body in fetch(paths):
@@ -17,7 +17,7 @@ def fetch_parse(paths: tuple[str, ...]) -> dict[str, int]:
 
 async def fetch_parse_async(paths: tuple[str, ...]) -> dict[str, int]:
     """Do what `fetch_parse` does, awaiting each page; parsing blocks the event loop."""
-    from gilscope.workloads.io import fetch_async  # noqa: PLC0415 - paid by the first call
+    from gilscope.workloads.io import fetch_async
 
     counts: dict[str, int] = {}
     for body in await fetch_async(paths):
@@ -27,7 +27,7 @@ async def fetch_parse_async(paths: tuple[str, ...]) -> dict[str, int]:
 
 def _count_words(body: bytes, counts: dict[str, int]) -> None:
     """Add the words of one page to `counts`."""
-    from html.parser import HTMLParser  # noqa: PLC0415 - paid by the first call
+    from html.parser import HTMLParser
 
     def count(text: str) -> None:
         for word in text.split():

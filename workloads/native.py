@@ -7,7 +7,7 @@ subinterpreters.
 
 def sha256(payload: tuple[bytes, int]) -> str:
     """Hash the bytes the given number of times, at least once, and return the digest in hexadecimal."""
-    import hashlib  # noqa: PLC0415 - paid by the first call, not by every import of this module
+    import hashlib
 
     message, times = payload
     digest = hashlib.sha256(message)
@@ -21,7 +21,7 @@ def zlib_compress(payload: tuple[bytes, int]) -> int:
 
     The compressed bytes differ between zlib and its replacements; the decompressed ones do not.
     """
-    import zlib  # noqa: PLC0415 - paid by the first call
+    import zlib
 
     text, times = payload
     packed = zlib.compress(text, 6)
@@ -35,7 +35,7 @@ def numpy_ufunc(passes: int) -> int:
 
     Every value is a whole number below 2**26, so each step is exact, whatever vector code NumPy chose.
     """
-    import numpy as np  # noqa: PLC0415 - paid by the first call, and not there at all in most environments
+    import numpy as np
 
     values: np.ndarray = np.arange(16384, dtype=np.float64)
     roots = np.zeros_like(values)
@@ -54,7 +54,7 @@ def numpy_matmul(products: int) -> int:
     thread, so the workers measured here are the only ones.  Entries are small whole numbers: the sum is exact
     in any order.
     """
-    import numpy as np  # noqa: PLC0415 - paid by the first call, and not there at all in most environments
+    import numpy as np
 
     entries = np.arange(2 * 64 * 64)
     left: np.ndarray = (entries % 7).astype(np.float64).reshape(2, 64, 64)

@@ -136,7 +136,7 @@ def sleep_units(count: int) -> float:
 
 def file_units(count: int) -> tuple[str, int, int, bool]:
     """Return `count` files in the system's temporary directory, left to its cache: no fsync."""
-    from tempfile import gettempdir  # noqa: PLC0415 - imports shutil and random, which listing workloads does not need
+    from tempfile import gettempdir  # imports shutil and random, which listing workloads does not need
 
     return gettempdir(), FILE_BYTES, count, False
 

@@ -98,7 +98,7 @@ def _page(target: str) -> bytes | None:
 
 
 def _is_number(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 19  # noqa: PLR2004 - what fits in 64 bits
+    return text.isascii() and text.isdecimal() and len(text) < 19  # what fits in 64 bits
 
 
 def _response(status: str, body: bytes, *, keep: bool) -> bytes:
@@ -156,7 +156,7 @@ def _latency(text: str) -> float:
         seconds = float(number) * factor
     except ValueError:
         seconds = -1.0
-    if not 0 <= seconds <= 60:  # noqa: PLR2004 - a minute: beyond it clients give up
+    if not 0 <= seconds <= 60:  # a minute: beyond it clients give up
         raise argparse.ArgumentTypeError(f"{text!r} is not a latency; write it like 5ms, or 0.1s, up to 60s")
     return seconds
 

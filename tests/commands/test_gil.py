@@ -229,7 +229,9 @@ def test_without_a_compiler_nothing_is_run(folder):
 
 @pytest.mark.parametrize(("words", "own", "program"), [
     (["s.py", "--json"], [], ["s.py", "--json"]),
-    (["--json", "f", "s.py"], ["--json", "f"], ["s.py"]),
+    (["--json", "f", "s.py"], ["--json=f"], ["s.py"]),
+    (["--json", "s.py"], ["--json"], ["s.py"]),
+    (["--markdown", "f.md", "s.py"], ["--markdown=f.md"], ["s.py"]),
     (["--inflation", "-m", "mod", "-x"], ["--inflation"], ["-m", "mod", "-x"]),
     (["--build=3.14t", "--places", "3", "s.py"], ["--build=3.14t", "--places", "3"], ["s.py"]),
 ])

@@ -2,16 +2,24 @@
 
 import argparse
 import importlib
+import json
+import os
+import subprocess
+import sys
 
 import pytest
 
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands.options.files import STDOUT, FileOption
+from gilscope.toolkit.commands.options.programs import STDERR, ProgramFileOption
 from gilscope.toolkit.commands.output import reports
 from gilscope.toolkit.commands.output.reports import ReportOutput
+from gilscope.toolkit.gil import preload
 from gilscope.toolkit.report import DOCUMENT_FORMATS, DocumentFormat
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Table
+from tests.conformance.builds import ROOT
 
+EXAMPLE = str(ROOT / "results" / "example" / "first-look")
 HAVE_BOTH = [["run"], ["report"], ["compare", "A", "B"], ["experiment", "run"], ["experiment", "show", "X"],
              ["evaluate", "."], ["doctor"]]
 
@@ -22,7 +30,17 @@ def parse(*words):
 
 @pytest.mark.parametrize("command", HAVE_BOTH, ids=lambda words: " ".join(words[:2]))
 def test_both_are_the_same_everywhere(command):
-    for option, file in (("--json", "out.json"), ("--markdown", "out.md")):
+    check_values(command, ("--json", "out.json"), ("--markdown", "out.md"))
+
+
+@pytest.mark.parametrize("command", [["list"], ["builds"], ["experiment", "list"], ["fleet", "ADDRESS"]],
+                         ids=lambda words: words[0])
+def test_json_alone_is_the_same(command):
+    check_values(command, ("--json", "out.json"))
+
+
+def check_values(command, *options):
+    for option, file in options:
         name = option.removeprefix("--")
         assert getattr(parse(*command), name) is None
         assert getattr(parse(*command, option), name) == STDOUT
@@ -89,11 +107,49 @@ def test_earlier_spelling_of_markdown_is_hidden_and_works(tmp_path, monkeypatch,
         assert args.markdown == STDOUT
 
 
-def test_every_command_with_a_markdown_option_has_this_one():
-    parsers = [cli.make_parser((name,)) for name in cli.COMMANDS]
-    found = [action for parser in parsers for action in every_action(parser) if "--markdown" in action.option_strings]
-    assert sum(isinstance(action, FileOption) for action in found) == len(HAVE_BOTH)
-    assert len(found) == len(HAVE_BOTH) + 1   # `gil` leaves standard output to the program that it runs
+@pytest.mark.parametrize("command", cli.COMMANDS)
+def test_every_command_with_a_form_has_the_same_grammar(command):
+    for action in every_action(cli.make_parser((command,))):
+        for option, title, suffix in (("--json", "JSON", ".json"), ("--markdown", "Markdown", ".md")):
+            if option in action.option_strings:
+                on_stdout = command not in {"race", "gil"}   # which leave it to the program
+                stream = "standard output" if on_stdout else "standard error"
+                assert isinstance(action, FileOption if on_stdout else ProgramFileOption)
+                assert (action.nargs, action.metavar, action.suffix) == ("?", "FILE", suffix)
+                assert action.const == (STDOUT if on_stdout else STDERR)
+                assert f" as {title} to FILE, which ends in {suffix} (default: to {stream}, in place of " in action.help
+
+
+PROGRAM = "print('of the program')\n"
+
+
+@pytest.mark.parametrize("words", [
+    ["list"], ["builds"], ["experiment", "list"], ["report"], ["report", EXAMPLE],
+    ["compare", EXAMPLE, "--builds", "3.13,3.13t"],
+    ["race", "--shared"], ["gil", "--once"]], ids=lambda words: " ".join(words).replace(EXAMPLE, "EXAMPLE"))
+def test_json_replaces_the_text_and_with_a_file_leaves_it(words, tmp_path):
+    program, stream = [], "stdout"
+    if words[0] in {"race", "gil"}:
+        if words[0] == "gil" and (reason := preload.unavailable()):
+            pytest.skip(reason)
+        (tmp_path / "prog.py").write_text(PROGRAM)
+        program, stream = ["prog.py"], "stderr"
+
+    def call(*option):
+        done = subprocess.run(
+            [sys.executable, "-P", "-m", "gilscope", *words, *option, *program], cwd=tmp_path, text=True, timeout=300,
+            capture_output=True, check=False, env={**os.environ, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"})
+        assert done.returncode == 0, done.stderr
+        assert (done.stdout == "of the program\n") is bool(program)
+        return getattr(done, stream)
+
+    replaced = call("--json")
+    assert isinstance(json.loads(replaced), dict | list)
+    beside = call("--json", "out.json")
+    assert len(json.loads((tmp_path / "out.json").read_text())) == len(json.loads(replaced))
+    assert beside
+    with pytest.raises(ValueError, match="Expecting value"):
+        json.loads(beside)
 
 
 def every_action(parser):

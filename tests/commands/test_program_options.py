@@ -8,7 +8,7 @@ from argparse import ArgumentTypeError
 
 import pytest
 
-from gilscope.toolkit.commands.options.programs import interpreter_flags, output_file, saved
+from gilscope.toolkit.commands.options.programs import ProgramFileOption, interpreter_flags, output_file, saved
 from gilscope.toolkit.gil import preload
 from tests.conformance.builds import ROOT
 
@@ -68,15 +68,26 @@ def test_option_that_came_too_late_is_said_where_it_is_not_the_programs(folder, 
     assert ("--json=out.json was passed to the program" in done.stderr) is is_said
 
 
-@pytest.mark.parametrize("option", ["--sarif", "--json"])
-def test_word_after_the_option_for_a_file_is_no_dash(folder, option):
-    assert gilscope(folder, "race", option, "-", "prog.py").returncode == 2
+def test_word_after_the_option_for_a_file_is_no_dash(folder):
+    assert gilscope(folder, "race", "--sarif", "-", "prog.py").returncode == 2
 
 
-def test_file_after_json_of_race_that_looks_like_a_program_is_named(folder):
-    done = gilscope(folder, "race", "--json", "report", "prog.py")
+@pytest.mark.parametrize(("word", "contents", "is_file"), [
+    ("out.json", "x", True), ("/dev/null", None, True), ("new", None, True), ("new.txt", None, True),
+    ("empty_file", "", True), ("earlier", '{"schema": 1}', True),
+    ("program", "import sys", False), ("notes.txt", "mine", False), ("gone.py", None, False), ("empty", None, False),
+    ("-m", None, False), ("--", None, False)])
+def test_word_after_json_is_a_file_unless_it_may_be_the_program(folder, monkeypatch, word, contents, is_file):
+    monkeypatch.chdir(folder)
+    if contents is not None:
+        (folder / word).write_text(contents)
+    assert ProgramFileOption(["--json"], "json", suffix=".json").is_value(word) is is_file
+
+
+def test_two_forms_of_gil_cannot_both_replace_its_text(folder):
+    done = gilscope(folder, "gil", "--markdown", "--json", "prog.py")
     assert done.returncode == 2
-    assert "write --json=report" in done.stderr
+    assert "--json and --markdown cannot both be on standard error" in done.stderr
 
 
 def test_interpreter_that_never_began_the_program_is_no_clean_run(folder):

@@ -43,6 +43,8 @@ def executable(path, text):
     (["--json", "s.py"], ["--json"], ["s.py"]),                      # never overwrites the program
     (["--json", "out.json", "s.py"], ["--json=out.json"], ["s.py"]),
     (["--json=out", "s.py"], ["--json=out"], ["s.py"]),
+    (["--json", "out", "s.py"], ["--json=out"], ["s.py"]),
+    (["--json", "/dev/fd/3", "s.py"], ["--json=/dev/fd/3"], ["s.py"]),
     (["--json", "-", "s.py"], ["--json=-"], ["s.py"]),               # refused, not taken for the program
     (["--confirm", "s.py"], ["--confirm"], ["s.py"]),
     (["--confirm", "3", "s.py"], ["--confirm=3"], ["s.py"]),

@@ -339,3 +339,57 @@ items.put(None)
 thread.join()
 print("_queue" in sys.builtin_module_names)
 """
+
+# The main thread spins while a function comes back from many short sleeps, and must wait for the GIL.
+_SPINNING_MAIN = """
+import gc, threading, time
+
+def run(function):
+    thread = threading.Thread(target=call, args=(function,))
+    thread.start()
+    while thread.is_alive():
+        pass
+
+def call(function):
+    function()
+"""
+
+# Two files' code, one after the other: the second file's name has the address that the first one's had, and so may its
+# code.  It prints whether that came about.
+REUSED = _SPINNING_MAIN + """
+BODY = "import time\\ndef {name}():\\n for _ in range(40):\\n  time.sleep(0.001)\\n"
+
+def load(folder, name):
+    path = "/".join(("", folder, "module.py"))
+    there = {}
+    exec(compile(BODY.format(name=name), path, "exec"), there)
+    return there.pop(name)
+
+first = load("aa/site-packages", "of_package")
+address = id(first.__code__.co_filename)
+run(first)
+kept = []
+while True:
+    first = None
+    gc.collect()
+    first = load("aa/of_my_program", "of_program")
+    if id(first.__code__.co_filename) == address or len(kept) == 2000:
+        break
+    kept.append(first)
+print(id(first.__code__.co_filename) == address)
+run(first)
+"""
+
+# A function whose location table has more than 16 KiB waits in its last line.
+LONG_FUNCTION = _SPINNING_MAIN + """
+def wait():
+    for _ in range(40):
+        time.sleep(0.001)
+
+lines = "".join(f" x{number} = {number} + len(str({number}))\\n" for number in range(3000))
+there = {"wait": wait}
+exec(compile(f"def long():\\n{lines} for _ in range(40):\\n  sleep(0.001)\\n", "long.py", "exec"), there)
+there["sleep"] = time.sleep
+print(len(there["long"].__code__.co_linetable))
+run(there["long"])
+"""

@@ -156,6 +156,40 @@ def test_names_that_are_not_ascii_are_read(label, record):
     assert functions["frager\u00e9_\u4f60"].endswith("/caf\u00e9/progr\u00e4mm_\U0001f40d.py")
 
 
+def sites_of(recorded):
+    """Return the sites of waits by the name of their function; the last one of each."""
+    return {site.function: site for site in recorded.process.sites if site and site.waited.count}
+
+
+@pytest.mark.parametrize("label", WITH_GIL)
+def test_code_at_the_address_of_another_files_is_not_taken_for_it(label, record_until):
+    def waited_in_both(recorded):    # the spinning main thread may have no core meanwhile
+        return not recorded.process.sites_known or {"of_package", "of_program"} <= {*sites_of(recorded)}
+
+    recorded = record_until(label, programs.REUSED, waited_in_both)
+    if not recorded.process.sites_known:
+        pytest.skip("frames of this version are not read")
+    assert recorded.out == "True\n", "the address was not used again"
+    sites = sites_of(recorded)
+    assert sites["of_package"].file == "/aa/site-packages/module.py"
+    assert sites["of_package"].caller.function == "call"
+    assert sites["of_program"].file == "/aa/of_my_program/module.py"
+    assert sites["of_program"].caller is None
+
+
+@pytest.mark.parametrize("label", WITH_GIL)
+def test_line_in_a_long_function_is_found(label, record_until):
+    def waited_there(recorded):      # likewise
+        return not recorded.process.sites_known or "long" in sites_of(recorded)
+
+    recorded = record_until(label, programs.LONG_FUNCTION, waited_there)
+    if not recorded.process.sites_known:
+        pytest.skip("frames of this version are not read")
+    (size,) = recorded.numbers
+    assert size > 16384
+    assert sites_of(recorded)["long"].line in {3002, 3003}
+
+
 @pytest.mark.parametrize("label", FREE)
 def test_waiting_for_a_threads_start_is_idle_also_where_it_only_spins(label, record):
     process = record(label, programs.STARTS).process

@@ -14,7 +14,6 @@ from gilscope.toolkit.report.wording import (
     gain_text,
     half_width_text,
     inflation_text,
-    percent_text,
     price_text,
     quantity_text,
     ratio_number,
@@ -105,11 +104,6 @@ def test_noise_floor_above_100_percent_has_no_figure(floors, text):
 ])
 def test_ratio_has_the_digits_that_mean_something(ratio, text):
     assert ratio_number(ratio) == text
-
-
-@pytest.mark.parametrize(("share", "text"), [(0.013, "1.3 %"), (0.0002, "<0.1 %"), (0.0, "0.0 %"), (0.25, "25.0 %")])
-def test_share_that_rounds_to_nothing_is_not_nothing(share, text):
-    assert percent_text(share) == text
 
 
 def test_estimate_has_two_digits():

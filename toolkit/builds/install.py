@@ -80,9 +80,9 @@ def install(request: PythonInstallRequest, report: Report) -> InstallOutcome:
 
 def _request_of(name: str, *, optimize: bool) -> PythonRequest:
     match = re.fullmatch(r"(3\.(\d+))(t?)", name)
-    if not match or int(match[2]) < 12:  # noqa: PLR2004 - the oldest version that can be measured
+    if not match or int(match[2]) < 12:  # the oldest version that can be measured
         raise UnknownNameError(f"{name!r} cannot be installed; name versions from 3.12 on, like 3.14 and 3.14t")
-    if match[3] and int(match[2]) < 13:  # noqa: PLR2004 - PEP 703 came with 3.13
+    if match[3] and int(match[2]) < 13:  # PEP 703 came with 3.13
         raise UnknownNameError(f"{name!r} cannot be installed: CPython has free-threaded builds from 3.13t on")
     return PythonRequest(match[1], bool(match[3]), optimize)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -21,12 +20,14 @@ from gilscope.toolkit.builds.install import PythonInstallRequest, install
 from gilscope.toolkit.builds.missing_packages import find_missing_packages
 from gilscope.toolkit.builds.pairing import best_pair
 from gilscope.toolkit.commands.options.common import add_build, positive
+from gilscope.toolkit.commands.options.files import add_json
 from gilscope.toolkit.commands.output.printing import printed
-from gilscope.toolkit.commands.streams import print_stderr, print_stdout, put
+from gilscope.toolkit.commands.output.reports import write_json
+from gilscope.toolkit.commands.streams import print_stderr, print_stdout
 from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
-from gilscope.toolkit.escaping import in_json, visible, visible_all
+from gilscope.toolkit.escaping import visible, visible_all
 from gilscope.toolkit.measure.preparation import needed_packages
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def add_parser(commands: Any) -> None:
                     "pair can be compared fairly. Searches added builds, tox environments, installations by gilscope, "
                     "uv and pyenv, and PATH.")
     add_build(parser)
-    parser.add_argument("--json", action="store_true", help="Print JSON instead of the table. Use it in scripts.")
+    add_json(parser, "table")
     parser.set_defaults(run=run)
     actions = parser.add_subparsers(metavar="ACTION")
     _add_install(actions)
@@ -99,8 +100,7 @@ def run(args: argparse.Namespace) -> int:
     """Print the available builds."""
     found = find_builds(args.build, project_dir=Path.cwd())
     pair = best_pair(found.builds)
-    if args.json:
-        put(in_json(json.dumps(_plain(found, pair), indent=1)))
+    if write_json(args.json, _plain(found, pair)):
         return 0
     found, pair = visible_all((found, pair))
     with printed() as console:

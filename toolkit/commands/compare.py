@@ -161,7 +161,7 @@ def _checked(args: argparse.Namespace) -> Sequence[str]:
     """Return the labels, after checking that the options go together."""
     labels: Sequence[str] = args.labels
     within = args.builds or args.models
-    if len(labels) > 2:  # noqa: PLR2004 - A and B
+    if len(labels) > 2:  # A and B
         raise ToolkitError(f"compare takes one or two labels, got {len(labels)}: {', '.join(labels)}")
     if len(labels) > 1 and within:
         raise ToolkitError("--builds and --models compare within one run: give one label")
@@ -299,6 +299,6 @@ def _on_host(
 
 def _pair(text: str) -> tuple[str, str]:
     names = [name.strip() for name in text.split(",")]
-    if len(names) != 2 or not all(names) or names[0] == names[1]:  # noqa: PLR2004 - A and B
+    if len(names) != 2 or not all(names) or names[0] == names[1]:  # A and B
         raise argparse.ArgumentTypeError(f"{text!r} is not two different names; write it like A,B")
     return names[0], names[1]

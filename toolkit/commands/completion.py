@@ -63,7 +63,7 @@ def script(parser: argparse.ArgumentParser, shell: str) -> str:
     for command, each in _commands(parser):
         if command in {"race", "gil"}:  # these remove the program's words before argparse reads them
             each.add_argument("program", nargs="*", help="the program and its arguments")
-        for action in each._actions:  # noqa: SLF001 - argparse has no other way to look at a parser
+        for action in each._actions:
             if kind := _kind(command, action):
                 action.complete = kind   # type: ignore[attr-defined]  # read by shtab
     text = shtab.complete(parser, shell, preamble=_preamble(shell, _with_value(parser)))
@@ -77,8 +77,8 @@ def script(parser: argparse.ArgumentParser, shell: str) -> str:
 
 
 def _commands(parser: argparse.ArgumentParser, path: str = "") -> Iterator[tuple[str, argparse.ArgumentParser]]:
-    for action in parser._actions:  # noqa: SLF001 - likewise
-        if isinstance(action, argparse._SubParsersAction):  # noqa: SLF001 - likewise
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
             for name, each in action.choices.items():
                 yield f"{path} {name}".strip(), each
                 yield from _commands(each, f"{path} {name}".strip())
@@ -114,7 +114,7 @@ def _preamble(shell: str, with_value: str) -> str:
 def _with_value(parser: argparse.ArgumentParser) -> str:
     """Return the options of `race` and `gil` that take the next word as their value."""
     commands = [each for command, each in _commands(parser) if command in {"race", "gil"}]
-    actions = [action for each in commands for action in each._actions]  # noqa: SLF001 - likewise
+    actions = [action for each in commands for action in each._actions]
     return " ".join(sorted({option for each in actions if each.nargs is None for option in each.option_strings}))
 
 

@@ -48,7 +48,7 @@ NEWEST = 2               # free-threaded builds that are looked at when none are
 
 def several(text: str) -> int:
     """Return a whole number of threads from 2 on."""
-    if (number := positive(text)) < 2:  # noqa: PLR2004  the word's meaning
+    if (number := positive(text)) < 2:  # the word's meaning
         raise argparse.ArgumentTypeError(f"{text!r}: it takes two threads at least to show a race")
     return number
 

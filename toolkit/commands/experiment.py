@@ -16,9 +16,10 @@ from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.find import default_pair, find_builds, select_builds
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.commands.options.common import add_build, duration, positive
+from gilscope.toolkit.commands.options.files import add_json
 from gilscope.toolkit.commands.output.dry_run import skip_lines
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
-from gilscope.toolkit.commands.output.reports import ReportOutput, add_output, refuse_beside_dry_run
+from gilscope.toolkit.commands.output.reports import ReportOutput, add_output, refuse_beside_dry_run, write_json
 from gilscope.toolkit.commands.streams import print_stderr, print_stdout, put
 from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.errors import (
@@ -77,7 +78,7 @@ def add_parser(commands: Any) -> None:
     )
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="list the experiments, their sources and how long each takes")
-    listing.add_argument("--json", action="store_true", help="Print JSON instead of the table. Use it in scripts.")
+    add_json(listing, "table")
     listing.set_defaults(run=show_list)
     _add_run(actions.add_parser(
         "run", help="measure experiments and show their tables",
@@ -148,8 +149,7 @@ def _add_output(parser: Any) -> None:
 def show_list(args: argparse.Namespace) -> int:
     """Print the experiments."""
     found = [catalog.find(name) for name in catalog.EXPERIMENTS]
-    if args.json:
-        put(json.dumps([_described(each) for each in found], indent=1))
+    if write_json(args.json, [_described(each) for each in found]):
         return 0
     columns = (Column(title="experiment", key=True, align="left"), Column(title="--quick"), Column(title="in full"),
                Column(title="what", align="left"))

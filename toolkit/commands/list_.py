@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,10 +12,11 @@ from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.builds.environment import build_environment
 from gilscope.toolkit.builds.find import find_builds, select_builds
 from gilscope.toolkit.commands.options.common import add_build
+from gilscope.toolkit.commands.options.files import add_json
 from gilscope.toolkit.commands.output.printing import printed
-from gilscope.toolkit.commands.streams import put
+from gilscope.toolkit.commands.output.reports import write_json
 from gilscope.toolkit.commands.summaries import SUMMARIES
-from gilscope.toolkit.escaping import in_json, visible_all
+from gilscope.toolkit.escaping import visible_all
 from gilscope.toolkit.measure.abilities import Abilities, ask_build
 from gilscope.toolkit.measure.preparation import child_environment, needed_packages, workload_packages
 from gilscope.workloads import catalog
@@ -45,7 +45,7 @@ def add_parser(commands: Any) -> None:
         "makes an environment for each build, which takes some seconds.",
     )
     add_build(parser)
-    parser.add_argument("--json", action="store_true", help="Print JSON instead of the tables. Use it in scripts.")
+    add_json(parser, "tables")
     parser.set_defaults(run=run)
 
 
@@ -56,8 +56,7 @@ def run(args: argparse.Namespace) -> int:
         found = find_builds(args.build, project_dir=Path.cwd())
         wanted = args.builds or ",".join(each.partition("=")[0] for each in args.build)
         abilities = _ask(found.builds if wanted == "all" else select_builds(found, wanted))
-    if args.json:
-        put(in_json(json.dumps(_plain(abilities), indent=1)))
+    if write_json(args.json, _plain(abilities)):
         return 0
     with printed() as console:
         if abilities:

@@ -1,8 +1,8 @@
 """The verdict, the answer, the plan and the next steps of an evaluation: views over its facts.
 
-No rule here reads a text.  The word for a target follows from the heaviest effect among its facts (`WORDS`): first what
-blocks, then what is not known, then the gain, then the costs.  READY takes evidence for every part, as a probe without
-an answer yields a fact that says so.
+No rule here parses a text.  The verdict on a target follows from the most severe effect among its facts (`WORDS`):
+blockers first, then unknowns, then the gain, then costs.  READY requires evidence for every part: a probe without an
+answer yields a fact with an unknown effect.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.facts import Confidence
     from gilscope.toolkit.evaluate.probes.probe import Probe
 
-# For each effect, heaviest first: the verdict it leads to, and which effects' texts explain it.
+# For each effect, most severe first: the resulting verdict, and the effects whose texts explain it.
 WORDS: dict[Effect, tuple[Verdict, tuple[Effect, ...]]] = {
     Effect.BLOCKS: (Verdict.BLOCKED, (Effect.BLOCKS,)),
     Effect.UNKNOWN: (Verdict.INCONCLUSIVE, (Effect.UNKNOWN,)),
@@ -55,10 +55,10 @@ STATES: dict[Effect, State] = {
     Effect.MAY_COST: "not known", Effect.NOT_LOOKED_AT: "not known"}
 WORST: tuple[State, ...] = ("open", "not known", "done", "not needed")
 LEVELS: tuple[Confidence, ...] = ("low", "medium", "high")
-# Which build the answer is about: the first decision in this order.
+# The answer is about the build whose decision comes first in this order.
 ORDER = (Decision.MOVE, Decision.CAN, Decision.NO, Decision.WAIT, Decision.UNKNOWN)
 MOST_SAID = 4    # facts in the line of a step
-COULD_NOT = 3    # the exit code of what could not be finished
+COULD_NOT = 3    # the exit code if something could not be finished
 
 
 def judged(found: Evaluation, probes: Sequence[Probe] = PROBES) -> Evaluation:
@@ -86,7 +86,7 @@ def conclude(facts: tuple[Fact, ...], target: str, *, free_threaded: bool = True
 
 
 def exit_code(found: Evaluation) -> int:
-    """Return 1 when something stands in the way on every build without a GIL, 3 when nothing was installed, else 0."""
+    """Return 1 if every free-threaded build has a blocker, 3 if nothing could be installed, else 0."""
     labels = {each.build.label for each in found.builds}
     not_installed = {fact.target for fact in found.facts if fact.code == "packages.not-looked-at"
                      and fact.gap and fact.gap.cause is Cause.FAILED}
@@ -97,12 +97,12 @@ def exit_code(found: Evaluation) -> int:
 
 
 def _confidence(fact: Fact) -> Confidence:
-    """Return the most confidence that a verdict with this fact may have."""
+    """Return the highest confidence that this fact permits for a verdict."""
     return fact.confidence or ("medium" if fact.not_looked_at else "high")
 
 
 def next_steps(found: Evaluation) -> Iterator[str]:
-    """Yield each thing to do once, behind the labels of all builds that it is for, the most urgent first."""
+    """Yield each next step once, preceded by the labels of its builds, the most urgent first."""
     labels = {each.build.label for each in found.builds}
     where: dict[str, list[str]] = {}
     for fact in found.facts:
@@ -134,10 +134,10 @@ def _step_text(fact: Fact) -> str:
 
 
 def answer(found: Evaluation) -> Answer | None:
-    """Return the answer for the build that most can be said of, or None without any build."""
+    """Return the answer for the build with the most definite decision, or None if there is no build."""
     if not found.builds:
         return None
-    # The newest, where as much can be said of several.
+    # Of builds with equally definite decisions, the newest.
     target = min(reversed([each.build.label for each in found.builds]),
                  key=lambda label: (ORDER.index(decide(found, label)), _in_the_way(found, label)))
     decision, facts = decide(found, target), about(found.facts, target)
@@ -159,7 +159,7 @@ def decide(found: Evaluation, target: str) -> Decision:
     """Return the decision about one build."""
     effects = {fact.effect for fact in about(found.facts, target)}
     match _word(found, target):
-        case _ if Effect.NO_GAIN in effects:   # even if something blocks: there is no gain
+        case _ if Effect.NO_GAIN in effects:   # even with blockers: without a gain there is nothing to decide
             return Decision.NO
         case Verdict.BLOCKED:
             return Decision.WAIT
@@ -170,14 +170,14 @@ def decide(found: Evaluation, target: str) -> Decision:
 
 
 def _in_the_way(found: Evaluation, target: str) -> tuple[bool, int]:
-    """Return the sort key of builds with one decision: those not looked at last, then by the number of blockers."""
+    """Return the sort key of builds with the same decision: examined ones first, then by the number of blockers."""
     facts = about(found.facts, target)
     return (any(fact.code == "packages.not-looked-at" for fact in facts),
             sum(fact.effect is Effect.BLOCKS and fact.step is PlanStep.DEPENDENCIES for fact in facts))
 
 
 def _blockers(facts: Sequence[Fact]) -> Iterator[Blocker]:
-    """Yield the obstacles: packages first, whose owners act unless a version is there, then the project's own."""
+    """Yield the blockers: packages first, which owners must fix unless a fixed version exists, then the project's."""
     blocking = [fact for fact in facts if fact.effect is Effect.BLOCKS and not fact.consequence]
     for fact in sorted(blocking, key=lambda fact: fact.step is not PlanStep.DEPENDENCIES):
         yield Blocker(what=fact.text, who=fact.owner, action=fact.action if fact.package else "",
@@ -197,12 +197,12 @@ def _effort(found: Evaluation, facts: Sequence[Fact]) -> Effort:
 
 
 def _is_beside(file: str, measuring: str) -> bool:
-    """Return True if a file is one of the tests', or was written to measure the project."""
+    """Return True if a file belongs to the tests, or was written to measure the project."""
     return file == measuring or is_test(file)
 
 
 def _not_looked_for(found: Evaluation) -> str:
-    """Return that nobody looked for races, and why, or ""."""
+    """Return a sentence on why no race check was made, or ""."""
     match found.races:
         case Missing(reason=reason):
             return f"races were not looked for: {reason}"
@@ -227,7 +227,7 @@ def _because(
     if decision is Decision.UNKNOWN:
         effect = next(effect for effect in WORDS if any(fact.effect is effect for fact in facts))
         first = next(fact for fact in facts if fact.effect is effect)
-        # Why the cost is not known has a line of its own.
+        # A separate line says why the cost is not known.
         return f"{target}: {first.text if effect is Effect.UNPRICED else first.full}"
     dear = ", at a price" if word is Verdict.WITH_COST else ""
     if decision is Decision.CAN:
@@ -237,7 +237,7 @@ def _because(
 
 
 def _parties(blockers: Sequence[Blocker]) -> str:
-    """Return how much is in the way, by who must act."""
+    """Return the number of blockers, by who must act."""
     waiting = len({each.who for each in blockers if each.who is not None})
     newer = sum(each.who is None and bool(each.package) for each in blockers)
     own = [each for each in blockers if each.who is None and not each.package]
@@ -256,7 +256,7 @@ def _count(number: int, one: str, more: str) -> str:
 
 
 def _instead(found: Evaluation, decision: Decision) -> Iterator[str]:
-    """Yield the models with the GIL that make the workload faster today, where moving does not."""
+    """Yield the models that speed the workload up on the build with the GIL, if moving does not."""
     if decision is Decision.MOVE:
         return
     ready = {each.target for each in found.conclusions if each.word in {Verdict.READY, Verdict.WITH_COST}}
@@ -277,7 +277,7 @@ def _more(found: Evaluation, decision: Decision, facts: Sequence[Fact], blockers
     if Remedy.TIME in remedies:
         return replace(request, budget=BUDGET).command("--budget", budget_for_cost(found.seconds))
     if decision is Decision.UNKNOWN and Remedy.REPAIR in remedies:
-        return replace(request, offline=False).command()   # what is repaired may have to be downloaded
+        return replace(request, offline=False).command()   # a repaired version may have to be downloaded
     if Remedy.QUIET in remedies and decision is not Decision.WAIT:
         return replace(request, wait_quiet=WAIT_QUIET).command()
     if Remedy.WORKLOAD in remedies and decision in {Decision.CAN, Decision.UNKNOWN}:

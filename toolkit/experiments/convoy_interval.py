@@ -88,7 +88,7 @@ class ConvoyIntervalExperiment(Experiment):
         "11,000/s at 10 µs beside one CPU thread, and twice as many CPU threads halved them."
     )
     program = "convoy"
-    levels = {  # noqa: RUF012 - never changed
+    levels = {
         EffortLevel.SMOKE: EffortSettings(rounds=1, seconds=5, scales={
             "closed": 0.1, "open": 0.1, "least": 20, "bound": 1, "rate": 1000}),
         EffortLevel.QUICK: EffortSettings(rounds=3, seconds=50, scales={

@@ -80,7 +80,7 @@ class SwitchIntervalExperiment(Experiment):
         "with 8 threads 100,000,000 decrements took 86 s at 1 µs, against 6.9 s with one."
     )
     program = "countdown"
-    levels = {  # noqa: RUF012 - never changed
+    levels = {
         EffortLevel.SMOKE: EffortSettings(rounds=1, seconds=5, scales={"count": 200_000}),
         EffortLevel.QUICK: EffortSettings(rounds=5, seconds=45, scales={"count": 5_000_000}),
         EffortLevel.FULL: EffortSettings(rounds=5, seconds=2400, scales={"count": 100_000_000}),
@@ -108,7 +108,7 @@ class SwitchIntervalExperiment(Experiment):
     def build_findings(self, results: Results, build: Build) -> Iterator[str]:
         arm = BuildArm(build, threads_model(build))
         most = max(arm.worker_counts(results), default=0)
-        if most < 2:  # noqa: PLR2004 - one thread hands the GIL to nobody
+        if most < 2:  # one thread hands the GIL to nobody
             return
 
         def against_serial(**parameters: str) -> Comparison | None:

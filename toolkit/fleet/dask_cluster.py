@@ -374,7 +374,7 @@ def _quiet(client_class: Any) -> Any:
 
 def _advance(session: str, command: list[str] | None, since: int, block: bytes) -> on_host.HostAnswer:
     """Continue a run while the client waits for the answer: dask cancels the tasks of a client that is gone."""
-    from distributed import get_worker  # noqa: PLC0415  see `dask_distributed`
+    from distributed import get_worker
 
     worker = get_worker()
     task = worker.state.tasks[worker.get_current_task()]
@@ -415,7 +415,7 @@ def dask_distributed() -> Any:
         ToolkitError: It is not installed.
     """
     try:
-        import distributed  # noqa: PLC0415  optional, and slow to import
+        import distributed
     except ImportError:
         raise ToolkitError(
             f"--fleet takes dask.distributed, which is not installed: pip install '{EXTRA}' "

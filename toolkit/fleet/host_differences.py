@@ -79,7 +79,7 @@ def _has(names: list[str]) -> str:
 def _odd(has: Mapping[str, str]) -> str:
     """Return the hosts with each value, or "" if all have the same: "2.10 on host-1, host-3; 2.9 on host-2"."""
     counts = Counter(has.values())
-    if len(counts) < 2:  # noqa: PLR2004  two are different
+    if len(counts) < 2:  # two are different
         return ""
     return "; ".join(f"{value} on {', '.join(name for name in has if has[name] == value)}"
                      for value, _ in counts.most_common())

@@ -22,9 +22,9 @@ def problem_of(address: str) -> str:
     Raises:
         ToolkitError: dask does not know the protocol of the address, or has no certificates for it.
     """
-    from distributed.comm.addressing import parse_address  # noqa: PLC0415  optional, and slow to import
-    from distributed.comm.registry import get_backend  # noqa: PLC0415  likewise
-    from distributed.security import Security  # noqa: PLC0415  likewise
+    from distributed.comm.addressing import parse_address
+    from distributed.comm.registry import get_backend
+    from distributed.security import Security
 
     scheme, _ = parse_address(address)
     try:
@@ -70,7 +70,7 @@ def _probe(address: str, options: dict[str, Any], *, encrypted: bool) -> str:
 
 def _cause(address: str) -> str:
     """Return the system's error for a connection to `address`, which dask loses if its last attempt timed out."""
-    from distributed.comm.addressing import get_address_host_port  # noqa: PLC0415  optional, and slow to import
+    from distributed.comm.addressing import get_address_host_port
 
     try:
         socket.create_connection(get_address_host_port(address), timeout=_LATE / 2).close()
@@ -83,7 +83,7 @@ def _cause(address: str) -> str:
 
 async def _kind_of(address: str, options: dict[str, Any]) -> str:
     """Return the type of the dask process at `address`: Scheduler, Worker or Nanny."""
-    from distributed.core import rpc  # noqa: PLC0415  optional, and slow to import
+    from distributed.core import rpc
 
     async with asyncio.timeout(ASK_SECONDS), rpc(address, timeout=CONNECT_SECONDS, connection_args=options) as remote:
         identity = await remote.identity()

@@ -25,10 +25,10 @@ def ssh_fleet(hosts: Sequence[str]) -> Iterator[str]:
         FleetLostError: a machine cannot be reached, or has no dask.
     """
     try:
-        import asyncssh  # noqa: F401, PLC0415  required by dask's SSH classes
-        import dask.config  # noqa: PLC0415  optional, and slow to import
-        from distributed import SpecCluster  # noqa: PLC0415  likewise
-        from distributed.deploy import ssh  # noqa: PLC0415  likewise
+        import asyncssh  # noqa: F401 - required by dask's SSH classes
+        import dask.config
+        from distributed import SpecCluster
+        from distributed.deploy import ssh
     except ImportError:
         raise ToolkitError(f"--ssh takes dask.distributed and asyncssh: pip install '{EXTRA}' asyncssh") from None
     log_nothing_here()

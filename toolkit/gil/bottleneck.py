@@ -132,7 +132,7 @@ def _gil(share: float, holders: Sequence[Holder]) -> Limit:
     place = CodeLine(worst.file, worst.line, worst.function)
     return Limit(what=Limiter.GIL, share=share, thread=worst.thread, place=place, queued=0.0,
                  sentence=f"{text}; for {percent(worst.share)} of that wait, {worst.thread} held it, "
-                          f"at {where(place)}.")
+                          f"at {place_text(place)}.")
 
 
 def _lock(share: float, summary: RecordingSummary) -> Limit:
@@ -148,7 +148,7 @@ def _lock(share: float, summary: RecordingSummary) -> Limit:
     text = f"{subject[what]}: threads that want to run waited {percent(share)} of their time"
     place = CodeLine(worst.file, worst.line, worst.function) if worst else None
     return Limit(what=what, share=share, thread=None, place=place, queued=0.0,
-                 sentence=f"{text}, most at {where(place)}." if place else f"{text}.")
+                 sentence=f"{text}, most at {place_text(place)}." if place else f"{text}.")
 
 
 def _nothing(summary: RecordingSummary, of_gil: float, of_locks: float, *, free_threaded: bool) -> Limit:
@@ -170,7 +170,7 @@ def _little(of_gil: float, of_locks: float, begin: str = "They") -> str:
     return f"{begin} waited {' and '.join(shares)}" if shares else f"{begin} hardly waited for each other"
 
 
-def where(place: CodeLine | Holder | WaitPlace) -> str:
+def place_text(place: CodeLine | Holder | WaitPlace) -> str:
     """Return file, line and function."""
     return f"{file_line(place)} {place.function}"
 

@@ -317,7 +317,7 @@ def _thread(fixed: bytes, number: int, start: int, last: int, spans: list[Thread
 def _sites(fixed: bytes, start: int) -> Iterator[WaitSite | None]:
     for number in range(SITES):
         fields = _SITE.unpack_from(fixed, PAGE + number * SITE)
-        if fields[0] != 2:  # noqa: PLR2004  2: written whole
+        if fields[0] != 2:  # 2: written whole
             yield None
             continue
         (_, line, *_, reason, idle), totals, caused, tail = fields[:9], fields[9:21], fields[21], fields[22:]

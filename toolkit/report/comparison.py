@@ -28,7 +28,6 @@ from gilscope.toolkit.report.table import common_shifts, judge_comparison, round
 from gilscope.toolkit.report.table_sentences import spread_line, title_text
 from gilscope.toolkit.report.wording import (
     floors_text,
-    percent_text,
     ratio_interval_text,
     ratio_number,
 )
@@ -36,7 +35,7 @@ from gilscope.toolkit.stats.common_shift import TYPICAL_SHIFT
 from gilscope.toolkit.stats.distributions import t_quantile
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.verdict import MARGIN, ShiftBasis, SpeedVerdict, Unjudged
-from gilscope.toolkit.units import counted, format_seconds, list_text
+from gilscope.toolkit.units import counted, format_seconds, list_text, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -292,7 +291,7 @@ def unpaired_text(contrasts: Iterable[Contrast], baseline: str, sample: str) -> 
 
 def _half_text(halves: Iterable[float]) -> str:
     """Return the median of half intervals: "±6.0 %"; at least "±0.1 %"."""
-    return f"±{percent_text(max(median(halves), LEAST_SHOWN))}"
+    return f"±{percent(max(median(halves), LEAST_SHOWN), 1)}"
 
 
 def not_compared(contrasts: Iterable[Contrast]) -> tuple[str, ...]:

@@ -54,7 +54,7 @@ def _table(table: Table) -> str:
 def _parts(table: Table) -> list[list[int]]:
     """Return the columns of each Markdown table: details in tables of their own if there are several groups."""
     indices = range(len(table.columns))
-    if len({column.group for column in table.columns if column.group}) < 2:  # noqa: PLR2004 - several
+    if len({column.group for column in table.columns if column.group}) < 2:  # several
         return [list(indices)]
     keys = [i for i in indices if table.columns[i].key]
     rest = [i for i in indices if not table.columns[i].key]

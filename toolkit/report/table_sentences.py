@@ -8,11 +8,9 @@ from gilscope.toolkit.report.wording import (
     estimate_text,
     floors_text,
     or_text,
-    percent_number,
-    percent_text,
 )
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
-from gilscope.toolkit.units import format_seconds, list_text
+from gilscope.toolkit.units import format_seconds, list_text, percent, percent_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -36,10 +34,10 @@ def noise_line(floors: Floors) -> str:
     if not known:
         return "Noise floor: unknown, since there are too few processes; no cell is called faster or slower."
     bounds = ", ".join(f"{name} {floors_text([floor.smallest, floor.largest])}" for name, floor in known)
-    errors = [f"{'more than 100 %' if floor.error > 1 else percent_text(floor.error)} ({name})"
+    errors = [f"{'more than 100 %' if floor.error > 1 else percent(floor.error, 1)} ({name})"
               for name, floor in known if floor.error is not None]
     aa_errors = f"; cells measured twice (A/A) differed by {list_text(errors)}" if errors else ""
-    several = any(percent_number(floor.smallest) != percent_number(floor.largest) for _, floor in known)
+    several = any(percent_number(floor.smallest, 1) != percent_number(floor.largest, 1) for _, floor in known)
     which = "Noise floor, different for cells with fewer rounds or more noise" if several else (
         "Noise floor, from the spread over all processes")
     never = [name for name, floor in known if floor.smallest > 1]

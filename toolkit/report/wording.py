@@ -23,7 +23,7 @@ from gilscope.toolkit.report.document import (
 )
 from gilscope.toolkit.report.table.judgement import gains_nothing, judge_comparison
 from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
-from gilscope.toolkit.units import format_bytes, format_seconds
+from gilscope.toolkit.units import format_bytes, format_seconds, percent, percent_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable
@@ -99,7 +99,7 @@ def quantity_text(value: Quantity) -> str:
 
 def half_width_text(spread: float) -> str:
     """Return "±4 %"; where it is as large as the number itself only that, as a number below zero means nothing."""
-    return f"±{percent_text(spread, digits=0)}" if spread < 1 else "±100 % or more"
+    return f"±{percent(spread)}" if spread < 1 else "±100 % or more"
 
 
 def number_text(number: float) -> str:
@@ -108,7 +108,7 @@ def number_text(number: float) -> str:
         return "0"
     exponent = floor(log10(abs(float(f"{number:.2e}"))))
     rounded = round(number, 2 - exponent)
-    whole = float(number).is_integer() and abs(number) < 1000  # noqa: PLR2004 - three digits: a count needs no zeros
+    whole = float(number).is_integer() and abs(number) < 1000  # three digits: a count needs no zeros
     return f"{rounded:,.0f}" if whole else f"{rounded:,.{max(0, 2 - exponent)}f}"
 
 
@@ -167,7 +167,7 @@ def gain_text(gain: GainValue) -> str:
             end = f"at least {ratio_number(lo)}x" if seen.ratio > 1 else f"at most {ratio_number(hi)}x"
             return f"{end}{star}{workers}"
         case "spread":
-            return f"{ratio_number(seen.ratio)}x{star} ±{percent_text(_half_of(seen), digits=0)}{workers}"
+            return f"{ratio_number(seen.ratio)}x{star} ±{percent(_half_of(seen))}{workers}"
         case "ratio":
             return f"{ratio_number(seen.ratio)}x{star}{workers}"
 
@@ -211,8 +211,8 @@ def floors_text(floors: Iterable[float]) -> str:
     if min(ends) > 1:
         return "above 100 %"
     if max(ends) > 1:
-        return f"{percent_number(min(ends))} to above 100 %"
-    return f"{range_text([min(ends), max(ends)], percent_number)} %"
+        return f"{percent_number(min(ends), 1)} to above 100 %"
+    return f"{range_text([min(ends), max(ends)], lambda share: percent_number(share, 1))} %"
 
 
 def _says_something(lo: float, hi: float) -> bool:
@@ -230,7 +230,7 @@ def cost_interval(comparison: Comparison) -> str:
 def price_text(comparison: Comparison) -> str:
     """Return "11 % [5, 18]": how much more time the sample takes, in as many digits as its interval is sharp."""
     shares = [(1 / end - 1) * 100 for end in (comparison.ratio, comparison.hi, comparison.lo) if 0 < end < inf]
-    if len(shares) < 3:   # noqa: PLR2004 - one process on each side has no interval
+    if len(shares) < 3:  # one process on each side has no interval
         return f"{shares[0]:.0f} %"
     digits = int(shares[2] - shares[1] < SHARP)
     cost, least, most = (f"{share:.{digits}f}" for share in shares)
@@ -244,23 +244,12 @@ def ratio_number(ratio: float, extra: int = 0) -> str:
     return f"{ratio:.{digits + extra}f}"
 
 
-def percent_text(share: float, *, digits: int = 1) -> str:
-    """Return "1.3 %"; a share that would round to nothing as "<1 %"."""
-    return f"{percent_number(share, digits)} %"
-
-
-def percent_number(share: float, digits: int = 1) -> str:
-    """Return the number of `percent_text` without its unit."""
-    least = 10.0**-digits
-    return f"<{least:g}" if 0 < share * 100 < least else f"{share * 100:.{digits}f}"
-
-
 def estimate_text(estimate: FittedValue) -> str:
     """Return a fitted share with its interval: "3.1 % [2.6, 3.5]", in as many digits as show that it is one."""
     shares = (estimate.value, estimate.lo, estimate.hi)
     value, lo, hi = next(
         texts for digits in (2, 3, 4, 5)
-        if (texts := [_percent_digits(share, digits) for share in shares])[1] != texts[2] or digits == 5  # noqa: PLR2004
+        if (texts := [_percent_digits(share, digits) for share in shares])[1] != texts[2] or digits == 5
     )
     return f"{value} % [{lo}, {hi}]"
 

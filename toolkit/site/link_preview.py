@@ -20,13 +20,13 @@ if TYPE_CHECKING:
     from gilscope.toolkit.site.sources import LoadedRun
 
 NAME = "site"
-MOST_BUILDS, MOST_WORKLOADS = 2, 5   # that are read in a picture as small as those beside links
+MOST_BUILDS, MOST_WORKLOADS = 2, 5   # more would be illegible in the small picture beside a link
 FREE = "free-threaded"
-CHARACTER = 6.6   # pixels of one, at 11 pixels: wide enough for whatever font it is
+CHARACTER = 6.6   # width in pixels at a font size of 11: enough for any font
 
 
 def site_figure(known: Sequence[LoadedRun], title: str) -> CategoryFigure | None:
-    """Return the figure of the newest builds of a machine, of the one with the newest run that has a ratio; else None.
+    """Return the figure of the newest builds of the machine with the latest run that has a ratio, or None.
 
     Args:
         known: All runs, the oldest first.
@@ -59,7 +59,7 @@ def _newest_day(shown: Iterable[WorkloadOnBuild]) -> str:
 
 
 def _series(column: Sequence[WorkloadOnBuild | None]) -> tuple[Series, ...]:
-    """Return a series for each model, NaN where a workload has no number of it."""
+    """Return a series for each model, with NaN for workloads that it has no number for."""
     options = [{each.cell.runner: each.speedup for each in place.advice.shown} if place else {} for place in column]
     models = dict.fromkeys(model for each in options for model in each)
     found = []
@@ -105,7 +105,7 @@ def badge_values(runs: Sequence[LoadedRun]) -> dict[str, Any] | None:
 
 
 def _gains(place: WorkloadOnBuild) -> list[tuple[int, float]]:
-    """Return numbers of free threads with the ratio that is shown for them."""
+    """Return the numbers of free threads, each with the ratio that is shown for it."""
     return [(result.cell.workers, result.speedup.ratio) for result in place.results
             if result.cell.runner == FREE and result.speedup is not None and result.absence is None
             and result.speedup.significance() != Significance.UNKNOWN]

@@ -86,7 +86,7 @@ def make_all(site: SiteContext, planned: Sequence[PlannedRun], processes: int) -
         OSError: The folder cannot be written.
         CannotRenderError: What renders the pages failed.
     """
-    if processes < 2 or len(planned) < FEW:  # noqa: PLR2004 - several
+    if processes < 2 or len(planned) < FEW:  # several
         return make_several(site, planned)
     shares = [planned[i::processes] for i in range(processes)]
     with ProcessPoolExecutor(processes, mp_context=get_context("spawn"), initializer=_ignore_interrupts) as pool:

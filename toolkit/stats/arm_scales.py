@@ -178,7 +178,7 @@ def _free_share[Arm: Hashable](by_arm: Residuals[Arm]) -> float:
 def _prior_by_quartiles(distance: float, free: float) -> float:
     """Return the degrees of freedom d0 at which the quartiles of log F(free, d0) are `distance` apart."""
     low, high = LEAST_PRIOR, MOST_PRIOR
-    while high / low > 1.05:  # noqa: PLR2004 - a twentieth is far below the error of the quartiles
+    while high / low > 1.05:  # a twentieth is far below the error of the quartiles
         middle = (low * high) ** 0.5
         wide = log(f_quantile(0.75, free, middle) / f_quantile(0.25, free, middle)) > distance
         low, high = (middle, high) if wide else (low, middle)

@@ -241,7 +241,7 @@ def _blocks[Key: Hashable](ratios: Mapping[Key, UnpairedRatio], places: Mapping[
 
 def _error(cells: Sequence[UnpairedRatio]) -> ErrorPart:
     """Return the error of the median of cells: their own errors average out, the effects of rounds do not."""
-    times = (MEDIAN if len(cells) > 2 else 1.0) / len(cells)   # noqa: PLR2004 - the median of two is their mean
+    times = (MEDIAN if len(cells) > 2 else 1.0) / len(cells)  # the median of two is their mean
     parts = []
     for sides in ([each.before for each in cells], [each.after for each in cells]):
         # The error of an arm that is alone in its run is the rounds', and `kept` is 0.
@@ -304,5 +304,5 @@ def _centre(blocks: Sequence[_Block]) -> _Centre:
     moderated = (PRIOR * (typical + errors) + freedom * distance**2) / (PRIOR + freedom)
     # Workloads that scatter widely are believed at once: the typical scatter must not talk it down.
     total = max(moderated, distance**2)
-    times = (MEDIAN if count > 2 else 1.0) / count   # noqa: PLR2004 - the median of two is their mean
+    times = (MEDIAN if count > 2 else 1.0) / count  # the median of two is their mean
     return _Centre(center=center, scatter=max(total - errors, typical), error=total * times, freedom=PRIOR + freedom)

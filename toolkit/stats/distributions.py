@@ -118,7 +118,7 @@ def _fraction(a: float, b: float, x: float) -> float:
             lower = 1 / _not_zero(1 + step * lower)
             upper = _not_zero(1 + step / upper)
             value *= upper * lower
-        if abs(upper * lower - 1) < 1e-15:  # noqa: PLR2004 - double precision
+        if abs(upper * lower - 1) < 1e-15:  # double precision
             break
     return value
 

@@ -162,5 +162,5 @@ def compare_pairs[Arm: Hashable](
 
 def _two_digits(number: float) -> int:
     """Return `number` rounded up to two digits, as it is an estimate: 7, 34, 120."""
-    step = 1 if number < 100 else 10   # noqa: PLR2004 - three digits
+    step = 1 if number < 100 else 10  # three digits
     return ceil(number / step) * step

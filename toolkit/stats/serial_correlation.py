@@ -87,7 +87,7 @@ def serial_correlation(arms: Iterable[Mapping[int, float]], most: float) -> Seri
 @cache
 def inflation(correlation: float, rounds: int) -> float:
     """Return the factor by which the standard error of a mean over `rounds` exceeds what their spread says."""
-    if not correlation or rounds < 2:  # noqa: PLR2004 - one round has no spread
+    if not correlation or rounds < 2:  # one round has no spread
         return 1.0
     times = _times(correlation, rounds)
     return sqrt(times * (rounds - 1) / (rounds - times))

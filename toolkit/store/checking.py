@@ -123,7 +123,7 @@ def _option_problems(options: Mapping[str, Any]) -> Iterable[str]:
 
 def _is_unit(unit: Any) -> bool:
     """Return True if `unit` is a calibration for --task-length: a workload's name, seconds, units and tasks."""
-    if not isinstance(unit, list) or len(unit) != 4 or not isinstance(unit[0], str):  # noqa: PLR2004
+    if not isinstance(unit, list) or len(unit) != 4 or not isinstance(unit[0], str):
         return False
     return is_number(unit[1]) and is_count(unit[2]) and is_count(unit[3]) and min(unit[1:]) > 0
 
@@ -270,7 +270,7 @@ def check_suite(document: Mapping[str, Any]) -> None:
                 if not (is_number(value) and value > 0):
                     raise DamagedError(f"a value is {shown(value)}, not a number of seconds above 0")
             for warmup in run.get("warmups") or ():
-                if not (isinstance(warmup, list) and len(warmup) == 2 and all(map(is_number, warmup))):  # noqa: PLR2004
+                if not (isinstance(warmup, list) and len(warmup) == 2 and all(map(is_number, warmup))):
                     raise DamagedError(f"a warmup is {shown(warmup)}, not loops and seconds")
             _check_metadata(run)
         _check_metadata(benchmark)

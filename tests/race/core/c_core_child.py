@@ -18,7 +18,7 @@ import warnings
 from pathlib import Path
 
 from gilscope.toolkit.race._core.build import load
-from gilscope.toolkit.race.site import Flag
+from gilscope.toolkit.race.site import Flag, all_sites
 from tests.race.core.cases.world import Pipe, Thing, World
 
 THREADS = 4
@@ -529,6 +529,32 @@ def class_attributes_replaced(world):
     world.told()
 
 
+def bases_replaced(world):
+    """Threads load attributes of a class while others give it other bases."""
+    here = world.site("here", "table")
+    ones, others = (tuple(type(f"Base{number}", (Thing,), {"table": ()}) for number in range(first, first + 40))
+                    for first in (0, 40))
+
+    class Shared(*ones):
+        pass
+
+    until = time.monotonic() + 2
+
+    def replace():
+        while time.monotonic() < until:
+            Shared.__bases__ = others
+            Shared.__bases__ = ones
+
+    def load():
+        while time.monotonic() < until:
+            for _ in range(100):
+                world.attr_read(Shared, here)
+                world.attr_read(Shared(), here)
+
+    together(world, replace, replace, load, load)
+    world.told()
+
+
 def origins_of_dying_locks(world):
     """A report asks where locks were acquired first while other threads make locks and drop them."""
     until = time.monotonic() + 2
@@ -551,6 +577,126 @@ def origins_of_dying_locks(world):
     together(world, come_and_go, come_and_go, ask, ask)
 
 
+def site_without_a_name(world):
+    """A site whose key is not a str is refused with an exception, not without one."""
+    world.site("read", "n")
+    number = world.sites["read"]
+    try:
+        world.core.site(all_sites[number]._replace(key=3), number)
+    except TypeError as error:
+        assert "must be a str" in str(error)
+    else:
+        raise AssertionError("accepted")
+
+
+class Colliding:
+    """A key of the program with the hash of another; counts how often it is compared, and is equal to itself only."""
+
+    compared = 0
+
+    def __init__(self, other):
+        self.hash = hash(other)
+
+    def __hash__(self):
+        return self.hash
+
+    def __eq__(self, other):
+        Colliding.compared += 1
+        return self is other
+
+
+def keys_that_collide(world):
+    """A stored key with the hash of the one that is looked up is compared by the program's operations alone."""
+    store, get, put, take = (world.site(name, "n", op=op) for name, op in (
+        ("store", "attr_write"), ("get", "item_read"), ("put", "item_write"), ("take", "item_delete")))
+    load = world.site("load", "n")
+    calls = {name: world.site(name, name, op="method") for name in ("add", "discard", "pop", "setdefault", "update")}
+
+    class Default(dict):
+        def __missing__(self, key):
+            return key
+
+    def call(container, name, *args):
+        getattr(world.method(container, calls[name]), name)(*args)
+
+    def thing():
+        found = Thing()
+        found.__dict__ = {Colliding("n"): 1, "n": 0}
+        return found
+
+    def class_of_thing():
+        with warnings.catch_warnings(action="ignore"):      # 3.12: a key that is not a str
+            return type("Odd", (Thing,), {Colliding("n"): 1, "n": 2})
+
+    def module():
+        found = type(sys)("odd")
+        found.__dict__[Colliding("n")] = found.n = 1
+        return found
+
+    operations = {      # tracked, what it does, and the object that it works on
+        "put": (lambda o: world.item_write(1, o, 7, put), lambda o: o.__setitem__(7, 1), lambda: {Colliding(7): 1}),
+        "put a str": (lambda o: world.item_write(1, o, "n", put), lambda o: o.__setitem__("n", 1),
+                      lambda: {Colliding("n"): 1}),
+        "take": (lambda o: world.item_delete(o, 7, take), lambda o: o.__delitem__(7), lambda: {Colliding(7): 1, 7: 1}),
+        "missing": (lambda o: world.item_read(o, 7, get), lambda o: o[7], lambda: Default({Colliding(7): 1})),
+        "setdefault": (lambda o: call(o, "setdefault", 7), lambda o: o.setdefault(7), lambda: {Colliding(7): 1}),
+        "pop": (lambda o: call(o, "pop", 7, 1), lambda o: o.pop(7, 1), lambda: {Colliding(7): 1}),
+        "count": (lambda o: call(o, "update", [7]), lambda o: o.update([7]),
+                  lambda: collections.Counter({Colliding(7): 1})),
+        "add": (lambda o: call(o, "add", 7), lambda o: o.add(7), lambda: {Colliding(7)}),
+        "discard": (lambda o: call(o, "discard", 7), lambda o: o.discard(7), lambda: {Colliding(7), 7}),
+        "attribute of a class": (lambda o: world.attr_read(o, load).n, lambda o: o.n, class_of_thing),
+        "global of a module": (lambda o: world.attr_read(o, load).n, lambda o: o.n, module),
+        "attribute": (lambda o: setattr(world.attr_write(o, store), "n", 1), lambda o: setattr(o, "n", 1), thing),
+    }
+
+    def count(act, work_on):
+        Colliding.compared = 0
+        act(work_on)
+        return Colliding.compared
+
+    def work():
+        for name, (tracked, plain, make) in operations.items():
+            assert count(tracked, make()) == count(plain, make()) > 0, name
+
+    world.run(work, work)
+    world.clean()
+
+
+def insertions_are_told_from_replacements(world):
+    """In tables of every size, after removals, and for each kind of key: an insertion disturbs an iteration."""
+    put, each = world.site("put", op="item_write"), world.site("each", op="iterate")
+    add = world.site("add", "add", op="method")
+    kinds = (int, str, float, lambda number: (number, "x"), lambda number: str(number).encode(),
+             lambda number: -number << 40, lambda _: Thing())
+    for kind in kinds:
+        for size in (1, 5, 40, 300, 70_000 if kind in {int, str} else 3000):
+            keys = [kind(number) for number in range(size)]
+            gone = keys[1::3]
+            new = gone[-1] if gone else kind(size)
+            for name, make, store in (("put", dict.fromkeys, lambda o, key: world.item_write(1, o, key, put)),
+                                      ("add", set, lambda o, key: world.method(o, add).add(key))):
+                table = make(keys)
+                for key in gone:
+                    table.pop(key) if make is not set else table.remove(key)
+
+                def replace(table=table, store=store, keys=keys):
+                    for key in [key for key in keys[-60:] if key in table]:
+                        store(table, key)
+
+                def insert(table=table, store=store, key=new):
+                    store(table, key)
+
+                def look(table=table):
+                    for _ in world.iterate(table, each):
+                        break
+
+                world.run(look, replace)
+                world.clean()
+                world.run(look, insert)
+                assert world.pairs() == {("order", "each ITERATE", f"{name} GROW")}, (kind, size, make)
+
+
 def main(name):
     if name not in SCENARIOS:
         raise SystemExit(f"no scenario {name!r}")
@@ -570,7 +716,8 @@ def main(name):
 SCENARIOS = {function.__name__: function for function in (
     address_reuse, reuse_under_another_tracer, crowd, come_and_go, unjoined, bounded_memory, no_leaks,
     everything_at_once, fork, fork_amid_work, daemons_at_exit, subinterpreters, deep_nesting_dies, deep_recursion,
-    pieces_of_locks, class_attributes_replaced, origins_of_dying_locks)}
+    pieces_of_locks, class_attributes_replaced, origins_of_dying_locks,
+    bases_replaced, site_without_a_name, keys_that_collide, insertions_are_told_from_replacements)}
 
 if __name__ == "__main__":
     main(sys.argv[1])

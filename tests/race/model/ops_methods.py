@@ -146,7 +146,7 @@ def get(
     items: ItemOps, container: Any, native: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> Any:
     """Do `d.get(key, default)`."""
-    if kwargs or not 1 <= len(args) <= 2:
+    if kwargs or not 1 <= len(args) <= 2:  # what get takes
         return native(*args, **kwargs)
     value = native(args[0], MISSING)
     if value is MISSING:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -12,11 +11,13 @@ from rich.table import Table
 import gilscope
 from gilscope.toolkit.commands.fleet.cluster import LOCAL, meet, warn_if_open
 from gilscope.toolkit.commands.options.common import positive
+from gilscope.toolkit.commands.options.files import add_json
 from gilscope.toolkit.commands.output.printing import printed
-from gilscope.toolkit.commands.streams import print_stdout, put
+from gilscope.toolkit.commands.output.reports import write_json
+from gilscope.toolkit.commands.streams import print_stdout
 from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.escaping import in_json, visible_all
+from gilscope.toolkit.escaping import visible_all
 from gilscope.toolkit.fleet.dask_cluster import Connection, FleetLostError, another_version
 from gilscope.toolkit.fleet.host_differences import BUSY, differences
 from gilscope.toolkit.fleet.ssh import ssh_fleet
@@ -57,7 +58,7 @@ def add_parser(commands: Any) -> None:
     )
     parser.add_argument("where", metavar="ADDRESS|start",
                         help="The address of a dask scheduler, e.g. tcp://10.0.0.5:8786; or start.")
-    parser.add_argument("--json", action="store_true", help="Print JSON instead of the table. Use it in scripts.")
+    add_json(parser, "table")
     start = parser.add_argument_group("start")
     start.add_argument("--hosts", metavar="N", type=positive, default=None,
                        help="Start N hosts on this machine (default: 1). They measure in turn.")
@@ -85,10 +86,8 @@ def run(args: argparse.Namespace) -> int:
     unlike = differences(met.facts)
     if met.others:
         unlike.append(another_version(met.others))
-    if args.json:
-        put(in_json(json.dumps({"hosts": met.facts, "others": met.others, "notes": met.notes, "differences": unlike},
-                               indent=1)))
-    else:
+    if not write_json(args.json, {
+            "hosts": met.facts, "others": met.others, "notes": met.notes, "differences": unlike}):
         _print(met, unlike)
     return DIFFERENT if unlike else 0
 

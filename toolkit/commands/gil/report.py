@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.gil.bottleneck import SEEN, Limiter, file_line, held_share, where
+from gilscope.toolkit.gil.bottleneck import SEEN, Limiter, file_line, held_share, place_text
 from gilscope.toolkit.gil.recorder import BUSY
 from gilscope.toolkit.gil.records import SpanKind, WaitReason
 from gilscope.toolkit.gil.rerun_without_gil import took_as_long
@@ -116,7 +116,7 @@ def _waits(found: Diagnosis) -> Iterator[str]:
 
 
 def _convoy(convoy: Convoy) -> str:
-    behind = f" behind {convoy.holder.thread} at {where(convoy.holder)}" if convoy.holder else ""
+    behind = f" behind {convoy.holder.thread} at {place_text(convoy.holder)}" if convoy.holder else ""
     return (f"A convoy: {convoy.thread} gives the GIL away by itself, as for I/O, and gets it back after the switch "
             f"interval or later{behind}. {convoy.waits:,} x {format_seconds(convoy.interval)} = "
             f"{format_seconds(convoy.cost)} at least, {format_seconds(convoy.waited)} in all, of its "
@@ -139,15 +139,15 @@ def _contention(summary: RecordingSummary, *, free_threaded: bool) -> Iterator[s
 
 
 def _meanwhile(holder: Holder) -> str:
-    inside = f", in {where(holder.inside)}" if holder.inside else ""
+    inside = f", in {place_text(holder.inside)}" if holder.inside else ""
     longest = f"its longest hold {format_seconds(holder.longest)}, from {format_seconds(holder.longest_at)} on"
     waited = ", ".join(f"{each.thread} {format_seconds(each.seconds)}" for each in holder.waiting)
     meanwhile = f"; meanwhile waited {waited}" if waited else ""
-    return f"{holder.thread} at {where(holder)}{inside}: {longest}{meanwhile}."
+    return f"{holder.thread} at {place_text(holder)}{inside}: {longest}{meanwhile}."
 
 
 def _last(last: LastActivity) -> str:
-    at = f", at {where(last.place)}" if last.place else ""
+    at = f", at {place_text(last.place)}" if last.place else ""
     return f"{last.thread} {LAST[last.kind]}, for {format_seconds(last.seconds)} or longer{at}."
 
 

@@ -17,7 +17,7 @@ STDOUT = "-"
 _NO_LABELS = (".txt", ".log", ".out", ".html", ".csv", ".yaml", ".yml", ".json", ".md")
 PAGES = (".html", ".htm")
 PLAN = "free-threading.md"   # the default FILE of a plan
-_DEVICES = "/dev/"   # /dev/null, and what shells give for >(command)
+DEVICES = "/dev/"   # /dev/null, and what shells give for >(command)
 
 
 class OptionalValueOption(argparse.Action):
@@ -56,7 +56,7 @@ class FileOption(OptionalValueOption):
 
     def is_value(self, word: str) -> bool:
         """Return True if `word` names a FILE of this option, or standard output."""
-        return word == STDOUT or word.endswith(self.suffix) or word.startswith(_DEVICES)
+        return word == STDOUT or word.endswith(self.suffix) or word.startswith(DEVICES)
 
     def is_meant(self, word: str) -> bool:
         """Return True if `word` is a FILE, of this form or another."""
@@ -92,9 +92,28 @@ class PlanFileOption(FileOption):
         setattr(namespace, self.dest, place)
 
 
+def form_help(what: str, title: str, suffix: str, *, stream: str = "standard output", text: str = "text") -> str:
+    """Return the first sentence of the help of an option for a form: the same rule in every command.
+
+    Args:
+        what: What is written, such as "the report".
+        title: The form, such as "JSON".
+        suffix: The end of the FILE's name.
+        stream: Where the form goes without FILE.
+        text: What it replaces there.
+    """
+    return (f"Write {what} as {title} to FILE, which ends in {suffix} (default: to {stream}, in place of the {text}).")
+
+
+def add_json(parser: Any, what: str) -> None:
+    """Add `--json` to the parser of a command that prints `what`, such as "table", and has no other form."""
+    parser.add_argument("--json", action=FileOption, suffix=".json",
+                        help=f"{form_help(f'the {what}', 'JSON', '.json', text=what)} Use it in scripts.")
+
+
 def html_file(text: str) -> str:
     """Return the name of a page to write; argparse shows why a name is refused, before anything takes long."""
-    if not text.endswith(PAGES) and not text.startswith(_DEVICES):
+    if not text.endswith(PAGES) and not text.startswith(DEVICES):
         raise argparse.ArgumentTypeError(f"{text!r} does not end in .html; a page does")
     if not Path(text).parent.is_dir():
         raise argparse.ArgumentTypeError(f"there is no folder {str(Path(text).parent)!r}")

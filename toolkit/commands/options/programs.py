@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.commands.options.common import CommandParser, positive
-from gilscope.toolkit.commands.options.files import OptionalValueOption
+from gilscope.toolkit.commands.options.files import DEVICES, OptionalValueOption
 from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.errors import ToolkitError, cannot_write
 from gilscope.toolkit.race.program.target import begins_program
@@ -39,14 +39,34 @@ class OnceOption(Action):
 
 
 class ProgramFileOption(OptionalValueOption):
-    """`--json [FILE]` of a command that runs a program; without FILE, standard error."""
+    """`--json [FILE]` of a command that runs a program; without FILE, standard error in place of the text."""
 
-    def __init__(self, option_strings: Sequence[str], dest: str, **options: Any) -> None:
+    def __init__(self, option_strings: Sequence[str], dest: str, *, suffix: str, others: Sequence[str] = (),
+                 **options: Any) -> None:
+        """Make the action.
+
+        Args:
+            option_strings: From argparse.
+            dest: From argparse.
+            suffix: The end of a name that is a FILE even if there is such a file.
+            others: `dest` of the options that exclude this one on standard error.
+            options: Passed on to argparse.
+        """
         super().__init__(option_strings, dest, nargs="?", const=STDERR, metavar="FILE", type=output_file, **options)
+        self.suffix = suffix
+        self.others = others
 
     def is_value(self, word: str) -> bool:
         """Return True if `word` is FILE and not the program; "" and "-" count as FILE so that they are refused."""
-        return word in {"", "-", STDERR, "/dev/stdout"} or word.endswith(f".{self.dest}")
+        return word in {"", "-"} or word.endswith(self.suffix) or word.startswith(DEVICES) or _is_free(word)
+
+    def __call__(self, _parser: Any, namespace: Any, values: Any, _option: Any = None) -> None:
+        """Store FILE; refuse two forms in place of the text."""
+        rivals = [name for name in self.others if getattr(namespace, name, None) == STDERR]
+        if values == STDERR and rivals:
+            both = " and ".join(sorted(f"--{name}" for name in (self.dest, rivals[0])))
+            raise ArgumentError(self, f"{both} cannot both be on standard error: name a FILE")
+        setattr(namespace, self.dest, values)
 
 
 class CountOption(OptionalValueOption):
@@ -224,6 +244,18 @@ def _unwritable(path: Path) -> str:
     if not path.parent.is_dir():
         return f"there is no folder {str(path.parent)!r}"
     return "" if os.access(path.parent, os.W_OK) else f"nothing can be written in {str(path.parent)!r}"
+
+
+def _is_free(word: str) -> bool:
+    """Return True if a report in the file `word` would overwrite nothing but an earlier report in JSON."""
+    path = Path(word)
+    if word.startswith("-") or path.suffix in _SOURCES:
+        return False
+    with suppress(OSError):   # it cannot be read, or is a folder
+        if path.is_file():
+            with path.open("rb") as file:
+                return file.read(1) in {b"", b"{"}
+    return not os.path.lexists(path)
 
 
 def _is_script(path: Path) -> bool:

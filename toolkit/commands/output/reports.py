@@ -1,19 +1,21 @@
 """The reports of a command: one option for each form in `DOCUMENT_FORMATS`, and the text or files that it asks for.
 
-Without FILE, or with `-`, a form takes the place of the text on standard output.  With FILE it is written beside the
-text.
+Without FILE, a form takes the place of the text: on standard output, or on standard error if standard output belongs to
+a program.  With FILE it is written beside the text.
 """
 
 from __future__ import annotations
 
+import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.commands.options.files import STDOUT, FileOption
-from gilscope.toolkit.commands.options.programs import output_file, saved
+from gilscope.toolkit.commands.options.files import STDOUT, FileOption, form_help
+from gilscope.toolkit.commands.options.programs import STDERR, ProgramFileOption, saved
 from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.errors import ToolkitError, cannot_write
+from gilscope.toolkit.escaping import in_json
 from gilscope.toolkit.report import DOCUMENT_FORMATS
 from gilscope.toolkit.units import list_text
 
@@ -31,17 +33,17 @@ def add_output(parser: Any, what: str = "the report") -> None:
     for each in DOCUMENT_FORMATS:
         parser.add_argument(
             each.option, action=FileOption, suffix=each.suffix, others=[name for name in names if name != each.name],
-            help=f"Write {what} as {each.title} to FILE, which ends in {each.suffix} (default: to standard output, in "
-            f"place of the text). {each.purpose}")
+            help=f"{form_help(what, each.title, each.suffix)} {each.purpose}")
 
 
 def add_program_output(parser: Any) -> None:
     """Add the option of each renderer to a command whose standard output belongs to the program that it runs."""
+    names = [each.name for each in DOCUMENT_FORMATS]
     for each in DOCUMENT_FORMATS:
         parser.add_argument(
-            each.option, metavar="FILE", type=output_file,
-            help=f"Write the report as {each.title} to FILE, in place of the text. FILE may be /dev/stderr. "
-            f"{each.purpose}")
+            each.option, action=ProgramFileOption, suffix=each.suffix,
+            others=[name for name in names if name != each.name],
+            help=f"{form_help('the report', each.title, each.suffix, stream='standard error')} {each.purpose}")
 
 
 def requested(args: argparse.Namespace) -> Iterator[tuple[DocumentFormat, str]]:
@@ -147,4 +149,27 @@ def save_beside_program(
     code, forms = 0, list(requested(args))
     for each, name in forms:
         code = saved(name, each.render_all(documents, values) + "\n") or code
-    return bool(forms), code
+    return any(name == STDERR for _, name in forms), code
+
+
+def write_json(name: str | None, values: object) -> bool:
+    """Write values as `--json` asks for it.
+
+    Args:
+        name: The option's value: a FILE, `STDOUT`, or None if it is not given.
+        values: Plain values.
+
+    Returns:
+        Whether they take the place of the text on standard output.
+
+    Raises:
+        ToolkitError: the file cannot be written.
+    """
+    if name is None:
+        return False
+    text = in_json(json.dumps(values, indent=1))
+    if name == STDOUT:
+        put(text)
+        return True
+    _save(name, text)
+    return False

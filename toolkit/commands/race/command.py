@@ -112,7 +112,7 @@ def _add_formats(add: Any) -> None:
         if each.kind == FLAG:
             add(option, action="store_true", help=each.help)
         elif each.kind == IN_PLACE:
-            add(option, action=ProgramFileOption, help=each.help)
+            add(option, action=ProgramFileOption, suffix=f".{each.name}", help=each.help)
         else:
             add(option, metavar="FILE", type=output_file, help=each.help)
 
@@ -149,7 +149,7 @@ def options_without_parser(words: Sequence[str]) -> RaceOptions | None:
 
 def run(args: RaceOptions) -> int:
     """Run the program, report its races, and return the exit code."""
-    target = _target(args)
+    target = find(args.program)
     python = _python(args, target)
     if args.build and target.python:   # the command's own environment is for another build
         target = ProgramTarget(COMMAND, os.path.basename(target.name), target.args)
@@ -182,15 +182,6 @@ class UncheckedError(ToolkitError):
     """The interpreter ended successfully and the program never began, which must not look like a race-free program."""
 
     exit_code = 3
-
-
-def _target(args: RaceOptions) -> ProgramTarget:
-    name = args.program[0] if args.program else "-"
-    if name[:1] != "-" and not os.path.exists(name):
-        for each in RACE_FORMATS:   # the missing script may be the FILE of such an option
-            if each.kind == IN_PLACE and getattr(args, each.name) == STDERR:
-                raise ToolkitError(f"no script {name!r}; if the report is to go there, write --{each.name}={name}")
-    return find(args.program)
 
 
 def _project() -> tuple[str, RaceSettings | NoSettings]:

@@ -166,7 +166,7 @@ def add_effort(group: Any) -> None:
         "--timeout",
         metavar="TIME",
         type=duration,
-        help="Kill a measured process that finishes no pass over the payloads within TIME (default: 60s).",
+        help="Kill a measured process if one pass over the payloads takes longer than TIME (default: 60s).",
     )
     group.add_argument(
         "--take-turns", action="store_true",

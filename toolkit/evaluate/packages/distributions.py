@@ -82,7 +82,7 @@ def _extensions(files: Iterable[str], root: Path, build: Build) -> Iterable[tupl
             continue   # `pkg.libs/` contains shared libraries, not modules
         if match["version"] not in {None, tag}:
             continue
-        has_abi3t = int(tag.rstrip("t")) >= 315  # noqa: PLR2004  PEP 803: the first one
+        has_abi3t = int(tag.rstrip("t")) >= 315  # PEP 803: the first one
         # Free-threaded builds before 3.15 find abi3 files and fail to load them; later ones look for abi3t only.
         if (match["t"] and not has_abi3t) or (match["t"] == "" and has_abi3t and build.free_threaded):
             continue

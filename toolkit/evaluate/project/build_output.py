@@ -77,7 +77,7 @@ def last_lines(output: str) -> str:
 def _error_lines(lines: Iterable[str]) -> list[str]:
     """Return the first and the last line that contain an error: the cause and the consequence."""
     found = list(dict.fromkeys(line.strip() for line in lines if _ERROR.search(line)))
-    return found if len(found) < 3 else [found[0], found[-1]]  # noqa: PLR2004 - the first and the last
+    return found if len(found) < 3 else [found[0], found[-1]]  # the first and the last
 
 
 def _short(lines: Iterable[str]) -> str:

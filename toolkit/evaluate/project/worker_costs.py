@@ -131,7 +131,7 @@ def _spread(values: Iterable[float]) -> Spread:
 def _kept(answer: ChildAnswer) -> float | None:
     """Return the bytes that each round left behind, except for the first, whose leftovers later rounds may use."""
     levels = [record["memory"] for record in answer.records if record["event"] == "destroyed"]
-    if len(levels) < 2 or None in levels:  # noqa: PLR2004 - growth takes two
+    if len(levels) < 2 or None in levels:  # growth takes two
         return None
     return max(0.0, float(levels[-1] - levels[0]) / (len(levels) - 1))
 

@@ -23,7 +23,7 @@ BOXES = {"done": "[x]", "open": "[ ]", "not known": "[?]", "not needed": "[-]"}
 
 def lines(found: Answer) -> Iterator[str]:
     """Yield the decision, then a line for each thing that somebody who decides must know."""
-    yield f"{found.decision.words}: {found.because}{'.' * (not found.because.endswith('.'))}"
+    yield f"{found.decision.words}: {found.because}{'' if found.because.endswith('.') else '.'}"
     if found.failing:
         yield f"tests: {found.failing}"
     yield f"gain: {_gain(found.gain)}"
@@ -31,7 +31,7 @@ def lines(found: Answer) -> Iterator[str]:
     match found.cost:
         case Paid(memory=Memory() as of, against=against, forced=forced):
             yield (f"memory: {format_bytes(of.here)}, {format_bytes(of.there)} on {against} "
-                   f"({of.process}{FORCED * forced})")
+                   f"({of.process}{FORCED if forced else ""})")
         case _:
             yield "memory: not measured"
     yield from _in_the_way(found.blockers)
@@ -57,7 +57,7 @@ def _today(gain: Gained) -> str:
     """Return the number of simultaneous threads of the workload with the GIL, and how even their work is."""
     if gain.today is None:
         return ""
-    even = "" if gain.busiest is None or gain.today < 2 else (  # noqa: PLR2004 - one thread has it all
+    even = "" if gain.busiest is None or gain.today < 2 else (  # one thread has it all
         f", the busiest with {gain.busiest * 100:.0f} % of their CPU time")
     return f"; the workload has {counted(gain.today, 'thread')} at once today{even}"
 
@@ -68,7 +68,7 @@ def _cost(cost: Paid | Missing) -> str:
     wide = "; the interval is twice as wide, as the machine was busy or small" if cost.busy else ""
     times = times_cpu_time(cost.by, ValueRange(value=cost.times, lo=cost.lo, hi=cost.hi), cost.against)
     of = f", {cost.of}" if cost.of else ""
-    return f"{times}{of}{wide}{FORCED * cost.forced}"
+    return f"{times}{of}{wide}{FORCED if cost.forced else ""}"
 
 
 def _in_the_way(blockers: Sequence[Blocker]) -> Iterator[str]:

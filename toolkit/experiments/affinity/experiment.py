@@ -97,7 +97,7 @@ class AffinityExperiment(Experiment):
     )
     program = "affinity"
     packages = (Package(requirement="psutil>=7.0", module="psutil"), GEVENT)
-    levels = {  # noqa: RUF012 - never changed
+    levels = {
         EffortLevel.SMOKE: EffortSettings(
             rounds=1, seconds=12, scales={"count": 200_000, "seconds": 0.05, "least": 3, "bound": 5.0}),
         EffortLevel.QUICK: EffortSettings(

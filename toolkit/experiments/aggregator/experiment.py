@@ -39,8 +39,7 @@ from gilscope.toolkit.report.figures.figure import (
     seconds_axis,
 )
 from gilscope.toolkit.report.figures.plots.ticks import seconds_text
-from gilscope.toolkit.report.wording import percent_text
-from gilscope.toolkit.units import format_seconds, list_text
+from gilscope.toolkit.units import format_seconds, list_text, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -120,7 +119,7 @@ class AggregatorExperiment(Experiment):
     )
     program = "aggregator"
     packages = (REQUESTS, AIOHTTP, TORNADO, GEVENT)
-    levels = {  # noqa: RUF012 - never changed
+    levels = {
         # "latency" multiplies the back ends' own latencies.
         EffortLevel.SMOKE: EffortSettings(
             rounds=1, seconds=15, scales={"latency": 0.1, "seconds": 0.5, "limit": LIMIT}),
@@ -300,7 +299,7 @@ def _service_table(results: Results, build: Build, load: UserLoad, title: str, s
 
 
 def _share_text(success: float) -> str:
-    return "none" if success == 0 else percent_text(success)
+    return "none" if success == 0 else percent(success, 1)
 
 
 def _judgement(threads: float, events: float) -> str:

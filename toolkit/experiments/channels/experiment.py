@@ -115,7 +115,7 @@ class ChannelsExperiment(Experiment):
         "than none."
     )
     program = "channels"
-    levels = {  # noqa: RUF012 - never changed
+    levels = {
         EffortLevel.SMOKE: EffortSettings(rounds=1, seconds=12, scales={"seconds": 0.01}),
         EffortLevel.QUICK: EffortSettings(rounds=3, seconds=35, scales={"seconds": 0.08}),
         EffortLevel.FULL: EffortSettings(rounds=5, seconds=1800, scales={"seconds": 0.3}),

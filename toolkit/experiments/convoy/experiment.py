@@ -85,7 +85,7 @@ class ConvoyExperiment(Experiment):
         "processes it kept 20,000."
     )
     program = "convoy"
-    levels = {  # noqa: RUF012 - never changed
+    levels = {
         EffortLevel.SMOKE: EffortSettings(rounds=1, seconds=6, scales={
             "closed": 0.1, "open": 0.1, "least": 20, "bound": 2, "rate": 1000}),
         EffortLevel.QUICK: EffortSettings(rounds=3, seconds=50, scales={
@@ -216,7 +216,7 @@ def _rate_modes(results: Results, cell: Cell | None) -> list[Mode]:
 
 def modes_text(found: list[Mode]) -> str:
     """Return "13.2 us (40 %) and 5.31 ms (60 %)" for several modes, "one" for one, "-" for none."""
-    if len(found) < 2:  # noqa: PLR2004 - one mode, or no requests
+    if len(found) < 2:  # one mode, or no requests
         return "one" if found else "-"
     *first, last = [f"{format_seconds(mode.center)} ({mode.share * 100:.0f} %)" for mode in found]
     return f"{', '.join(first)} and {last}"

@@ -61,7 +61,7 @@ class CountdownExperiment(Experiment):
         "and that switching a core off helped. In 2021 threads no longer cost anything, but gained nothing either."
     )
     program = "countdown"
-    levels = {  # noqa: RUF012 - never changed
+    levels = {
         EffortLevel.SMOKE: EffortSettings(rounds=1, seconds=4, scales={"count": 200_000, "most": 2}),
         EffortLevel.QUICK: EffortSettings(rounds=5, seconds=30, scales={"count": 8_000_000, "most": 8}),
         EffortLevel.FULL: EffortSettings(rounds=12, seconds=1500, scales={"count": 100_000_000, "most": 8}),

@@ -85,7 +85,7 @@ class DownloadsExperiment(Experiment):
     )
     program = "downloads"
     packages = (REQUESTS, AIOHTTP)
-    levels = {  # noqa: RUF012 - never changed
+    levels = {
         EffortLevel.SMOKE: EffortSettings(rounds=1, seconds=10, scales={"pages": 20}),
         EffortLevel.QUICK: EffortSettings(rounds=3, seconds=45, scales={"pages": 200}),
         EffortLevel.FULL: EffortSettings(rounds=8, seconds=3000, scales={"pages": 400}),
@@ -213,7 +213,8 @@ def knee(times: dict[int, float]) -> int | None:
         times: Seconds by number of workers.
     """
     best = min(times.values(), default=0.0)
-    return min(count for count, each in times.items() if each <= NEAR_BEST * best) if len(times) > 2 else None  # noqa: PLR2004 - a line has three points
+    # a line has three points
+    return min(count for count, each in times.items() if each <= NEAR_BEST * best) if len(times) > 2 else None
 
 
 def _pages(results: Results) -> float | None:

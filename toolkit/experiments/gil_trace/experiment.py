@@ -69,7 +69,7 @@ class GilTraceExperiment(Experiment):
         "hundreds of times in a row, and counted millions of system calls that did nothing else."
     )
     program = "gil_trace"
-    levels = {  # noqa: RUF012 - never changed
+    levels = {
         EffortLevel.SMOKE: EffortSettings(
             rounds=1, seconds=8, scales={"cpu": 5e6, "lock": 4e4, "list": 4e4, "seconds": 0.1}),
         EffortLevel.QUICK: EffortSettings(

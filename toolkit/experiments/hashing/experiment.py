@@ -69,7 +69,7 @@ class HashingExperiment(Experiment):
         "GIL while it works; more threads than cores gained nothing."
     )
     program = "hashing"
-    levels = {  # noqa: RUF012 - never changed
+    levels = {
         EffortLevel.SMOKE: EffortSettings(rounds=1, seconds=10, scales={"work": 0.01, "most": 2}),
         EffortLevel.QUICK: EffortSettings(rounds=3, seconds=45, scales={"work": 0.25, "most": 2}),
         EffortLevel.FULL: EffortSettings(rounds=9, seconds=2400, scales={"work": 1.0, "most": 8}),

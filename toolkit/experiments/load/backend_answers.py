@@ -46,5 +46,5 @@ def merged(number: int) -> dict[str, Any]:
 def number_in(target: str, prefix: str) -> int | None:
     """Return the number after `prefix` in a request's target, or None if it is not such a target."""
     text = target.removeprefix(prefix)
-    is_number = text.isascii() and text.isdecimal() and len(text) < 19  # noqa: PLR2004 - 18 digits fit in 64 bits
+    is_number = text.isascii() and text.isdecimal() and len(text) < 19  # 18 digits fit in 64 bits
     return int(text) if text != target and is_number else None

@@ -107,7 +107,7 @@ def answer_defect(number: int, status: int, body: bytes) -> str:
     """Return the defect of the answer for product `number`, "" if it is correct."""
     if status == 0:
         return "not an HTTP answer"
-    if status != 200:  # noqa: PLR2004 - HTTP's OK
+    if status != 200:  # HTTP's OK
         return f"status {status}"
     try:
         right = json.loads(body) == _right(number)

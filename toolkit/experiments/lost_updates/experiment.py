@@ -71,7 +71,7 @@ class LostUpdatesExperiment(Experiment):
         "threads."
     )
     program = "lost_updates"
-    levels = {  # noqa: RUF012 - never changed
+    levels = {
         EffortLevel.SMOKE: EffortSettings(
             rounds=1, seconds=12, scales={"count": 40_000, "locked": 4_000, "starts": 20}),
         EffortLevel.QUICK: EffortSettings(
@@ -173,9 +173,9 @@ def _percent(share: float) -> str:
     percent = share * 100
     if not percent:
         return "0"
-    if percent < 0.1:  # noqa: PLR2004 - finer is noise
+    if percent < 0.1:  # finer is noise
         return "<0.1"
-    return f"{percent:.1f}" if percent < 10 else f"{percent:.0f}"  # noqa: PLR2004 - two digits
+    return f"{percent:.1f}" if percent < 10 else f"{percent:.0f}"  # two digits
 
 
 # Tables

@@ -78,7 +78,7 @@ class SignalsExperiment(Experiment):
         "every tick."
     )
     program = "signals"
-    levels = {  # noqa: RUF012 - never changed
+    levels = {
         EffortLevel.SMOKE: EffortSettings(rounds=1, seconds=8, scales={"attempts": 2, "limit": 30, "call": 0.05}),
         EffortLevel.QUICK: EffortSettings(rounds=3, seconds=30, scales={"attempts": 4, "limit": 2, "call": 0.1}),
         EffortLevel.FULL: EffortSettings(rounds=6, seconds=2400, scales={"attempts": 10, "limit": 10, "call": 0.5}),
@@ -321,7 +321,7 @@ def _panel(results: Results, activities: dict[str, str]) -> CategoryPanel:
 def _figure_over_threads(results: Results) -> tuple[Figure, ...]:
     """Return the times over the number of CPU threads, if the run has at least three numbers of them."""
     counts = sorted({count for activity, count in _rows(results, WAITING) if activity == "join"})
-    if len(counts) < 3:  # noqa: PLR2004 - two points are in the other picture
+    if len(counts) < 3:  # two points are in the other picture
         return ()
     series = (_series(results, arm, ((count, ("join", count)) for count in counts)) for arm in arms_of(results))
     return (

@@ -20,7 +20,7 @@ static int copy(uint64_t from, void *into, unsigned long size, enum whose whose)
 
 /* A frame that runs a function, and its code, each up to the last member that is read. */
 struct frame {
-    uint64_t code;
+    uint64_t code, file;        /* file: a hash of the file's name; 0 if it is not known */
     unsigned char own[FRAME_MAX], of_code[CODE_MAX];
 };
 
@@ -43,6 +43,24 @@ static uint64_t innermost(uint64_t state)
     return python_version >> 16 == 0x030c && frame != 0 ? word(frame) : frame;
 }
 
+/* Hash the end of a string; 0 if it cannot be read. */
+static uint64_t hash_text(uint64_t object, enum whose whose)
+{
+    unsigned char head[TEXT_MAX];
+    uint64_t words[FILE_NAME / 8] = {0}, hash = 1;
+    /* A subclass of str has its characters elsewhere. */
+    if (object == 0 || !copy(object, head, at.text, whose) || member(head, at.type) != string_type)
+        return 0;
+    uint64_t length = member(head, at.length), size = length < sizeof words ? length : sizeof words;
+    if (!copy(object + at.text + length - size, words, size, whose))
+        return 0;
+    for (uint64_t i = 0; i <= size / 8 && i < FILE_NAME / 8; i++) {
+        hash = (hash ^ words[i]) * 0x9E3779B97F4A7C15u;
+        hash ^= hash >> 29;
+    }
+    return hash;
+}
+
 /* Read the frame at `address`, or the next outer one that runs a function: frames that the interpreter inserts have a
    special owner and no code. */
 static int find_frame(uint64_t address, struct frame *frame, enum whose whose)
@@ -53,7 +71,10 @@ static int find_frame(uint64_t address, struct frame *frame, enum whose whose)
         if (frame->own[at.owner] > at.last_owner)
             continue;
         frame->code = member(frame->own, at.executable) & ~(uint64_t)7;     /* the low bits are tags */
-        return copy(frame->code, frame->of_code, at.code_size, whose) && member(frame->of_code, at.type) == code_type;
+        if (!copy(frame->code, frame->of_code, at.code_size, whose) || member(frame->of_code, at.type) != code_type)
+            return 0;
+        frame->file = hash_text(member(frame->of_code, at.filename), whose);
+        return 1;
     }
     return 0;
 }
@@ -77,17 +98,18 @@ static void text_of(uint64_t object, char *into, unsigned long size);
 /* The origin of code: the program, an installed package, or Python itself. */
 enum origin { PROGRAM, PACKAGE, LIBRARY, NOWHERE };
 
-/* Find the origin by the file's path; it is cached by the address of the file name, which the functions of a file share. */
+/* Find the origin by the file's path; it is cached by the hash of the path.  The address of the name would not do: once
+   its code is gone, another file's name may be there. */
 static enum origin origin_of(const struct frame *frame)
 {
     static uint64_t known[1024];
-    uint64_t name = member(frame->of_code, at.filename);
-    uint64_t *entry = &known[(name >> 4) * 0x9E3779B97F4A7C15u >> 54];
+    uint64_t name = frame->file & ~(uint64_t)7;
+    uint64_t *entry = &known[frame->file >> 54];
     uint64_t kept = __atomic_load_n(entry, __ATOMIC_RELAXED);
     if ((kept & ~(uint64_t)7) == name && name != 0)
         return (enum origin)(kept & 7);
     char file[FILE_NAME];
-    text_of(name, file, sizeof file);
+    text_of(member(frame->of_code, at.filename), file, sizeof file);
     if (file[0] == 0)
         return NOWHERE;
     enum origin origin = PROGRAM;
@@ -97,6 +119,15 @@ static enum origin origin_of(const struct frame *frame)
         origin = LIBRARY;
     __atomic_store_n(entry, name | (uint64_t)origin, __ATOMIC_RELAXED);
     return origin;
+}
+
+/* Return the place in the code that a frame runs: the instruction in the low half, and in the high half a hash of the file
+   and the first line, since another function's code may have the address once this one's is gone. */
+static uint64_t place_in_code(const struct frame *frame, uint64_t instruction)
+{
+    uint32_t line;
+    memcpy(&line, frame->of_code + at.firstlineno, sizeof line);
+    return instruction | (frame->file ^ line * 0xC2B2AE3D27D4EB4Fu) >> 32 << 32;
 }
 
 /* Find the place of a thread, and the program's own line that led there: the innermost one of its code, else of a
@@ -110,15 +141,15 @@ static int place_in(uint64_t state, struct place *place, enum whose whose)
     *place = (struct place){0};
     for (int depth = 0; depth < CALLERS_MAX; depth++) {
         uint64_t instruction = member(frame.own, at.instruction) - bytecode(&frame);
-        if (instruction >= 2 * member(frame.of_code, at.length))    /* a running thread has changed it meanwhile */
+        if (instruction >= 2 * member(frame.of_code, at.length) || instruction >> 32 != 0)    /* a running thread has changed it meanwhile */
             return 0;
         enum origin origin = origin_of(&frame);
         if (depth == 0) {
-            place->code = frame.code, place->instruction = instruction;
+            place->code = frame.code, place->instruction = place_in_code(&frame, instruction);
             best = origin < best ? origin : best;
         } else if (origin < best) {
             best = origin;
-            place->caller = frame.code, place->caller_instruction = instruction;
+            place->caller = frame.code, place->caller_instruction = place_in_code(&frame, instruction);
         }
         if (best == PROGRAM || !find_frame(member(frame.own, at.previous), &frame, whose))
             break;
@@ -196,65 +227,87 @@ static void text_at(uint64_t code, uint64_t offset, char *into, unsigned long si
         text_of(object, into, size);
 }
 
-static const unsigned char *number(const unsigned char *from, const unsigned char *end, int *value)
+/* A location table, read piece by piece: large functions have large ones, and a thread's stack may be small. */
+struct table {
+    uint64_t address, left;     /* what is not read yet */
+    unsigned position, count;
+    unsigned char bytes[256];
+};
+
+/* Return the next byte without going on to the one after it; -1 at the end. */
+static int next_byte(struct table *table)
+{
+    if (table->position == table->count) {
+        table->count = table->left < sizeof table->bytes ? (unsigned)table->left : (unsigned)sizeof table->bytes;
+        table->position = 0;
+        if (table->count == 0 || !peek(table->address, table->bytes, table->count)) {
+            table->count = 0, table->left = 0;
+            return -1;
+        }
+        table->address += table->count, table->left -= table->count;
+    }
+    return table->bytes[table->position];
+}
+
+static int number(struct table *table)
 {
     unsigned result = 0;
-    for (unsigned shift = 0; from < end; shift += 6) {
-        unsigned char byte = *from++;
+    int byte;
+    for (unsigned shift = 0; (byte = next_byte(table)) >= 0; shift += 6) {
+        table->position++;
         if (shift < 30)
             result |= (unsigned)(byte & 63) << shift;
         if (!(byte & 64))
             break;
     }
-    *value = result & 1 ? -(int)(result >> 1) : (int)(result >> 1);
-    return from;
+    return result & 1 ? -(int)(result >> 1) : (int)(result >> 1);
 }
 
-/* Find the line of an instruction (in bytes from the code's first) in a location table of 3.11 and later. */
-static uint32_t line_of(const unsigned char *table, uint64_t size, uint32_t line, uint64_t instruction)
+/* Find the line of an instruction (in bytes from the code's first) in a location table of 3.11 and later; 0 if it has
+   none. */
+static uint32_t line_of(struct table *table, uint32_t line, uint64_t instruction)
 {
-    const unsigned char *end = table + size;
     uint64_t position = 0;
-    while (table < end) {
-        unsigned char first = *table++;
-        unsigned code = first >> 3 & 15;
-        int delta = 0;
+    for (int first; (first = next_byte(table)) >= 0;) {
+        table->position++;
+        unsigned code = (unsigned)first >> 3 & 15;
         if (code == 14 || code == 13)
-            table = number(table, end, &delta);
+            line += (uint32_t)number(table);
         else if (code >= 10 && code <= 12)
-            delta = (int)code - 10;
-        line += (uint32_t)delta;
-        position += 2 * ((first & 7) + 1);
+            line += code - 10;
+        position += 2 * (((unsigned)first & 7) + 1);
         if (position > instruction)
             return code == 15 ? 0 : line;
-        while (table < end && !(*table & 128))
-            table++;
+        for (int byte; (byte = next_byte(table)) >= 0 && !(byte & 128);)
+            table->position++;
     }
     return 0;
 }
 
 static uint32_t line_at(uint64_t code, uint64_t instruction)
 {
-    static _Thread_local unsigned char table[16384];
-    uint64_t lines, size;
+    struct table table = {0};
+    uint64_t lines;
     uint32_t first;
     if (!peek(code + at.firstlineno, &first, 4))
         return 0;
-    if (!peek(code + at.linetable, &lines, 8) || !peek(lines + at.length, &size, 8) || size > sizeof table ||
-        !peek(lines + at.bytes, table, size))
+    if (!peek(code + at.linetable, &lines, 8) || !peek(lines + at.length, &table.left, 8))
         return first;
-    uint32_t line = line_of(table, size, first, instruction);
+    table.address = lines + at.bytes;
+    uint32_t line = line_of(&table, first, instruction & UINT32_MAX);
     return line ? line : first;
 }
 
 /* Write file and function of the code of a place.  Each instruction of a loop is a separate place, so the site described
    last with the same code is copied from. */
-static void describe_code(uint64_t code, struct site *site)
+static void describe_code(struct place place, struct site *site)
 {
+    uint64_t code = place.code;
     static uint32_t described[256];
     uint32_t *latest = &described[(code >> 4) * 0x9E3779B97F4A7C15u >> 56];
     const struct site *known = map ? &map->sites[__atomic_load_n(latest, __ATOMIC_RELAXED)] : NULL;
-    if (known != NULL && __atomic_load_n(&known->ready, __ATOMIC_ACQUIRE) == 2 && known->place.code == code) {
+    if (known != NULL && __atomic_load_n(&known->ready, __ATOMIC_ACQUIRE) == 2 && known->place.code == code &&
+        known->place.instruction >> 32 == place.instruction >> 32) {
         memcpy(site->file, known->file, sizeof site->file);
         memcpy(site->function, known->function, sizeof site->function);
         return;
@@ -267,7 +320,7 @@ static void describe_code(uint64_t code, struct site *site)
 
 void describe(struct place place, struct site *site)
 {
-    describe_code(place.code, site);
+    describe_code(place, site);
     site->line = line_at(place.code, place.instruction);
     if (place.caller == 0)
         return;

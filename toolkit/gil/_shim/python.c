@@ -13,7 +13,7 @@
 const char *runtime, *runtime_end;
 uint32_t python_version;
 int python, free_threaded, sites_known;
-uint64_t code_type;
+uint64_t code_type, string_type;
 
 static const char *code_begin, *code_end;
 static void *(*this_thread_state)(void);
@@ -91,10 +91,10 @@ static unsigned long largest(const uint64_t *numbers, unsigned count)
 static int find_sizes(void)
 {
     const uint64_t frame[] = {at.executable + 8, at.previous + 8, at.instruction + 8, at.owner + 1, at.tlbc_index + 4};
-    const uint64_t code[] = {at.type + 8, at.length + 8, at.filename + 8};
+    const uint64_t code[] = {at.type + 8, at.length + 8, at.filename + 8, at.firstlineno + 4};
     at.frame_size = largest(frame, sizeof frame / sizeof *frame);
     at.code_size = largest(code, sizeof code / sizeof *code);
-    return at.frame_size <= FRAME_MAX && at.code_size <= CODE_MAX;
+    return at.frame_size <= FRAME_MAX && at.code_size <= CODE_MAX && at.text <= TEXT_MAX;
 }
 
 int find_python(void)
@@ -113,6 +113,7 @@ int find_python(void)
     if (python_version >> 24 != 3 || minor < 12 || sizeof(void *) != 8)
         return 0;
     code_type = (uint64_t)dlsym(RTLD_DEFAULT, "PyCode_Type");
+    string_type = (uint64_t)dlsym(RTLD_DEFAULT, "PyUnicode_Type");
     this_thread_state = (void *(*)(void))dlsym(RTLD_DEFAULT, "PyGILState_GetThisThreadState");
     if (minor == 12) {
         offsets_3_12();

@@ -26,6 +26,7 @@
 #define GILS_MAX 128
 #define FRAME_MAX 128           /* bytes of a frame that are read */
 #define CODE_MAX 256            /* bytes of its code that are read */
+#define TEXT_MAX 64             /* bytes of a string before its characters */
 
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
@@ -234,7 +235,7 @@ extern const char *runtime, *runtime_end;
 extern uint32_t python_version;
 extern int python;              /* true if this is a supported Python */
 extern int free_threaded, sites_known;
-extern uint64_t code_type;
+extern uint64_t code_type, string_type;
 int find_python(void);
 int from_python(const void *caller);
 int peek(uint64_t address, void *into, unsigned long size);

@@ -62,7 +62,7 @@ SECONDS_TO_SIZE = 0.02  # of the task that sizes the others: long enough to exce
 def main() -> None:
     """Measure the cell in `sys.argv[1]` and write the answer to its folder."""
     spec = CellSpec.from_json(sys.argv[1])
-    turns = ScheduledTurns(spec, int(sys.argv[2])) if len(sys.argv) > 2 else NoTurns(spec.values)  # noqa: PLR2004 - see above
+    turns = ScheduledTurns(spec, int(sys.argv[2])) if len(sys.argv) > 2 else NoTurns(spec.values)
     answered(spec, lambda: _measure(spec, turns))
 
 

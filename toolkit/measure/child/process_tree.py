@@ -146,7 +146,7 @@ def _file_pages(smaps: Iterable[bytes]) -> dict[tuple[bytes, bytes, bytes], int]
                 sizes[place] -= int(line.split()[1]) * 1024
         elif line[:1] in b"0123456789abcdef":  # of a mapping; fields begin with capitals
             fields = line.split(None, 5)
-            named = len(fields) > 5 and fields[4] != b"0" and not fields[5].startswith(_NO_FILES)  # noqa: PLR2004 - see proc
+            named = len(fields) > 5 and fields[4] != b"0" and not fields[5].startswith(_NO_FILES)  # see proc
             place = (fields[3], fields[4], fields[2]) if named else None
     return sizes
 

@@ -235,7 +235,7 @@ def sibling(*words: str, **options: Any) -> subprocess.Popen[str]:
 def main() -> None:
     """Measure the cell in `sys.argv[1]` and leave the answer in its folder."""
     spec = ProgramSpec.from_json(sys.argv[1])
-    turns = ScheduledTurns(spec, int(sys.argv[2])) if len(sys.argv) > 2 else None  # noqa: PLR2004 - see above
+    turns = ScheduledTurns(spec, int(sys.argv[2])) if len(sys.argv) > 2 else None
     answered(spec, lambda: _measure(spec, turns))
 
 

@@ -117,7 +117,7 @@ def load_file(path: str) -> ModuleType:
         exec_dynamic(module)
     except (ImportError, AttributeError, OSError) as error:
         raise CoreUnavailableError(f"the compiled core cannot be loaded: {error}") from error
-    module.acquaint(NO_VALUE, revive, os.path.dirname(_FOLDER) + os.sep)
+    module.configure(NO_VALUE, revive, os.path.dirname(_FOLDER) + os.sep)
     module.__spec__ = spec
     sys.modules[NAME] = module
     return module

@@ -6,6 +6,7 @@
 #include "state/interned.c"
 #include "state/call_stacks.c"
 #include "state/keys.c"
+#include "state/key_lookup.c"
 #include "state/shadow.c"
 #include "state/death.c"
 #include "locking/sync.c"

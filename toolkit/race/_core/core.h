@@ -38,7 +38,7 @@ enum Flag {
 };
 
 /* ---- spin locks --------------------------------------------------------------------------------------------------
-   With a GIL, only the interpreter that started the core gets here, holding its GIL.  Never call Python while holding
+   On a build with a GIL, only the interpreter that started the core runs this code, with its GIL held.  Never call Python while holding
    a spin lock.  */
 typedef struct { _Atomic(uint8_t) held; } Spin;
 
@@ -69,7 +69,7 @@ spin_unlock(Spin *spin)
 /* ---- vector clocks -----------------------------------------------------------------------------------------------
    An epoch is one component of a vector clock: slot of a thread and its time, in one word.  */
 #define SLOT_BITS 16
-#define MAX_SLOTS 4096                  /* with more, slots of ended threads are reused before all know them */
+#define MAX_SLOTS 4096                  /* beyond it, slots of ended threads are reused before all threads have joined their clocks */
 #define TIME_BITS 48
 #define TIME_MASK ((UINT64_C(1) << TIME_BITS) - 1)
 #define EPOCH_SLOT(epoch) ((int)((epoch) >> TIME_BITS))
@@ -263,7 +263,7 @@ typedef struct Thread {
     struct Thread *outer;   /* the thread that this logical thread runs on */
     Moment chain;           /* joint final clock of the logical threads on this one */
     int muted, busy;
-    uint32_t attention;     /* a reason not to trust the cache: ATTENTION_* */
+    uint32_t attention;     /* reasons to bypass the cache: ATTENTION_* */
     uint32_t acquisitions;
     uint32_t learned;       /* number of new edges and acquisitions */
     int n_held;
@@ -310,6 +310,7 @@ typedef struct {
     _Atomic(int) clocks;        /* live Clock objects: each may be that of a starting thread */
     bool dead;                  /* the interpreter is going away: do nothing, free nothing */
     bool raw_frames;            /* the layout of frames is as call_stacks.c expects */
+    bool raw_tables;            /* that of dicts and sets is as key_lookup.c expects */
     bool debug;
     bool reports_shared;          /* also report ordered uses by several threads */
     PyInterpreterState *interpreter;
@@ -345,7 +346,7 @@ mix(uint64_t a, uint64_t b)
     return h ^ (h >> 32);
 }
 
-/* Abort if out of memory: a checker that loses state reports wrong results.  */
+/* Abort if out of memory: a checker that has lost state reports wrong results.  */
 static void *
 must(void *memory)
 {

@@ -18,7 +18,7 @@ static PyMethodDef site_methods[] = {{"__reduce__", site_reduce, METH_NOARGS, NU
 static void
 site_dealloc(PyObject *self)
 {
-    PyTypeObject *type = Py_TYPE(self);     /* only one that could not be made: the others are immortal */
+    PyTypeObject *type = Py_TYPE(self);     /* reached only if api_site() failed: sites are immortal */
     Py_XDECREF(((Site *)self)->key);
     Py_XDECREF(((Site *)self)->info);
     free(((Site *)self)->partners);
@@ -57,7 +57,7 @@ site_stores_attribute(PyObject *op)
         || PyUnicode_CompareWithASCIIString(op, "attr_proxy") == 0;
 }
 
-/* Flags that say more than the rewriter's; a read's may come after the read's own site was made.  */
+/* Add the flags that the core derives.  A site may get flags from a later one: a store marks the read that guards it.  */
 static void
 site_learn(Site *site, PyObject *op)
 {
@@ -89,7 +89,10 @@ site_read_info(Site *site, PyObject *info, PyObject **op)
     PyObject *list = partners != NULL ? PySequence_Tuple(partners) : NULL;
     Py_XDECREF(partners);
     int failed = -1;
-    if (*op != NULL && flags != NULL && list != NULL && site->key != NULL && PyUnicode_CheckExact(site->key)) {
+    if (site->key != NULL && !PyUnicode_CheckExact(site->key)) {
+        PyErr_SetString(PyExc_TypeError, "the key of a site must be a str");
+    }
+    else if (*op != NULL && flags != NULL && list != NULL && site->key != NULL) {
         PyUnicode_InternInPlace(&site->key);
         site->flags = (uint32_t)PyLong_AsUnsignedLongMask(flags);
         site->n_partners = (int32_t)PyTuple_GET_SIZE(list);
@@ -178,7 +181,7 @@ api_snapshot(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     Thread *thread = thread_get();
     Moment now = {base_ref(thread_base(thread)), thread_time(thread)};
     thread_advance(thread);
-    set_concurrent(1);          /* a thread may be about to start */
+    set_concurrent(1);          /* a thread may start soon */
     return clock_new(now);
 }
 
@@ -233,7 +236,7 @@ api_thread_begin(PyObject *Py_UNUSED(module), PyObject *args)
     Thread *outer = self_thread;
     Thread *replaced = NULL;
     if (outer != NULL && (atomic_load(&outer->ended) || (outer->automatic && !outer->noted && outer->outer == NULL))) {
-        replaced = outer;       /* over, or nobody had announced it yet and it has done nothing */
+        replaced = outer;       /* it has ended, or was attached automatically and has done nothing yet */
         outer = NULL;
     }
     Thread *thread = thread_make(outer, false, known_start ? &start : NULL);
@@ -272,8 +275,8 @@ api_restore(PyObject *Py_UNUSED(module), PyObject *level)
     Py_RETURN_NONE;
 }
 
-/* In the child of a fork, before anything else: no other thread is there any more, and what they held of our locks they
-   will not give back.  All they did is past, so the shadows can start anew.  */
+/* Reset the state in the child of a fork, before anything else runs: the other threads are gone, and never release the
+   locks of ours that they held.  Everything they did happened before, so the shadow state starts empty.  */
 static void
 forked(void)
 {
@@ -329,7 +332,7 @@ api_locks_held(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     return uids;
 }
 
-/* (path, line, qualified name) of each frame, innermost first, without our own.  */
+/* Return (path, line, qualified name) of each frame, innermost first, without gilscope's own frames.  */
 static PyObject *
 places_of(uint32_t context)
 {
@@ -378,7 +381,7 @@ api_lock_origin(PyObject *Py_UNUSED(module), PyObject *arg)
 #if LOCKS_NEED_REFS
     PyObject *ref = alive ? Py_XNewRef(origin.sync->ref) : NULL;
 #else
-    if (alive && deaths_watched() && atomic_load(&core.blind) == 0) {       /* else its death may have been missed */
+    if (alive && deaths_watched() && atomic_load(&core.blind) == 0) {       /* otherwise the lock may be gone */
         lock = Py_NewRef(origin.lock);
     }
 #endif
@@ -432,12 +435,12 @@ know_builtins(void)
     known.delattr = Py_XNewRef(PyDict_GetItemString(builtins, "delattr"));
 }
 
-/* What is the race checker's own in Python: it may go by another name where the program has a package `toolkit`.  */
+/* Set the Python objects that the core uses.  It does not import them: the program may have a package of the same name.  */
 static PyObject *
-apiacquaint(PyObject *Py_UNUSED(module), PyObject *args)
+api_configure(PyObject *Py_UNUSED(module), PyObject *args)
 {
     PyObject *no_value, *revive, *folder;
-    if (!PyArg_ParseTuple(args, "OOU:acquaint", &no_value, &revive, &folder)) {
+    if (!PyArg_ParseTuple(args, "OOU:configure", &no_value, &revive, &folder)) {
         return NULL;
     }
     core.no_value = Py_NewRef(no_value);
@@ -481,7 +484,7 @@ api_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     Py_RETURN_NONE;
 }
 
-/* At the interpreter's end.  Daemon threads may still run, and objects still die: nothing is touched any more.  */
+/* Stop for good when the interpreter ends.  Daemon threads may still run and objects still die, so free nothing.  */
 static PyObject *
 at_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 {
@@ -522,7 +525,7 @@ api_busy(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     return PyObject_CallNoArgs((PyObject *)busy_type);
 }
 
-/* alone(function, *args): the program's stack ends where `python script.py` ends it.  */
+/* alone(function, *args): call the function as if gilscope's frames were not below it on the stack.  */
 static PyObject *
 api_alone(PyObject *Py_UNUSED(module), PyObject *const *args, Py_ssize_t n)
 {
@@ -566,8 +569,9 @@ api_made_from(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
     return PyUnicode_FromString(GILSCOPE_SOURCES);
 }
 
-/* The core reads frames and reference counts, whose layout one minor version keeps from its first release candidate on.
-   A file can be loaded by another build all the same: `.so` is among the suffixes of all, and a wheel's tag can lie.  */
+/* True if the core can run in this build.  It reads frames and reference counts, whose layout is stable within a minor
+   version from the first release candidate on.  Another build may load the file, since every build accepts the suffix
+   `.so`, and a wheel may have a wrong tag.  */
 static bool
 same_layout(unsigned long made, unsigned long runs)
 {
@@ -630,7 +634,7 @@ static PyMethodDef api[] = {
     {"counts", api_counts, METH_NOARGS, "Return the number of conflicts of each pair of sites."},
     {"busy", api_busy, METH_NOARGS, "Return a context in which this thread's accesses are ignored."},
     {"alone", (PyCFunction)(void (*)(void))api_alone, METH_FASTCALL, "Call a function with no frame below it."},
-    {"acquaint", apiacquaint, METH_VARARGS, NULL},
+    {"configure", api_configure, METH_VARARGS, NULL},
     {"made_from", api_made_from, METH_NOARGS, "Return the hash of the sources of a core in a wheel, else \"\"."},
     {"_at_exit", at_exit, METH_NOARGS, NULL},
     {NULL, NULL, 0, NULL}};
@@ -718,9 +722,9 @@ core_exec(PyObject *module)
     init_process();
     core.interpreter = here;
     core.prefix = PyUnicode_InternFromString("gilscope:");
-    core.no_value = Py_NewRef(Py_None);     /* until acquaint */
+    core.no_value = Py_NewRef(Py_None);     /* until api_configure() */
     core.raw_frames = raw_frames_agree() && getenv("GILSCOPE_RACE_PUBLIC_FRAMES") == NULL;
-    if (core.prefix == NULL || names_init() < 0 || make_types(module) < 0 || make_ops(module) < 0
+    if (core.prefix == NULL || check_raw_tables() < 0 || names_init() < 0 || make_types(module) < 0 || make_ops(module) < 0
         || call_at_exit(module) < 0) {
         return -1;
     }

@@ -95,7 +95,7 @@ def _answers(path: str) -> dict[str, int]:
         return {}
     with file:
         lines = [line.split() for line in file.read(MOST_ANSWERS).decode("ascii", "replace").split("\n")[:-1]]
-    last = {words[0]: words[1] for words in lines if len(words) == 2}  # noqa: PLR2004  a race and its count
+    last = {words[0]: words[1] for words in lines if len(words) == 2}  # a race and its count
     return {ident: int(times) for ident, times in last.items()
             if times.isdecimal() and len(times) < LONGEST_COUNT and int(times) > 0}
 

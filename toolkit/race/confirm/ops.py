@@ -233,7 +233,7 @@ class PausingOps:
         return owner
 
     def dynamic(self, function: Callable[..., Any], site: PausingSite, *arguments: Any) -> Any:
-        if not site.watchers or len(arguments) < 2:  # noqa: PLR2004  object and name
+        if not site.watchers or len(arguments) < 2:  # object and name
             return function(*arguments)
         place = arguments[:2]
         if function in {setattr, delattr}:

@@ -121,7 +121,7 @@ def show(value: Any, depth: int = 0) -> str:
     if type(value) in PLAIN:
         text = repr(value)
         return text if len(text) <= LONGEST else text[:LONGEST - 4] + "..." + text[-1]
-    if type(value) is tuple and depth < 3:  # noqa: PLR2004  deeper keys are unreadable
+    if type(value) is tuple and depth < 3:  # deeper keys are unreadable
         inner = ", ".join(show(item, depth + 1) for item in value[:6])
         return f"({inner},)" if len(value) == 1 else f"({inner})"
     if type(value) is slice:

@@ -301,4 +301,5 @@ def _cached(path: str) -> list[str]:
     """Return the lines that the program put into linecache for code without a file."""
     linecache = sys.modules.get("linecache")
     entry = getattr(linecache, "cache", {}).get(path)
-    return [str(line).rstrip("\n") for line in entry[2]] if entry is not None and len(entry) == 4 else []  # noqa: PLR2004  lazy ones have 1
+    # lazy ones have 1
+    return [str(line).rstrip("\n") for line in entry[2]] if entry is not None and len(entry) == 4 else []

@@ -40,7 +40,7 @@ def _linked(code: CodeType, sites: list[object]) -> CodeType:
     constants: list[object] = []
     changed = False
     for constant in code.co_consts:
-        if type(constant) is tuple and len(constant) == 2 and constant[0] == MARKER:   # noqa: PLR2004  mark and index
+        if type(constant) is tuple and len(constant) == 2 and constant[0] == MARKER:  # mark and index
             constants.append(sites[constant[1]])
         elif type(constant) is kind:
             constants.append(_linked(constant, sites))

@@ -52,8 +52,8 @@ class RaceFormat:
 
 
 RACE_FORMATS = (
-    RaceFormat("json", IN_PLACE, "Write the report as JSON to FILE (default: standard error, in place of the text). "
-               "Use it in scripts. Write --json=FILE, or a FILE that ends in .json.", module=_HERE + "json_"),
+    RaceFormat("json", IN_PLACE, "Write the report as JSON to FILE, which ends in .json (default: to standard error, "
+               "in place of the text). Use it in scripts.", module=_HERE + "json_"),
     RaceFormat("sarif", FILE, "Also write the report as SARIF to FILE. Use it for code scanning services.",
                module=_HERE + "sarif"),
     RaceFormat("github", FLAG, "Also print GitHub annotations on standard error. Use it in GitHub Actions, which shows "

@@ -190,12 +190,12 @@ def _place_order(race: Race) -> tuple[Any, ...]:
 
 def _without_shadows(races: list[Race]) -> list[Race]:
     """Return the races without notes whose places and variable have a graver report in the same run."""
-    def where(race: Race) -> tuple[Any, ...]:
+    def places_and_variable(race: Race) -> tuple[Any, ...]:
         places = frozenset((side.place.path, side.place.line) for side in (race.first, race.second))
         return race.section, race.base, places
 
-    grave = {where(race) for race in races if race.severity is not Severity.NOTE}
-    return [race for race in races if race.severity is not Severity.NOTE or where(race) not in grave]
+    grave = {places_and_variable(race) for race in races if race.severity is not Severity.NOTE}
+    return [race for race in races if race.severity is not Severity.NOTE or places_and_variable(race) not in grave]
 
 
 def _suppress(races: Iterable[Race], suppressions: Sequence[Suppression],

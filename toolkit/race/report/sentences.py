@@ -30,7 +30,7 @@ ALTERNATIVES = {
 }
 
 
-def where(path: str, line: int) -> str:
+def file_and_line(path: str, line: int) -> str:
     """Return a place as it is written in sentences."""
     return f"{os.path.basename(path)}:{line}"
 
@@ -107,7 +107,7 @@ def missing_lock(found: Locksets, first: Access, second: Access, process: str) -
 
 
 def _majority(found: Locksets, lock: LockKey) -> str:
-    without = [where(*place) for place, held in sorted(found.held.items()) if lock not in held]
+    without = [file_and_line(*place) for place, held in sorted(found.held.items()) if lock not in held]
     with_it = len(found.held) - len(without)
     holds, does = inflect(with_it, "holds", "hold"), inflect(len(without), "does", "do")
     name = f"the same lock named {lock.name}" if lock.process else lock.name
@@ -171,7 +171,7 @@ def repair_of_all(races: Sequence[Race]) -> str:
 
 
 def _places(sides: Sequence[Access]) -> str:
-    return _joined(list(dict.fromkeys(where(side.place.path, side.place.line) for side in sides)))
+    return _joined(list(dict.fromkeys(file_and_line(side.place.path, side.place.line) for side in sides)))
 
 
 def lost_records(process: str) -> str:
@@ -182,10 +182,10 @@ def lost_records(process: str) -> str:
 
 def unused(comments: Sequence[tuple[str, int]], entries: Sequence[str]) -> tuple[str, ...]:
     """Return a sentence per suppression that matched nothing."""
-    said = [f"{where(*place)}: `# race: ok` suppresses nothing in this run" for place in comments]
+    said = [f"{file_and_line(*place)}: `# race: ok` suppresses nothing in this run" for place in comments]
     return (*said, *(f"{entry} suppresses nothing in this run" for entry in entries))
 
 
 def unexplained(comments: Sequence[tuple[str, int]]) -> tuple[str, ...]:
     """Return a sentence per suppressing comment without a reason."""
-    return tuple(f"{where(*place)}: `# race: ok` gives no reason; write why it is" for place in comments)
+    return tuple(f"{file_and_line(*place)}: `# race: ok` gives no reason; write why it is" for place in comments)

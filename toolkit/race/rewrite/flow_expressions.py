@@ -264,7 +264,7 @@ class CallFlow(ExpressionFlow):
         base = self.paths.of(node.args[0]) if node.args else None
         if name == "len" or name in SNAPSHOTS:
             return self.read("size", node, "size", base)
-        if name not in DYNAMIC or len(node.args) < 2:   # noqa: PLR2004  object and name
+        if name not in DYNAMIC or len(node.args) < 2:  # object and name
             return NOTHING
         attribute = node.args[1]
         constant = attribute.value if isinstance(attribute, ast.Constant) else None

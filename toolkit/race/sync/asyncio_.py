@@ -57,6 +57,6 @@ class AsyncioPatches:
         """Add the edges from the threads that passed callbacks to the loop, and track the callback."""
         level = self._layer.unmute()
         # Before each callback, since the loop takes new handles in each iteration.
-        if self._handed_to and self._handed_to.pop(id(handle._loop), False):  # noqa: SLF001
-            self._core.acquire(handle._loop)  # noqa: SLF001
+        if self._handed_to and self._handed_to.pop(id(handle._loop), False):
+            self._core.acquire(handle._loop)
         return level

@@ -40,14 +40,14 @@ class ExecutorPatches:
 
     def patch(self, module: Any) -> None:
         """Patch ThreadPoolExecutor, its workers and work items."""
-        wrap, item = self._layer.wrap, module._WorkItem  # noqa: SLF001
+        wrap, item = self._layer.wrap, module._WorkItem
         wrap(module.ThreadPoolExecutor, "submit")
         wrap(module.ThreadPoolExecutor, "_initializer_failed")
         wrap(item, "__init__", None, self.after_work_item_init, muted=False)
         wrap(item, "run", self.before_task, self.after_task, self.after_task, muted=False)
         context = getattr(module, "WorkerContext", None)
         if context is None:      # 3.12, 3.13
-            self._layer.replace(module, "_worker", self.make_worker(module._worker))  # noqa: SLF001
+            self._layer.replace(module, "_worker", self.make_worker(module._worker))
         else:
             wrap(module, "_worker", self.before_worker, self.after_worker, self.after_worker)
             for name in ("initialize", "finalize"):
@@ -69,7 +69,7 @@ class ExecutorPatches:
     def before_worker(self, executor_reference: Callable[[], Any], *_arguments: Any) -> None:
         """Set how many tasks of this worker become threads of their own: none if it is the only worker."""
         executor = executor_reference()
-        alone = executor is not None and executor._max_workers == 1  # noqa: SLF001
+        alone = executor is not None and executor._max_workers == 1
         self._begun[get_ident()] = OWN_THREADS_PER_WORKER if alone else 0
 
     def after_worker(self, *_arguments: Any) -> None:
@@ -131,7 +131,7 @@ class ExecutorPatches:
 
 def called_by_program() -> bool:
     """Return True if the caller of the patched function is the program, not the standard library."""
-    frame = sys._getframe(1)  # noqa: SLF001
+    frame = sys._getframe(1)
     while frame is not None and frame.f_code.co_filename.startswith(OURS):
         frame = frame.f_back   # type: ignore[assignment]  # the loop ends there
     name = str(frame.f_globals.get("__name__")) if frame is not None else ""

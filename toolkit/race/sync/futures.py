@@ -41,8 +41,8 @@ class FuturePatches:
         self._layer.unmuted(future, "_invoke_callbacks")
         self._layer.replace(future, "add_done_callback", make_add_done_callback(self._layer, future.add_done_callback))
         self._patch_wait(module)
-        wrap(module._AcquireFutures, "__enter__")  # noqa: SLF001  it holds the mutexes of all futures at once
-        wrap(module._AcquireFutures, "__exit__")  # noqa: SLF001
+        wrap(module._AcquireFutures, "__enter__")  # it holds the mutexes of all futures at once
+        wrap(module._AcquireFutures, "__exit__")
         self._layer.replace(module, "_yield_finished_futures", make_yield_finished(self._core, module))
 
     def _patch_wait(self, module: Any) -> None:
@@ -67,7 +67,7 @@ class FuturePatches:
 
     def after_inspection(self, _state: object, _result: object, future: Any, *_timeout: Any, **_named: Any) -> None:
         """Add the edge from the completion to a call that found the future finished."""
-        if future._state not in UNFINISHED:  # noqa: SLF001
+        if future._state not in UNFINISHED:
             self._core.acquire(future)
 
     def after_wait(self, _state: object, result: Any, *_arguments: Any, **_named: Any) -> None:
@@ -98,7 +98,7 @@ def defer_to_loop(layer: SyncLayer, fn: Callable[[Any], Any]) -> Callable[[Any],
     """
     def call(future: Any) -> None:
         loop = layer.in_executor.get(get_ident())
-        if loop is not None and sys.modules["asyncio.events"]._get_running_loop() is loop:  # noqa: SLF001  as asyncio does
+        if loop is not None and sys.modules["asyncio.events"]._get_running_loop() is loop:  # as asyncio does
             loop.call_soon(fn, future)
         else:
             fn(future)
@@ -108,7 +108,7 @@ def defer_to_loop(layer: SyncLayer, fn: Callable[[Any], Any]) -> Callable[[Any],
 
 def make_yield_finished(core: Core, module: Any) -> Callable[..., Any]:
     """Return the generator inside of as_completed, with an edge from each future's completion to its being yielded."""
-    original = module._yield_finished_futures  # noqa: SLF001
+    original = module._yield_finished_futures
 
     def yield_finished_futures(fs: list[Any], waiter: Any, ref_collect: Iterable[Any]) -> Iterator[Any]:
         finished = original(fs, waiter, ref_collect)

@@ -196,7 +196,7 @@ class UntrackedLock:
 
     def _at_fork_reinit(self) -> None:
         self._muted.clear()
-        self._lock._at_fork_reinit()  # noqa: SLF001  part of the protocol of locks
+        self._lock._at_fork_reinit()
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self._lock.__reduce_ex__(protocol)      # raises: locks cannot be pickled

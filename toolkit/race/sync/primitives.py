@@ -36,7 +36,7 @@ def patch_event(layer: SyncLayer, threads: ThreadTracker, event: type) -> None:
     """Add the edge from set() to a wait() or is_set() that returns True."""
     core = layer.core
 
-    def saw(_state: object, is_set: bool, event: object, *_timeout: Any, **_named: Any) -> None:  # noqa: FBT001
+    def saw(_state: object, is_set: bool, event: object, *_timeout: Any, **_named: Any) -> None:
         if is_set:
             core.acquire(event)
 
@@ -63,7 +63,7 @@ class ConditionWaiter:
         def notify() -> None:
             clocks.append(core.snapshot())
 
-        def woken(_state: object, got: bool, *_arguments: Any, **_named: Any) -> None:  # noqa: FBT001
+        def woken(_state: object, got: bool, *_arguments: Any, **_named: Any) -> None:
             if got and clocks:
                 core.join(clocks[-1])
 
@@ -77,7 +77,7 @@ def make_allocate_lock(core: Core, module: Any) -> Callable[[], Any]:
     wait_code = module.Condition.wait.__code__
 
     def allocate() -> Any:
-        if sys._getframe(1).f_code is wait_code:  # noqa: SLF001  this caller uses the lock for signalling
+        if sys._getframe(1).f_code is wait_code:  # this caller uses the lock for signalling
             return ConditionWaiter(core)
         return original()
 
@@ -112,13 +112,13 @@ class SemaphorePatches:
 
     def _untouched(self, semaphore: Any) -> deque[object | None]:
         from collections import deque  # threading has imported it
-        return deque([None] * min(semaphore._value, MOST_PERMITS))  # noqa: SLF001
+        return deque([None] * min(semaphore._value, MOST_PERMITS))
 
     def _of(self, semaphore: Any) -> deque[object | None]:
         permits: deque[object | None] = self._permits.make(semaphore, lambda: self._untouched(semaphore))
         return permits
 
-    def after_acquire(self, _state: object, got: bool, semaphore: Any, *_arguments: Any, **_named: Any) -> None:  # noqa: FBT001
+    def after_acquire(self, _state: object, got: bool, semaphore: Any, *_arguments: Any, **_named: Any) -> None:
         """Add the edge from the oldest release to a successful acquire()."""
         if not got:
             return

@@ -43,14 +43,14 @@ class ProcessLockPatches:
         """Wrap the methods of a new or unpickled object."""
         import threading  # multiprocessing has imported it
 
-        semlock, core = lock._semlock, self._layer.core  # noqa: SLF001
+        semlock, core = lock._semlock, self._layer.core
         beside: LockTwin | PermitClocks
         if semlock.kind == self._recursive:
             beside = LockTwin(threading.RLock())
         elif semlock.maxvalue == 1:
             beside = LockTwin(threading.Lock())
         else:
-            beside = PermitClocks(core, semlock._get_value())  # noqa: SLF001
+            beside = PermitClocks(core, semlock._get_value())
         # The wrappers refer to what stands beside the lock, not to the lock: a cycle would delay its removal.
         lock.acquire = core.wrap(semlock.acquire, None, beside.after_acquire)
         lock.release = core.wrap(semlock.release, beside.before_release, None, beside.release_failed)
@@ -71,7 +71,7 @@ class LockTwin:
     def __init__(self, lock: Any) -> None:
         self._lock = lock
 
-    def after_acquire(self, _state: object, got: bool, *_arguments: Any, **_named: Any) -> None:  # noqa: FBT001
+    def after_acquire(self, _state: object, got: bool, *_arguments: Any, **_named: Any) -> None:
         """Acquire the twin after a successful acquire()."""
         if got:
             self._lock.acquire(blocking=False)
@@ -84,7 +84,7 @@ class LockTwin:
             return False
         return True
 
-    def release_failed(self, released: bool, _error: BaseException) -> None:  # noqa: FBT001
+    def release_failed(self, released: bool, _error: BaseException) -> None:
         """Acquire the twin again: the real lock is still held."""
         if released:
             self._lock.acquire(blocking=False)
@@ -97,7 +97,7 @@ class PermitClocks:
         self._core = core
         self._clocks: deque[object | None] = deque([None] * permits if permits <= MOST_PERMITS else (), MOST_PERMITS)
 
-    def after_acquire(self, _state: object, got: bool, *_arguments: Any, **_named: Any) -> None:  # noqa: FBT001
+    def after_acquire(self, _state: object, got: bool, *_arguments: Any, **_named: Any) -> None:
         """Add the edge from the oldest release to a successful acquire()."""
         if got and self._clocks and (clock := self._clocks.popleft()) is not None:
             self._core.join(clock)

@@ -190,7 +190,7 @@ class QueuePatches:
         if size:
             self._join(self._of(queue).waiting())
 
-    def after_empty(self, _state: object, empty: bool, queue: Any) -> None:  # noqa: FBT001  the method's result
+    def after_empty(self, _state: object, empty: bool, queue: Any) -> None:  # the method's result
         """Add the edge from the oldest put to an empty() that returns False."""
         if not empty:
             self._join(self._of(queue).waiting()[:1])

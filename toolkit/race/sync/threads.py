@@ -91,7 +91,7 @@ class ThreadTracker:
 
     def lines(self) -> tuple[Line, ...]:
         """Return the program's stack at the present call."""
-        lines = stack_of(sys._getframe(1))  # noqa: SLF001  no public function is as fast
+        lines = stack_of(sys._getframe(1))  # no public function is as fast
         return self._stacks.setdefault(tuple((id(code), line) for code, line in lines), lines)
 
     # -- patches ---------------------------------------------------------------------------------------------------
@@ -148,10 +148,10 @@ class ThreadTracker:
     def begin(self, thread: Any) -> None:
         """Begin the new thread, with the edge from its start."""
         clock, lines, parent = self._starting.pop(id(thread), (None, (), 0))
-        started = ThreadOrigin(thread, str(thread._name), lines, parent)  # noqa: SLF001
+        started = ThreadOrigin(thread, str(thread._name), lines, parent)
         self._remember(self._core.thread_begin(thread, clock), started)
         if self._layer.overlap > 0:
-            self._newborn[get_ident()] = thread._started  # noqa: SLF001
+            self._newborn[get_ident()] = thread._started
 
     def pause_newborn(self, event: object) -> None:
         """Pause a new thread once its starter continues, so that threads run at the same time."""
@@ -167,7 +167,7 @@ class ThreadTracker:
         self._last_clocks.set(thread, self._core.thread_end())
         started = self._known.get(uid)
         if started is not None:
-            started.name = str(thread._name)  # noqa: SLF001
+            started.name = str(thread._name)
 
     def before_delete(self, _thread: Any) -> None:
         """Release the thread's clock to calls that no longer list it as alive."""
@@ -184,7 +184,7 @@ class ThreadTracker:
         if ended:
             self._saw_end(thread)
 
-    def after_is_alive(self, level: int, alive: bool, thread: Any) -> None:  # noqa: FBT001  the method's result
+    def after_is_alive(self, level: int, alive: bool, thread: Any) -> None:  # the method's result
         """Add the edge from the thread's end to an is_alive() that returns False."""
         self._core.restore(level)
         if not alive:
@@ -250,7 +250,7 @@ class ThreadStarter:
         """Start a thread, with the edge from the start."""
         threads = self._threads
         # Thread.start() calls this as well, muted.
-        if threads is not None and arguments and callable(arguments[0]) and not threads._layer.is_muted():  # noqa: SLF001
+        if threads is not None and arguments and callable(arguments[0]) and not threads._layer.is_muted():
             arguments = threads.wrap_target(arguments[0]), *arguments[1:]
         return self.__wrapped__(*arguments, **named)
 

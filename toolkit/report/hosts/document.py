@@ -68,7 +68,7 @@ def hosts_scope(hosts: Sequence[MeasuredHost]) -> str:
     sessions = min(len(session_rounds(host.run)) for host in hosts)
     if sessions >= FEWEST:
         return ""
-    return "in one session each" if sessions < 2 else f"in {sessions} sessions each"  # noqa: PLR2004 - several
+    return "in one session each" if sessions < 2 else f"in {sessions} sessions each"  # several
 
 
 def build_contrasts(hosts: Sequence[MeasuredHost]) -> tuple[HostsContrast, ...]:

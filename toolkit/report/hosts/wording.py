@@ -5,9 +5,9 @@ from __future__ import annotations
 from math import isfinite
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.wording import SHOWN_SPREAD, percent_text, ratio_number
+from gilscope.toolkit.report.wording import SHOWN_SPREAD, ratio_number
 from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
-from gilscope.toolkit.units import list_text
+from gilscope.toolkit.units import list_text, percent
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -54,7 +54,7 @@ def words_text(over: HostsComparison) -> str:
 
 def spread_text(pooled: PooledRatio) -> str:
     """Return by how much hosts differ: "4 %", "none"."""
-    return percent_text(pooled.between, digits=0) if pooled.effects.between else "none"
+    return percent(pooled.between) if pooled.effects.between else "none"
 
 
 def next_text(pooled: PooledRatio) -> str:

@@ -60,4 +60,4 @@ def noise_notes(noise: Noise, clock: Clock) -> Iterator[Note]:
 
 def chance_text(chance: float) -> str:
     """Return a p-value: "p = 0.012", "p < 0.001"."""
-    return "p < 0.001" if chance < 0.001 else f"p = {chance:.2g}"   # noqa: PLR2004 - three decimals
+    return "p < 0.001" if chance < 0.001 else f"p = {chance:.2g}"  # three decimals

@@ -313,7 +313,7 @@ class Ratios:
                 aa_pairs[group_of(cell)].append((cell, again))
         by_session = {group: _by_session(logs[group], cells) for group, cells in groups.items()}
         seed = self.index.run.seed
-        if len({session for each in by_session.values() for session in each}) < 2:  # noqa: PLR2004 - one is the run
+        if len({session for each in by_session.values() for session in each}) < 2:  # one is the run
             cells = [cell for each in logs.values() for cell in each.levels]
             noises, check = checked_noise(
                 logs, aa_pairs, classes={cell: _worker_class(cell) for cell in cells},

@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.escaping import visible
 from gilscope.toolkit.report.table.judgement import judge_comparison
-from gilscope.toolkit.report.wording import percent_text, ratio_text
+from gilscope.toolkit.report.wording import ratio_text
 from gilscope.toolkit.site.charts.scale import ChartScale, even_scale
 from gilscope.toolkit.site.style import mark_of
 from gilscope.toolkit.stats.verdict import SpeedVerdict
-from gilscope.toolkit.units import counted, format_bytes, format_seconds, list_text
+from gilscope.toolkit.units import counted, format_bytes, format_seconds, list_text, percent
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -174,7 +174,7 @@ def strip(
     ends = [-reach, -reach / 2, 0.0, reach / 2, reach]
     marks = [{"at": scale.place(each), "text": f"{each * 100:+.2g} %" if each else "0"} for each in ends]
     beyond = any(row["below"] or row["above"] for row in rows)
-    far = f" Rounds more than {percent_text(reach)} off are counted at the edges." if beyond else ""
+    far = f" Rounds more than {percent(reach, 1)} off are counted at the edges." if beyond else ""
     return chart | {"marks": marks, "one": scale.place(0), "sentence": _spread_sentence(off) + far,
                     "says": visible("; ".join(row["says"] for row in chart["rows"]))}
 
@@ -191,18 +191,18 @@ def _off(observations: Sequence[Observation]) -> list[tuple[float, bool]]:
 def _spread_sentence(off: Mapping[Cell, Sequence[tuple[float, bool]]]) -> str:
     """Return how far rounds lie from the median of their cell: half of all, and the farthest with its cell."""
     known = [(abs(share), cell) for cell, shares in off.items() for share, _ in shares]
-    if len(known) < 2:  # noqa: PLR2004 - one round has no distance
+    if len(known) < 2:  # one round has no distance
         return ""
     farthest, cell = max(known, key=lambda each: each[0])
     half = median(share for share, _ in known)
-    return visible(f"Half of the rounds lie within {percent_text(half)} of the median of their cell; the farthest, of "
-                   f"{cell.runner} with N = {cell.workers}, is {percent_text(farthest)} off.")
+    return visible(f"Half of the rounds lie within {percent(half, 1)} of the median of their cell; the farthest, of "
+                   f"{cell.runner} with N = {cell.workers}, is {percent(farthest, 1)} off.")
 
 
 def _off_text(shares: Sequence[float]) -> str:
     if not shares:
         return "no rounds"
-    return f"{counted(len(shares), 'round')}, at most {percent_text(max(map(abs, shares)))} off their median"
+    return f"{counted(len(shares), 'round')}, at most {percent(max(map(abs, shares)), 1)} off their median"
 
 
 def _strokes(scale: ChartScale, shares: Sequence[float]) -> str:

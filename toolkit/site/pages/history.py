@@ -254,7 +254,7 @@ def _over_commits(build: str, series: Sequence[HistorySeries], runs: Sequence[Lo
         for one in each.run.builds:
             if one.label == build and (commit := commit_of(one)):
                 commits.setdefault(commit, []).append(each)
-    if len(commits) < 2:  # noqa: PLR2004 - one is no axis
+    if len(commits) < 2:  # one is no axis
         return
     at = {several[-1].id: float(i) for i, several in enumerate(commits.values())}
     drawn = [line for each in _widest(series) if len((line := _over_dates(each, at)).points) > 1]
@@ -320,7 +320,7 @@ def _over_versions(group: Group, runs: Sequence[LoadedRun]) -> dict[str, Any] | 
             models.setdefault(option.cell.runner, []).append(ChartPoint(
                 x=float(i), y=speedup.ratio, lo=speedup.lo, hi=speedup.hi, clear=is_clear(speedup),
                 says=f"{build}, N = {option.cell.workers}: {ratio_text(speedup)}"))
-    if len(order) < 2 or not models:  # noqa: PLR2004 - one is no history
+    if len(order) < 2 or not models:  # one is no history
         return None
     drawn = [ChartLine(model=model, name=model, points=tuple(points)) for model, points in models.items()]
     return lines("The newest ratios over versions", drawn, [(float(i), build) for i, build in enumerate(order)])

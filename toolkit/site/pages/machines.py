@@ -85,7 +85,7 @@ def _row(
 
 
 def _sentence(rows: Sequence[Mapping[str, Any]], hosts: int) -> str:
-    if hosts < 2:  # noqa: PLR2004 - one says nothing about others
+    if hosts < 2:  # one says nothing about others
         return ("All results are from one machine, so nothing shows whether they hold on another. `gilscope site "
                 "laptop=FOLDER server=FOLDER` shows results of several machines side by side.")
     shared = [row for row in rows if row["decided"] > 1]

@@ -122,7 +122,7 @@ class SuiteCosts:
         """Use a sample of the test files from now on; return the seconds of a round, 0 if no sample fits."""
         assert self._project.tests is not None   # they have been run
         files = dict.fromkeys(file for run in runs for file in run.by_file)
-        if len(files) < 2 or not is_pytest(self._project.tests):  # noqa: PLR2004 - a single file cannot be sampled
+        if len(files) < 2 or not is_pytest(self._project.tests):  # a single file cannot be sampled
             return 0.0
         together = {file: sum(run.by_file.get(file, 0.0) for run in runs) for file in files}
         start = sum(run.seconds for run in runs) - sum(together.values())   # for the runner and the collection

@@ -67,7 +67,7 @@ def predict(rounds: Sequence[MeasuredRound], threads: int, machine: MachineFacts
         return machine
     if machine.doubts:
         return Missing(reason=machine.doubts[0])
-    if threads < 2:  # noqa: PLR2004 - a single thread never waits for another
+    if threads < 2:  # a single thread never waits for another
         return Missing(reason="it takes two threads to predict what several do")
     if len(rounds) < MIN_ROUNDS:
         return Missing(reason=f"threads got the cores that they needed in {len(rounds)} rounds only")

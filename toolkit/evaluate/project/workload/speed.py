@@ -134,7 +134,7 @@ class Speed:
         """Return the memory of a process with the largest number of threads, as a deployed one has several."""
         most = max(self._counts)
         here, there = (self._found[WorkloadCell(each, most)].rss for each in (label, against))
-        if most < 2 or not (here and there):  # noqa: PLR2004 - the cost of one thread includes that
+        if most < 2 or not (here and there):  # the cost of one thread includes that
             return None
         process = f"the process of the workload with {most} threads"
         return Memory(here=median(here), there=median(there), process=process)

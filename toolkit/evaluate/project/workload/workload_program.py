@@ -251,7 +251,7 @@ def pools() -> dict[str, int]:
 
 def _loaded() -> Iterator[tuple[str, str, tuple[str, ...]]]:
     with contextlib.suppress(OSError), open("/proc/self/maps", encoding="utf-8", errors="replace") as file:
-        paths = {line.split(maxsplit=5)[5].strip() for line in file if line.count("/") and len(line.split()) > 5}  # noqa: PLR2004
+        paths = {line.split(maxsplit=5)[5].strip() for line in file if line.count("/") and len(line.split()) > 5}
         for path in sorted(paths):
             for pattern, name, functions in LIBRARIES:
                 if pattern.match(os.path.basename(path)):

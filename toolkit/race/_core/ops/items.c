@@ -15,21 +15,12 @@ note_item(Thread *thread, PyObject *container, PyObject *key, int kind, const Si
     note(thread, container, key_item(thread, key), kind, site, options, key, value);
 }
 
-/* True if a dict or set has no such key; -1 when asking might run code of the program.  */
+/* Return 1 if a dict or set has no such key, 0 if it has, and -1 if only code of the program can tell.  */
 static int
 absent(PyObject *container, PyObject *key)
 {
-    PyTypeObject *type = Py_TYPE(key);
-    if (!PyUnicode_CheckExact(key) && !plain_key(key, 0)
-        && (type->tp_hash != PyBaseObject_Type.tp_hash || type->tp_richcompare != PyBaseObject_Type.tp_richcompare)) {
-        return -1;
-    }
-    int has = PyDict_Check(container) ? PyDict_Contains(container, key) : PySet_Contains(container, key);
-    if (has < 0) {
-        PyErr_Clear();
-        return -1;
-    }
-    return !has;
+    int has = has_key(container, key);
+    return has < 0 ? -1 : !has;
 }
 
 static void

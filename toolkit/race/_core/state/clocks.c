@@ -1,8 +1,8 @@
-/* Vector clocks.  `order` has all happens-before edges, `hard` omits those of Lock and RLock, for atomicity violations:
-   locks exclude, they do not determine an order.
+/* Vector clocks.  `order` contains all happens-before edges.  `hard` leaves out those of Lock and RLock, and serves to
+   find atomicity violations: a lock guarantees mutual exclusion, but not which thread comes first.
 
-   A thread publishes its clock as a moment (base, own time).  A new base is made only after new edges to the thread, so
-   a thread that releases often shares one base.  */
+   A thread publishes its clock as a moment: a base and its own time.  It makes a new base only after new incoming edges,
+   so the moments of a thread that only releases share one base.  */
 
 static Base *
 base_new(int n)
@@ -54,7 +54,7 @@ thread_time(const Thread *thread)
 static inline void
 thread_advance(Thread *thread)
 {
-    __atomic_store_n(&thread->epoch, thread->epoch + 1, __ATOMIC_RELAXED);     /* new threads look at it */
+    __atomic_store_n(&thread->epoch, thread->epoch + 1, __ATOMIC_RELAXED);     /* starting threads read it */
     thread->order[thread->slot] = thread->hard[thread->slot] = thread_time(thread);
 }
 
@@ -79,7 +79,7 @@ base_sees(const Base *base, uint64_t epoch, bool hard)
     return slot < base->n && base->times[(hard ? base->n : 0) + slot] >= EPOCH_TIME(epoch);
 }
 
-/* The base of the thread's vector clock; borrowed.  */
+/* Return the base of the thread's vector clock; borrowed.  */
 static Base *
 thread_base(Thread *thread)
 {
@@ -120,9 +120,10 @@ raise_times(uint64_t *own, const uint64_t *others, int n, int slot, uint64_t tim
     return changed;
 }
 
-/* Join a clock; `hard`: for all edges, else for those of a lock.
+/* Join a clock into the thread's: into `order`, and with `hard` into both.
 
-   A thread that knows a slot's time knows all that this slot knew then, since only whole moments are handed over.  */
+   A thread that has seen a slot's time has seen everything that this slot had seen by then, since clocks are only passed
+   on as whole moments.  */
 static void
 thread_join(Thread *thread, const Base *base, uint64_t time, bool hard)
 {
@@ -145,7 +146,7 @@ thread_join(Thread *thread, const Base *base, uint64_t time, bool hard)
     }
 }
 
-/* Join two clocks; takes the reference to the base of the first.  */
+/* Return the join of two clocks; steals the reference to the base of the first.  */
 static Moment
 moment_union(Moment one, const Base *other, uint64_t time)
 {
@@ -166,7 +167,7 @@ moment_union(Moment one, const Base *other, uint64_t time)
     return (Moment){base, 0};
 }
 
-/* True if the thread's vector clock covers the moment, so that it may replace it.  */
+/* True if the moment happened before the thread's present, so the thread's clock may replace it.  */
 static bool
 moment_known(const Thread *thread, Moment moment)
 {

@@ -1,10 +1,10 @@
-/* Interning tables that give small numbers to locksets, stack frames, and accesses without their times.
+/* Interning tables, which number lock sets, stack frames, and accesses without their times.
 
-   They only grow, up to a limit.  With them a cell needs 12 bytes for an access, and equality is equality of numbers.  */
+   They only grow, up to a limit.  Thanks to them, an access takes 12 bytes in a cell, and two are compared by number.  */
 
 #define CHUNK 1024
 typedef struct {
-    size_t size;                /* of an item, no padding inside */
+    size_t size;                /* of an item; it must have no padding, as items are compared with memcmp() */
     uint32_t limit;
     Spin spin;
     _Atomic(uint32_t) n;
@@ -51,7 +51,7 @@ table_index(Table *table, uint32_t size)
     }
 }
 
-/* Make number 0 the empty item.  */
+/* Initialize a table; number 0 is the empty item.  */
 static void
 table_init(Table *table)
 {
@@ -61,8 +61,8 @@ table_init(Table *table)
     table_index(table, 1024);
 }
 
-/* The number of an item equal to `item`, which becomes one; UINT32_MAX when the table is full.  What `urgent` items
-   need, as many again of them fit.  */
+/* Return the number of an item, after adding it if it is new; UINT32_MAX if the table is full.  Beyond the limit, the
+   table has room for as many `urgent` items again.  */
 static uint32_t
 table_intern(Table *table, const void *item, bool urgent)
 {
@@ -120,7 +120,7 @@ still_held(const HeldLock *held)
         && atomic_load_explicit(&held->sync->strayed, memory_order_relaxed) == held->strayed;
 }
 
-/* A lock that died while it was held, or that another thread released, is held no longer.  */
+/* Remove the locks that were destroyed while held, or released by another thread.  */
 static void
 forget_lost_locks(Thread *thread)
 {
@@ -133,8 +133,8 @@ forget_lost_locks(Thread *thread)
     }
 }
 
-/* The set of the locks in acquisitions not younger than `acquired`; with `retaken`, of the others that are in that set
-   as well.  */
+/* Return the set of the locks that were acquired at `acquired` or before; with `retaken`, of those acquired after it that
+   are also in `retaken`.  */
 static uint32_t
 lock_set_of(Thread *thread, const HeldLock *locks, int n, uint32_t acquired, const LockSet *retaken)
 {
@@ -174,7 +174,8 @@ thread_lock_set(Thread *thread)
     return thread->lock_set;
 }
 
-/* True if no lock is in both.  Where a set had to drop some, a common one is assumed when there may be one.  */
+/* True if the sets are disjoint.  If a set is too large to be stored completely, a common lock is assumed if it may
+   exist.  */
 static bool
 apart(uint32_t one, uint32_t other)
 {
@@ -201,7 +202,7 @@ apart(uint32_t one, uint32_t other)
     return true;
 }
 
-/* True if one of the locks is known to be in both.  */
+/* True if the sets are known to have a common lock.  */
 static bool
 share_lock(uint32_t one, uint32_t other)
 {

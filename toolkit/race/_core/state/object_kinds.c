@@ -1,5 +1,6 @@
-/* The kind of an object for the checker, found by its type only: no code of the program runs, but for the `__eq__` of a
-   key that is no str, is in a namespace, and has the hash of the name that is looked up there.
+/* The kind of an object for the checker, found by its type only: no code of the program runs.  The exception is CPython's
+   own lookup of an attribute, which the program is about to make, too: it compares the name with a key that is not a str
+   if a class has one with the hash of the name in its namespace.
 
    Each thread caches the results by the version of the type and the name.  */
 
@@ -35,33 +36,6 @@ type_cache_place(Thread *thread, PyTypeObject *type, uint64_t question, uint64_t
     return &thread->types[(*key >> 8) % TYPE_CACHE];
 }
 
-/* The class that has `name` in its own namespace; borrowed.  */
-static PyTypeObject *
-type_holder(PyTypeObject *type, PyObject *name)
-{
-    PyObject *mro = type->tp_mro;
-    for (Py_ssize_t i = 0; mro != NULL && i < PyTuple_GET_SIZE(mro); i++) {
-        PyTypeObject *ancestor = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
-        PyObject *namespace = PyType_GetDict(ancestor);
-        int has = namespace != NULL ? PyDict_Contains(namespace, name) : 0;
-        Py_XDECREF(namespace);
-        if (has > 0) {
-            return ancestor;
-        }
-    }
-    PyErr_Clear();
-    return NULL;
-}
-
-static PyTypeObject *
-type_holder_of(PyTypeObject *type, const char *text)
-{
-    PyObject *name = PyUnicode_InternFromString(text);
-    PyTypeObject *holder = name != NULL ? type_holder(type, name) : NULL;
-    Py_XDECREF(name);
-    return holder;
-}
-
 /* What the class or an ancestor has under `name`, without binding it: a new reference, as another thread may replace it.  */
 static PyObject *
 type_lookup(PyTypeObject *type, PyObject *name)
@@ -88,6 +62,62 @@ type_has(PyTypeObject *type, PyObject *name)
     PyObject *found = type_lookup(type, name);
     Py_XDECREF(found);
     return found != NULL;
+}
+
+/* A member of `base` in an object of a subclass, which may have a property of that name.  */
+static PyObject *
+base_attribute(PyTypeObject *base, const char *name, PyObject *object)
+{
+    PyObject *member = type_lookup_text(base, name);
+    if (member == NULL || Py_TYPE(member)->tp_descr_get == NULL) {
+        Py_XDECREF(member);
+        PyErr_SetString(PyExc_AttributeError, name);
+        return NULL;
+    }
+    PyObject *value = Py_TYPE(member)->tp_descr_get(member, object, (PyObject *)Py_TYPE(object));
+    Py_DECREF(member);
+    return value;
+}
+
+/* The classes that are searched for an attribute of the type: a new reference, as assigning to `__bases__` replaces them.  */
+static PyObject *
+type_mro(PyTypeObject *type)
+{
+#if FREE_THREADED
+    PyObject *mro = base_attribute(&PyType_Type, "__mro__", (PyObject *)type);      /* reads it under a lock */
+    if (mro != NULL && !PyTuple_Check(mro)) {
+        Py_CLEAR(mro);
+    }
+    return mro;
+#else
+    return Py_XNewRef(type->tp_mro);
+#endif
+}
+
+/* The class that has `name` in its own namespace; borrowed from the type, which keeps its bases.  */
+static PyTypeObject *
+type_holder(PyTypeObject *type, PyObject *name)
+{
+    PyObject *mro = type_mro(type);
+    PyTypeObject *holder = NULL;
+    for (Py_ssize_t i = 0; mro != NULL && holder == NULL && i < PyTuple_GET_SIZE(mro); i++) {
+        PyTypeObject *ancestor = (PyTypeObject *)PyTuple_GET_ITEM(mro, i);
+        PyObject *namespace = PyType_GetDict(ancestor);
+        holder = namespace != NULL && has_key(namespace, name) == 1 ? ancestor : NULL;
+        Py_XDECREF(namespace);
+    }
+    Py_XDECREF(mro);
+    PyErr_Clear();
+    return holder;
+}
+
+static PyTypeObject *
+type_holder_of(PyTypeObject *type, const char *text)
+{
+    PyObject *name = PyUnicode_InternFromString(text);
+    PyTypeObject *holder = name != NULL ? type_holder(type, name) : NULL;
+    Py_XDECREF(name);
+    return holder;
 }
 
 static bool
@@ -187,12 +217,12 @@ dict_has(PyObject *object, PyObject *name)
 #else
     PyObject *names = Py_XNewRef(*place);
 #endif
-    int has = names != NULL && PyDict_Check(names) ? PyDict_Contains(names, name) : 0;
-    Py_XDECREF(names);
-    if (names == NULL || has < 0) {
+    bool has = names != NULL && PyDict_Check(names) && has_key(names, name) == 1;
+    if (names == NULL) {
         PyErr_Clear();
     }
-    return has > 0;
+    Py_XDECREF(names);
+    return has;
 }
 
 /* True if the object itself has the attribute that its class has, too.  Asking for its dict would make one, so that
@@ -253,8 +283,7 @@ static Place
 place_of_module(Thread *thread, PyObject *module, PyObject *name, bool store)
 {
     PyObject *names = PyModule_GetDict(module);
-    if (names == NULL || (!store && PyDict_Contains(names, name) != 1)) {
-        PyErr_Clear();
+    if (names == NULL || (!store && has_key(names, name) != 1)) {
         return (Place){.owner = NULL};
     }
     return (Place){.owner = names, .key = key_item(thread, name)};
@@ -427,21 +456,6 @@ own_values(PyObject *container)
     PyObject *values = iterator != NULL ? PySequence_List(iterator) : NULL;
     Py_XDECREF(iterator);
     return values;
-}
-
-/* A member of `base` in an object of a subclass, which may have a property of that name.  */
-static PyObject *
-base_attribute(PyTypeObject *base, const char *name, PyObject *object)
-{
-    PyObject *member = type_lookup_text(base, name);
-    if (member == NULL || Py_TYPE(member)->tp_descr_get == NULL) {
-        Py_XDECREF(member);
-        PyErr_SetString(PyExc_AttributeError, name);
-        return NULL;
-    }
-    PyObject *value = Py_TYPE(member)->tp_descr_get(member, object, (PyObject *)Py_TYPE(object));
-    Py_DECREF(member);
-    return value;
 }
 
 /* The builtin container type whose own `method` this object has.  dict stands for its C subclasses, too.  Of the

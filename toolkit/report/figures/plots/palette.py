@@ -39,7 +39,7 @@ class SeriesStyle:
     @property
     def ink(self) -> str:
         """The colour of hatches and numbers that are drawn upon the colour."""
-        return "#FFFFFF" if luminance(self.colour) < 0.4 else TEXT  # noqa: PLR2004 -- half way for the eye
+        return "#FFFFFF" if luminance(self.colour) < 0.4 else TEXT  # half way for the eye
 
 
 # For series that are no models: shades of one hue that no model has, distinct by their darkness.
@@ -102,6 +102,6 @@ def luminance(colour: str) -> float:
 def linear(colour: str) -> tuple[float, float, float]:
     """Return the light that "#RRGGBB" gives in red, green and blue, 0 to 1.  Source: IEC 61966-2-1 (sRGB)."""
     parts = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4  # noqa: PLR2004
+    red, green, blue = (part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4
                         for part in parts)
     return red, green, blue

@@ -173,9 +173,9 @@ STRIP_WIDTH, STRIP_HEIGHT = 320, 12
 def column_count(panels: int, needed: Sequence[float]) -> int:
     """Return the number of panels side by side that fit, given the pixels that each needs inside its frame."""
     widest = max(needed, default=0)
-    if panels == 3 and widest <= 205:  # noqa: PLR2004 -- what is left of 800 beside marks and titles
+    if panels == 3 and widest <= 205:  # what is left of 800 beside marks and titles
         return 3
-    return 2 if panels > 1 and widest <= 325 else 1  # noqa: PLR2004 -- pixels
+    return 2 if panels > 1 and widest <= 325 else 1  # pixels
 
 
 def mark_count(height: float) -> int:

@@ -103,7 +103,7 @@ def seconds_text(seconds: float, unit: float | None = None) -> str:
     if seconds == 0:
         return "0"
     # A tenth of a second is read more easily than a hundred milliseconds.
-    whole = abs(seconds) * (10 if abs(seconds) > 0.05 else 1) * (1 + 1e-9)  # noqa: PLR2004
+    whole = abs(seconds) * (10 if abs(seconds) > 0.05 else 1) * (1 + 1e-9)
     factor = unit or next((size for size, _ in _UNITS if whole >= size), _UNITS[-1][0])
     return f"{number_texts([seconds / factor])[0]} {dict(_UNITS)[factor]}"
 
@@ -118,9 +118,9 @@ def _number(value: float, top: float) -> str:
     for size, letter in ((1e9, " G"), (1e6, " M")):
         if abs(value) >= size or (top >= size * 1.5 and abs(value) >= size / 10):
             return f"{value / size:.4g}{letter}"
-    if abs(value) >= 1000:  # noqa: PLR2004 -- where thousands begin
+    if abs(value) >= 1000:  # where thousands begin
         return f"{value:,.0f}"
-    if abs(value) < 1e-12:  # noqa: PLR2004 -- what is left of 0 after adding steps
+    if abs(value) < 1e-12:  # what is left of 0 after adding steps
         return "0"
     return f"{value:.4g}".replace("e-0", "e-")
 
