@@ -158,7 +158,7 @@ class _Reader:
             self.read_for = self._build.label
         return c_source.remarks_of_c({
             file: (text, "C++" if plus else self._language(file, c_source.binding_of(text)))
-            for file, text in texts.items()}, active)
+            for file, text in texts.items()}, active, self._all_cython if texts else "")
 
     def _cython(self, file: str, text: str) -> ExtensionSource:
         declared = cython_source.is_declared(text) or any(
