@@ -149,6 +149,31 @@ def test_a_pair_that_is_loaded_in_parts_is_torn(program, load, kind):
     assert verdict(made, ("value", K.WRITE, LOCKED), (load, K.READ), owner=Owner(value=3))[:2] == (kind, "race")
 
 
+TWO_OBJECTS = """
+def move():
+    here.value = 1 + step
+    there.end = 2 + step
+
+def look():
+    return here.value, there.end
+
+def look_at_one():
+    return here.value, here.end
+"""
+
+
+@pytest.mark.parametrize("load", ["look", "look_at_one"])
+def test_stores_to_two_objects_are_no_steps_of_one_write(program, load):
+    made = program(TWO_OBJECTS)
+    made.site("value", "here.value =", "here.value", "attr_write", "value")
+    made.site("end", "there.end =", "there.end", "attr_write", "end")
+    made.site("look", "return here.value, there.end", "here.value", "attr_read", "value")
+    made.site("there", "return here.value, there.end", "there.end", "attr_read", "end")
+    made.site("look_at_one", "return here.value, here.end", "here.value", "attr_read", "value")
+    made.site("here", "return here.value, here.end", "here.end", "attr_read", "end")
+    assert verdict(made, ("value", K.WRITE), (load, K.READ))[0] == "unsynchronised read/write"
+
+
 def test_a_list_that_is_rebuilt_from_itself_loses_what_is_appended(program):
     made = program("def prune():\n    jobs[:] = [job for job in jobs if job]\n")
     made.site("old", "jobs", "jobs", "iterate", "", F.SPAN_READ)

@@ -132,14 +132,19 @@ def swaps(site: SiteInfo, sources: SourceFiles) -> bool:
 
 
 def read_in_parts(read: ConflictSide, write: ConflictSide, sites: SiteIndex) -> bool:
-    """Return True if both sides access another attribute in the next line: one stores a pair, the other loads it."""
+    """Return True if both sides access another attribute of the object, too: one stores a pair, the other loads it."""
     stored = {site.key for site in sites.neighbours(write.number) if _beside(site, write.site) and _stores(site)}
     return any(site.key in stored for site in sites.neighbours(read.number)
-               if _beside(site, read.site) or site.line == read.site.line)
+               if _beside(site, read.site) or (site.line == read.site.line and _owner(site) == _owner(read.site)))
 
 
 def _beside(site: SiteInfo, other: SiteInfo) -> bool:
-    return bool(abs(site.line - other.line) == 1 and site.key != other.key)
+    return bool(abs(site.line - other.line) == 1 and site.key != other.key and _owner(site) == _owner(other))
+
+
+def _owner(site: SiteInfo) -> str:
+    """Return the source of the object whose attribute a site accesses: "self" of `self.value`."""
+    return site.text.rpartition(".")[0]
 
 
 def _stores(site: SiteInfo) -> bool:

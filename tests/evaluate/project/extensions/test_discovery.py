@@ -190,7 +190,7 @@ def test_what_a_source_includes_is_read_with_it(tmp_path):
     pytest.importorskip("tree_sitter")
     found = written(tmp_path, {
         "setup.py": SETUP + "setup(ext_modules=[Extension('a', ['src/a.c'])])\n",
-        "src/a.c": f'#include "cache.h"\n#include "../../outside.h"\n{C_SOURCE}',
+        "src/a.c": f'#include "cache.h"\n#include "../../outside.h"\nT methods[] = {{f}};\n{C_SOURCE}',
         "src/cache.h": "static int hits;\nint f(void) { return ++hits; }\n",
         "src/other.c": C_SOURCE})
     assert [each.file for each in found.sources] == ["src/a.c", "src/cache.h"]
@@ -276,3 +276,24 @@ def test_entry_of_pyproject_has_its_line(tmp_path):
         "[project]\nname = 'pkg._b'\n[tool.setuptools]\next-modules = [\n    {name = 'pkg._a', sources = ['a.c']},\n"
         '    {name = "pkg._b", sources = ["b.c"]},\n]\n')
     assert [(each.name, each.line) for each in find_extensions(tmp_path).modules] == [("pkg._a", 5), ("pkg._b", 6)]
+
+
+@pytest.mark.parametrize(("given", "flags"), [
+    ('define_macros=[("A", "1"), ("B", None)]', ("-DA=1", "-DB")),
+    ('define_macros=[("A", version()), ("B", VALUE)]', ("-DB=2",)),      # what is computed is not known
+    ("define_macros=MACROS + [('C', '3')], undef_macros=['NDEBUG']", ("-DM=1", "-DC=3", "-UNDEBUG")),
+    ("define_macros=EITHER", ()),                                         # one of two, and which is not known
+    ('extra_compile_args=["-O3", "-DA=1", "-D", "-UB"]', ("-DA=1", "-UB")),
+])
+def test_macros_that_setup_py_gives_the_preprocessor(tmp_path, given, flags):
+    found = written(tmp_path, {"a.c": C_SOURCE, "setup.py": (
+        f"{SETUP}VALUE = '2'\nMACROS = [('M', '1')]\nEITHER = [('W', '1')]\nif x():\n    EITHER = [('X', '1')]\n"
+        f'setup(ext_modules=[Extension("pkg.a", ["a.c"], {given})])\n')})
+    assert [each.flags for each in found.modules] == [flags]
+
+
+def test_macros_that_a_table_gives_the_preprocessor(tmp_path):
+    found = written(tmp_path, {"a.c": C_SOURCE, "pyproject.toml": (
+        '[[tool.setuptools.ext-modules]]\nname = "pkg.a"\nsources = ["a.c"]\ndefine-macros = [["A", "1"], ["B"]]\n'
+        'undef-macros = ["C"]\nextra-compile-args = ["-DD", "-g"]\n')})
+    assert [each.flags for each in found.modules] == [("-DA=1", "-DB", "-UC", "-DD")]

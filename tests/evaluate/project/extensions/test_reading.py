@@ -94,3 +94,17 @@ def test_c_that_cython_made_is_not_read_and_never_to_be_edited(tmp_path):
     assert source.declare.endswith("then make a.c again")
     assert [each.concern for each in source.remarks] == ["not read"]
     assert "Py_mod_gil" not in source.declare
+
+
+def test_branches_follow_the_macros_that_the_project_defines(build, tmp_path):
+    pytest.importorskip("tree_sitter")
+    (tmp_path / "a.c").write_text(
+        "#include <Python.h>\nstatic int n;\nvoid f(void) {\n#ifdef OWN_LOCK\n    n = 1;\n#else\n    n = 2;\n"
+        "#endif\n}\nPyMODINIT_FUNC PyInit_a(void) { return PyModuleDef_Init(&d); }\n")
+    extension = "Extension('{}', ['a.c'], define_macros=[{}])"
+    for modules, lines in ((extension.format("a", "('OWN_LOCK', '1')"), [5]), (extension.format("a", ""), [7]),
+                           (f"{extension.format('a', '')}, {extension.format('b', "('OWN_LOCK', None)")}", [5, 7])):
+        (tmp_path / "setup.py").write_text(
+            f"from setuptools import Extension, setup\nsetup(ext_modules=[{modules}])\n")
+        (source,) = find_extensions(tmp_path, build).sources
+        assert [each.line for each in source.remarks] == lines

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.evaluate.project.extensions.source_text import code_of_c
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
 MOST_SECONDS = 20.0          # for one source
 SOURCES, PLUS = (".c", ".cc", ".cpp", ".cxx"), (".cc", ".cpp", ".cxx")
@@ -29,12 +29,15 @@ _PYTHON = ("Python.h", "structmember.h", "patchlevel.h", "pythread.h")
 _ASK = "import json, sysconfig; print(json.dumps([sysconfig.get_path('include'), sysconfig.get_config_var('CC')]))"
 
 
-def active_texts(sources: Mapping[str, str], executable: str) -> dict[str, str]:
+def active_texts(
+    sources: Mapping[str, str], executable: str, flags: Mapping[str, Collection[tuple[str, ...]]] | None = None,
+) -> dict[str, str]:
     """Return the sources with blank lines in place of what the compiler of a build leaves out.
 
     Args:
         sources: The text of each source and header by file, relative to the root of the project.
         executable: The build's Python.
+        flags: What the project gives the preprocessor for a source, once for each module that is made of it.
 
     Returns:
         Text by file, with the same lines; files that cannot be preprocessed, or that none of them includes, are absent.
@@ -55,8 +58,9 @@ def active_texts(sources: Mapping[str, str], executable: str) -> dict[str, str]:
         seen: set[tuple[int, int]] = set()
         for name in names:
             if name.endswith(SOURCES):
-                seen |= _marks_of([*compiler, "-E", "-P", "-w", "-DNDEBUG", *places, "-x",
-                                   "c++" if name.endswith(PLUS) else "c", str(root / name)])
+                for given in (flags or {}).get(name) or [()]:
+                    seen |= _marks_of([*compiler, "-E", "-P", "-w", "-DNDEBUG", *given, *places, "-x",
+                                       "c++" if name.endswith(PLUS) else "c", str(root / name)])
     return {name: _active(sources[name], {line for file, line in seen if file == number})
             for number, name in enumerate(names) if (number, 0) in seen}
 

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.evaluate.project.extensions.c_tree import text_of
+from gilscope.toolkit.evaluate.project.extensions.c_types import local_types
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -56,9 +57,10 @@ _CLASS = re.compile(r"\bclass_\s*<\s*(?:\w+\s*::\s*)*(\w+)")
 class CallGraph:
     """All functions of a project's C and C++ at once: what one file defines another may call."""
 
-
-    def __init__(self, units: Sequence[Unit]) -> None:
+    def __init__(self, units: Sequence[Unit], elsewhere: str = "") -> None:
+        """Read the functions of all units; `elsewhere` is code in another language that may call them."""
         self._units = units
+        self._elsewhere = elsewhere
         self.functions = [function for unit in units for function in unit.functions]
         self.shared: dict[str, Variable] = {}
         for unit in units:
@@ -79,12 +81,17 @@ class CallGraph:
         self.held = {id(function): self._held_ranges(function) for function in self.functions}
 
     @cached_property
+    def local_types(self) -> frozenset[str]:
+        """Return the structures that exist only as local variables."""
+        return local_types(self._units)
+
+    @cached_property
     def unused(self) -> set[str]:
-        """Return the inline functions of headers that nothing here calls or names, but others of these."""
+        """Return the functions of headers that nothing here calls or names, but others of these."""
         found = {name for name, functions in self._named.items() if name not in self._referenced and all(
-            each.file.endswith(_HEADERS) and not each.owner and "static" in each.head for each in functions)}
+            each.file.endswith(_HEADERS) and not each.owner for each in functions)}
         while used := {name for name in found
-                       if any(by.name not in found for by, _ in self.callers.get(name, ()))}:
+                       if any(by.name not in found for by, _ in self._all_callers.get(name, ()))}:
             found -= used
         return found
 
@@ -153,7 +160,12 @@ class CallGraph:
 
     @cached_property
     def callers(self) -> dict[str, list[tuple[Function, Call]]]:
-        """The calls of each of the project's functions, and who makes them."""
+        """The calls of each of the project's functions, and who makes them; not those of unused functions."""
+        return {name: used for name, calls in self._all_callers.items()
+                if (used := [(by, call) for by, call in calls if by.name not in self.unused])}
+
+    @cached_property
+    def _all_callers(self) -> dict[str, list[tuple[Function, Call]]]:
         found: dict[str, list[tuple[Function, Call]]] = {}
         for function in self.functions:
             for call in function.calls:
@@ -167,8 +179,8 @@ class CallGraph:
 
     @cached_property
     def _referenced(self) -> set[str]:
-        """Return the functions that tables, macros, or others' arguments name: their callers are not known."""
-        bodies = " ".join(self._unlocked(body) for body in self._macros.values())
+        """Return the functions that tables, macros, Cython, or others' arguments name: their callers are not known."""
+        bodies = " ".join([self._elsewhere, *(self._unlocked(body) for body in self._macros.values())])
         tables = re.sub(r"\b\w+\s*\([^(){}]*\)\s*;", " ", self._outside)   # declarations of functions
         found = {*WORDS.findall(tables), *WORDS.findall(bodies)} & self._named.keys()
         for function in self.functions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.evaluate.project.extensions.c_calls import SAFE_TYPES, WORDS, CallGraph, bare, root
@@ -41,9 +42,8 @@ class Search(CallGraph):
         for function in unit.functions:
             if function.name in self.unused:
                 continue
-            yield from self._writes(function)
-            yield from self._risky(function)
-            yield from self._loops(function)
+            for each in (*self._writes(function), *self._risky(function), *self._loops(function)):
+                yield replace(each, line=unit.source.line(each.line))
         for line, body in unit.macros.values():
             yield from (Remark(line=line, concern=each.concern, what=each.what, instead=each.instead)
                         for each in risky_calls(body))
@@ -117,6 +117,8 @@ class Search(CallGraph):
             own = self.fields.get(function.owner, {})
             return self._is_member_private(function) or (member and SAFE_TYPES.search(own[name]) is not None)
         place = function.parameter(name)
+        if self._is_of_local_type(function, place, bare(write.target)):
+            return True
         if not through:   # of C++: a parameter by reference; others are the function's own
             written = bare(write.target).type in {"field_expression", "subscript_expression"} or write.method
             given = function.parameters[place] if place >= 0 else None
@@ -124,6 +126,20 @@ class Search(CallGraph):
                     or (function.name, place) in self.private_parameters)
         return bool(name) and (self.is_private_name(function, name, write.start, write.blocks) or (
             self.is_local_value(function, name) and "->" not in text_of(bare(write.target))))
+
+    def _is_of_local_type(self, function: Function, place: int, target: Node) -> bool:
+        """Return True for a field of what a parameter points to, if each of its type is some function's local variable.
+
+        What such a field points to may be anybody's.
+        """
+        if place < 0 or target.type != "field_expression" or not self.local_types.intersection(
+                WORDS.findall(function.parameters[place].type)):
+            return False
+        inner = target
+        while inner.type == "field_expression":
+            outer, inner = inner, bare(inner.child_by_field_name("argument"))
+        return (inner.type == "identifier" and function.parameters[place].pointer
+                and text_of(target).count("->") == text_of(outer).count("->"))
 
     def _is_member_private(self, function: Function) -> bool:
         """Return True if nothing known calls a method on an object that threads may share."""

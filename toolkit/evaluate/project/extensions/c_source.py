@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Literal
 
+from gilscope.toolkit.evaluate.project.extensions.c_macros import MacroTable
 from gilscope.toolkit.evaluate.project.extensions.c_search import Search
 from gilscope.toolkit.evaluate.project.extensions.c_tree import read_unit
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Binding, Remark
@@ -70,24 +71,27 @@ NOT_READ = "pip install 'gilscope[extensions]' brings the parser of C and C++ (t
 
 def remarks_of_c(
     sources: Mapping[str, tuple[str, Literal["C", "C++"]]], active: Mapping[str, str] | None = None,
+    elsewhere: str = "",
 ) -> dict[str, tuple[Remark, ...]]:
     """Return the porting remarks on the C and C++ sources of one project, except on lines whose comments give reasons.
 
     Args:
         sources: The text and the language of each source by file; all at once, as one may call the other.
         active: The text that the compiler sees, with the same lines, of those for which it is known.
+        elsewhere: Code of Cython that may call their functions.
     """
     seen = {file: code_of_c((active or {}).get(file, text)) for file, (text, _) in sources.items()}
+    macros = MacroTable(seen)
     units: list[Unit] = []
     found: dict[str, list[Remark]] = {}
     for file, (_, language) in sources.items():
-        unit = read_unit(file, seen[file], language)
+        unit = read_unit(file, seen[file], language, macros)
         found[file] = [*_limited(seen[file])]
         if unit is None:
             found[file].append(Remark(line=1, concern="not read", what="no parser is installed", instead=NOT_READ))
         else:
             units.append(unit)
-    search = Search(units)
+    search = Search(units, elsewhere)
     for unit in units:
         found[unit.file] += search.remarks(unit)
     return {file: tuple(without_accepted(remarks, suppressions_of_c(sources[file][0])))

@@ -11,13 +11,18 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.evaluate.project.extensions.c_macros import ExpandedCode
+
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from gilscope.toolkit.evaluate.project.extensions.c_macros import MacroTable
 
     Node = Any   # tree_sitter.Node: no part of the development environment's types
 
 # A macro that stands alone in its line, without a semicolon: the parser would take what follows for a part of it.
-_BARE_MACRO = re.compile(r"^([ \t]*[A-Za-z_]\w*[ \t]*\((?:[^(){};\n]|\([^(){};\n]*\))*\)|[ \t]*\w*_HEAD)([ \t]*)$"
+_BARE_MACRO = re.compile(r"^([ \t]*[A-Za-z_]\w*[ \t]*\((?:[^(){};\n]|\([^(){};\n]*\))*\)|[ \t]*\w*_HEAD"
+                         r"|[ \t]*\w*(?:BEGIN|END|BLOCK)_(?:ALLOW_)?THREADS\w*)([ \t]*)$"
                          r"(?!\s*[{.\-+*/?:&|,)=;(])", re.MULTILINE)
 _CLASSES = {"class_specifier", "struct_specifier", "union_specifier"}
 _BLOCK_OWNERS = {"if_statement", "else_clause", "for_statement", "while_statement", "do_statement",
@@ -118,6 +123,7 @@ class Unit:
     fields: dict[str, dict[str, str]] = field(default_factory=dict)   # of each class: name and type
     macros: dict[str, tuple[int, str]] = field(default_factory=dict)  # line and body
     outside: str = ""                                             # text outside of functions: tables, initializers
+    source: ExpandedCode = field(default_factory=lambda: ExpandedCode(code="", origins=()))
 
 
 def text_of(node: Node) -> str:
@@ -130,22 +136,30 @@ def line_of_node(node: Node) -> int:
     return int(node.start_point[0]) + 1
 
 
-def read_unit(file: str, code: str, language: str) -> Unit | None:
-    """Return the contents of a source; `code` is without comments and strings.  None if there is no parser."""
+def read_unit(file: str, code: str, language: str, macros: MacroTable) -> Unit | None:
+    """Return the contents of a source; None if there is no parser.
+
+    Args:
+        file: Its path relative to the project's root.
+        code: Its text without comments and strings.
+        language: "C" or "C++".
+        macros: What all sources of the project define.
+    """
     found = parser(language)
     if found is None:
         return None
-    tree = found.parse(_BARE_MACRO.sub(r"\1;", code).encode())
-    unit = Unit(file=file)
-    _Outside(unit).read(tree.root_node, "")
+    unit = Unit(file=file, source=macros.expand(file, code))
+    tree = found.parse(_BARE_MACRO.sub(r"\1;", unit.source.code).encode())
+    _Outside(unit, macros).read(tree.root_node, "")
     return unit
 
 
 class _Outside:
     """Reads what stands outside of functions."""
 
-    def __init__(self, unit: Unit) -> None:
+    def __init__(self, unit: Unit, macros: MacroTable) -> None:
         self._unit = unit
+        self._macros = macros
         self._outside: list[str] = []
 
     def read(self, root: Node, owner: str) -> None:
@@ -196,7 +210,7 @@ class _Outside:
 
     def _add(self, function: Function, body: Node) -> None:
         self._unit.functions.append(function)
-        for inner in _Inside(function).read(body):
+        for inner in _Inside(function, self._macros).read(body):
             self._add(*inner)
 
     def _declaration(self, node: Node, owner: str) -> None:
@@ -221,7 +235,7 @@ class _Outside:
 
     def _macro(self, node: Node) -> None:
         named, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        if named is not None:
+        if named is not None and text_of(named) not in self._macros.defining:   # those are expanded
             name, body = text_of(named), text_of(value) if value is not None else ""
             # Where all branches of `#if` are read, a macro may have several definitions.
             line, before = self._unit.macros.get(name, (line_of_node(node), ""))
@@ -246,8 +260,9 @@ class _Inside:
                         r"(?:lock_guard|scoped_lock|unique_lock|ft_lock_guard|ft_object_guard|ft_object2_guard|scoped_critical_section|\w*MutexLock\w*|\w*LockGuard\w*|"
                         r"\w*CriticalSection\w*)\b")
 
-    def __init__(self, function: Function) -> None:
+    def __init__(self, function: Function, macros: MacroTable) -> None:
         self._of = function
+        self._macros = macros
         self._lambdas: list[tuple[Function, Node]] = []
 
     def read(self, body: Node) -> list[tuple[Function, Node]]:
@@ -268,14 +283,22 @@ class _Inside:
             of.block_ends[node.start_byte] = node.end_byte
         self._note(node, blocks, tests)
         condition = node.child_by_field_name("condition") if kind in {"if_statement", "while_statement"} else None
+        never = self._never_run(node, condition) if condition is not None and kind == "if_statement" else None
         inner = (*tests, text_of(condition)) if condition is not None else tests
         for child in node.named_children:
+            if child == never:
+                continue
             # The branch of an `if` without braces is a block, too.
             owned = (kind in _BLOCK_OWNERS and child.type.endswith(("_statement", "_clause"))
                      and child.type != "compound_statement")
             if owned:
                 of.block_ends.setdefault(child.start_byte, child.end_byte)
             self._walk(child, (*blocks, child.start_byte) if owned else blocks, tests if child == condition else inner)
+
+    def _never_run(self, node: Node, condition: Node) -> Node | None:
+        """Return the branch of an `if` that no run takes, as its condition is a constant; None if there is none."""
+        value = self._macros.constant(text_of(condition))
+        return None if value is None else node.child_by_field_name("alternative" if value else "consequence")
 
     def _note(self, node: Node, blocks: tuple[int, ...], tests: tuple[str, ...]) -> None:
         """Keep what a node says."""

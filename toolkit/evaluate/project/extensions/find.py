@@ -105,6 +105,10 @@ class _Reader:
         self._wanted = wanted
         self._build = build
         self.read_for = ""   # the label of `build`, once a source was read as its compiler sees it
+        self._flags: dict[str, set[tuple[str, ...]]] = {}
+        for each in modules:
+            for file in each.sources:
+                self._flags.setdefault(file, set()).add(each.flags)
         self._bindings = {file: each.binding for each in modules for file in each.sources}
         # Files that another .pyx includes define no module.
         self._parts = {found for file in files.ending(".pyx") for name in _includes(files, file)
@@ -153,12 +157,12 @@ class _Reader:
                  and c_source.binding_of(text) not in {Binding.CYTHON, Binding.CFFI}}
         # A header belongs to C++ if nothing else includes it.
         plus = not any(file.endswith(_C) for file in texts)
-        active = active_texts(texts, self._build.executable) if self._build and texts else {}
+        active = active_texts(texts, self._build.executable, self._flags) if self._build and texts else {}
         if self._build and active:
             self.read_for = self._build.label
         return c_source.remarks_of_c({
             file: (text, "C++" if plus else self._language(file, c_source.binding_of(text)))
-            for file, text in texts.items()}, active)
+            for file, text in texts.items()}, active, self._all_cython if texts else "")
 
     def _cython(self, file: str, text: str) -> ExtensionSource:
         declared = cython_source.is_declared(text) or any(

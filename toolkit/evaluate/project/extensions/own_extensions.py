@@ -58,6 +58,7 @@ class ExtensionModule:
     condition: str = ""              # only built where this holds, and it does not here: "sys.platform == 'win32'"
     question: str = ""               # only built where this holds, known at build time: "USE_CYTHON"
     variables: tuple[str, ...] = ()  # environment variables that decide `question`
+    flags: tuple[str, ...] = ()      # for the preprocessor, as far as constants give them: "-DNAME=1", "-UNAME"
 
     @property
     def stand_in(self) -> str:

@@ -12,7 +12,7 @@ import os
 import platform
 import re
 import sys
-from collections import defaultdict
+from collections import Counter, defaultdict
 from dataclasses import replace
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -49,8 +49,9 @@ def from_settings(files: ProjectFiles, pyproject: Mapping[str, Any]) -> Iterator
     for each in [*_tables(table.get("ext-modules")), *_tables(table.get("ext_modules"))]:
         sources = [text for text in each.get("sources", ()) if isinstance(text, str)]
         name = str(each.get("name", ""))
-        yield _module(files, "pyproject.toml", _line_of_name(files, name), name, sources,
-                      optional=each.get("optional") is True)
+        made = _module(files, "pyproject.toml", _line_of_name(files, name), name, sources,
+                       optional=each.get("optional") is True)
+        yield replace(made, flags=tuple(_flags_of_table(each)))
     rust = table_below(pyproject, "tool", "setuptools-rust")
     for each in _tables(rust.get("ext-modules")):
         if each.get("binding", "PyO3") in {"PyO3", "RustCPython", "NoBinding"}:
@@ -82,6 +83,24 @@ def _tables(value: Any) -> list[dict[str, Any]]:
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
+def _flags_of_table(table: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the flags for the preprocessor in an entry of `ext-modules`."""
+    for each in table.get("define-macros") or ():
+        if isinstance(each, list) and each and all(isinstance(part, str) for part in each):
+            yield _define(*each[:2])
+    yield from (f"-U{each}" for each in table.get("undef-macros") or () if isinstance(each, str))
+    yield from _preprocessor_flags(table.get("extra-compile-args") or ())
+
+
+def _define(name: str, value: str | None = None) -> str:
+    return f"-D{name}" if value is None else f"-D{name}={value}"
+
+
+def _preprocessor_flags(arguments: Iterable[Any]) -> Iterator[str]:
+    """Yield what defines or undefines a macro in arguments of a compiler."""
+    yield from (each for each in arguments if isinstance(each, str) and re.match(r"-[DU][A-Za-z_]", each))
+
+
 def _module(files: ProjectFiles, file: str, line: int, name: str, sources: list[str], *, optional: bool = False,  # noqa: PLR0913 - the fields of one module
             binding: Binding | None = None, condition: str = "") -> ExtensionModule:
     there = tuple(found for text in sources if (found := files.there(text, file)))
@@ -106,6 +125,9 @@ class _Script:
         self._constants: dict[str, ast.expr] = {
             target.id: node.value for node in ast.walk(tree) if isinstance(node, ast.Assign)
             for target in node.targets if isinstance(target, ast.Name)}
+        stored = Counter(node.id for node in ast.walk(tree)
+                         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
+        self._certain = {name for name in self._constants if stored[name] == 1}
 
     def modules(self) -> Iterator[ExtensionModule]:
         found = list(self._found())
@@ -153,7 +175,32 @@ class _Script:
         made = _module(self._files, self._script, call.lineno, name, sources, optional=optional, binding=binding,
                        condition=self._conditions.get(call, ""))
         question = self._questions.get(call, "")
-        return replace(made, question=question, variables=self._variables(question))
+        return replace(made, question=question, variables=self._variables(question), flags=tuple(self._flags(call)))
+
+    def _flags(self, call: ast.Call) -> Iterator[str]:
+        """Yield the flags for the preprocessor that a call gives as constants."""
+        for each in self._items(_keyword(call, "define_macros")):
+            name, value = each.elts if isinstance(each, ast.Tuple) and len(each.elts) == 2 else (each, each)  # noqa: PLR2004 - a pair
+            words = self._string(name)
+            if isinstance(value, ast.Constant) and value.value is None and words:
+                yield _define(words)
+            elif isinstance(each, ast.Tuple) and words and (text := self._string(value)):
+                yield _define(words, text)
+        yield from (f"-U{text}" for each in self._items(_keyword(call, "undef_macros")) if (text := self._string(each)))
+        yield from _preprocessor_flags(map(self._string, self._items(_keyword(call, "extra_compile_args"))))
+
+    def _items(self, node: ast.expr | None, depth: int = 0) -> Iterator[ast.expr]:
+        """Yield the items of a list; of one with a name, if nothing else is ever given this name."""
+        if depth > MOST_INDIRECTIONS:
+            return
+        if isinstance(node, ast.Name) and node.id in self._certain:
+            yield from self._items(self._constants[node.id], depth + 1)
+        elif isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            yield from self._items(node.left, depth + 1)
+            yield from self._items(node.right, depth + 1)
+        elif isinstance(node, ast.List | ast.Tuple):
+            for each in node.elts:
+                yield from self._items(each.value, depth + 1) if isinstance(each, ast.Starred) else (each,)
 
     def _variables(self, question: str) -> tuple[str, ...]:
         """Return the environment variables that decide the answer to a question."""

@@ -90,7 +90,8 @@ def without_accepted(remarks: Iterable[Remark], reasons: Mapping[int, str]) -> I
 
 def _blank(pattern: Pattern[str], text: str) -> str:
     def instead(match: Match[str]) -> str:
-        lines = "\n" * match[0].count("\n")
+        # A macro of C goes on after a comment over several lines if each of these ends in a backslash.
+        lines = "".join(re.findall(r"\\?\n" if pattern is _C else r"\n", match[0]))
         return lines or " " if match[0].startswith(_COMMENTS) else f'""{lines}'
 
     return pattern.sub(instead, text)
