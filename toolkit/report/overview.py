@@ -163,7 +163,8 @@ def _legend(table: Table) -> Iterator[str]:
     yield "; ".join(text for text, there in parts if there) + "."
     if gains:
         sets = "; besides, 5 % for each set of * that it lacks the fastest measured model" if has_sets else ""
-        yield f"Error probability, at most, if the noise model holds: 5 % that any verdict of this report is false{sets}."
+        yield ("Error probability, at most, if the noise model holds: 5 % that any verdict of this report is false"
+               f"{sets}.")
 
 
 def closing_lines(tables: Sequence[WorkloadTable], run: Run) -> Iterator[str]:

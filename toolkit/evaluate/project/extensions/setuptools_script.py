@@ -180,7 +180,7 @@ class _Script:
     def _flags(self, call: ast.Call) -> Iterator[str]:
         """Yield the flags for the preprocessor that a call gives as constants."""
         for each in self._items(_keyword(call, "define_macros")):
-            name, value = each.elts if isinstance(each, ast.Tuple) and len(each.elts) == 2 else (each, each)  # noqa: PLR2004 - a pair
+            name, value = each.elts if isinstance(each, ast.Tuple) and len(each.elts) == 2 else (each, each)
             words = self._string(name)
             if isinstance(value, ast.Constant) and value.value is None and words:
                 yield _define(words)
