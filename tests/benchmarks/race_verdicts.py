@@ -1,4 +1,4 @@
-"""How many programs of a folder get the right verdict: recall, false alarms, crashes, changed output, stability."""
+"""Count the verdicts on the programs of a folder: recall, false alarms, crashes, changed output, stability."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TIMEOUT = 30.0         # seconds; a program takes a fraction of one
 
 @dataclass(slots=True)
 class Verdict:
-    """One program: what it is, and what came of its runs."""
+    """One program: its expected verdict, and the outcomes of its runs."""
 
     program: Path
     head: Head
@@ -55,7 +55,7 @@ class Verdict:
 
 
 def judge_folder(python: str, folder: Path, *, core: str, runs: int, only: tuple[str, ...] = ()) -> None:
-    """Run all programs with a head below `folder` and print how they came out."""
+    """Run all programs with a head below `folder` and print the outcomes."""
     heads = [(program, head) for program in sorted(folder.rglob("*.py"))
              if (not only or any(name in str(program) for name in only)) and (head := read_head(program)) is not None]
 
@@ -77,7 +77,7 @@ def judge_folder(python: str, folder: Path, *, core: str, runs: int, only: tuple
 
 
 def print_wrong(verdicts: Iterable[Verdict], folder: Path) -> None:
-    """Print each program that came out otherwise than it should."""
+    """Print each program with a wrong outcome."""
     for verdict in verdicts:
         name = verdict.program.relative_to(folder)
         for sentence in verdict.differing():
