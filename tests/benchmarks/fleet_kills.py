@@ -107,7 +107,7 @@ def table(outcomes: Sequence[KillOutcome]) -> str:
         lines.append(
             f"{killed:10}{len(own):7}{sum(each.complete for each in own):10}{max(each.lost for each in own):6}"
             f"{sum(len(each.damaged) for each in own):9}{sum(each.went_on for each in own):9}"
-            f"{sum(each.left for each in own):6}" + f"   nothing left after {ended:.1f} s" * bool(ended))
+            f"{sum(each.left for each in own):6}" + (f"   nothing left after {ended:.1f} s" if ended else ""))
     return "\n".join(lines)
 
 
