@@ -1,4 +1,4 @@
-"""Does a build back end take gilscope's results for a package, or put them into a distribution?
+"""Check whether build back ends take gilscope's results for a package, or include them in a distribution.
 
     python -m tests.benchmarks.build_backends
 
@@ -41,7 +41,7 @@ def main() -> None:
 
 
 def tried(python: Path, project: Path, results: Path, requirement: str, module: str, more: str) -> str:
-    """Return what becomes of a project with results in a folder: "does not build", or the archives that have them."""
+    """Return "does not build", or the archives of a project that contain the results in one of its folders."""
     (project / "shopstats").mkdir(parents=True)
     (project / "shopstats" / "__init__.py").write_text('"""A shop."""\n')
     (project / "pyproject.toml").write_text(

@@ -1,12 +1,12 @@
-"""Is every package called what it is?  gilscope's classes beside ones found without its code (`classes_truth`).
+"""Compare gilscope's classes of packages with classes that were found without its code (`classes_truth`).
 
 Installs the packages of a list, which takes gigabytes and, for the hundred of `classes.txt`, an hour; `classes2.txt`
-has 65 that were chosen later.
+contains 65 that were chosen later.
 
     python -m tests.benchmarks.classes [FILE] [--builds 3.14t,3.15t] [--batch 16]
 
-Two are told apart by gilscope alone, and are "unknown" to the other way: a pure version of gensim from 2014 that an
-installer goes back to ("no-wheel"), and on a build without `_zstd` pyzstd ("interpreter-at-fault").
+For two packages the reference says "unknown" and only gilscope knows the class: gensim, where an installer falls back
+to a pure version of 2014 ("no-wheel"), and pyzstd on a build without `_zstd` ("interpreter-at-fault").
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ NAMES = Path(__file__).with_name("classes.txt")
 
 
 def main() -> None:
-    """Print every disagreement, then for each build the classes and how often both agree."""
+    """Print each disagreement, then the classes and the number of agreements for each build."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("file", nargs="?", type=Path, default=NAMES, help="one name a line")
     parser.add_argument("--builds", default="3.14t,3.15t", metavar="LABELS")
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def look(names: list[str], labels: str, paths: list[str]) -> list[tuple[str, list[str], list[str], str]]:
-    """Return build, gilscope's two classes, the two found otherwise, and the name of each package on each build."""
+    """Return build, gilscope's two classes, the two reference classes, and the name of each package on each build."""
     builds = find_builds(paths)
     asked = select_builds(builds, labels)
     request = EnvironmentRequest(requirements=tuple(names))

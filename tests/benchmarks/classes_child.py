@@ -1,4 +1,4 @@
-"""Import things in the build that runs this and write down what came of it; uses nothing of gilscope.
+"""Import modules in the build that runs this script and record the outcome; independent of gilscope.
 
     python classes_child.py OUT {main,inside,alone} FILE    FILE: JSON, a list of modules, or for `alone` {name: path}
 
@@ -43,7 +43,7 @@ TURNS = 2     # what an interpreter leaves behind breaks the next one
 
 
 def main() -> None:
-    """Do what the command line says."""
+    """Run the mode that the command line names."""
     out, mode, steps = sys.argv[1:]
     sys.argv[1:] = []    # some packages read the command line
     given = {"OUT": out, "STEPS": steps}
@@ -68,7 +68,7 @@ def inside(given: dict[str, str]) -> None:
 
 
 def alone(out: Path, name: str, file: str) -> None:
-    """Make the module of one extension file in a fork; write which module the GIL was turned on for."""
+    """Load one extension file in a fork; record the module for which the GIL was turned on."""
     if pid := os.fork():
         os.waitpid(pid, 0)
         return

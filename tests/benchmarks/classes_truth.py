@@ -1,6 +1,6 @@
-"""What a package is on a build, found by plain imports and by nothing of gilscope's own ways.
+"""Classify packages on a build by plain imports, independently of gilscope: the reference for `classes`.
 
-The warning of the interpreter itself names who turned the GIL on; sets of loaded files tell lost C code.
+The interpreter's own warning names the module that turned the GIL on; the sets of loaded files show missing C code.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ APART = re.compile(r"(tests?|testing|docs?|examples?|benchmarks?|scripts|conftes
 
 @dataclass
 class Package:
-    """What its record lists."""
+    """The contents of a distribution's RECORD."""
 
     tops: list[str] = field(default_factory=list)
     inner: list[str] = field(default_factory=list)
@@ -34,7 +34,7 @@ class Package:
 
 @dataclass
 class Walk:
-    """What importing one module after another did."""
+    """The outcome of importing modules one after another."""
 
     errors: dict[str, str]                        # module -> error; "" when there was none
     loaded: dict[str, set[str]]                   # module -> extension modules that came with it
@@ -42,7 +42,7 @@ class Walk:
 
     @property
     def all(self) -> set[str]:
-        """Every extension module that came."""
+        """All extension modules that were loaded."""
         return set().union(*self.loaded.values())
 
 
@@ -90,7 +90,7 @@ def _package(environment: Path, site: Path, files: list[str]) -> Package:
 
 
 def free_threading(name: str, environment: Path, twin: Path) -> str:
-    """Return the class of a package on a free-threaded build, against its twin with a GIL."""
+    """Return the class of a package on a free-threaded build, compared with the same version with a GIL."""
     here, there = package_in(environment, name), package_in(twin, name)
     if here is None:
         return "no-wheel"
@@ -108,7 +108,7 @@ def free_threading(name: str, environment: Path, twin: Path) -> str:
 
 
 def lost(here: Package, there: Package, on_build: tuple[Path, Walk], on_twin: tuple[Path, Walk]) -> bool:
-    """Return whether something compiled comes with the GIL and not without: at once, or by any module of it."""
+    """Return True if compiled code is loaded only with the GIL, at the package's import or by any of its modules."""
     if there.compiled and not here.compiled:
         return True
     owned = _same(there.extensions)
@@ -120,7 +120,7 @@ def lost(here: Package, there: Package, on_build: tuple[Path, Walk], on_twin: tu
 
 
 def turns_gil_on(environment: Path, package: Package) -> set[str]:
-    """Return the extension modules for which the interpreter turns the GIL on, each loaded in a process of its own."""
+    """Return the extension modules that turn the GIL on, each loaded in a separate process."""
     _, records = _run(environment, "alone", package.extensions)
     return {record["alone"] for record in records
             if f"enabled to load module '{record['alone']}'" in record.get("warned", "")}
@@ -147,7 +147,7 @@ def interpreters(name: str, environment: Path) -> str:
 
 
 def walk(environment: Path, modules: list[str], mode: str = "main") -> Walk:
-    """Import modules one after another; one that ends the process is left out of the next try."""
+    """Import modules one after another; after a crash, try again without the module that caused it."""
     todo, ended = list(dict.fromkeys(modules)), {}
     for _ in range(RETRIES):
         end, records = _run(environment, mode, todo)
@@ -165,7 +165,7 @@ def walk(environment: Path, modules: list[str], mode: str = "main") -> Walk:
 
 
 def _run(environment: Path, mode: str, asked: object) -> tuple[str, list[dict]]:
-    """Return how the process ended, "" for well, and what it wrote down."""
+    """Return how the process failed, or "", and its records."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         answers, steps = Path(folder, "answers"), Path(folder, "steps")

@@ -1,4 +1,4 @@
-"""What the benchmark scripts share: a build by its path, ready to measure, and options."""
+"""Shared parts of the benchmark scripts: builds that are prepared for measurements, and options."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def build_of(named: str, label: str | None = None) -> Build:
 
 
 def pair_parser(about: str | None, programs: Sequence[str], seconds: float) -> argparse.ArgumentParser:
-    """Return a parser of what is evaluated: programs on a build without a GIL and on its twin."""
+    """Return a parser with options for a free-threaded build and the build with a GIL to compare it with."""
     parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--free", default="3.14t", metavar="LABEL[=PATH]", help="the build without a GIL")
     parser.add_argument("--gil", default="3.14", metavar="LABEL[=PATH]", help="its twin with one")
@@ -37,7 +37,7 @@ def pair_parser(about: str | None, programs: Sequence[str], seconds: float) -> a
 
 
 def prepared(build: Build, workload: str, folder: Path) -> tuple[Build, str, dict[str, str], float]:
-    """Return the build, its python, its processes' environment, and the units of `workload` it does in a second."""
+    """Return the build, its python, its processes' environment, and its units of `workload` per second."""
     python = str(build_environment(build, needed_packages(build)).python)
     environment = child_environment(())
     answer = run_child(python, question_spec(folder, workload=workload), environment, function="rate")

@@ -1,8 +1,8 @@
-"""Do the intervals hold the truth as often as they say?  Synthetic runs whose truth is known.
+"""Measure the coverage of the confidence intervals and the rate of false verdicts in synthetic runs with known ratios.
 
-Every run wanders (5 % a round, shared by all arms); processes err in nine ways (tests/stats/matrix.py).  Prints
+Each run drifts (by 5 % per round, in all arms); processes have nine kinds of noise (tests/stats/matrix.py).  Prints
 
-- intervals: how often 95 % intervals hold, all simultaneous ones of a table at once, and false words in tables
+- intervals: coverage of 95 % intervals and of all simultaneous intervals of a table, and tables with false verdicts
 - few cells: the same for 8 and 24 cells
 - stopping: the same when cells that are clear get no more rounds, with the looks of a quick run of 12 rounds, and how
   often the set of the best then holds the truly fastest
@@ -57,17 +57,17 @@ class Truth:
     effect: float
 
     def covered(self, confidence: float) -> bool:
-        """Whether the interval holds the truth."""
+        """True if the interval contains the true ratio."""
         return abs(self.ratio.center - self.effect) <= self.ratio.half(confidence)
 
     def denied(self, word: str) -> bool:
-        """Whether the word is wrong: an order that is not there, the wrong one, or none where there is one."""
+        """True if the verdict is false: it reports a difference that does not exist, or denies or inverts one."""
         return (word == "faster" and self.effect <= 0) or (word == "slower" and self.effect >= 0) or (
             word == "same" and abs(self.effect) > 0.0297)   # log of 1.03 is 0.0296
 
 
 def effects_of(draw: random.Random, arms: int) -> list[float]:
-    """Half of the arms equal to the baseline, which is where words can be false, the others up to 10 % off."""
+    """Return effects: half of the arms equal the baseline, so verdicts can be false; others differ by up to 10 %."""
     return [0.0, *(0.0 if k % 2 else draw.uniform(-0.1, 0.1) for k in range(1, arms))]
 
 
@@ -90,7 +90,7 @@ def compared(groups: Iterable[tuple[RoundLogs[int], list[float]]], seed: int) ->
 
 
 def row(tables: list[list[Truth]], looks: int = 0, **named: Any) -> Row:
-    """Return what came of tables made in one way."""
+    """Return the results over simulated tables of one kind."""
     confidence = final_confidence(looks)
     together = simultaneous(len(tables[0]), confidence)
     every = [truth for each in tables for truth in each]
@@ -106,7 +106,7 @@ def row(tables: list[list[Truth]], looks: int = 0, **named: Any) -> Row:
 
 
 def false_words(truths: list[Truth], confidence: float) -> int:
-    """Return how many words of a table are wrong."""
+    """Return the number of false verdicts in a table."""
     told = verdicts({k: truth.ratio for k, truth in enumerate(truths)}, confidence)
     return sum(truth.denied(told[k].word) for k, truth in enumerate(truths))
 
@@ -120,7 +120,7 @@ def intervals(tables: int) -> Iterator[Row]:
 
 
 def few_cells(tables: int) -> Iterator[Row]:
-    """Return coverage where there is less to borrow from."""
+    """Return coverage in small tables, whose cells can borrow less strength from others."""
     for cells in (8, 24):
         for kind in KINDS:
             for rounds in (4, 8):
@@ -130,7 +130,7 @@ def few_cells(tables: int) -> Iterator[Row]:
 
 
 def stopping(tables: int) -> Iterator[Row]:
-    """Return coverage where clear cells get no more rounds."""
+    """Return coverage if cells with a clear verdict get no more rounds."""
     for kind in KINDS:
         draw = random.Random(f"stopping {kind}")
         made, held = [], []
@@ -145,7 +145,7 @@ def stopping(tables: int) -> Iterator[Row]:
 
 
 def stopped(groups: Groups) -> Groups:
-    """Return what is measured of a run that gives rounds to open cells alone, the baselines in every round."""
+    """Return the measurements of a run that repeats only open cells and the baselines."""
     arms = [(k, arm) for k, (_, effects) in enumerate(groups) for arm in range(len(effects))]
     taken: dict[tuple[int, int], set[int]] = {key: set() for key in arms}
     open_ = set(arms)
@@ -162,14 +162,14 @@ def stopped(groups: Groups) -> Groups:
 
 
 def cut(logs: RoundLogs[int], taken: dict[int, set[int]]) -> RoundLogs[int]:
-    """Return the rounds that each arm has taken."""
+    """Return the rounds of each arm."""
     return RoundLogs(levels={
         arm: {r: value for r, value in rounds.items() if r in taken[arm]} for arm, rounds in logs.levels.items()
     })
 
 
 def in_turn(tables: int) -> Iterator[Row]:
-    """Return coverage from passes in turn."""
+    """Return coverage if passes of the arms alternate."""
     for kind in ("normal", "slow", "bimodal"):
         for rounds in (4, 8):
             draw = random.Random(f"passes {kind} {rounds}")
@@ -246,7 +246,7 @@ def two(tables: int) -> Iterator[Row]:
 
 
 def shift(tables: int) -> Iterator[Row]:
-    """Return what is said of two runs with a common shift, and of those without."""
+    """Return the verdicts on pairs of runs with and without a common shift."""
     for shifted, unequal, change in SHIFTS:
         for workloads, arms, rounds, step in DESIGNS:
             draw = random.Random(f"shift {shifted} {unequal} {change} {workloads} {arms} {step} {rounds}")
@@ -329,7 +329,7 @@ PARTS: dict[str, Callable[[int], Iterator[Row]]] = {
 
 
 def main() -> None:
-    """Make the runs and print what came of them."""
+    """Simulate the runs and print the results."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tables", type=int, default=40, help="synthetic runs of each way (default: 40)")
     parser.add_argument("--only", default=",".join(PARTS), metavar="PARTS")

@@ -1,8 +1,8 @@
-"""What a task that does nothing costs on dask, and what it waits for: CPU time, and the queue for a CPU.
+"""Measure the overhead of an empty task on dask: CPU time, and the time that threads waited for a CPU.
 
 python -m tests.benchmarks.dask_tasks [--build LABEL=PATH ...] [--tasks N] [--passes N]
 
-Prints a line for each pass; compare passes with little in the queue, where others leave the CPUs alone.
+Prints a line for each pass.  Compare passes with little waiting, in which other programs left the CPUs idle.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ WORKERS = 2
 
 
 def used() -> tuple[float, float, int, int]:
-    """Return this process's CPU seconds, seconds its threads queued for a CPU, switches it wished and did not."""
+    """Return this process's CPU seconds, its threads' seconds waiting for a CPU, voluntary and involuntary switches."""
     own = resource.getrusage(resource.RUSAGE_SELF)
     queued = sum(int(file.read_text().split()[1]) for file in Path("/proc/self/task").glob("*/schedstat"))
     return own.ru_utime + own.ru_stime, queued / 1e9, own.ru_nvcsw, own.ru_nivcsw
 
 
 def measure(model: str, tasks: int, passes: int) -> None:
-    """Run passes of tasks that do nothing, in this process's build, and print what each came to."""
+    """Run passes of empty tasks in this process's build, and print the cost of each."""
     with find(model).pool(WORKERS) as pool:
         pool.map(noop, range(tasks))
         for _ in range(passes):
@@ -46,13 +46,13 @@ def measure(model: str, tasks: int, passes: int) -> None:
 
 
 def _everywhere(pool: object) -> list[float]:
-    """Return what this process and the workers have used."""
+    """Return the usage of this process and its workers."""
     workers = pool._client.run(used).values() if pool._processes else []
     return [sum(each) for each in zip(used(), *workers, strict=True)]
 
 
 def main() -> None:
-    """Have each build measure itself."""
+    """Run the measurement in each build."""
     from gilscope.toolkit.builds.environment import build_environment
     from tests.benchmarks.common import build_of
 

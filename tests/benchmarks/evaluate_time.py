@@ -1,7 +1,7 @@
-"""How long does `gilscope evaluate` take to its first screen: for a project of 5,500 lines with 100 tests?
+"""Measure the time of `gilscope evaluate` for a project of 5,500 lines with 100 tests.
 
-Writes such a project into a folder that goes, and evaluates it: once, so that its environments are there, then anew
-with a `--workload` and without, and once more with nothing changed.
+Writes such a project to a temporary folder and evaluates it: once to create its environments, then from scratch with
+and without a `--workload`, and once more without changes.
 
     python -m tests.benchmarks.evaluate_time --build 3.14t=/path/to/python3.14t --build 3.14=/path/to/python3.14
 """

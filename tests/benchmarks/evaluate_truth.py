@@ -1,8 +1,8 @@
-"""Are cost and gain that `gilscope evaluate` tells those that a plain script finds, which knows nothing of gilscope?
+"""Compare the cost and gain reported by `gilscope evaluate` with a plain script that does not use gilscope.
 
-Measures programs as evaluate does a `--workload`, then with a script of a few lines: the builds in turns, one process
-each, the median of the paired ratios with its 95 % interval by order statistics.  The aim is within 3 %, or
-that the two intervals have something in common.  On a busy machine both wander: run it on a quiet one.
+Measures programs as evaluate measures a `--workload`, then with a script of a few lines that alternates the builds, one
+process each, and takes the median of the paired ratios with its 95 % interval by order statistics.  The results should
+differ by at most 3 %, or their intervals should overlap.  Run it on a quiet machine.
 
     python -m tests.benchmarks.evaluate_truth --free 3.14t --gil 3.14
 """
@@ -59,7 +59,7 @@ def main() -> None:
 
 
 def program(name: str, builds: tuple[Build, Build], seconds: float, pairs: int) -> list[bool]:
-    """Measure one program both ways and print its lines; return for each whether it is good."""
+    """Measure one program both ways and print its lines; return for each line whether the results agree."""
     found, most = evaluated(name, builds, seconds)
     cost = found.cost if isinstance(found.cost, Missing) else found.cost.cpu
     gain = found.gain if isinstance(found.gain, Missing) else found.gain.measured
@@ -69,7 +69,7 @@ def program(name: str, builds: tuple[Build, Build], seconds: float, pairs: int) 
 
 
 def line(name: str, what: str, told: Comparison | Missing, ratios: Sequence[float]) -> bool:
-    """Print one line; return whether what was told is what the script's ratios come to, as far as is asked for."""
+    """Print one line; return True if the reported value agrees with the script's ratios."""
     truth = summarize(ratios)
     found = f"{truth.center:.3f}x [{truth.lo:.3f}, {truth.hi:.3f}]"
     if isinstance(told, Missing):

@@ -1,7 +1,7 @@
-"""What do many first looks say, one against another?  Does a second one answer as the first did?
+"""Measure how consistent the results of repeated `gilscope run --quick` are.
 
-Measures `gilscope run --quick` again and again, keeps each run as LABEL-NN where new runs are stored, and prints
-what they come to; runs that are there already are counted and not measured again.
+Repeats `gilscope run --quick`, stores each run as LABEL-NN in the usual folder, and prints statistics over all runs.
+Existing runs are included and not measured again.
 
 - floors: the median over runs and workloads, and the worst;
 - false words: cells measured twice (A/A) that are called faster or slower than themselves, by either clock;
@@ -43,7 +43,7 @@ CLOCKS: tuple[Clock, ...] = ("wall", "cpu")
 
 @dataclass
 class Look:
-    """What one run said."""
+    """The results of one run."""
 
     run: Run
     floors: dict[str, list[float]] = field(default_factory=lambda: defaultdict(list))   # by clock
@@ -54,7 +54,7 @@ class Look:
 
 
 def main() -> None:
-    """Measure what is missing, and count."""
+    """Measure the missing runs and print the statistics."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runs", type=int, default=20, help="Runs in all; those that are there count.")
     parser.add_argument("--label", default="look")
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def measure(label: str, builds: list[str]) -> None:
-    """Take one first look, in a process of its own as a user does."""
+    """Make one quick run in a separate process, as a user does."""
     named = [word for each in builds if "=" in each for word in ("--build", each)]
     listed = ["--builds", ",".join(each.partition("=")[0] for each in builds)] if builds else []
     command = [sys.executable, "-m", "gilscope", "run", "--quick", "--label", label, *named, *listed]
@@ -82,7 +82,7 @@ def measure(label: str, builds: list[str]) -> None:
 
 
 def look(run: Run) -> Look:
-    """Return what a run says, as its report would."""
+    """Return the results of a run as its report shows them."""
     said, index = Look(run), Index(run)
     ratios = Ratios(index)
     for table in build_tables(run):
@@ -105,7 +105,7 @@ def look(run: Run) -> Look:
 
 
 def counted(looks: list[Look]) -> Iterator[str]:
-    """Yield what all runs come to."""
+    """Yield the statistics over all runs, as lines."""
     rounds = [each.run.rounds_done for each in looks]
     busy = median(median(each.others) for each in looks if each.others)
     yield f"{len(looks)} runs of {min(rounds)} to {max(rounds)} rounds; others used {busy:.2f} cores (median)"

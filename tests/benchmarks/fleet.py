@@ -1,7 +1,7 @@
-"""How much coordination costs: many simulated hosts through a real scheduler, and what that takes of the client.
+"""Measure the cost of coordination: many simulated hosts with a real scheduler and client.
 
-The hosts measure nothing: each answers at once with a round of made-up values of the size that a real one has.  All of
-them live in one process; scheduler, hosts and client share this machine, so its cores are the limit.
+The hosts measure nothing: each immediately returns a round of made-up values of realistic size.  All hosts run in one
+process.  Scheduler, hosts and client share the cores of this machine.
 
     python -m tests.benchmarks.fleet                  # 200 hosts, 100 rounds, 84 cells
     python -m tests.benchmarks.fleet --hosts 20 --rounds 10
@@ -39,7 +39,7 @@ EXAMPLE = ROOT / "results" / "example" / "3.13.json"   # whose metadata the made
 
 
 def cells(count: int) -> list[Cell]:
-    """Return that many cells, half of them on each build."""
+    """Return `count` cells, half of them on each build."""
     workers = range(1, count)
     return [Cell(workload=workload, runner=runner, workers=number, build=build)
             for number in workers for workload in ("primes", "sleep", "json_roundtrip")
@@ -48,14 +48,14 @@ def cells(count: int) -> list[Cell]:
 
 @functools.cache
 def metadata() -> dict[str, object]:
-    """Return what pyperf and gilscope keep beside the values of one process."""
+    """Return the metadata that pyperf and gilscope store with the values of one process."""
     suite = json.loads(EXAMPLE.read_text())
     benchmark = suite["benchmarks"][0]
     return suite["metadata"] | benchmark["metadata"] | benchmark["runs"][0]["metadata"]
 
 
 def drawn(draw: random.Random) -> dict[str, object]:
-    """Return such metadata with other numbers: what is the same each time would take no room on its way."""
+    """Return such metadata with random numbers, since constant metadata would be compressed away."""
     return {
         name: draw.uniform(0, 0.5) if isinstance(value, float) else
         " ".join(repr(draw.random()) for _ in range(6)) if name in {"gilscope_cpu", "gilscope_began"} else value
@@ -79,7 +79,7 @@ def block(number: int, rounds: int, count: int) -> bytes:
 
 
 class Simulated:
-    """A run on a simulated host: the next round is there as soon as somebody asks for it."""
+    """A run on a simulated host, whose next round is ready as soon as it is requested."""
 
     given_up = False
 
@@ -96,7 +96,7 @@ class Simulated:
 
 
 async def serve(address: str, hosts: int) -> None:
-    """Be many hosts until this process is ended."""
+    """Simulate many hosts until this process is terminated."""
     from distributed import FleetWorker
 
     on_host.Session = Simulated
@@ -124,7 +124,7 @@ def main() -> None:
 
 
 def simulate(args: argparse.Namespace, folder: Path) -> None:
-    """Run the fleet and print what it took."""
+    """Run the fleet and print its cost."""
     with local_fleet(0) as (address, (scheduler,)):
         began = time.monotonic()
         with subprocess.Popen(
@@ -146,7 +146,7 @@ def simulate(args: argparse.Namespace, folder: Path) -> None:
 
 
 def tell(args: argparse.Namespace, folder: Path, took: float, cpu: float, scheduler: int) -> None:
-    """Print what it took; `scheduler` is the process that the scheduler is below."""
+    """Print the cost; `scheduler` is an ancestor of the scheduler's process."""
     path = folder / "fleet"
     states = [host.state for host in read_fleet(path).hosts]
     sent = sum(len(block(number, args.rounds, args.cells)) for number in range(args.rounds))

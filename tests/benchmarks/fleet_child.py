@@ -1,7 +1,7 @@
-"""Stands for `gilscope run` on the hosts of a cluster: rounds of made-up values, each after a given time.
+"""Replace `gilscope run` on the hosts of a cluster: produce rounds of made-up values, each after a given time.
 
-A worker that loads this module (`--preload`) has it started where a run would be.  All else is as in a run: the child,
-its folder and files, who watches it, who asks it.  The file that LOG names tells when what was done on which host.
+A worker that loads this module (`--preload`) starts it instead of a run.  Everything else is as in a run: the child
+process, its folder and files, its supervision, and the requests to it.  The file named by LOG records its events.
 """
 
 from __future__ import annotations
@@ -33,13 +33,13 @@ CELLS = 4
 
 
 def variables(log: Path, pace: Path) -> dict[str, str]:
-    """Return the environment in which dask's workers, and all that they start, measure nothing."""
+    """Return the environment in which dask's workers and their children use this module instead of measuring."""
     return {LOG: str(log), PACE: str(pace), "PYTHONPATH": str(ROOT),
             "DASK_DISTRIBUTED__WORKER__PRELOAD": __name__}
 
 
 def dask_setup(worker: Any) -> None:
-    """Have this worker start us where it would measure, on the machine that the values are made up of."""
+    """Make this worker start this module instead of a measurement."""
     os.environ[HOST] = worker.name
     on_host.Supervised = _started
     on_host.this_machine = lambda: MACHINE
@@ -50,51 +50,51 @@ def _started(command: Sequence[str], **options: Any) -> Supervised:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class LogEvent:
     """A line of the log."""
 
-    at: float       # of the clock that all processes of the machine share
+    at: float       # seconds of time.monotonic(), which all processes of the machine share
     host: str
     pid: int
-    event: str      # "begins": with so many rounds; "did": a round, which is in its files
+    event: str      # "begins", with `number` existing rounds; "did", a round that is now in its files
     number: int
 
 
-def told(log: Path) -> list[Told]:
-    """Return what was done, in order; a line that is being written is left out."""
+def read_log(log: Path) -> list[LogEvent]:
+    """Return the events in order, without an unfinished last line."""
     lines = log.read_text().split("\n")[:-1] if log.exists() else []
-    return [Told(at=float(at), host=host, pid=int(pid), event=event, number=int(number))
+    return [LogEvent(at=float(at), host=host, pid=int(pid), event=event, number=int(number))
             for at, host, pid, event, number in map(str.split, lines)]
 
 
-def _tell(event: str, number: int) -> None:
+def _log(event: str, number: int) -> None:
     line = f"{time.monotonic()} {os.environ[HOST]} {os.getpid()} {event} {number}\n"
-    with Path(os.environ[LOG]).open("a") as file:   # in one write: lines of several processes stay whole
+    with Path(os.environ[LOG]).open("a") as file:   # one write, so that lines of several processes do not mix
         file.write(line)
 
 
 def values(rounds: int) -> dict[tuple[str, str, int], tuple[float, ...]]:
-    """Return what a run of so many rounds has in the end, by cell, build and round."""
+    """Return the values of a complete run of `rounds` rounds, by cell, build and round."""
     suites = [json.loads(zlib.decompress(block(number, rounds, CELLS)))["suites"] for number in range(rounds)]
     return {(benchmark["metadata"]["name"], build, number): tuple(benchmark["runs"][0]["values"])
             for number, each in enumerate(suites) for build, suite in each.items() for benchmark in suite["benchmarks"]}
 
 
 def main() -> None:
-    """Do the rounds that there are not yet."""
+    """Produce the missing rounds."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rounds", type=int)
     args, _ = parser.parse_known_args()
     with RoundReceiver(Path("results") / on_host.LABEL, on_host.LABEL) as arriving:
         rounds = args.rounds or arriving.run.rounds_planned
-        _tell("begins", arriving.rounds)
+        _log("begins", arriving.rounds)
         for number in range(arriving.rounds, rounds + 1):   # after the last round there is the run's end
             if number < rounds:
                 time.sleep(float(Path(os.environ[PACE]).read_text()))
             arriving.receive(block(number, rounds, CELLS))
             arriving.merge()
             if number < rounds:
-                _tell("did", number)
+                _log("did", number)
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
-"""What does a fleet cost that measures, and does each of its hosts find what a run without a fleet finds?
+"""Measure the overhead of a fleet, and compare the results of its hosts with those of a run without a fleet.
 
-Runs the same request on a local fleet and without one.  Meanwhile it reads the CPU time of what dask started and of the
-client, without that of their children: what is left is the measuring, which a run without a fleet does as well.  Then
-it sets each host's run against the one without a fleet, as `gilscope compare` does.
+Runs the same request on a local fleet and without one.  Meanwhile it reads the CPU time of dask's processes and of the
+client without their children, which measure, as in a run without a fleet.  Then it compares each host's run with the
+run without a fleet, as `gilscope compare` does.
 
     python -m tests.benchmarks.fleet_cost [--hosts N] [words of gilscope run]
     python -m tests.benchmarks.fleet_cost countdown tcp_echo --rounds 12 --workers 1,2
@@ -30,7 +30,7 @@ AIM = 0.02   # of a host's time
 
 
 def main() -> None:
-    """Run both, and print what the fleet took and where its hosts differ."""
+    """Run both, and print the fleet's overhead and the differences between hosts."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--hosts", type=int, default=2)
     args, words = parser.parse_known_args()
@@ -56,7 +56,7 @@ def main() -> None:
 
 
 def watched(command: list[str], folder: Path) -> tuple[float, dict[str, float]]:
-    """Return how long the command took, and the CPU seconds of each kind of process that measures nothing."""
+    """Return the command's wall seconds, and the CPU seconds of each kind of process that does not measure."""
     began = time.monotonic()
     seen: dict[int, tuple[str, float]] = {}
     with subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL) as client:
@@ -73,7 +73,7 @@ def watched(command: list[str], folder: Path) -> tuple[float, dict[str, float]]:
 
 
 def looked_at(client: int) -> list[tuple[int, str, float]]:
-    """Return the number, role and CPU seconds of the client and of what it started that is dask's."""
+    """Return number, role and CPU seconds of the client and of the dask processes that it started."""
     found = []
     try:
         processes = [psutil.Process(client), *psutil.Process(client).children(recursive=True)]
@@ -96,7 +96,7 @@ def looked_at(client: int) -> list[tuple[int, str, float]]:
 
 
 def parent_is_dask(process: psutil.Process) -> bool:
-    """Return whether it is what a nanny of dask's started."""
+    """Return True if a nanny of dask started the process."""
     try:
         parent = process.parent()
         return parent is not None and "dask worker" in " ".join(parent.cmdline())

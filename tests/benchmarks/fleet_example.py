@@ -1,6 +1,6 @@
-"""The example of docs/fleet.md: a run over two hosts on this machine, kept in results/example, its report on the page.
+"""Measure the example of docs/fleet.md: a run over two hosts on this machine, stored in results/example.
 
-Measure it when nothing else runs: it takes about five minutes, and replaces what is there.
+Run it on an idle machine: it takes about five minutes, and replaces the stored run.
 
     python -m tests.benchmarks.fleet_example 3.14=PATH 3.14t=PATH
 """
@@ -47,7 +47,7 @@ Hosts on different machines are pooled:
 
 
 def main() -> None:
-    """Measure, publish, and show it."""
+    """Measure the run, publish it, and update the page."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("builds", nargs="+", metavar="LABEL=PATH")
     args = parser.parse_args()

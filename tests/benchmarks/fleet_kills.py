@@ -1,19 +1,18 @@
-"""What it costs when a part of a fleet is killed with -9 at a random moment: a worker, the scheduler, the client.
+"""Kill a worker, the scheduler or the client of a fleet with SIGKILL at a random moment, and measure the damage.
 
-Each try is a run on a cluster of its own.  Scheduler, workers, client and what hosts start are the real processes; the
-child that would measure does rounds of made-up values (`fleet_child`), and tells what it did.  After the kill the run
-goes on, with --resume where it was ended, and what is kept then is compared with what was done, value by value.  Ctrl-C
-is tried likewise.
+Each try is a run on a new cluster.  Scheduler, workers, client and the hosts' processes are real; only the measuring
+child is replaced: it produces rounds of made-up values and logs them (`fleet_child`).  After the kill, the run
+continues, with --resume if it ended, and the stored values are compared with the log.  Some tries use Ctrl-C instead.
 
-- complete: rounds that the hosts had done when the kill came;
-- lost: those that are done again, the most of one host: one may have been on its way, as a host looks five times a
-  second;
-- damaged: files that cannot be read after the kill, or runs with other values than those that were made up;
-- went on: runs that then came to their end with all of their rounds;
-- left: processes that measured and are still there when the cluster is gone, or 5 s after their client: from its end on
-  a round takes ten minutes.
+- complete: rounds that the hosts had finished before the kill;
+- lost: the largest number of rounds that one host had to repeat.  One is expected, since a host looks for new rounds
+  five times a second;
+- damaged: files that cannot be read after the kill, or runs with values that differ from the log;
+- went on: runs that finished afterwards with all of their rounds;
+- left: measuring processes that still exist after the end of the cluster, or 5 s after the end of their client.  For
+  this test a round takes ten minutes once the client has ended.
 
-    python -m tests.benchmarks.fleet_kills                        # 30 tries; exits with 1 when a kill costs more
+    python -m tests.benchmarks.fleet_kills                        # 30 tries; exits with 1 if a kill does more damage
     python -m tests.benchmarks.fleet_kills --tries 6 --seed 7 --killed worker client
 """
 
@@ -45,77 +44,77 @@ if TYPE_CHECKING:
     from gilscope.toolkit.processes.supervised import Supervised
 
 KILLED = ("worker", "scheduler", "client", "Ctrl-C")
-CLIENT = frozenset({"client", "Ctrl-C"})   # after either the hosts go on for nobody
+CLIENT = frozenset({"client", "Ctrl-C"})   # after either, the hosts continue without a client
 HOSTS, ROUNDS = 2, 6
-SECONDS = 1.0        # of a round: longer than it takes to be sent on a machine that does other things, too
+SECONDS = 1.0        # of a round: longer than sending one takes on a busy machine
 LABEL = "kept"
 MOST_LOST = 1
-END_SECONDS = 5.0    # after the client nothing is left anywhere
-LIMIT = 600.0        # of what takes seconds
+END_SECONDS = 5.0    # after the client's end, no process may be left
+LIMIT = 600.0        # of a step that usually takes seconds
 
 
 @dataclass(kw_only=True)
-class Tried:
-    """What one kill came to."""
+class KillOutcome:
+    """The outcome of one kill."""
 
     killed: str
     complete: int = 0
-    lost: int = 0              # the most of one host
-    forgotten: int = 0         # likewise, of rounds that were kept already
+    lost: int = 0              # of the host that lost most
+    forgotten: int = 0         # of the host that lost most, of rounds that were stored already
     damaged: list[str] = field(default_factory=list)
     went_on: bool = False
     left: int = 0
-    ended: float = 0.0         # seconds until nothing was left after the client's end
-    said: str = ""             # by the client that was there at the kill
+    ended: float = 0.0         # seconds from the client's end until no process was left
+    said: str = ""             # output of the client that ran during the kill
 
     @property
     def fine(self) -> bool:
-        """Whether it cost no more than it may."""
+        """True if the damage is within the limits."""
         return self.lost <= MOST_LOST and not (self.forgotten or self.damaged or self.left) and self.went_on
 
 
 def main() -> int:
-    """Try, and print what it came to."""
+    """Run the tries and print the outcomes."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--tries", type=int, default=30)
     parser.add_argument("--seed", type=int, default=1, help="Of the moments; how far a run is then, is chance.")
     parser.add_argument("--killed", nargs="+", choices=KILLED, default=KILLED[:3], help="In turn.")
     args = parser.parse_args()
-    draw, tried = random.Random(args.seed), []
+    draw, outcomes = random.Random(args.seed), []
     for number in range(args.tries):
         with tempfile.TemporaryDirectory(prefix="gilscope-kills-", ignore_cleanup_errors=True) as folder:
-            tried.append(attempt(args.killed[number % len(args.killed)], draw, Path(folder)))
-        print(f"{number + 1} of {args.tries}: {_told(tried[-1])}", flush=True)
-    print("\n" + table(tried))
-    return 0 if all(each.fine for each in tried) else 1
+            outcomes.append(attempt(args.killed[number % len(args.killed)], draw, Path(folder)))
+        print(f"{number + 1} of {args.tries}: {_line(outcomes[-1])}", flush=True)
+    print("\n" + table(outcomes))
+    return 0 if all(each.fine for each in outcomes) else 1
 
 
-def _told(tried: Tried) -> str:
-    parts = [f"{tried.killed}: {tried.complete} rounds complete, {tried.lost} lost of one host",
-             *tried.damaged, *([] if tried.went_on else ["it did not go on"]),
-             *([f"{tried.left} left"] * bool(tried.left)),
-             *([f"nothing left after {tried.ended:.1f} s"] * bool(tried.ended)),
-             *([tried.said] * (not tried.fine))]
+def _line(outcome: KillOutcome) -> str:
+    parts = [f"{outcome.killed}: {outcome.complete} rounds complete, {outcome.lost} lost of one host",
+             *outcome.damaged, *([] if outcome.went_on else ["it did not go on"]),
+             *([f"{outcome.left} left"] if outcome.left else []),
+             *([f"nothing left after {outcome.ended:.1f} s"] if outcome.ended else []),
+             *([] if outcome.fine else [outcome.said])]
     return "; ".join(parts)
 
 
-def table(tried: Sequence[Tried]) -> str:
-    """Return a line for each of who was killed."""
+def table(outcomes: Sequence[KillOutcome]) -> str:
+    """Return a line for each kind of killed process."""
     lines = [f"{'killed':10}{'tries':>7}{'complete':>10}{'lost':>6}{'damaged':>9}{'went on':>9}{'left':>6}"]
-    for killed in dict.fromkeys(each.killed for each in tried):
-        own = [each for each in tried if each.killed == killed]
+    for killed in dict.fromkeys(each.killed for each in outcomes):
+        own = [each for each in outcomes if each.killed == killed]
         ended = max(each.ended for each in own)
         lines.append(
             f"{killed:10}{len(own):7}{sum(each.complete for each in own):10}{max(each.lost for each in own):6}"
             f"{sum(len(each.damaged) for each in own):9}{sum(each.went_on for each in own):9}"
-            f"{sum(each.left for each in own):6}" + f"   nothing left after {ended:.1f} s" * bool(ended))
+            f"{sum(each.left for each in own):6}" + (f"   nothing left after {ended:.1f} s" if ended else ""))
     return "\n".join(lines)
 
 
-def attempt(killed: str, draw: random.Random, folder: Path, seconds: float = SECONDS) -> Tried:
-    """Have a run, kill a part of it at a random moment, and have it go on."""
+def attempt(killed: str, draw: random.Random, folder: Path, seconds: float = SECONDS) -> KillOutcome:
+    """Start a run, kill a part of it at a random moment, and let it continue."""
     folder.mkdir(exist_ok=True)
-    tried, log, path = Tried(killed=killed), folder / "log", folder / DEFAULT_RESULTS / LABEL
+    outcome, log, path = KillOutcome(killed=killed), folder / "log", folder / DEFAULT_RESULTS / LABEL
     pace = folder / "pace"
     pace.write_text(f"{seconds}")
     with _variables({**fleet_child.variables(log, pace), "GILSCOPE_RESULTS": str(DEFAULT_RESULTS)}):
@@ -123,34 +122,34 @@ def attempt(killed: str, draw: random.Random, folder: Path, seconds: float = SEC
             folder, "noop", f"--rounds={ROUNDS}", "--build", f"host={sys.executable}", "--label", LABEL,
             "--fleet", address,
         ) as client:
-            _wait(lambda: fleet_child.told(log), client)
-            time.sleep(draw.uniform(0, ROUNDS * seconds))   # chance decides what the kill meets
+            _wait(lambda: fleet_child.read_log(log), client)
+            time.sleep(draw.uniform(0, ROUNDS * seconds))   # the moment of the kill is random
             if killed in CLIENT:
-                replace_file(pace, f"{LIMIT}")   # what measures then does not end by itself
+                replace_file(pace, f"{LIMIT}")   # the measuring process does not end by itself then
             kept, at = _kept(path), time.monotonic()
             _kill(killed, client, processes, draw)
-            tried.went_on = client.wait(LIMIT) == 0   # a worker's nanny starts another
-            tried.said = (folder / "said").read_text().strip().rpartition("\n")[2]
+            outcome.went_on = client.wait(LIMIT) == 0   # the nanny of a killed worker starts another one
+            outcome.said = (folder / "said").read_text().strip().rpartition("\n")[2]
             if killed in CLIENT:
-                tried.left, tried.ended = _left(log, at + END_SECONDS), time.monotonic() - at
+                outcome.left, outcome.ended = _left(log, at + END_SECONDS), time.monotonic() - at
                 replace_file(pace, f"{seconds}")
             if killed != "worker":
-                tried.damaged += _unreadable(path)
+                outcome.damaged += _unreadable(path)
             if killed in CLIENT:
-                tried.went_on = _resumed(folder, address)
+                outcome.went_on = _resumed(folder, address)
         if killed == "scheduler":
             with local_fleet(HOSTS) as (address, _):
-                tried.went_on = _resumed(folder, address)
-    tried.left = tried.left or _left(log, time.monotonic() + END_SECONDS)
-    tried.damaged += _unreadable(path) or _unlike(path)
-    for host in {each.host for each in fleet_child.told(log)}:
-        own = [each for each in fleet_child.told(log) if each.host == host]
+                outcome.went_on = _resumed(folder, address)
+    outcome.left = outcome.left or _left(log, time.monotonic() + END_SECONDS)
+    outcome.damaged += _unreadable(path) or _unlike(path)
+    for host in {each.host for each in fleet_child.read_log(log)}:
+        own = [each for each in fleet_child.read_log(log) if each.host == host]
         done = max((each.number + 1 for each in own if each.event == "did" and each.at < at), default=0)
         since = next((each.number for each in own if each.event == "begins" and each.at > at), done)
-        tried.complete += done
-        tried.lost = max(tried.lost, done - since)
-        tried.forgotten = max(tried.forgotten, kept.get(host, 0) - since)
-    return tried
+        outcome.complete += done
+        outcome.lost = max(outcome.lost, done - since)
+        outcome.forgotten = max(outcome.forgotten, kept.get(host, 0) - since)
+    return outcome
 
 
 @contextlib.contextmanager
@@ -166,7 +165,7 @@ def _variables(values: dict[str, str]) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _client(folder: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
-    """Yield `gilscope run`, which does not outlive a try that fails."""
+    """Yield `gilscope run`; end it if the try fails."""
     command = [sys.executable, "-m", "gilscope", "run", *words]
     with (folder / "said").open("wb") as said, subprocess.Popen(
         command, cwd=folder, stdin=subprocess.DEVNULL, stdout=said, stderr=said,
@@ -201,7 +200,7 @@ def _kill(killed: str, client: subprocess.Popen[bytes], processes: Sequence[Supe
 
 
 def _worker(nanny: int) -> int:
-    """Return the process that a nanny watches; dask's tracker of resources is another child of it."""
+    """Return the worker process of a nanny, whose children also include dask's resource tracker."""
     (worker,) = (pid for pid in _children(nanny) if b"spawn_main" in Path(f"/proc/{pid}/cmdline").read_bytes())
     return worker
 
@@ -212,7 +211,7 @@ def _children(pid: int) -> list[int]:
 
 
 def _kept(path: Path) -> dict[str, int]:
-    """Return by host how many rounds are kept for sure: blocks that wait to be put into the suites are not counted."""
+    """Return the number of safely stored rounds of each host: blocks that are not yet in the suites are not counted."""
     return {file.parent.name: read_header(file.parent).rounds_done for file in path.glob(f"*/{HEADER}")}
 
 
@@ -227,7 +226,7 @@ def _unreadable(path: Path) -> list[str]:
 
 
 def _unlike(path: Path) -> list[str]:
-    """Return the hosts without all rounds, or with others than those that were made up."""
+    """Return the hosts whose rounds are incomplete or differ from the log."""
     expected = fleet_child.values(ROUNDS)
     found = []
     for host in read_fleet(path).hosts:
@@ -241,8 +240,8 @@ def _unlike(path: Path) -> list[str]:
 
 
 def _left(log: Path, deadline: float) -> int:
-    """Return how many processes that measured there are still at the deadline."""
-    pids = {each.pid for each in fleet_child.told(log)}
+    """Return the number of measuring processes that still exist at the deadline."""
+    pids = {each.pid for each in fleet_child.read_log(log)}
     while (left := sum(_lives(pid) for pid in pids)) and time.monotonic() < deadline:
         time.sleep(0.02)
     return left

@@ -1,4 +1,4 @@
-"""What does the shim cost the programs that it watches?  Runs them with and without it, in turns.
+"""Measure the overhead of the shim: run programs alternately with and without it.
 
     python -m tests.benchmarks.gil_overhead [--rounds 21] [--only count] BUILD...      # labels, or LABEL=PATH
 """
@@ -55,7 +55,7 @@ LIMIT = 120   # seconds
 
 
 def main() -> None:
-    """Print, per build and program, how much more time it takes when it is watched."""
+    """Print the overhead of each program on each build."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("builds", nargs="+", metavar="BUILD")
     parser.add_argument("--rounds", type=int, default=21, metavar="N")
@@ -74,7 +74,7 @@ def main() -> None:
 
 
 def _round(python: str, name: str, number: int) -> tuple[list[float], list[float]]:
-    """Return wall and CPU seconds without the shim and with it, measured one after the other, the first in turns."""
+    """Return wall and CPU seconds without and with the shim; the order alternates."""
     found = {watched: _run(python, name, watched=watched) for watched in (number % 2 == 0, number % 2 == 1)}
     return found[False], found[True]
 

@@ -1,11 +1,11 @@
-"""The shim against the kernel: uprobes beside it in the same run, at take_gil() or where a mutex is waited for.
+"""Compare the shim with kernel uprobes in the same run, at take_gil() or where threads wait for a mutex.
 
-Linux, root, a build with symbols.
+Needs Linux, root, and a build with symbols.
 
     python -m tests.benchmarks.gil_probes PYTHON...
 
-The probes are opened with perf_event_open and end with this process, however it ends.  They are put into a copy of the
-interpreter, so that no other process meets them.
+The probes are opened with perf_event_open and disappear with this process.  They are set in a copy of the interpreter,
+so that they affect no other process.
 """
 
 import ctypes
@@ -56,7 +56,7 @@ for thread in threads: thread.join()
 
 
 class Probe:
-    """A uprobe in one file on one CPU, and the samples that it leaves."""
+    """A uprobe in one file on one CPU, and its samples."""
 
     def __init__(self, path, offset, cpu, *, returns):
         self._path = ctypes.create_string_buffer(os.fsencode(path))
@@ -91,13 +91,13 @@ class Probe:
         struct.pack_into("=Q", self.ring, 1032, self.position)
 
     def close(self):
-        """Take the probe out again."""
+        """Remove the probe."""
         self.ring.close()
         os.close(self.file)
 
 
 def symbol(path, name):
-    """Return where in the file the function begins."""
+    """Return the offset of the function in the file."""
     for line in subprocess.run(["nm", path], capture_output=True, text=True, check=True).stdout.splitlines():
         address, _, found = line.partition(" ")
         if found[2:] == name:

@@ -1,18 +1,18 @@
-"""How often do intervals over hosts hold the truth?  Synthetic fleets whose mean is known.
+"""Measure the coverage of intervals over hosts in synthetic fleets with a known mean.
 
 Hosts differ by 0 to 20 % (standard deviation of their own ratios), and know theirs with equal or very unequal standard
-errors of 0.5 to 8 % (tests/stats/synthetic_hosts.py).  Prints for each kind, number of hosts and difference how often
-95 % intervals hold the mean:
+errors of 0.5 to 8 % (tests/stats/synthetic_hosts.py).  Prints for each kind, number of hosts and difference the
+coverage of 95 % intervals of the mean:
 
-- ours: Hartung & Knapp's; weights with Paule & Mandel's variance, but at least what hosts err by; never narrower than
-  their errors alone make it
+- ours: Hartung & Knapp's; weights with Paule & Mandel's variance, but at least the hosts' own errors; never narrower
+  than these errors imply
 - plain: the same without that safeguard
 - factor: with the older safeguard, a factor of at least 1
 - PM, DL: ours with weights by Paule & Mandel's and by DerSimonian & Laird's variance as they come
 - normal: PM without Hartung & Knapp
-- next: how often the prediction interval holds what one host more measures
+- next: coverage of the prediction interval for one more host
 
-and how wide ours is.  `--words` says how often a table of 84 cells has a false word.
+and the width of ours.  `--words` prints how often a table of 84 cells contains a false verdict.
 
     python -m tests.benchmarks.hosts [--fleets 4000] [--words] [--json]
 """
@@ -45,7 +45,7 @@ CELLS, ALIKE, FAR = 84, 0.0, 0.3   # of a table: half of them equal, half clearl
 
 
 def weighted(effects: Sequence[float], errors: Sequence[float], variance: float) -> RandomEffects:
-    """Return random effects whose weights are by some other between-host variance."""
+    """Return random effects with weights by another estimate of the variance between hosts."""
     weights = [1 / (error * error + variance) for error in errors]
     total = sum(weights)
     center = sum(w * effect for w, effect in zip(weights, effects, strict=True)) / total
@@ -56,7 +56,7 @@ def weighted(effects: Sequence[float], errors: Sequence[float], variance: float)
 
 
 def dersimonian_laird(effects: Sequence[float], errors: Sequence[float]) -> float:
-    """Return their between-host variance, of which there is a formula (1986)."""
+    """Return DerSimonian & Laird's estimate of the variance between hosts (1986)."""
     fixed = weighted(effects, errors, 0.0)
     total, squares, free = sum(fixed.weights), sum(w * w for w in fixed.weights), len(effects) - 1
     return max(0.0, (fixed.error**2 * total * free - free) / (total - squares / total))
@@ -91,7 +91,7 @@ def _held(
 
 
 def words(tables: int) -> Iterator[Row]:
-    """Return how often a table of 84 cells over hosts has a false word, and how often a clear cell gets its own."""
+    """Return how often a table of 84 cells has a false verdict over hosts, and how often clear cells get theirs."""
     confidence = simultaneous(CELLS)
     for kind, hosts, between in product(PRECISIONS, HOSTS, (0.0, 0.02, 0.05)):
         draw, errors = random.Random(f"words {kind} {hosts} {between}"), errors_of(kind, hosts)
@@ -106,7 +106,7 @@ def words(tables: int) -> Iterator[Row]:
 def _verdicts(
     draw: random.Random, errors: Sequence[float], between: float, confidence: float,
 ) -> list[tuple[float, str]]:
-    """Return the truth of each cell of a table, and its word over hosts."""
+    """Return the true ratio of each cell of a table, and its verdict over hosts."""
     verdicts = []
     for k in range(CELLS):
         truth = FAR if k % 2 else ALIKE
@@ -117,19 +117,19 @@ def _verdicts(
 
 
 def seen(effect: float, error: float) -> Comparison:
-    """Return what a host says of a log ratio with this error; its floor is that of an A/A pair as precise."""
+    """Return a host's comparison for a log ratio with this error; the floor is that of an equally precise A/A pair."""
     ratio = Comparison(ratio=exp(effect), lo=exp(effect - USUAL * error), hi=exp(effect + USUAL * error),
                        confidence=0.95, floor=exp(USUAL * error) - 1, rounds=8)
     return replace(ratio, verdict_interval=(ratio.lo, ratio.hi))
 
 
 def typical(row: Row) -> float:
-    """Return what the hosts of a row err by, the root of the mean square."""
+    """Return the root mean square of the errors of the hosts in a row."""
     return sqrt(fmean(error * error for error in errors_of(row["kind"], row["hosts"])))
 
 
 def main() -> None:
-    """Print the rows, and the ranges of what is to be within 93 to 97 %."""
+    """Print the rows, and the ranges of coverages that should be between 93 and 97 %."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--fleets", type=int, default=4000)
     parser.add_argument("--words", action="store_true")

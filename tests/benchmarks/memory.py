@@ -1,4 +1,4 @@
-"""Is the memory of workers reported?  Two child processes hold 60 MB each and say what they take.
+"""Compare the reported memory of workers with the true one: two child processes that hold 60 MB each.
 
 python -m tests.benchmarks.memory [--build LABEL=PATH]
 """
@@ -34,7 +34,7 @@ def hold(path):
 
 
 def main() -> None:
-    """Measure and print reported against true."""
+    """Measure, and print the reported and the true memory."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--build", default=f"host={sys.executable}", metavar="LABEL=PATH")
     args = parser.parse_args()

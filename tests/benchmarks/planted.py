@@ -1,9 +1,10 @@
-"""How often is `gilscope evaluate` falsely good?  All planted projects, or those that are named, one after the other.
+"""Count false verdicts of `gilscope evaluate` on planted projects: all of them, or those that are named.
 
-Prints a line for each as it comes: the answer, the verdict on threads, subinterpreters and processes, and what of that
-is false by `tests/corpus/planted/truth.toml`.  What a busy machine leaves open is INCONCLUSIVE, and hides a false word:
-run it on a quiet one, or with --as-if-fast, which measures nothing and takes each model to cost nothing and to gain, so
-that all else has to keep a project from READY.  Packages, compilers and an index are needed as for any evaluation.
+Prints a line for each: the answer, the verdicts on threads, subinterpreters and processes, and which of them are false
+by `tests/corpus/planted/truth.toml`.  On a busy machine verdicts are INCONCLUSIVE, which hides false ones.  Run it on a
+quiet machine, or with --as-if-fast, which measures nothing and assumes that every model gains and costs nothing, so
+that only the other probes can keep a project from READY.  Like any evaluation, it needs packages, compilers and an
+index.
 
     python -m tests.benchmarks.planted --build 3.14t
     python -m tests.benchmarks.planted --as-if-fast
@@ -18,13 +19,21 @@ import time
 from pathlib import Path
 
 from gilscope.toolkit import temporary
-from tests.evaluate.planted import Told, Truth, evaluated, evaluated_as_if_fast, falsely_bad, falsely_good, truths
+from tests.evaluate.planted import (
+    EvaluationOutcome,
+    Truth,
+    evaluated,
+    evaluated_as_if_fast,
+    falsely_bad,
+    falsely_good,
+    truths,
+)
 
 MODELS = ("threads", "subinterpreters", "processes")
 
 
 def main() -> None:
-    """Evaluate, print a line each, and count."""
+    """Evaluate the projects, print a line for each, and the counts."""
     known = truths()
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help="projects (default: all)")
@@ -43,7 +52,7 @@ def main() -> None:
     for truth in chosen:
         began = time.monotonic()
         with tempfile.TemporaryDirectory(prefix=temporary.prefix("planted")) as folder:   # of a kill, too, swept later
-            told = _told(truth, Path(folder), builds, args)
+            told = _evaluate(truth, Path(folder), builds, args)
         words = "".join(f"{told.word(model):17}" for model in MODELS)
         print(f"{truth.name:13}{told.decision or 'none':15}{words}{time.monotonic() - began:.0f}", flush=True)
         if args.keep:
@@ -57,7 +66,7 @@ def main() -> None:
     print(f"false READY: {good} of {len(chosen)}; false alarms: {bad} of {clean} with which nothing is wrong")
 
 
-def _told(truth: Truth, folder: Path, builds: list[str], args: argparse.Namespace) -> Told:
+def _evaluate(truth: Truth, folder: Path, builds: list[str], args: argparse.Namespace) -> EvaluationOutcome:
     free = args.build.partition("=")[0]
     if args.as_if_fast:
         return evaluated_as_if_fast(truth, folder, builds, free, budget=args.budget, say=lambda _: None)

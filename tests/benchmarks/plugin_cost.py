@@ -1,8 +1,8 @@
-"""What gilscope's pytest plugins cost a test run without their options, and what `--gil=off` costs.
+"""Measure the overhead of gilscope's pytest plugins without their options, and that of `--gil=off`.
 
-Without --guard: prints what the plugins import, how long that takes by the clock in a fresh process that has pytest
-already, and the CPU time of whole runs of one empty test with the plugins and without (`-p no:...`), in pairs
-in random order.
+Without --guard: prints what the plugins import, the wall time of these imports in a fresh process that has imported
+pytest already, and the CPU time of whole runs of one empty test with the plugins and without (`-p no:...`), in pairs in
+random order.
 
 With --guard: prints the CPU time of whole runs of 1,000 tests with and without `--gil=off`, in pairs in random order.
 Each test calls two functions of the project, which take about a millisecond; every tenth does so in a second thread.

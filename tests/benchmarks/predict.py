@@ -1,7 +1,7 @@
-"""How well is the speed-up of threaded programs predicted, before anybody moves to a build without a GIL?
+"""Compare the predicted speed-up of threaded programs on a free-threaded build with the measured one.
 
-Measures ten programs on both builds and prints the prediction beside the truth: the aim is 8 of 10 within 20 %, or
-refused.  On a machine that is too busy or too small every prediction is refused, with the reason.
+Measures ten programs on both builds and prints prediction and measurement.  The goal: 8 of 10 predictions are within
+20 % or refused.  On a busy or small machine every prediction is refused, with the reason.
 
     python -m tests.benchmarks.predict --free 3.14t --gil 3.14
 """
@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def evaluated(name: str, builds: tuple[Build, Build], seconds: float) -> tuple[Sections, int]:
-    """Measure one program as evaluate does; return what it says of the first build, and the most threads it tried."""
+    """Measure one program as evaluate does; return its result for the first build, and the maximum of threads."""
     end = time.monotonic() + seconds
     benches = {build.label: RunSite(build=build.label, python=Path(build.executable), folders=(FOLDER,))
                for build in builds}

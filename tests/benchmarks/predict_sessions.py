@@ -1,4 +1,4 @@
-"""Does a session's interval hold in another hour? Predicts each session of a run from its other sessions.
+"""Measure the coverage of intervals for another session: predict each session of a run from its other sessions.
 
 For each session, the ratios of all cells to their baselines (wall time) and of one thread between builds (CPU time) are
 predicted from the other sessions, by two intervals of 95 %:

@@ -1,4 +1,4 @@
-"""What `gilscope race` costs, and how well it finds races in a folder of programs.
+"""Measure the overhead of `gilscope race`, and its recall and false alarms on a folder of programs.
 
 Measures each program in pairs, plain and checked, in random order, and prints the ratio of the CPU time of the whole
 processes (gilscope's own included), that of the work alone (less what an empty program takes), and that of the peak
@@ -27,7 +27,7 @@ MEMORY_RUNS = 3
 
 
 def main() -> None:
-    """Measure what is asked for and print it."""
+    """Run the requested measurements and print the results."""
     args = parser().parse_args()
     only = tuple(filter(None, args.only.split(",")))
     for named in args.builds.split(","):
@@ -76,7 +76,7 @@ def print_costs(python: str, pairs: int, only: tuple[str, ...]) -> None:
 
 def print_row(name: str, costs: list[tuple[Cost, Cost]], ratios: list[float], empty: list[tuple[Cost, Cost]],
               memory: str) -> None:
-    """Print what one program costs."""
+    """Print the overhead of one program."""
     plain, checked = (statistics.median(pair[side].cpu for pair in costs) for side in (0, 1))
     nothing = [statistics.median(pair[side].cpu for pair in empty) for side in (0, 1)]
     work = f"{(checked - nothing[1]) / (plain - nothing[0]):.2f}x" if plain > nothing[0] else "-"
@@ -108,8 +108,13 @@ def in_random_order(plain: Command, checked: Command) -> tuple[Cost, Cost]:
     return costs[plain], costs[checked]
 
 
+<<<<<<< HEAD
 def peak_ratio(python: str, program: Path) -> str:
     """Return how many times the memory the program's process takes under the checker."""
+=======
+def peak_ratio(python: str, core: str, program: Path) -> str:
+    """Return the ratio of the process's peak memory with and without the checker."""
+>>>>>>> w-lead25
     peaks = [
         statistics.median(command.peak_bytes() for _ in range(MEMORY_RUNS))
         for command in (plain_command(python, program), checked_command(python, program))

@@ -1,4 +1,4 @@
-"""Run a program plain or checked and say what it took."""
+"""Run a program plain or checked, and measure its time and memory."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LOOK_EVERY = 0.002       # seconds between looks at a process's memory
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """One run: CPU seconds of the process and all that it waited for, seconds by the clock, what it printed."""
+    """One run: CPU seconds of the process and its children, wall seconds, and output."""
 
     cpu: float
     wall: float
@@ -29,7 +29,7 @@ class Command:
     folder: Path
 
     def start(self) -> subprocess.Popen[str]:
-        """Start it; its standard error is thrown away."""
+        """Start it and discard its standard error."""
         environment = {**os.environ, "PYTHONPATH": str(ROOT)}
         return subprocess.Popen(self.words, env=environment, cwd=self.folder, text=True,
                                 stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
@@ -45,7 +45,7 @@ class Command:
         return Cost(usage.ru_utime + usage.ru_stime, time.perf_counter() - began, stdout)
 
     def peak_bytes(self) -> int:
-        """Return the peak resident memory of the largest process of the run, 0 where the system does not tell.
+        """Return the peak resident memory of the largest process of the run, 0 if the system does not provide it.
 
         Looked at while it runs: `ru_maxrss` begins with what the process had that started it.
         """
@@ -62,9 +62,17 @@ def plain_command(python: str, program: Path) -> Command:
     return Command((python, str(program)), program.parent)
 
 
+<<<<<<< HEAD
 def checked_command(python: str, program: Path) -> Command:
     """Return the program under a gilscope that lives in the same build, as in a project's own environment."""
     return Command((python, "-m", "gilscope", "race", str(program)), program.parent)
+=======
+def checked_command(python: str, program: Path, core: str) -> Command:
+    """Return the program under a gilscope in the same build, as in a project's own environment."""
+    # What is chosen anyway is not written: reading options takes time.
+    chosen = () if core == "c" else ("--core", core)
+    return Command((python, "-m", "gilscope", "race", *chosen, str(program)), program.parent)
+>>>>>>> w-lead25
 
 
 def children(pid: int) -> list[int]:
@@ -76,7 +84,7 @@ def children(pid: int) -> list[int]:
 
 
 def high_water(pid: int) -> int:
-    """Return the peak resident bytes of a process until now, 0 when it is gone."""
+    """Return the peak resident bytes of a process until now, 0 if it has ended."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     except OSError:

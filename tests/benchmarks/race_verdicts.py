@@ -55,7 +55,7 @@ class Verdict:
 
 
 def judge_folder(python: str, folder: Path, *, runs: int, only: tuple[str, ...] = ()) -> None:
-    """Run all programs with a head below `folder` and print how they came out."""
+    """Run all programs with a head below `folder` and print the outcomes."""
     heads = [(program, head) for program in sorted(folder.rglob("*.py"))
              if (not only or any(name in str(program) for name in only)) and (head := read_head(program)) is not None]
 

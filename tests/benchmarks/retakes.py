@@ -1,4 +1,4 @@
-"""What do retakes of disturbed values do to speed-ups, and what do they cost?
+"""Measure the effect of retaking disturbed values on speed-ups, and its cost.
 
 The machine is simulated: other programs run on one of its two cores in bursts.  Alone, work with two workers is 1.9
 times as fast as serial work; in a burst, serial work takes 1.33 times as long and parallel work 1.5 times.  The

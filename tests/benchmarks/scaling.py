@@ -1,7 +1,7 @@
-"""How much faster are two workers than one, by model and build?
+"""Measure the speed-up of two workers, by model and build.
 
 Runs the project's own command on warm workers with tasks of 25 ms and prints the ratio to the serial baseline of the
-same build.  Only a quiet machine can show it; starved cells are said to be.
+same build.  Run it on a quiet machine; starved cells are marked.
 
     python -m tests.benchmarks.scaling --builds 3.13,3.13t,3.14,3.14t [--rounds 12]
 """

@@ -1,4 +1,4 @@
-"""How do intervals and verdicts hold over sessions whose machine differs?
+"""Measure the coverage of intervals and the rate of false verdicts over sessions that differ.
 
 Every table has 4 workloads on 2 builds, each with a serial baseline, six other arms whose true ratios are 1, 1, 1.03,
 1.10, 1.35 and 1.83, and two A/A arms; processes differ by 1.5 %, and a session has 4 rounds. Prints for each kind of

@@ -1,4 +1,4 @@
-"""How long a site of many runs takes, how much memory, how large its pages are: `python -m tests.benchmarks.site`.
+"""Measure time, memory and page sizes of a site of many runs: `python -m tests.benchmarks.site`.
 
 Runs are made from a real one: its cells again under other names until there are enough, each value a little off, a day
 apart.  Time, CPU time and the memory of the largest process are those of `gilscope site` with all that it starts; pages
@@ -48,7 +48,7 @@ def main():
 
 
 def report(number, cells, results, out, *, browser):
-    """Make a site in a process of its own and print what it took."""
+    """Make a site in a separate process and print its cost."""
     if out.exists():
         shutil.rmtree(out)
     started = time.perf_counter()
@@ -70,7 +70,7 @@ def report(number, cells, results, out, *, browser):
 
 
 def report_browser(site):
-    """Print what a browser needs for the page of a run from disk, and for one with more than a thousand cells."""
+    """Print a browser's time and memory for the page of a run, and for one with more than a thousand cells."""
     page = next(site.glob("run-*.html")).read_text(encoding="utf-8")
     begin, end = page.index('<section id="w0"'), page.index('<section aria-labelledby="again"')
     sections = page[begin:end]
@@ -101,7 +101,7 @@ def report_browser(site):
 
 
 def write_run(folder, number, cells):
-    """Write a run of so many measured cells, each with values of its own."""
+    """Write a run with `count` measured cells with different values."""
     draw = random.Random(number)
     folder.mkdir()
     header = json.loads((REAL / "run.json").read_text())

@@ -2,7 +2,7 @@
 
     python -m tests.benchmarks.site_picture
 
-The picture holds a digest of the results that it shows, so that a fast test finds out when it is stale.
+The picture holds a digest of the results that it shows, so that a fast test detects a stale picture.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def digest_in(picture: bytes) -> str | None:
 
 
 def main() -> None:
-    """Make the site, open its first page, and keep what is seen of it."""
+    """Make the site, open its first page, and save a screenshot."""
     digest = results_digest()   # before the site is made: what changes meanwhile is not in the picture
     with tempfile.TemporaryDirectory() as folder:
         site = Path(folder) / "site"

@@ -1,4 +1,4 @@
-"""What do values in turn save, and what does an arm that waits cost the others?
+"""Measure how alternating the arms' values reduces noise, and how a waiting arm affects the others.
 
 Measures each workload's cell and its A/A twin (the same cell again) in several ways, the ways in random order in each
 round: *far*, one process after the other with those of all workloads between the two, as a run without turns has it;
@@ -74,17 +74,17 @@ def main() -> None:
 
 
 class Silent:
-    """Is told and says nothing."""
+    """A progress display that shows nothing."""
 
     def on_arm_start(self, cell: Cell) -> None:
-        """Say nothing."""
+        """Show nothing."""
 
     def on_pass_end(self, done: int, passes: int) -> None:
-        """Say nothing."""
+        """Show nothing."""
 
 
 class Bench(contextlib.ExitStack):
-    """The cells of one build, model and number of workers, and what was measured of them."""
+    """The cells of one build, model and number of workers, with their measurements."""
 
     def __init__(self, args: argparse.Namespace, folder: Path) -> None:
         super().__init__()
@@ -151,7 +151,7 @@ class Bench(contextlib.ExitStack):
 
     @contextlib.contextmanager
     def _waiting(self, count: int) -> Iterator[None]:
-        """Have `count` processes wait for turns that they do not get."""
+        """Keep `count` processes waiting for turns that they never get."""
         children: list[MeasuredProcess] = []
         models = itertools.cycle(MODELS)
         try:
@@ -217,7 +217,7 @@ def values_of(taken: ArmResult) -> list[float]:
 
 
 def spreads(pairs: list[tuple[float, float]], near: list[tuple[float, float]]) -> dict[str, float]:
-    """Return the spread of the pairs' log ratios, robust and not, and how far their median is off that of `near`."""
+    """Return the spread of the pairs' log ratios, robust and not, and how far their median is from that of `near`."""
     ratios = [log(one / other) for one, other in pairs]
     centre = median(ratios)
     shift = median(log(one) for pair in pairs for one in pair) - median(log(one) for pair in near for one in pair)

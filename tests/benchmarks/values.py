@@ -1,4 +1,4 @@
-"""How many values should a process take? Computes it from stored runs.
+"""Compute the best number of values per process from stored runs.
 
 The noise of values, the differences between processes, and the seconds of a start and of a value decide it. Prints for
 each workload of the runs, and for each run as a whole:

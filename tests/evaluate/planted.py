@@ -67,10 +67,10 @@ class Verdict:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
-    """What an evaluation said."""
+class EvaluationOutcome:
+    """The outcome of an evaluation."""
 
-    decision: str        # "" where none was made
+    decision: str        # "" if none was made
     because: str
     verdicts: tuple[Verdict, ...]
     output: str
@@ -87,7 +87,7 @@ def truths() -> dict[str, Truth]:
                                       for key, value in each.items()}) for name, each in told.items()}
 
 
-def evaluated(truth: Truth, folder: Path, builds: Sequence[str], free: str, *options: str) -> Told:
+def evaluated(truth: Truth, folder: Path, builds: Sequence[str], free: str, *options: str) -> EvaluationOutcome:
     """Evaluate a copy of a project in `folder`, on the build labelled `free`.
 
     Args:
@@ -108,7 +108,7 @@ def evaluated(truth: Truth, folder: Path, builds: Sequence[str], free: str, *opt
 
 def evaluated_as_if_fast(
     truth: Truth, folder: Path, builds: Sequence[str], free: str, *, budget: float, say: Callable[[str], None],
-) -> Told:
+) -> EvaluationOutcome:
     """Evaluate as `evaluated` does, but for the rounds: each model is taken to cost nothing and to gain.
 
     What a busy machine would leave open hides no false word so, and takes no time.
@@ -143,14 +143,14 @@ class _Fast:
                              sections=dict.fromkeys(self._counterparts, sections))
 
 
-def told_by(values: dict[str, Any], output: str) -> Told:
+def told_by(values: dict[str, Any], output: str) -> EvaluationOutcome:
     """Return what a report in JSON says, with what the command printed."""
     answer = values.get("answer") or {}
     facts = [fact for fact in values.get("facts", ()) if fact["code"] in ALARMS]
     verdicts = tuple(Verdict(model=_model(each["target"]), word=each["word"], confidence=each["confidence"],
                              reasons=tuple(each["reasons"]), alarms=tuple(fact["text"] for fact in facts))
                      for each in values.get("conclusions", ()))
-    return Told(decision=answer.get("decision", ""), because=answer.get("because", ""), verdicts=verdicts,
+    return EvaluationOutcome(decision=answer.get("decision", ""), because=answer.get("because", ""), verdicts=verdicts,
                 output=output)
 
 
@@ -159,7 +159,7 @@ def _model(target: str) -> str:
     return model if on else "threads"
 
 
-def falsely_good(truth: Truth, told: Told) -> Iterator[str]:
+def falsely_good(truth: Truth, told: EvaluationOutcome) -> Iterator[str]:
     """Yield each word that is falsely good."""
     for each in told.verdicts:
         if each.word in GOOD and each.model in truth.never:
@@ -170,7 +170,7 @@ def falsely_good(truth: Truth, told: Told) -> Iterator[str]:
         yield f'"{told.decision}"'
 
 
-def falsely_bad(truth: Truth, told: Told) -> Iterator[str]:
+def falsely_bad(truth: Truth, told: EvaluationOutcome) -> Iterator[str]:
     """Yield each word against a project with which nothing is wrong."""
     for each in told.verdicts if truth.clean else ():
         if each.model == "threads" and (each.word == "BLOCKED" or each.alarms):

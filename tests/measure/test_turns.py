@@ -175,7 +175,7 @@ def test_order_of_another_round_is_another(tmp_path):
 def test_processes_end_side_by_side(tmp_path):
     heard = []
 
-    class Told(MeasuredProcess):
+    class LoggingProcess(MeasuredProcess):
         def send(self, **fields):
             heard.append(fields["order"])
             super().send(**fields)
@@ -184,7 +184,7 @@ def test_processes_end_side_by_side(tmp_path):
             heard.append("gone")
             return super().answer()
 
-    Bench(tmp_path, "abc", values=1).take(method=InterleavedPasses(Told))
+    Bench(tmp_path, "abc", values=1).take(method=InterleavedPasses(LoggingProcess))
     assert heard == ["take"] * 3 + ["end"] * 3 + ["gone"] * 3
 
 

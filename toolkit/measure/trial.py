@@ -296,8 +296,8 @@ def _refusal(  # noqa: PLR0913 - what a sentence says
         (f"{counted(rounds, 'round')} of {counted(len(cells), 'cell')} take at least {format_minutes(needed + waits)}: "
          f"one serial pass over its {counted(slowest.tasks, 'payload')} takes about "
          f"{format_seconds(slowest.pass_seconds)}."),
-        f"{format_minutes(waits)} of that is the wait for threads that it leaves running." * bool(waits),
-        f"The trial took {format_minutes(spent)} of the budget." * (spent > SAID_SPENT),
+        f"{format_minutes(waits)} of that is the wait for threads that it leaves running." if waits else "",
+        f"The trial took {format_minutes(spent)} of the budget." if spent > SAID_SPENT else "",
         f"To make it fit, use {', '.join(ways)}, or fewer cells (--models, --builds, --workers).",
     ]
     return " ".join(filter(None, sentences))

@@ -209,7 +209,8 @@ def _cost_text(found: Mapping[str, Comparison], *, named: bool) -> str:
     if differ:
         parts.append(", ".join(price_text(found[name]) + f" ({name})" * named for name in differ))
     if SpeedVerdict.SAME in by_verdict:
-        parts.append(f"none beyond {MARGIN * 100:g} %" + f" ({list_text(by_verdict[SpeedVerdict.SAME])})" * named)
+        names = f" ({list_text(by_verdict[SpeedVerdict.SAME])})" if named else ""
+        parts.append(f"none beyond {MARGIN * 100:g} %{names}")
     if SpeedVerdict.CANNOT_TELL in by_verdict:
         limits = {name: _limits(found[name]) for name in by_verdict[SpeedVerdict.CANNOT_TELL]}
         noisy = [name for name, text in limits.items() if not text]

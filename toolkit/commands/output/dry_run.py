@@ -66,7 +66,8 @@ def _range(settings: Settings) -> tuple[int, int]:
 def _asked(selection: Selection) -> Iterator[str]:
     names = [selection.user.function] if selection.user else list(selection.workloads)
     yield from _wrapped(f"{counted(len(names), 'workload')}: ", ", ".join(names), lines=2)
-    lengths = [f"task lengths {', '.join(map(format_seconds, selection.task_seconds))}"] * bool(selection.task_seconds)
+    lengths = ([f"task lengths {', '.join(map(format_seconds, selection.task_seconds))}"] if selection.task_seconds
+               else [])
     yield from _wrapped("each with: ", "; ".join([
         f"workers {', '.join(map(str, selection.workers))}", f"size {selection.size}",
         f"phase {', '.join(selection.phases)}", *lengths]))

@@ -131,7 +131,7 @@ def install_files(folder: Path, files: Sequence[LocalFile]) -> dict[str, Install
     for each in files:
         # An sdist needs its build system from the index.
         alone = ["--no-index"] if each.path.endswith(".whl") else []
-        options = [anew, "--no-deps", *alone, *["--no-compile"] * (not uv_command())]
+        options = [anew, "--no-deps", *alone, *([] if uv_command() else ["--no-compile"])]
         if reason := _installed(folder, [*options, each.path]):
             missing[each.name] = problem_in(reason)
     return missing

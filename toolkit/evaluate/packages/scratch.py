@@ -200,7 +200,8 @@ def _scratch(request: EnvironmentRequest, build: Build, chosen: ChosenVersions |
 def _folder(request: EnvironmentRequest, build: Build) -> Path:
     # By content: a rebuilt wheel has the same name and version.
     files = [[each.name, each.sha256] for each in request.local.get(build.label, ())]
-    wanted = json.dumps([sorted(request.requirements), request.sdists, build.base_executable, *[files] * bool(files)])
+    wanted = json.dumps([sorted(request.requirements), request.sdists, build.base_executable,
+                         *([files] if files else [])])
     digest = hashlib.sha256(wanted.encode()).hexdigest()[:16]
     return cache_dir() / "scratch" / f"{build.version}{'t' if build.free_threaded else ''}-{digest}"
 

@@ -63,9 +63,12 @@ def _names(module: ExtensionModule) -> set[str]:
 
 def _module(module: ExtensionModule) -> str:
     parts = [f"{module.binding.value}, {module.backend}", f"{module.file}:{module.line}"]
-    parts += ["optional: the build goes on without it"] * module.optional
-    parts += [f"only where {module.condition or module.question}"] * bool(module.condition or module.question)
-    parts += [f"sources: {', '.join(module.sources)}"] * bool(module.sources)
+    if module.optional:
+        parts.append("optional: the build goes on without it")
+    if condition := module.condition or module.question:
+        parts.append(f"only where {condition}")
+    if module.sources:
+        parts.append(f"sources: {', '.join(module.sources)}")
     return f"{module.name or 'its name is computed'}: {'; '.join(parts)}"
 
 

@@ -170,7 +170,7 @@ def _blocked_on(report: SetReport) -> str:
     found = [each for each in report.findings if each.blocks]
     here = few([label for label in asked if any(label in each.builds for each in found)], 6)
     elsewhere = any(not each.builds or set(each.builds) - set(asked) for each in found)
-    return " and on ".join([here] * bool(here) + ["builds that were not asked for"] * elsewhere)
+    return " and on ".join(filter(None, (here, "builds that were not asked for" if elsewhere else "")))
 
 
 def plain(reports: Sequence[SetReport], unusable: Sequence[UnusableFile]) -> dict[str, Any]:

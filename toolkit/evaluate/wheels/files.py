@@ -325,4 +325,4 @@ def files_in_words(files: Sequence[Distributable]) -> str:
     """Return how many wheels and sdists there are: "3 wheels, 1 sdist"."""
     wheels = sum(isinstance(each, WheelFile) for each in files)
     sources = len(files) - wheels
-    return ", ".join([counted(wheels, "wheel")] * bool(wheels) + [counted(sources, "sdist")] * bool(sources))
+    return ", ".join(counted(number, word) for number, word in ((wheels, "wheel"), (sources, "sdist")) if number)

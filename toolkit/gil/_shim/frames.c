@@ -141,8 +141,8 @@ static int place_in(uint64_t state, struct place *place, enum whose whose)
     *place = (struct place){0};
     for (int depth = 0; depth < CALLERS_MAX; depth++) {
         uint64_t instruction = member(frame.own, at.instruction) - bytecode(&frame);
-        if (instruction >= 2 * member(frame.of_code, at.length) || instruction >> 32 != 0)    /* a running thread has changed it meanwhile */
-            return 0;
+        if (instruction >= 2 * member(frame.of_code, at.length) || instruction >> 32 != 0)
+            return 0;       /* a running thread has changed it meanwhile */
         enum origin origin = origin_of(&frame);
         if (depth == 0) {
             place->code = frame.code, place->instruction = place_in_code(&frame, instruction);

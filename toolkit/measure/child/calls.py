@@ -176,7 +176,7 @@ def _written(result: Any, parts: list[str], deep: int) -> bool:
     inner = [each for item in result.items() for each in item] if kind is dict else result
     parts.append(f"{kind.__name__}(")
     for number, each in enumerate(inner):
-        parts.append(", " * bool(number))
+        parts.append(", " if number else "")
         if not _written(each, parts, deep - 1):
             return False
     parts.append(")")
