@@ -10,6 +10,7 @@ import pytest
 
 from gilscope.toolkit.evaluate.packages.distributions import site_folders
 from gilscope.toolkit.evaluate.packages.doctor import reference_of
+from tests.actionlint import actionlint
 from tests.conformance.builds import ROOT
 from tests.evaluate.places import at_hand, build_called, compiled, one_of_each
 from tests.evaluate.planted_wheels import WheelKit, good, turns_on
@@ -99,16 +100,25 @@ def test_inputs_that_a_step_reads_are_declared_and_given(action):
     assert used == set(action["inputs"])
 
 
-def test_example_of_the_manual_gives_inputs_that_there_are(action):
-    yaml = pytest.importorskip("yaml")
-    page = (ROOT / "docs" / "ci.md").read_text()
-    (workflow,) = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    steps = [step for job in yaml.safe_load(workflow)["jobs"].values() for step in job["steps"]
-             if step.get("uses", "").startswith("OWNER/gilscope@")]
-    assert {step["with"]["mode"] for step in steps} == {"race", "guard", "doctor", "dist", "compare"}
-    assert {name for step in steps for name in step["with"]} <= set(action["inputs"])
-    table = re.findall(r"^\| `([\w-]+)` \|", page.split("### Inputs")[1].split("\n## ")[0], re.MULTILINE)
+PAGE = (ROOT / "docs" / "ci.md").read_text()
+(EXAMPLE,) = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+
+
+def test_manual_has_an_example_of_each_mode_and_every_input_and_output(action):
+    modes = re.findall(r"^          mode: (\w+)$", EXAMPLE, re.MULTILINE)
+    assert sorted(modes) == ["compare", "dist", "doctor", "guard", "race"]
+    table = re.findall(r"^\| `([\w-]+)` \|", PAGE.split("### Inputs")[1].split("\n## ")[0], re.MULTILINE)
     assert table == [*action["inputs"], *action["outputs"]]
+
+
+@pytest.mark.network   # the first time
+def test_action_and_its_example_are_clean_for_actionlint(tmp_path):
+    tool = actionlint()
+    project(tmp_path, {"action.yml": FILE.read_text(),
+                       ".github/workflows/example.yml": EXAMPLE.replace("OWNER/gilscope@main", "./")})
+    git(tmp_path, "init", "--quiet")   # it reads the action of a repository's own
+    done = subprocess.run([tool, "-no-color"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 # race
@@ -477,6 +487,7 @@ def on_pull_request(base):
 
 
 @pytest.mark.slow
+@pytest.mark.network   # pyperf, in the environment of each side
 @pytest.mark.parametrize(("times", "threshold", "status", "result"), [
     (8, "5%", 1, "findings"), (1, "400%", 0, "clean")], ids=["slower", "not slower"])
 def test_compare_measures_the_base_and_the_head_in_turn(runner, checkout, times, threshold, status, result):
@@ -494,6 +505,7 @@ def test_compare_measures_the_base_and_the_head_in_turn(runner, checkout, times,
 
 
 @pytest.mark.slow
+@pytest.mark.network
 @pytest.mark.parametrize(("fail_on", "status"), [("findings", 0), ("findings,inconclusive", 1)])
 def test_base_without_the_function_is_inconclusive(runner, checkout, fail_on, status):
     place, base = checkout({"other.py": ""}, {"work.py": WORK.format(times=1)})
