@@ -279,11 +279,11 @@ def test_comment_is_found_on_a_later_page(commented, api):
     assert api.writes[-1][1].endswith(f"/{own['id']}")
 
 
-def test_comment_of_a_person_with_the_marker_is_left_alone(commented, api):
+def test_comment_of_others_with_the_marker_is_left_alone(commented, api):
     commented()
     (own,) = api.comments
-    api.comments.insert(0, {"id": 1, "body": f"> {own['body']}", "user": {"type": "User"}})   # quoted
-    api.comments.insert(0, {"id": 2, "body": own["body"], "user": {"type": "User"}})          # copied
+    api.comments.insert(0, {"id": 1, "body": f"> {own['body']}", "user": {"type": "Bot"}})   # quoted
+    api.comments.insert(0, {"id": 2, "body": own["body"], "user": {"type": "User"}})         # copied
     commented()
     assert api.writes[-1] == ("PATCH", f"/repos/somebody/shop/issues/comments/{own['id']}")
 
