@@ -100,22 +100,29 @@ def test_inputs_that_a_step_reads_are_declared_and_given(action):
     assert used == set(action["inputs"])
 
 
-PAGE = (ROOT / "docs" / "ci.md").read_text()
-(EXAMPLE,) = re.findall(r"^```yaml\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
+@pytest.fixture
+def page():
+    return (ROOT / "docs" / "ci.md").read_text()
 
 
-def test_manual_has_an_example_of_each_mode_and_every_input_and_output(action):
-    modes = re.findall(r"^          mode: (\w+)$", EXAMPLE, re.MULTILINE)
+@pytest.fixture
+def example(page):
+    (workflow,) = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
+    return workflow
+
+
+def test_manual_has_an_example_of_each_mode_and_every_input_and_output(action, page, example):
+    modes = re.findall(r"^          mode: (\w+)$", example, re.MULTILINE)
     assert sorted(modes) == ["compare", "dist", "doctor", "guard", "race"]
-    table = re.findall(r"^\| `([\w-]+)` \|", PAGE.split("### Inputs")[1].split("\n## ")[0], re.MULTILINE)
+    table = re.findall(r"^\| `([\w-]+)` \|", page.split("### Inputs")[1].split("\n## ")[0], re.MULTILINE)
     assert table == [*action["inputs"], *action["outputs"]]
 
 
 @pytest.mark.network   # the first time
-def test_action_and_its_example_are_clean_for_actionlint(tmp_path):
+def test_action_and_its_example_are_clean_for_actionlint(example, tmp_path):
     tool = actionlint()
     project(tmp_path, {"action.yml": FILE.read_text(),
-                       ".github/workflows/example.yml": EXAMPLE.replace("OWNER/gilscope@main", "./")})
+                       ".github/workflows/example.yml": example.replace("OWNER/gilscope@main", "./")})
     git(tmp_path, "init", "--quiet")   # it reads the action of a repository's own
     done = subprocess.run([tool, "-no-color"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (0, "")
