@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -57,7 +58,7 @@ def markdown(inputs: ActionInputs, outcome: ModeOutcome) -> str:
     parts = [f"### {MARKS[outcome.result]} gilscope {inputs.mode}{name}: {outcome.headline}\n"]
     parts += [f"{words}{unlinked(text)}.\n" for words, text in (
         ("Failed: ", outcome.problem), ("Inconclusive: ", outcome.unknown)) if text]
-    parts.append(outcome.detail)
+    parts.append(re.sub("^#{1,3} ", "#### ", outcome.detail, flags=re.MULTILINE))   # below the headline
     place = "" if inputs.place == "." else f" in {code(inputs.place)}"
     version = sys.version.split()[0] + ("" if getattr(sys, "_is_gil_enabled", lambda: True)() else ", without the GIL")
     parts.append(f"\n<sub>{inputs.mode} {code(shlex.join(inputs.arguments))}{place}, Python {version}</sub>\n")

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from inputs import ActionInputs
 
 SLOWER, NOT_JUDGED = 1, 3    # exit statuses of `gilscope compare --fail-on`
+MEASURED_BY = "pyperf"       # gilscope installs nothing into an environment that it has not made
 NO_COMMIT = "0" * 40         # of a push that makes a branch
 
 
@@ -125,10 +126,8 @@ def _first_look(side: str, place: Path, inputs: ActionInputs, folder: Path) -> i
     python = environment / "bin" / "python"
     project = any((place / name).exists() for name in ("pyproject.toml", "setup.py"))
     words = inputs.install or (("--editable", ".") if project else ())
-    steps = [[sys.executable, "-m", "venv", str(environment)]]
-    if words:
-        steps.append([str(python), "-m", "pip", "install", "--disable-pip-version-check", *words])
-    for command in steps:
+    for command in ([sys.executable, "-m", "venv", str(environment)],
+                    [str(python), "-m", "pip", "install", "--disable-pip-version-check", MEASURED_BY, *words]):
         if status := run(command, place):
             return status
     return run([*GILSCOPE, "run", "--label", side, "--path", str(place), "--build", f"{side}={python}", "--rounds", "1",

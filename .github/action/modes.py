@@ -112,9 +112,9 @@ def doctor(inputs: ActionInputs, folder: Path) -> ModeOutcome:
     found = tuple(_of_builds(document["builds"], lines))
     unknown = sorted({each["name"] for build in document["builds"] for each in build["packages"]
                       if each["status"] in {"unknown", "interpreter-at-fault"}})
-    count = len({each.title for each in found})
+    count = len(found) or int(document["blocked"])
     return ModeOutcome(
-        headline=counted(count, "obstacle") + " to running without the GIL" if found else "no obstacle found",
+        headline=counted(count, "obstacle") + " to running without the GIL" if count else "no obstacle found",
         findings=found, count=count, unknown=f"nothing is known about {', '.join(unknown)}" if unknown else "",
         problem="" if status == int(document["blocked"]) else f"gilscope doctor ended with status {status}",
         status=status or 1, detail=_markdown(folder), report=report, sarif=sarif("gilscope doctor", __version__, found))
@@ -128,9 +128,10 @@ def dist(inputs: ActionInputs, folder: Path) -> ModeOutcome:
     found = tuple(_of_files(document))
     unknown = sorted({each["code"] for one in document["sets"] for each in one["findings"]
                       if each["effect"] == "unknown"})
+    count = len(found) or int(document["blocked"])
     return ModeOutcome(
-        headline=counted(len(found), "obstacle") + " to the upload" if found else "no obstacle to the upload found",
-        findings=found, count=len(found), unknown=f"open: {', '.join(unknown)}" if unknown else "",
+        headline=counted(count, "obstacle") + " to the upload" if count else "no obstacle to the upload found",
+        findings=found, count=count, unknown=f"open: {', '.join(unknown)}" if unknown else "",
         problem="" if status == int(document["blocked"]) else f"gilscope doctor ended with status {status}",
         status=status or 1, detail=_markdown(folder), report=report)
 

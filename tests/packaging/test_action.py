@@ -10,6 +10,7 @@ import pytest
 
 from gilscope.toolkit.evaluate.packages.distributions import site_folders
 from gilscope.toolkit.evaluate.packages.doctor import reference_of
+from tests.actionlint import actionlint
 from tests.conformance.builds import ROOT
 from tests.evaluate.places import at_hand, build_called, compiled, one_of_each
 from tests.evaluate.planted_wheels import WheelKit, good, turns_on
@@ -99,16 +100,32 @@ def test_inputs_that_a_step_reads_are_declared_and_given(action):
     assert used == set(action["inputs"])
 
 
-def test_example_of_the_manual_gives_inputs_that_there_are(action):
-    yaml = pytest.importorskip("yaml")
-    page = (ROOT / "docs" / "ci.md").read_text()
+@pytest.fixture
+def page():
+    return (ROOT / "docs" / "ci.md").read_text()
+
+
+@pytest.fixture
+def example(page):
     (workflow,) = re.findall(r"^```yaml\n(.*?)^```", page, re.MULTILINE | re.DOTALL)
-    steps = [step for job in yaml.safe_load(workflow)["jobs"].values() for step in job["steps"]
-             if step.get("uses", "").startswith("OWNER/gilscope@")]
-    assert {step["with"]["mode"] for step in steps} == {"race", "guard", "doctor", "dist", "compare"}
-    assert {name for step in steps for name in step["with"]} <= set(action["inputs"])
+    return workflow
+
+
+def test_manual_has_an_example_of_each_mode_and_every_input_and_output(action, page, example):
+    modes = re.findall(r"^          mode: (\w+)$", example, re.MULTILINE)
+    assert sorted(modes) == ["compare", "dist", "doctor", "guard", "race"]
     table = re.findall(r"^\| `([\w-]+)` \|", page.split("### Inputs")[1].split("\n## ")[0], re.MULTILINE)
     assert table == [*action["inputs"], *action["outputs"]]
+
+
+@pytest.mark.network   # the first time
+def test_action_and_its_example_are_clean_for_actionlint(example, tmp_path):
+    tool = actionlint()
+    project(tmp_path, {"action.yml": FILE.read_text(),
+                       ".github/workflows/example.yml": example.replace("OWNER/gilscope@main", "./")})
+    git(tmp_path, "init", "--quiet")   # it reads the action of a repository's own
+    done = subprocess.run([tool, "-no-color"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 # race
@@ -269,11 +286,11 @@ def test_comment_is_found_on_a_later_page(commented, api):
     assert api.writes[-1][1].endswith(f"/{own['id']}")
 
 
-def test_comment_of_a_person_with_the_marker_is_left_alone(commented, api):
+def test_comment_of_others_with_the_marker_is_left_alone(commented, api):
     commented()
     (own,) = api.comments
-    api.comments.insert(0, {"id": 1, "body": f"> {own['body']}", "user": {"type": "User"}})   # quoted
-    api.comments.insert(0, {"id": 2, "body": own["body"], "user": {"type": "User"}})          # copied
+    api.comments.insert(0, {"id": 1, "body": f"> {own['body']}", "user": {"type": "Bot"}})   # quoted
+    api.comments.insert(0, {"id": 2, "body": own["body"], "user": {"type": "User"}})         # copied
     commented()
     assert api.writes[-1] == ("PATCH", f"/repos/somebody/shop/issues/comments/{own['id']}")
 
@@ -456,7 +473,7 @@ def git(folder, *words):
 def checkout(tmp_path):
     """Return a function that makes a checkout of a head without its base, as actions/checkout does, and the base."""
     def make(base, head):
-        origin = project(tmp_path / "origin", base)
+        origin = project(tmp_path / "origin", {".gitignore": "__pycache__\n"})
         git(origin, "init", "--quiet")
         commits = []
         for files in (base, head):
@@ -464,7 +481,7 @@ def checkout(tmp_path):
                 path.unlink()
             project(origin, files)
             git(origin, "add", "--all")
-            git(origin, "commit", "--quiet", "-m", "a commit")
+            git(origin, "commit", "--quiet", "--allow-empty", "-m", "a commit")
             commits.append(git(origin, "rev-parse", "HEAD"))
         git(tmp_path, "clone", "--quiet", "--depth=1", f"file://{origin}", "shop")
         return tmp_path / "shop", commits[0]
@@ -477,6 +494,7 @@ def on_pull_request(base):
 
 
 @pytest.mark.slow
+@pytest.mark.network   # pyperf, in the environment of each side
 @pytest.mark.parametrize(("times", "threshold", "status", "result"), [
     (8, "5%", 1, "findings"), (1, "400%", 0, "clean")], ids=["slower", "not slower"])
 def test_compare_measures_the_base_and_the_head_in_turn(runner, checkout, times, threshold, status, result):
@@ -494,6 +512,7 @@ def test_compare_measures_the_base_and_the_head_in_turn(runner, checkout, times,
 
 
 @pytest.mark.slow
+@pytest.mark.network
 @pytest.mark.parametrize(("fail_on", "status"), [("findings", 0), ("findings,inconclusive", 1)])
 def test_base_without_the_function_is_inconclusive(runner, checkout, fail_on, status):
     place, base = checkout({"other.py": ""}, {"work.py": WORK.format(times=1)})
@@ -533,7 +552,8 @@ def test_all_steps_work_with_a_bare_python(runner, tmp_path):
     checkout = project(tmp_path / "shop", {
         "clicks.py": RACY, "pyproject.toml": '[project]\nname = "shop"\nversion = "1"\n[tool.setuptools]\n'
                                              'py-modules = ["clicks"]\n'})
-    done = runner.run(checkout, mode="race", arguments="clicks.py", install="--editable .")
+    here = "{}.{}".format(*sys.version_info)   # such a build is there
+    done = runner.run(checkout, mode="race", arguments="clicks.py", install="--editable .", builds=here)
     assert (done.status, done.outputs["result"]) == (1, "findings")
     assert done.ran == ["prepare", "restore builds and environments", "install", "check",
                         "save builds and environments", "fail if something was found"]
