@@ -48,6 +48,13 @@ def test_branches_that_the_compiler_leaves_out_are_blank(build):
     assert [line for line in seen["src/own.h"].split("\n") if line.startswith("int")] == ["int here;"]
 
 
+def test_header_of_the_system_comes_before_a_projects_own_for_other_compilers(build):
+    own = '#ifdef OTHER\n#include "other/stdint.h"\n#endif\n#include "own/b.h"\n'
+    sources = {"a.c": f"#include <Python.h>\n{own}int a;\n",
+               "other/stdint.h": "#error for another compiler\n", "own/b.h": "int b;\n"}
+    assert {"a.c", "own/b.h"} <= active_texts(sources, build.executable).keys()
+
+
 def test_what_cannot_be_preprocessed_is_read_whole(build):
     assert active_texts({"a.c": "#error never\nint a;\n"}, build.executable) == {}
     assert active_texts({"a.c": "int a;\n"}, "/no/such/python") == {}

@@ -57,7 +57,8 @@ def active_texts(
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text("\n".join(_marked(sources[name], number, sources)), errors="replace")
         folders = dict.fromkeys(["", *(name.rpartition("/")[0] for name in names if not name.endswith(SOURCES))])
-        places = [f"-I{root / folder}" for folder in folders] + [f"-I{include}"]
+        # After the system's: a project may carry a <stdint.h> for other compilers.
+        places = [f"-I{include}", *(part for folder in folders for part in ("-idirafter", str(root / folder)))]
         seen: set[tuple[int, int]] = set()
         every = bool(compiled)   # each of them could be preprocessed
         for name in names:
