@@ -48,6 +48,13 @@ def test_branches_that_the_compiler_leaves_out_are_blank(build):
     assert [line for line in seen["src/own.h"].split("\n") if line.startswith("int")] == ["int here;"]
 
 
+def test_header_of_the_system_comes_before_a_projects_own_for_other_compilers(build):
+    own = '#ifdef OTHER\n#include "other/stdint.h"\n#endif\n#include "own/b.h"\n'
+    sources = {"a.c": f"#include <Python.h>\n{own}int a;\n",
+               "other/stdint.h": "#error for another compiler\n", "own/b.h": "int b;\n"}
+    assert {"a.c", "own/b.h"} <= active_texts(sources, build.executable).keys()
+
+
 def test_what_cannot_be_preprocessed_is_read_whole(build):
     assert active_texts({"a.c": "#error never\nint a;\n"}, build.executable) == {}
     assert active_texts({"a.c": "int a;\n"}, "/no/such/python") == {}
@@ -108,3 +115,15 @@ def test_branches_follow_the_macros_that_the_project_defines(build, tmp_path):
             f"from setuptools import Extension, setup\nsetup(ext_modules=[{modules}])\n")
         (source,) = find_extensions(tmp_path, build).sources
         assert [each.line for each in source.remarks] == lines
+
+
+@pytest.mark.parametrize(("include", "read"), [
+    ('#include "part.c"\n', ["part.c"]), ('#ifdef NOWHERE_DEFINED\n#include "part.c"\n#endif\n', [])])
+def test_file_that_only_an_inactive_branch_includes_is_not_read(build, tmp_path, include, read):
+    pytest.importorskip("tree_sitter")
+    (tmp_path / "setup.py").write_text(SETUP.format("a.c"))
+    (tmp_path / "a.c").write_text(f"#include <Python.h>\n{include}PyMODINIT_FUNC PyInit_a(void) {{ return 0; }}\n")
+    (tmp_path / "part.c").write_text("static int n;\nT methods[] = {f};\nvoid f(void) {\n    n = 1;\n}\n")
+    assert [each.file for each in find_extensions(tmp_path, build).sources if each.remarks] == read
+    (tmp_path / "a.c").write_text(f"#error never\n{include}")   # nobody knows: all of it is read
+    assert [each.file for each in find_extensions(tmp_path, build).sources if each.remarks] == ["part.c"]

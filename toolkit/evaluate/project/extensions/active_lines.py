@@ -31,6 +31,7 @@ _ASK = "import json, sysconfig; print(json.dumps([sysconfig.get_path('include'),
 
 def active_texts(
     sources: Mapping[str, str], executable: str, flags: Mapping[str, Collection[tuple[str, ...]]] | None = None,
+    compiled: Collection[str] = (),
 ) -> dict[str, str]:
     """Return the sources with blank lines in place of what the compiler of a build leaves out.
 
@@ -38,9 +39,11 @@ def active_texts(
         sources: The text of each source and header by file, relative to the root of the project.
         executable: The build's Python.
         flags: What the project gives the preprocessor for a source, once for each module that is made of it.
+        compiled: The sources that the modules are made of, if all are known: others count only if these include them.
 
     Returns:
-        Text by file, with the same lines; files that cannot be preprocessed, or that none of them includes, are absent.
+        Text by file, with the same lines; files that cannot be preprocessed are absent, and, unless
+        `compiled` is known, those that none of them includes.
     """
     asked = _compiler_of(executable)
     if asked is None:
@@ -54,15 +57,18 @@ def active_texts(
             place.parent.mkdir(parents=True, exist_ok=True)
             place.write_text("\n".join(_marked(sources[name], number, sources)), errors="replace")
         folders = dict.fromkeys(["", *(name.rpartition("/")[0] for name in names if not name.endswith(SOURCES))])
-        places = [f"-I{root / folder}" for folder in folders] + [f"-I{include}"]
+        # After the system's: a project may carry a <stdint.h> for other compilers.
+        places = [f"-I{include}", *(part for folder in folders for part in ("-idirafter", str(root / folder)))]
         seen: set[tuple[int, int]] = set()
+        every = bool(compiled)   # each of them could be preprocessed
         for name in names:
-            if name.endswith(SOURCES):
+            if name in compiled if compiled else name.endswith(SOURCES):
                 for given in (flags or {}).get(name) or [()]:
-                    seen |= _marks_of([*compiler, "-E", "-P", "-w", "-DNDEBUG", *given, *places, "-x",
+                    marks = _marks_of([*compiler, "-E", "-P", "-w", "-DNDEBUG", *given, *places, "-x",
                                        "c++" if name.endswith(PLUS) else "c", str(root / name)])
+                    every, seen = every and bool(marks), seen | marks
     return {name: _active(sources[name], {line for file, line in seen if file == number})
-            for number, name in enumerate(names) if (number, 0) in seen}
+            for number, name in enumerate(names) if (number, 0) in seen or every}
 
 
 def _compiler_of(executable: str) -> tuple[str, list[str]] | None:
@@ -123,7 +129,7 @@ def _directives(text: str) -> Iterator[tuple[int, str]]:
 def _active(text: str, seen: set[int]) -> str:
     """Return a text in which directives and inactive branches are blank."""
     directives, lines = dict(_directives(text)), text.split("\n")
-    found, branches, inside = [], [True], False
+    found, branches, inside = [], [0 in seen], False
     for line, words in enumerate(lines, 1):
         name = directives.get(line)
         if name in _OPENS:

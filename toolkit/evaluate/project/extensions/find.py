@@ -29,7 +29,7 @@ from gilscope.toolkit.evaluate.project.extensions.project_files import ProjectFi
 from gilscope.toolkit.evaluate.project.extensions.source_text import code_of_c, code_of_python, code_of_rust
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Sequence
     from pathlib import Path
 
     from gilscope.toolkit.model import Build
@@ -104,12 +104,13 @@ class _Reader:
         self._files = files
         self._wanted = wanted
         self._build = build
+        self._modules = tuple(modules)
         self.read_for = ""   # the label of `build`, once a source was read as its compiler sees it
         self._flags: dict[str, set[tuple[str, ...]]] = {}
-        for each in modules:
+        for each in self._modules:
             for file in each.sources:
                 self._flags.setdefault(file, set()).add(each.flags)
-        self._bindings = {file: each.binding for each in modules for file in each.sources}
+        self._bindings = {file: each.binding for each in self._modules for file in each.sources}
         # Files that another .pyx includes define no module.
         self._parts = {found for file in files.ending(".pyx") for name in _includes(files, file)
                        if (found := files.there(name, file))} - self._bindings.keys()
@@ -157,12 +158,19 @@ class _Reader:
                  and c_source.binding_of(text) not in {Binding.CYTHON, Binding.CFFI}}
         # A header belongs to C++ if nothing else includes it.
         plus = not any(file.endswith(_C) for file in texts)
-        active = active_texts(texts, self._build.executable, self._flags) if self._build and texts else {}
+        active = active_texts(
+            texts, self._build.executable, self._flags, self._compiled(texts)) if self._build and texts else {}
         if self._build and active:
             self.read_for = self._build.label
         return c_source.remarks_of_c({
             file: (text, "C++" if plus else self._language(file, c_source.binding_of(text)))
             for file, text in texts.items()}, active, self._all_cython if texts else "")
+
+    def _compiled(self, texts: Collection[str]) -> list[str]:
+        """Return the sources of C and C++ that the modules are made of; none if some are not known, or Cython's."""
+        if any(not each.sources or each.binding is Binding.CYTHON for each in self._modules):
+            return []
+        return [file for file in texts if file in self._bindings and file.endswith((*_C, *_CPP))]
 
     def _cython(self, file: str, text: str) -> ExtensionSource:
         declared = cython_source.is_declared(text) or any(
