@@ -108,13 +108,8 @@ def in_random_order(plain: Command, checked: Command) -> tuple[Cost, Cost]:
     return costs[plain], costs[checked]
 
 
-<<<<<<< HEAD
 def peak_ratio(python: str, program: Path) -> str:
-    """Return how many times the memory the program's process takes under the checker."""
-=======
-def peak_ratio(python: str, core: str, program: Path) -> str:
     """Return the ratio of the process's peak memory with and without the checker."""
->>>>>>> w-lead25
     peaks = [
         statistics.median(command.peak_bytes() for _ in range(MEMORY_RUNS))
         for command in (plain_command(python, program), checked_command(python, program))

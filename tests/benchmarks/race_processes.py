@@ -62,17 +62,9 @@ def plain_command(python: str, program: Path) -> Command:
     return Command((python, str(program)), program.parent)
 
 
-<<<<<<< HEAD
 def checked_command(python: str, program: Path) -> Command:
-    """Return the program under a gilscope that lives in the same build, as in a project's own environment."""
-    return Command((python, "-m", "gilscope", "race", str(program)), program.parent)
-=======
-def checked_command(python: str, program: Path, core: str) -> Command:
     """Return the program under a gilscope in the same build, as in a project's own environment."""
-    # What is chosen anyway is not written: reading options takes time.
-    chosen = () if core == "c" else ("--core", core)
-    return Command((python, "-m", "gilscope", "race", *chosen, str(program)), program.parent)
->>>>>>> w-lead25
+    return Command((python, "-m", "gilscope", "race", str(program)), program.parent)
 
 
 def children(pid: int) -> list[int]:
