@@ -35,7 +35,7 @@ from gilscope.toolkit.gil.bottleneck import Limiter
 from gilscope.toolkit.gil.chrome import trace
 from gilscope.toolkit.gil.diagnosis import diagnose, values
 from gilscope.toolkit.gil.recorder import Recording, inflation, record
-from gilscope.toolkit.gil.rerun_without_gil import WithoutGil, free_build, run_there
+from gilscope.toolkit.gil.rerun_without_gil import RUNS, WithoutGil, free_build, run_there
 from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
 from gilscope.toolkit.race.program.start import run_words
 from gilscope.toolkit.race.program.target import default_python, module_of, refuse_plain_folder
@@ -179,8 +179,8 @@ def _elsewhere(found: Diagnosis, words: list[str], first: Recording) -> WithoutG
     build = free_build(find_builds(project_dir=Path.cwd()).builds, found.version)
     if build is None:
         return None
-    print_stderr(f"gilscope: running it again on {build.label}, a short one three times, without its output; --once "
-                 "leaves that out")
+    print_stderr(f"gilscope: running it again on {build.label} to measure the gain: {RUNS} times if it is short, "
+                 "without input and with its output discarded; --once prevents that")
     return run_there(build, words, os.environ, first)
 
 

@@ -1,8 +1,8 @@
 /* Atomicity violations, checked on each write: it may end a span of its own thread, or fall into another thread's span.
 
-   If read, write and the other write each acquired a lock for themselves, the lock excludes but does not order: the
-   three could have happened in another order.  Any other lock may be part of synchronisation made by hand, so its edges
-   count as happens-before edges.  */
+   If the read, the write and the other write each acquired the same lock separately, the lock guarantees mutual exclusion
+   but no order: the three could have happened in another order.  Edges of any other lock count as happens-before edges,
+   since it may be part of hand-made synchronisation.  */
 
 /* True for two concurrent plain stores, which are reported as an order conflict instead.  */
 static bool
@@ -59,7 +59,7 @@ span_close(Touch *touch, Cell *cell, const Base *base, Access span)
     }
 }
 
-/* From here on the cell's lists tell who wrote and who had spans; until now its last write alone did.  */
+/* From here on, the cell's lists record writers and spans; before, only its last write did.  */
 static Extra *
 cell_lists(Cell *cell)
 {
@@ -168,11 +168,11 @@ cell_handed_base(const Cell *cell)
     return extra != NULL ? extra->handed_base : tagged_base(cell, HANDED);
 }
 
-/* A check that another thread's check and act came before only by luck: had this one come first, both had acted.
+/* A check that came after another thread's check and act only by chance: in the other order, both threads would have acted.
 
-   Only where this check guards an act of the same direction (a consumer that looks whether there is something has
-   nothing to do with a producer that looks whether there is nothing), or where it is the very same site and nothing but
-   the hand-off of the item orders the two.  */
+   This holds only if the check guards an act of the same direction, as a consumer that tests for an item does not
+   compete with a producer that tests for room; or if it is the same site and only the hand-off of the item orders the
+   two.  */
 static void
 failed_check_against(Touch *touch, Access span, bool handed)
 {

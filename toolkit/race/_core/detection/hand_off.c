@@ -127,7 +127,7 @@ hands_free(Hands *hands)
     }
 }
 
-/* Forget values that are not among those.  */
+/* Forget all values except the given ones.  */
 static void
 hands_keep_only(Hands *hands, PyObject *values)
 {
@@ -185,7 +185,7 @@ hands_prune(Record *record, PyObject *container)
     Py_XDECREF(values);
 }
 
-/* Call it with the record locked.  */
+/* The caller holds the record's lock.  */
 static Hands *
 hands_need(Record *record)
 {
@@ -224,8 +224,8 @@ hand_unknown(Thread *thread, PyObject *container)
     thread_advance(thread);
 }
 
-/* Add the edge from the insertion of a value at one end.  Where several threads inserted the same object, it may be the first
-   of each.  */
+/* Add the edge from the insertion of a value at one end.  If several threads inserted the same object, the first insertion
+   of any of them may be meant.  */
 static void
 take_from_end(Thread *thread, Handed *item, enum End end)
 {
@@ -242,7 +242,7 @@ take_from_end(Thread *thread, Handed *item, enum End end)
     handed_remove(item, end == LEFT ? 0 : item->n - 1);
 }
 
-/* Add the edge from the insertion of a value after it was taken out.  */
+/* Add the edge from the insertion of a value that has been taken out.  */
 static void
 take_value(Thread *thread, PyObject *container, PyObject *value, enum End end)
 {

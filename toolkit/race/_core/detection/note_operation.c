@@ -81,7 +81,7 @@ take_ownership(Touch *touch)
     }
 }
 
-/* The first access of another thread to this location that makes a shared use, ordered or not.  */
+/* Return the first access of another thread that makes this location shared, whether ordered or not.  */
 static void
 against_others(Touch *touch, const Cell *cell)
 {
@@ -103,7 +103,7 @@ against_others(Touch *touch, const Cell *cell)
     }
 }
 
-/* Call it with the record locked, after everything that needs Python.  */
+/* The caller holds the record's lock, and needs no Python from here on.  */
 static void
 perform(Touch *touch, Cell *cell, const Closed *closed)
 {
@@ -198,7 +198,7 @@ cache_place(Thread *thread, PyObject *object, uint64_t key_hash)
     return &thread->cache[(hash_address(object) >> 30 ^ key_hash) % CACHE_SIZE];
 }
 
-/* Compare the keys themselves.  The entry's is another thread's to drop, unless a cell has it and is locked.  */
+/* Compare the keys themselves.  Another thread may drop the entry's key, unless a cell owns it and is locked.  */
 static bool
 is_cached_key(const Cached *cached, Key key)
 {
@@ -355,8 +355,8 @@ note_slowly(Thread *thread, PyObject *object, Key key, int kind, const Site *sit
     }
 }
 
-/* True if no other thread has accessed the object, and this read began, or this write ended, a span here before,
-   with nothing released, taken or learned since.  */
+/* True if only this thread has accessed the object, the same read has begun or the same write has ended a span here, and
+   the thread has released, acquired and joined nothing since.  */
 static inline bool
 span_again(Thread *thread, const Cached *cached, int kind, const Site *site, int options)
 {

@@ -1,7 +1,7 @@
 /* Spans, for atomicity violations: a read and a later write that depends on it, with another thread's write between.
 
    As in AVIO (Lu et al., ASPLOS 2006), restricted by the rewriter's data flow: only a write whose site names the read's
-   site as its partner ends a span.  Locks do not order here, they only exclude.  */
+   site as its partner ends a span.  Here locks give mutual exclusion, but no order.  */
 
 /* The thread's number of writes to a location, reset if another location uses the same bucket.  */
 static inline OwnWrites *

@@ -43,8 +43,8 @@ against_write(Touch *touch, const Cell *cell, int kind)
     }
 }
 
-/* The loads that are ordered after a store that they see: of a polled flag, in double-checked locking, of a memo, of a
-   container that each change replaces.  */
+/* True if the load is ordered after the store that it sees: it reads a polled flag, the test of double-checked locking, a
+   memo, or a container that is replaced as a whole.  */
 enum { BY_POLLS = 1, BY_ALL = 2, BY_FRESH = 4 };
 
 static inline int
@@ -120,7 +120,7 @@ is_fresh_container(PyObject *value)
 
 static PyObject *type_lookup(PyTypeObject *type, PyObject *name);      /* object_kinds.c */
 
-/* Add the edge from the store that a load saw, if it presumably published a new container.  */
+/* Add the edge from the store that a load saw, if that probably published a new container.  */
 static void
 come_after_fresh(Touch *touch)
 {

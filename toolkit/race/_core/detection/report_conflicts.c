@@ -59,7 +59,7 @@ pair_key(const Found *found)
         + (found->shared ? PAIR_SHARED : 0);
 }
 
-/* Count this conflict; true if the handler wants no more of the pair.  */
+/* Count this conflict; return true if the handler wants no more reports of the pair.  */
 static bool
 pair_seen(uint64_t key)
 {
@@ -139,8 +139,8 @@ hear(PyObject *conflict)
     return is_enough;
 }
 
-/* True if what was found when `blind` was read can be told: all deaths were seen.  If somebody took our place as
-   tracer, what we know may be of objects that are no more.  */
+/* True if findings made since `blind` was read may be reported, as all deaths were observed.  If another tracer replaced
+   ours, the shadow state may belong to destroyed objects.  */
 static bool
 trustworthy(uint32_t blind)
 {

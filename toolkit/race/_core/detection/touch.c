@@ -31,7 +31,7 @@ typedef struct {
     Found found[MOST_FOUND];
 } Touch;
 
-/* Not by an initializer, which would clear the list of found conflicts each time.  */
+/* An initializer would clear the list of found conflicts each time.  */
 static inline void
 touch_init(Touch *touch, Thread *thread, const Site *site, PyObject *object, Record *record, Key key, int kind)
 {
@@ -136,8 +136,8 @@ list_remove(AccessList *list, int at)
     memmove(&list->items[at], &list->items[at + 1], (size_t)(list->n - at) * sizeof(Access));
 }
 
-/* True if the one may take the other's place: the same thread's last of this kind under these locks, of spans the
-   last with this read.  */
+/* True if one access may replace the other: both are of the same thread and kind, under the same locks, and spans begin
+   with the same read.  */
 static bool
 same_sort(Access one, Access other, bool spans)
 {

@@ -18,7 +18,7 @@ whole_covers(const Whole *whole, uint64_t key)
     return whole->all || in_range(key_as_int(key), whole->range);
 }
 
-/* A plain store of an item against the reads of many.  Call it with the record locked.  */
+/* Check a plain store of an item against reads of many.  The caller holds the record's lock.  */
 static void
 against_wholes(Touch *touch)
 {
@@ -49,7 +49,7 @@ wholes_keep(Wholes *wholes, const Whole *whole)
     wholes->items[wholes->n++] = *whole;
 }
 
-/* Call it with the record locked.  */
+/* The caller holds the record's lock.  */
 static void
 whole_read(Touch *touch, const Whole *whole)
 {

@@ -25,7 +25,7 @@ write_tags(const Touch *touch)
         | (touch->kind == WRITE && published_by(touch->site->flags, touch->locks) ? FLAGGED : 0);
 }
 
-/* True if others may learn of this moment, so that it must not cover what the thread does next.  A number stored
+/* True if other threads may join this moment, so that later accesses of the thread need a later time.  A number stored
    under a lock is no new container, so no load is ordered after it.  */
 static inline bool
 publishes(const Touch *touch)
@@ -94,8 +94,8 @@ store(Touch *touch, Cell *cell, const Closed *closed)
     cell_set_write(touch, cell);
 }
 
-/* setdefault, pop, add: conflicts with nothing by itself.  The cell's place of the last write is free for it unless a
-   store is there.  */
+/* An atomic step such as setdefault, pop or add, which conflicts with nothing by itself.  It is recorded as the cell's
+   last write unless a plain store is.  */
 static void
 atomic_step(Touch *touch, Cell *cell, const Closed *closed)
 {

@@ -11,7 +11,7 @@ typedef struct {
 
 static PyTypeObject *wrapped_type;
 
-/* Errors in our callbacks must not reach the program; Ctrl-C in them must, it stays set.  */
+/* Errors in our callbacks must not reach the program, except for KeyboardInterrupt, which stays set.  */
 static void
 hook_failed(PyObject *hook)
 {

@@ -46,7 +46,7 @@ sync_of(Thread *thread, PyObject *object, bool create)
     return record->sync;
 }
 
-/* Store the thread's clock: replace the present one if the thread's covers it, else join both.  */
+/* Store the thread's clock: replace the stored one if it happened before, otherwise join both.  */
 static void
 sync_release(Thread *thread, Sync *sync)
 {

@@ -1,6 +1,6 @@
 /* State of Lock and RLock for the detection: the locks that each thread holds, and the clock that each release stores.
 
-   While nothing can be concurrent, only the holders are recorded.  */
+   As long as there is only one thread, only holders are recorded.  */
 
 /* In 3.12 every thread acquires a lock at its start that the interpreter releases at its end.  */
 static bool
@@ -114,7 +114,7 @@ held_remove(Thread *thread, int at)
     thread->lock_set_known = false;
 }
 
-/* Before the lock is released once.  `locked`: whether it is locked at all, asked when we do not know it as ours.  */
+/* Call it before the lock is released once.  `locked` tells whether it is locked, if it is not known to be held here.  */
 static void
 lock_releasing(Thread *thread, PyObject *lock, bool reentrant, bool (*locked)(PyObject *))
 {

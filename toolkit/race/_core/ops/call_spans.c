@@ -31,7 +31,7 @@ recent_lives(const Recent *recent)
     return recent->serial == atomic_load_explicit(&recent->record->serial, memory_order_relaxed);
 }
 
-/* True if the call wrote anything: then it was an act, not a test.  */
+/* True if the call wrote anything, so that it is an act and not a test.  */
 static bool
 wrote_since(const Thread *thread, uint64_t since)
 {
@@ -39,7 +39,7 @@ wrote_since(const Thread *thread, uint64_t since)
     return n > 0 && thread->recent[1][(n - 1) % RING].position >= since;
 }
 
-/* A touch of what was noted before, on behalf of the calling function.  */
+/* Repeat a recorded access on behalf of the calling function.  */
 static void
 touch_again(Touch *touch, Thread *thread, const Recent *recent, const Site *site, int kind)
 {
@@ -82,7 +82,7 @@ read_again(Thread *thread, const Recent *read, const Site *site)
         .presence = read->presence});
 }
 
-/* True if what the setter stores, or whether it does, was decided by its caller alone.  */
+/* True if only the caller decided what the setter stores, and whether it does.  */
 static bool
 from_outside(const Site *site, const Recent *write)
 {
@@ -126,7 +126,7 @@ write_again(Thread *thread, const Recent *write, const Site *site, int32_t partn
     }
 }
 
-/* Look again at the accesses since then, on behalf of the calling function.  */
+/* Repeat the accesses recorded since then, on behalf of the calling function.  */
 static void
 again(Thread *thread, const Site *site, uint64_t since, int side)
 {

@@ -47,7 +47,7 @@ note_place(Thread *thread, Place place, int kind, const Site *site, int options,
     }
 }
 
-/* Most attributes are the object's own and were noted a moment ago; then their class need not be asked.  */
+/* Fast path: most attributes are the object's own and are in the thread's cache, so their class is not examined.  */
 static inline bool
 noted_attribute(Thread *thread, PyObject *object, const Site *site, uint32_t modes)
 {

@@ -92,7 +92,7 @@ look_number(PyObject *name)
     return LOOKS_KEYS;
 }
 
-/* Going through a container reads its items; through a dict or set only its keys, unless values are asked for.  */
+/* Iteration reads the items of a container; of a dict or set only the keys, unless values are requested.  */
 static void
 note_items_of(Thread *thread, PyObject *container, enum Steps steps, int look, const Site *site)
 {

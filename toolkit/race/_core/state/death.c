@@ -79,7 +79,7 @@ watching_realloc(void *context, void *block, size_t size)
     return wrapped_allocator.realloc(context, block, size);
 }
 
-/* The wrapped functions guard against deep recursion only when they are the type's own: so it is done here.  */
+/* The wrapped functions limit recursion only if they are the type's own, so the limit is applied here.  */
 static void
 watching_list_dealloc(PyObject *list)
 {

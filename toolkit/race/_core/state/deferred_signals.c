@@ -1,5 +1,5 @@
-/* Signal handlers of the program that would run inside one of our own Python callbacks: they run when that has ended, as
-   if the signal had come a moment later.  The callback is complete then, and what the handler raises reaches the program.
+/* Deferral of the program's signal handlers while one of our own Python callbacks runs: they run after it, as if the signal
+   had come a moment later.  So the callback is not interrupted, and exceptions of the handler reach the program.
 
    Python runs handlers in the main thread only, so no other thread gets to this state.  */
 #include <signal.h>
@@ -14,7 +14,7 @@ static __thread bool has_deferred;
 
 static int run_deferred(void *none);
 
-/* A signal itself, raised once more, would be written to the wake-up descriptor twice.  */
+/* Raising the signal again would write to the wake-up descriptor twice.  */
 static void
 schedule_deferred(void)
 {
@@ -47,7 +47,7 @@ run_deferred(void *Py_UNUSED(none))
     return 0;
 }
 
-/* True if the call of a signal handler is put off.  */
+/* True if a call of a signal handler is deferred.  */
 static bool
 defer_handler(PyObject *handler, PyObject *const *args, Py_ssize_t n)
 {

@@ -26,7 +26,7 @@ hash_address(const void *object)
     return ((uintptr_t)object >> 4) * UINT64_C(0x9E3779B97F4A7C15);
 }
 
-/* Neighbours in memory are neighbours here: what dies together is looked up in one cache line.  */
+/* Neighbouring addresses share a cache line of the table, as objects that die together often are neighbours.  */
 static inline uint64_t
 filter_at(const Filter *now, const void *object)
 {
@@ -159,7 +159,7 @@ record_lookup(PyObject *object, bool create, int slot)
     return record;
 }
 
-/* The record of a living object, or NULL when there is none and `create` is false.  */
+/* Return the record of a living object, or NULL if there is none and `create` is false.  */
 static inline Record *
 record_of(Thread *thread, PyObject *object, bool create)
 {
@@ -247,7 +247,7 @@ record_find(Record *record, Key key)
     return NULL;
 }
 
-/* A new cell for a key that has none.  Takes a reference to the key's object where the key is one.  */
+/* Add a cell for a key that has none.  It takes a reference to the key's object, if there is one.  */
 static Cell *
 record_add(Record *record, Key key)
 {
@@ -280,7 +280,7 @@ cell_extra(const Cell *cell)
     return cell->extra & EXTRA_TAGS ? NULL : (Extra *)cell->extra;
 }
 
-/* The same, made when missing.  */
+/* The same, but add a missing cell.  */
 static Extra *
 cell_need_extra(Cell *cell)
 {
@@ -316,8 +316,8 @@ cell_clear(Cell *cell)
 
 static void hands_free(Hands *hands);
 
-/* Forget the oldest half of the cells of an object that has many more than items: keys come and go in it, and what
-   was done to those long ago is seldom still of interest.  Returns what is to be dropped once nothing is locked.  */
+/* Forget the older half of the cells of an object that has many more cells than items, since keys come and go in it.
+   Return the cells, whose references the caller drops when nothing is locked.  */
 static Cell *
 record_halve(Record *record, uint32_t *n_dropped)
 {
@@ -389,7 +389,7 @@ record_forget(const void *object)
     free(wholes);
 }
 
-/* Forget what was done to an object, but not what it orders as a lock: other threads may be about to use the record.  */
+/* Forget the accesses to an object, but keep its clock as a lock, since other threads may be about to use the record.  */
 static void
 record_empty(Record *record)
 {

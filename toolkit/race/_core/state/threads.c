@@ -49,7 +49,7 @@ thread_free(Thread *thread)
     free(thread);
 }
 
-/* Call it with the registry locked.  */
+/* The caller holds the registry's lock.  */
 static void
 retire(Thread *thread)
 {
@@ -61,7 +61,7 @@ retire(Thread *thread)
     }
 }
 
-/* The OS thread ends: whatever was not announced as ended has ended now.  Without the GIL.  */
+/* The OS thread ends, and with it every logical thread on it that has not ended yet.  Called without the GIL.  */
 static void
 on_thread_death(void *dying)
 {
@@ -96,8 +96,8 @@ occupy(Thread *thread, int index, uint64_t time)
     thread->order[index] = thread->hard[index] = time;
 }
 
-/* A slot for a thread that knows what `thread` has joined so far: an ended thread's where everything it did is past,
-   else a new one.  Under the registry.  */
+/* Return a slot for a new thread that inherits the clock of `thread`: that of an ended thread if all its accesses
+   happened before, otherwise a new one.  The caller holds the registry's lock.  */
 static void
 enlist(Thread *thread)
 {
@@ -184,8 +184,8 @@ thread_attach(void)
     return thread_make(NULL, true, NULL);
 }
 
-/* Nothing can be concurrent with a thread that is the only one and knows all that the others did.  Clock objects may be
-   about to start a thread; with any alive we wait.  */
+/* Leave concurrent mode if only one thread is left and has joined the clocks of all others.  As long as a Clock object
+   exists, a thread may be about to start with it.  */
 static void
 settle(Thread *thread)
 {
