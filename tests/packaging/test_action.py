@@ -20,7 +20,7 @@ from tests.packaging.action_runner import HEAD, ActionRunner, fake_api
 FILE = ROOT / "action.yml"
 pytestmark = [pytest.mark.newest, pytest.mark.skipif(not FILE.exists(), reason="a source distribution has no action")]
 # What gilscope's commands need beside what `make_environment` links.
-NEEDED = ("pyperf", "rich", "shtab", "markdown-it-py", "mdurl")
+NEEDED = ("pip", "pyperf", "rich", "shtab", "markdown-it-py", "mdurl")
 PULL_REQUEST = {"pull_request": {"number": 7, "head": {"sha": HEAD}}}
 
 CLICKS = """import threading
