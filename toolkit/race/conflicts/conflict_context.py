@@ -144,7 +144,8 @@ def _beside(site: SiteInfo, other: SiteInfo) -> bool:
 
 def _owner(site: SiteInfo) -> str:
     """Return the source of the object whose attribute a site accesses: "self" of `self.value`."""
-    return site.text.rpartition(".")[0]
+    owner: str = site.text.rpartition(".")[0]
+    return owner
 
 
 def _stores(site: SiteInfo) -> bool:
