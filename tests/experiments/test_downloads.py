@@ -146,7 +146,7 @@ def made_up_of(builds, *, rounds=8, **others):
     return Results(maker.run(tuple(builds), options={"experiment": "downloads", "effort": EffortLevel.QUICK}))
 
 
-def measure(maker, build, threads, asyncio, *, cost=0.001, loop_cost=0.001, starved=0, latency="20ms"):
+def measure(maker, build, threads, asyncio, *, cost=0.001, loop_cost=0.001, starved=0, latency="20ms", opened=100):
     pool = "free-threaded" if build.endswith("t") else "threads"
 
     def cell(model, workers):
@@ -155,7 +155,7 @@ def measure(maker, build, threads, asyncio, *, cost=0.001, loop_cost=0.001, star
 
     measured = {"pages": 200, "cpu_per_page": cost, "threads": 5, "pss": 2e7, "added": 1e6}
     for workers, seconds in zip((5, 20, 100), threads, strict=True):
-        maker.measure(cell(pool, workers), seconds, starved=starved, **measured)
+        maker.measure(cell(pool, workers), seconds, starved=starved, connections=min(workers, opened), **measured)
     maker.twin(cell(pool, 5), threads[0])
     maker.measure(cell("asyncio", 100), asyncio, starved=starved, **measured | {"cpu_per_page": loop_cost})
     maker.skip(cell("loops", 100), "aiohttp cannot be installed: no wheel for this build")
@@ -168,8 +168,17 @@ def measure(maker, build, threads, asyncio, *, cost=0.001, loop_cost=0.001, star
 def test_sentences_follow_the_numbers(asyncio, words):
     pool, loop = DownloadsExperiment().findings(made_up((0.9, 0.21, 0.2), asyncio))
     assert "stops gaining at 20 threads" in pool
-    assert "20 requests in flight keep it busy" in pool   # 20 ms of latency over 1 ms of CPU time
+    assert "20 requests in flight would keep it busy" in pool   # 20 ms of latency over 1 ms of CPU time
     assert words in loop
+
+
+@pytest.mark.parametrize(("opened", "words"), [
+    (52, "up to 100, the most allowed, of which 52 opened a connection ("),
+    (100, "up to 100, the most allowed ("),
+])
+def test_threads_that_a_large_pool_did_not_need_are_told(opened, words):
+    pool, _ = DownloadsExperiment().findings(made_up((0.9, 0.3, 0.2), 0.1, opened=opened))
+    assert words in pool
 
 
 def test_each_build_has_sentences_of_its_own():

@@ -215,7 +215,7 @@ def test_table_counts_signals_that_were_not_handled():
     ({"calls_0": (None, 0.05, 0), "beside_calls_0": (None, 1e-4, 0), "same_list_0": (None, 1e-4, 0)},
      ["a call in another thread does not matter."], "unless"),
     ({"calls_0": (0.05, 0.05, 0), "beside_calls_0": (1e-4, 0.05, 0)},
-     ["beside such a call in another thread"], "call in another thread also"),
+     ["If another thread is in such a call, it waits"], "call in another thread also"),
 ])
 def test_sentences_follow_the_numbers(cells, words, absent):
     text = "\n".join(SignalsExperiment().findings(made_up(**cells)))

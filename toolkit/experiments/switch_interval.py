@@ -117,8 +117,8 @@ class SwitchIntervalExperiment(Experiment):
         usual, short = against_serial(interval=DEFAULT_INTERVAL), against_serial(interval=SHORTEST)
         if usual is None or short is None or Significance.UNKNOWN in {usual.significance(), short.significance()}:
             return
-        times = (f"{build.label}: {most} threads take {_times(usual)} as long as none at 5 ms and {_times(short)} "
-                 "as long at 1 µs")
+        times = (f"{build.label}: {most} threads take {_times(usual)} as long at 5 ms and {_times(short)} as long at "
+                 "1 µs as the same work without threads")
         if build.free_threaded:
             cells = (arm.find(results, most, interval=each) for each in (DEFAULT_INTERVAL, SHORTEST))
             between = results.compare(*cells)
@@ -148,7 +148,8 @@ class SwitchIntervalExperiment(Experiment):
 
 def _fine_timer_finding(build: Build, most: int, short: Comparison, fine: Comparison) -> str:
     """Compare Linux's timer slack with the difference from 2021, in a sentence."""
-    text = f"{build.label}: with timers that end on time, {most} threads take {_times(fine)} as long as none at 1 µs"
+    text = (f"{build.label}: with timers that end on time, {most} threads take {_times(fine)} as long at 1 µs as the "
+            "same work without threads")
     if 1 / fine.hi <= 1 / short.lo:
         return f"{text}: the timer slack does not explain the difference from 2021."
     return (
@@ -158,7 +159,9 @@ def _fine_timer_finding(build: Build, most: int, short: Comparison, fine: Compar
 
 
 def _times(comparison: Comparison) -> str:
-    return f"{ratio_number(1 / comparison.ratio)} times"
+    """Return "1.29 times", and "(undecided)" where no difference is shown."""
+    decided = comparison.significance() in {Significance.FASTER, Significance.SLOWER}
+    return f"{ratio_number(1 / comparison.ratio)} times{'' if decided else ' (undecided)'}"
 
 
 def _rows(results: Results, arm: BuildArm) -> list[dict[str, str]]:

@@ -19,6 +19,7 @@ from gilscope.toolkit.experiments.base import (
     threads_model,
 )
 from gilscope.toolkit.experiments.load.backend_answers import BACKENDS
+from gilscope.toolkit.experiments.load.open_loop import ENOUGH_FOR_P99
 from gilscope.toolkit.experiments.results import as_duration, parameter
 from gilscope.toolkit.experiments.tables_and_figures import (
     TableBuilder,
@@ -39,6 +40,7 @@ from gilscope.toolkit.report.figures.figure import (
     seconds_axis,
 )
 from gilscope.toolkit.report.figures.plots.ticks import seconds_text
+from gilscope.toolkit.report.wording import number_text
 from gilscope.toolkit.units import format_seconds, list_text, percent
 
 if TYPE_CHECKING:
@@ -48,7 +50,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.experiments.results import Results
     from gilscope.toolkit.experiments.tables_and_figures import Show
     from gilscope.toolkit.model import Build, Cell
-    from gilscope.toolkit.report.document import Section, Table
+    from gilscope.toolkit.report.document import Duration, Section, Table
     from gilscope.toolkit.report.figures.figure import Figure
     from gilscope.toolkit.stats.sample import Summary
 
@@ -269,8 +271,21 @@ def _success_table(results: Results, loads: Sequence[UserLoad]) -> Table:
 
 def _latency_table(results: Results, build: Build, load: UserLoad) -> Table:
     title = f"Latency on {build.label} under {load.text}; failed requests count as {seconds_text(LIMIT)}"
-    return _service_table(results, build, load, title, {
-        name: show_metric(results, name, as_duration) for name in PERCENTILES})
+
+    def p99(cell: Cell) -> Duration | None:
+        return None if _has_few_requests(results, cell) else as_duration(results.metric(cell, "p99"))
+
+    shown = {name: show_metric(results, name, as_duration) for name in PERCENTILES} | {"p99": p99}
+    return _service_table(results, build, load, title, {"requests": _requests(results), **shown})
+
+
+def _requests(results: Results) -> Show:
+    return show_metric(results, "scheduled", lambda found: number_text(found.center))
+
+
+def _has_few_requests(results: Results, cell: Cell | None) -> bool:
+    """Return True if all rounds together have too few requests for a 99th percentile."""
+    return sum(results.metrics(cell, "scheduled").values()) < ENOUGH_FOR_P99
 
 
 def _cost_table(results: Results, build: Build, load: UserLoad) -> Table:
@@ -358,7 +373,8 @@ def _latency_panel(results: Results, build: Build, load: UserLoad) -> LinePanel:
             continue   # more lines than can be distinguished; the tables have all
         cell = _find(results, build, model, workers, load)
         known = [(place, bounded(found)) for place, name in enumerate(PERCENTILES)
-                 if (found := results.metric(cell, name)) is not None]
+                 if (found := results.metric(cell, name)) is not None
+                 and not (name == "p99" and _has_few_requests(results, cell))]
         if known:
             series.append(measured_series(_service_name(model, workers), known, model))
     return LinePanel(f"{build.label}, {load.text}", tuple(series),

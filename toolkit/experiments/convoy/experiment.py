@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, override
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.experiments.base import SKVORTSOV, EffortLevel, EffortSettings, Experiment, threads_model
 from gilscope.toolkit.experiments.helpers.timers import DEFAULT_SECONDS
-from gilscope.toolkit.experiments.load.open_loop import is_late
+from gilscope.toolkit.experiments.load.open_loop import ENOUGH_FOR_P99, is_late
 from gilscope.toolkit.experiments.results import BuildArm, as_duration, middle
 from gilscope.toolkit.experiments.tables_and_figures import (
     PublishedColumn,
@@ -69,7 +69,6 @@ PLACES = {"threads": "threads, GIL", "free-threaded": "threads, no GIL", "proces
 LATE = ("the load generator sent requests late, at its 99th percentile by more than 10 % of p50; latencies include "
         "that")
 NUMBERS = {2: "two", 3: "three"}
-FEW = 100   # requests: with fewer, the 99th percentile is the longest
 
 
 class ConvoyExperiment(Experiment):
@@ -140,6 +139,12 @@ def rate_of(results: Results, cell: Cell | None) -> float | None:
     return None if value is None else 1 / value
 
 
+def is_faster(results: Results, cell: Cell | None, other: Cell | None) -> bool:
+    """Return True if the slowest round of `cell` has more requests a second than the fastest of `other`."""
+    seconds, others = results.values(cell).values(), results.values(other).values()
+    return bool(seconds and others) and max(seconds) < min(others)
+
+
 def percentile(results: Results, cell: Cell, name: str) -> Duration | None:
     """Return the percentile `name` of the open loop with its spread over the rounds; no 99th of few requests."""
     if name == "p99" and has_few_requests(results, cell):
@@ -158,7 +163,7 @@ def rate_doubt(results: Results, cell: Cell | None) -> str | None:
     found = _rate_modes(results, cell)
     if len(found) > 1:
         number = NUMBERS.get(len(found), str(len(found)))
-        return f"{number} modes, {modes_text(found)} of the time: the mean hides them"
+        return f"{number} modes, with their shares of the time: {modes_text(found)}; the mean hides them"
     mean, typical = middle(results.values(cell)), results.center(cell, "closed_typical")
     if mean is not None and typical is not None and typical > APART * mean:
         return f"half of the time a request took {format_seconds(typical)} or longer: fast bursts dominate the mean"
@@ -177,7 +182,7 @@ def doubtful_rates(results: Results, name: Callable[[Cell], str]) -> str:
 def has_few_requests(results: Results, cell: Cell | None) -> bool:
     """Return True if all rounds together have too few requests for a 99th percentile."""
     sent = results.metrics(cell, "sent")
-    return bool(sent) and sum(sent.values()) < FEW
+    return bool(sent) and sum(sent.values()) < ENOUGH_FOR_P99
 
 
 def latency_doubts(results: Results, cell: Cell | None) -> list[str]:
@@ -284,9 +289,13 @@ def _on_one_cpu_thread(results: Results, build: Build) -> Iterator[str]:
     if build.free_threaded and after < before / 10:
         yield f"{change}, p50 {format_seconds(p50)}: there is no GIL to wait for; the server did not get its core."
     elif build.free_threaded:
-        slower = " Alone the server is slower, since idle cores sleep between two requests." if after > before else ""
-        yield (f"{change}, p50 {format_seconds(p50)}: without a GIL there is nothing to wait for, and the convoy of "
-               f"2021 is gone.{slower}")
+        slower = (" Alone the server is slower, probably since idle cores sleep between two requests."
+                  if is_faster(results, one, alone) else "")
+        most = max(cell.workers for cell in results.cells(build=build.label, runner=threads_model(build)))
+        many = rate_of(results, _find(results, build, threads_model(build), most)) if most > 1 else None
+        crowded = "" if many is None else f" Beside {most} CPU threads it answers {number_text(many)} requests/s."
+        yield (f"{change}, p50 {format_seconds(p50)}: without a GIL no thread waits for one, and the convoy of 2021 is "
+               f"gone.{crowded}{slower}")
     elif len(found) > 1:
         yield (f"{change}, in {len(found)} modes: {modes_text(found)} of the time. In the slow one a request waits for "
                "the GIL; in the fast one the CPU thread wakes too late to take it back.")
@@ -309,9 +318,10 @@ def _on_work_elsewhere(results: Results, build: Build, alone: float | None, besi
         kept = alone is not None and all(rate >= KEPT * alone for rate in known.values())
         far_more = all(rate > 10 * beside for rate in known.values())
         # The finding for free-threaded builds has the same reason.
-        faster = [model for model, rate in known.items() if alone is not None and rate > alone]
-        slept = (f" With {list_text(faster)} it is faster than alone, since the core that it waits on does not fall "
-                 "asleep between two requests.") if faster else ""
+        own = _find(results, build, threads_model(build), 0)
+        faster = [model for model in known if is_faster(results, _find(results, build, model, 1), own)]
+        slept = (f" With {list_text(faster)} it is faster than alone, in every round of either: probably the core that "
+                 "it waits on does not fall asleep between two requests.") if faster else ""
         yield (f"{build.label}: {listed}"
                + (": CPU work that does not share the server's GIL leaves it most of its rate, as in 2021 (20,000 of "
                   "30,000)." if kept else ": that slows it down, too, but far less than CPU threads do." if far_more

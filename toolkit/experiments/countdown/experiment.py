@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 THREADS = (1, 2, 4, 8)
 PENALTY = 0.7  # speed-up of two threads below which the penalty of 2009 counts as reproduced
 PUBLISHED_2009 = 24.6 / 45.5   # that speed-up
+PLAIN = "the same work without threads"
 
 # Wall times over the sequential one by number of threads, as published.
 THEN: dict[PublishedColumn, dict[int, float]] = {
@@ -93,18 +94,18 @@ class CountdownExperiment(Experiment):
         elif build.free_threaded:
             found = "they are slower." if two.significance() == Significance.SLOWER else (
                 "no gain beyond the noise is shown.")
-            yield f"{build.label}: two threads are {number} as fast as none: {found}"
+            yield f"{build.label}: two threads are {number} as fast as {PLAIN}: {found}"
         elif two.hi < PENALTY:
-            yield f"{build.label}: two threads are {number} as fast as none: the penalty of 2009 is reproduced here."
+            yield f"{build.label}: two threads are {number} as fast as {PLAIN}: the penalty of 2009 is reproduced here."
         elif likely_range(two)[0] <= PUBLISHED_2009:
-            yield (f"{build.label}: two threads are {number} as fast as none: the noise is too large to tell whether "
-                   f"the penalty of 2009 ({ratio_number(PUBLISHED_2009)}x) is gone.")
+            yield (f"{build.label}: two threads are {number} as fast as {PLAIN}: the noise is too large to tell "
+                   f"whether the penalty of 2009 ({ratio_number(PUBLISHED_2009)}x) is gone.")
         else:
             gain = {Significance.FASTER: "They are faster, but not by running in parallel",
                     Significance.SLOWER: "They are slower all the same"}.get(
                         two.significance(), "No gain beyond the noise is shown")
             yield (
-                f"{build.label}: two threads do the work {number} as fast as none; the penalty of 2009 "
+                f"{build.label}: two threads are {number} as fast as {PLAIN}; the penalty of 2009 "
                 f"({ratio_number(PUBLISHED_2009)}x) is gone: since 3.2 a waiting thread requests the GIL after the "
                 "switch interval, whereas before every thread signalled the others every 100 ticks. "
                 f"{gain}: only one of them holds the GIL at a time."

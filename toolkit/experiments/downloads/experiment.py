@@ -116,9 +116,10 @@ class DownloadsExperiment(Experiment):
             stop = knee(times)
             if stop is None:
                 continue
-            cost = results.metric(_find(results, build, threads_model(build), stop, latency), "cpu_per_page")
+            cell = _find(results, build, threads_model(build), stop, latency)
+            cost = results.metric(cell, "cpu_per_page")
             if cost is not None:
-                yield _on_pool(build, latency, times, stop, cost.center)
+                yield _on_pool(build, latency, times, stop, cost.center, results.center(cell, "connections"))
         # A longer latency gives the same CPU time less weight: the tables have that.
         gain = _against_pool(results, build, "asyncio", latencies[0])
         if gain is not None:
@@ -297,13 +298,17 @@ def _gain_entry(results: Results, table: TableBuilder, build: Build, model: str,
 # Findings
 
 
-def _on_pool(build: Build, latency: str, times: dict[int, float], stop: int, cost: float) -> str:
+def _on_pool(
+    build: Build, latency: str, times: dict[int, float], stop: int, cost: float, opened: float | None,
+) -> str:
     """State where the pool stops gaining, and whether the CPU time of a page explains it.
 
-    The numbers of threads are coarse: the pool stops somewhere between the one before `stop` and `stop`.
+    The numbers of threads are coarse: the pool stops somewhere between the one before `stop` and `stop`.  A large pool
+    may have served all pages before it used all of its threads: `opened` is the number of connections that it opened.
     """
     before, last = _count_before(times, stop), stop == max(times)
-    where = (f"gains beyond {before} threads, up to {stop}, the most measured" if last else
+    used = "" if opened is None or opened >= stop else f", of which {opened:.0f} opened a connection"
+    where = (f"gains beyond {before} threads, up to {stop}, the most allowed{used}" if last else
              f"stops gaining at {stop} threads")
     sentence = (
         f"{build.label}, pages of {_latency_text(latency)}: the pool {where} ({format_seconds(times[stop])}). A page "
@@ -312,7 +317,7 @@ def _on_pool(build: Build, latency: str, times: dict[int, float], stop: int, cos
     if build.free_threaded:
         return f"{sentence}, which without the GIL may be used on every core at once."
     most = parse_seconds(latency) / cost
-    sentence += f" under one GIL, so {most:.0f} requests in flight keep it busy"
+    sentence += f" under one GIL, so about {most:.0f} requests in flight would keep it busy"
     # The latency divided by the CPU time, rounded as it is shown: 20.4 is no contradiction of 20.
     if before <= round(most) and (last or round(most) <= stop * NEAR_BEST):
         return (f"{sentence}: the latency divided by the CPU time of a page decides how many help, not a constant "

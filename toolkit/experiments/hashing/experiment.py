@@ -66,7 +66,7 @@ class HashingExperiment(Experiment):
     sources = (SOURCE,)
     claim = (
         "In 2021 two threads hashed eight messages of 128 MiB nearly twice as fast as one, since hashlib releases the "
-        "GIL while it works; more threads than cores gained nothing."
+        "GIL while it works; more threads than cores gained little more."
     )
     program = "hashing"
     levels = {
@@ -257,7 +257,7 @@ def _on_large_messages(results: Results) -> Iterator[str]:
                     f"they gain, but less than in 2021 ({_published_speedup(THEN[2])})")
             found.setdefault(holds, []).append(f"{interval_text(gain)} ({arm.title})")
     for holds, gains in found.items():
-        yield f"Two threads hash messages of {size_text(size)} {', '.join(gains)} as fast as none: {holds}."
+        yield f"Two threads hash messages of {size_text(size)} {', '.join(gains)} as fast as without threads: {holds}."
 
 
 def _on_messages_that_keep_the_gil(results: Results) -> Iterator[str]:
@@ -277,8 +277,9 @@ def _on_small_messages(results: Results) -> Iterator[str]:
         if arm.free_threaded and one is not None and own is not None and gain is not None \
                 and gain.significance() != Significance.UNKNOWN:
             why = SHARED if gain.significance() == Significance.FASTER else "no gain of the copies is shown"
-            found.setdefault(why, []).append(f"{interval_text(one)} as fast as none with one shared bytes object and "
-                                             f"{interval_text(own)} with a copy each ({arm.title})")
+            found.setdefault(why, []).append(
+                f"{interval_text(one)} as fast as without threads with one shared bytes object and "
+                f"{interval_text(own)} with a copy each ({arm.title})")
     for why, gains in found.items():
         yield f"Without the GIL, two threads that hash messages of {SMALL} B are {'; '.join(gains)}: {why}."
 

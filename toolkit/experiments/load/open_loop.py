@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 LAG_SHARE = 0.1     # of the median latency, by which the generator may be late at its 99th percentile
 SENT_SHARE = 0.98   # of the scheduled requests, which must have been sent
+ENOUGH_FOR_P99 = 100   # requests: with fewer, the 99th percentile is the longest
 
 
 def is_late(lag: float, median_latency: float) -> bool:

@@ -183,17 +183,26 @@ def _percent(share: float) -> str:
 
 def _share_table(results: Results, loop: str, title: str) -> Table:
     arms = arms_of(results)
+    rounds = max((len(results.values(cell)) for cell in results.cells()), default=0)
     table = TableBuilder(
-        results, f"{title}: median and range over rounds", label_column("each thread does"), key_column("threads"),
-        key_column("switch interval"), *arm_columns(arms),
+        results, f"{title}: {f'median and range over {rounds} rounds' if rounds > 1 else 'one round'}",
+        label_column("each thread does"), key_column("threads"), key_column("switch interval"),
+        key_column("additions a round"), *arm_columns(arms),
         *value_columns([THEN] if loop == "short" else ()))
     lost = show_metric(results, "share", share_text)
     for case in _cases(results, loop):
         then = "some" if (case.variant, case.interval) == ("bare", SHORTEST) else "-"
         table.add(
             VARIANTS[case.variant], str(case.threads), format_seconds(parse_seconds(case.interval)),
+            _additions(results, arms, loop, case),
             *(table.entry(_find(results, arm, loop, case), lost) for arm in arms), *([then] if loop == "short" else ()))
     return table.build()
+
+
+def _additions(results: Results, arms: Sequence[BuildArm], loop: str, case: UpdateCase) -> str:
+    """Return how many additions all threads of a round make together, "-" if no arm has the cell."""
+    counts = (results.center(_find(results, arm, loop, case), "expected") for arm in arms)
+    return next((f"{count:,.0f}" for count in counts if count is not None), "-")
 
 
 def _verdict_table(results: Results) -> Table:

@@ -232,7 +232,7 @@ def _on_blocked(results: Results, arms: Sequence[BuildArm]) -> Iterator[str]:
 
 
 def _why_reached(arms: Sequence[BuildArm]) -> str:
-    text = "The claim of 2009 no longer holds: since 3.2 a signal ends the wait for a lock."
+    text = "A main thread that already waits is reached, unlike in 2009: since 3.2 a signal ends the wait for a lock."
     if not all(arm.free_threaded for arm in arms):
         text += (" With the GIL, the main thread then requests it and gets it within the switch interval of "
                  f"{format_seconds(DEFAULT_SECONDS)}, or later where others wait for it too.")
@@ -270,10 +270,10 @@ def _on_calls(results: Results, arms: Sequence[BuildArm]) -> Iterator[str]:
             continue
         known.append((arm, own, beside, same))
         sorting = "" if same is None else (
-            f", {format_seconds(same.typical)} while it writes to a list that another thread sorts")
+            f" If it writes to a list that another thread sorts, Ctrl-C waits {format_seconds(same.typical)}.")
         yield (f"{arm.title}: in a C call of about {_call_text(results)} that does not check for signals, Ctrl-C waits "
-               f"{format_seconds(own.typical)} (slowest {format_seconds(own.worst)}); beside such a call in another "
-               f"thread {format_seconds(beside.typical)}{sorting}.")
+               f"{format_seconds(own.typical)} (slowest {format_seconds(own.worst)}). If another thread is in such a "
+               f"call, it waits {format_seconds(beside.typical)}.{sorting}")
     if known:
         yield why_late(known)
 
