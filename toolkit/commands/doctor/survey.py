@@ -18,7 +18,7 @@ from gilscope.toolkit.commands.streams import print_stderr, put
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, cannot_write
 from gilscope.toolkit.escaping import in_json
-from gilscope.toolkit.evaluate.children.at_once import as_they_come
+from gilscope.toolkit.children.at_once import as_they_come
 from gilscope.toolkit.evaluate.survey import report
 from gilscope.toolkit.evaluate.survey.answer import to_line
 from gilscope.toolkit.evaluate.survey.asking import ask

@@ -15,7 +15,7 @@ import threading
 import time
 
 from gilscope.toolkit.cores import scheduled
-from gilscope.toolkit.evaluate.children.child import (
+from gilscope.toolkit.children.child import (
     Journal,
     begin,
     forget_toolkit,
