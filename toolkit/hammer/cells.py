@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 from gilscope.toolkit.hammer.forks import forked
-from gilscope.toolkit.hammer.trials import JUDGED, Trial, difference, run_callers, run_judged, run_mix
+from gilscope.toolkit.hammer.trials import JUDGED, Trial, difference, drawn, run_callers, run_judged, run_mix
 from gilscope.toolkit.hammer.values import as_text
 
 TYPE_CHECKING = False
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 MOST_OBSERVERS = 8      # calls that show the state of an object, or of a module
 HANG_SECONDS = 10.0     # a trial takes a fiftieth of a second of calls
-JUDGED_BETWEEN = 2      # of them between two trials that may only crash
+JUDGED_BETWEEN = 1      # of them between two trials that may only crash
 LOOP_SECONDS = 0.015    # of a thread's calls in a trial
 MOST_ROUNDS, MOST_REPEATS, MOST_MIXED = 1000, 8000, 200
 ENOUGH = 3              # failures of one kind in a cell; then the time goes to others
@@ -174,9 +174,10 @@ def _one(cell: Cell, trial: Trial, cells: Sequence[Cell], journal: Journal) -> N
 def _failed(cell: Cell, trial: Trial, journal: Journal, what: str, *, found: dict[str, Any] | None = None,
             ending: ForkEnding | None = None) -> None:
     cell.failures[what] = cell.failures.get(what, 0) + 1
-    journal.write("failure", key=cell.key, kind=trial.kind, names=cell.names, what=what, found=found,
-                  calls=[each.call.recipe.shown for each in cell.candidates][:MOST_OBSERVERS],
-                  places=[each.call.recipe.place for each in cell.candidates][:MOST_OBSERVERS],
+    called = drawn(trial, cell.candidates) if trial.kind == "mix" else cell.candidates
+    journal.write("failure", key=cell.key, kind=trial.kind, names=sorted({each.name for each in called}), what=what,
+                  found=found, calls=[each.call.recipe.shown for each in called][:MOST_OBSERVERS],
+                  places=[each.call.recipe.place for each in called][:MOST_OBSERVERS],
                   threads=trial.threads, stalls=trial.stalls, seed=trial.seed,
                   reason=ending.reason if ending else "", output=ending.output if ending else "")
 

@@ -50,8 +50,13 @@ def main() -> None:
         if cell.ready:
             journal.write("cell", key=cell.key, trials=cell.trials,
                           size=[cell.trial.rounds, cell.trial.repeats],
-                          expected=_digest(cell.expected))
+                          expected=_digest(cell.expected), one_object=_one_object(cell.expected))
     journal.write("end")
+
+
+def _one_object(expected: dict[str, Any] | None) -> bool:
+    """Return True if equal calls always give one object in one thread."""
+    return expected is not None and all(each["one_object"] for each in expected["rounds"])
 
 
 def _digest(expected: dict[str, Any] | None) -> str:

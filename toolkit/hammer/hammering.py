@@ -24,7 +24,7 @@ CHILD = "gilscope.toolkit.hammer.child"
 SLACK_SECONDS = 60.0      # to start, to try each call alone, and to finish a trial that hangs
 FLAVOURS: tuple[dict[str, str], ...] = ({"PYTHONMALLOC": "debug"}, {})
 
-type FailureKind = Literal["crash", "hang", "counts-lost", "results-differ", "objects-differ"]
+FailureKind = Literal["crash", "hang", "counts-lost", "results-differ", "objects-differ"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,7 +62,6 @@ class HammerReport:
     called: tuple[str, ...]           # functions and types
     left_out: tuple[str, ...]         # no call of them was found in tests or documentation
     failures: tuple[HammerFailure, ...] = ()
-    forced: bool = False              # a module does not declare that it does without the GIL, which was forced off
     problem: str = ""                 # why nothing could be called
 
 
@@ -110,10 +109,11 @@ def judge(request: HammerRequest, answers: Sequence[ChildAnswer]) -> HammerRepor
     for cell in cells:
         trials[cell["key"]] += cell["trials"]
         expected.setdefault(cell["key"], set()).add(cell["expected"])
-    processes = Counter(cell["key"] for cell in cells)
-    sure = {key for key, found in expected.items() if len(found) == 1 and processes[key] > 1}
-    failures = [each for each in _events(answers, "failure")
-                if each["what"] in {"crash", "hang"} or each["key"] in sure]
+    twice = {key for key, count in Counter(cell["key"] for cell in cells).items() if count > 1}
+    sure = {key for key in twice if len(expected[key]) == 1}
+    one_object = twice - {cell["key"] for cell in cells if not cell["one_object"]}
+    failures = [each for each in _events(answers, "failure") if each["what"] in {"crash", "hang"}
+                or each["key"] in (one_object if each["what"] == "objects" else sure)]
     return HammerReport(
         threads=request.threads, seconds=request.seconds, trials=sum(trials.values()), called=tuple(called),
         left_out=tuple(name for name in left_out if name not in called),

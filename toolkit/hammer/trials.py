@@ -236,8 +236,7 @@ def run_mix(trial: Trial, calls: Sequence[RepeatableCall], more: Callable[[Any],
     keys = draw.choice(KEYS)
     shared: dict[type, Any] = {}
     made = []
-    # Few of many functions, so that each pair of them meets.
-    for call in draw.sample(calls, min(len(calls), draw.choice(FUNCTIONS))):
+    for call in drawn(trial, calls):
         scope = call.scope()
         receiver = call.receiver(scope)
         if receiver is not None:
@@ -257,6 +256,12 @@ def run_mix(trial: Trial, calls: Sequence[RepeatableCall], more: Callable[[Any],
 
     run_together([partial(_loop, [*some_calls(draw.randrange(len(made)))]) for _ in range(trial.threads)], pipe,
                  stalls=trial.stalls, seed=trial.seed)
+
+
+def drawn[Call](trial: Trial, calls: Sequence[Call]) -> list[Call]:
+    """Return the calls of a mix: few of many, so that each pair of them meets in some trial."""
+    draw = random.Random(f"functions {trial.seed}")
+    return draw.sample(calls, min(len(calls), draw.choice(FUNCTIONS)))
 
 
 def _colliding(args: tuple[Any, ...], keys: int, draw: random.Random) -> tuple[Any, ...]:

@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.children.asking import ask
 from gilscope.toolkit.children.at_once import at_once
+from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.evaluate.packages.distributions import damage
 from gilscope.toolkit.evaluate.packages.evidence import Extension, ExtensionLoad, ImportRun, ImportStep
 

@@ -14,7 +14,6 @@ import sys
 import threading
 import time
 
-from gilscope.toolkit.cores import scheduled
 from gilscope.toolkit.children.child import (
     Journal,
     begin,
@@ -23,6 +22,7 @@ from gilscope.toolkit.children.child import (
     run_in,
     stdlib_modules,
 )
+from gilscope.toolkit.cores import scheduled
 from gilscope.toolkit.measure.child.refusal import REFUSAL
 
 TYPE_CHECKING = False
