@@ -43,7 +43,7 @@ def main():
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--threads", type=int, default=4)
     parser.add_argument("--repaired", action="store_true")
-    args = parser.parse_args()
+    args = parser.parse_intermixed_args()
     variant = "repaired" if args.repaired else "faulty"
     for name in args.names:
         kinds, told, trials, began = Counter(), 0, 0, time.monotonic()

@@ -18,7 +18,7 @@ from gilscope.toolkit.hammer.values import as_text
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
     from typing import Any
 
     from gilscope.toolkit.children.child import Journal
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 MOST_OBSERVERS = 8      # calls that show the state of an object, or of a module
 HANG_SECONDS = 10.0     # a trial takes a fiftieth of a second of calls
-JUDGED_BETWEEN = 1      # of them between two trials that may only crash
 LOOP_SECONDS = 0.015    # of a thread's calls in a trial
 MOST_ROUNDS, MOST_REPEATS, MOST_MIXED = 1000, 8000, 200
 ENOUGH = 3              # failures of one kind in a cell; then the time goes to others
@@ -107,25 +106,33 @@ def _many(seconds: float, most: int) -> int:
 
 # The trials.
 
+class _Half:
+    """Cells that share time, and how much they have taken."""
+
+    def __init__(self, cells: Iterable[Cell]) -> None:
+        self.cells = deque(cells)
+        self.seconds = 0.0
+
+
 def hammer_cells(cells: Sequence[Cell], deadline: float, seed: int, journal: Journal) -> None:
     """Repeat the cells until the time is up, or each has failed often enough.
 
-    Those whose results are compared are many; after each few of them comes one that may only crash.
+    Those whose results are compared are many, and those that may only crash take longer: each half gets half the time.
     """
     draw = random.Random(seed)
-    queues = [deque(cell for cell in cells if cell.trial.kind not in JUDGED),
-              deque(cell for cell in cells if cell.trial.kind in JUDGED)]
-    number = 0
-    while any(queues) and time.monotonic() < deadline:
-        queue = queues[number % (JUDGED_BETWEEN + 1) > 0] or queues[0] or queues[1]
-        cell = queue.popleft()
-        number += 1
-        if not cell.ready and not prepare(cell, cells, journal):
-            continue   # of no use: it fails in one thread, too
-        cell.ready = True
-        _one(cell, replace(cell.trial, seed=draw.randrange(2**30), stalls=cell.trials % 2 == 1), cells, journal)
-        if max(cell.failures.values(), default=0) < ENOUGH:
-            queue.append(cell)
+    halves = [_Half(cell for cell in cells if cell.trial.kind in JUDGED),
+              _Half(cell for cell in cells if cell.trial.kind not in JUDGED)]
+    while (left := [half for half in halves if half.cells]) and time.monotonic() < deadline:
+        half = min(left, key=lambda each: each.seconds)
+        began = time.monotonic()
+        cell = half.cells.popleft()
+        # A cell that fails in one thread, too, is of no use.
+        cell.ready = cell.ready or prepare(cell, cells, journal)
+        if cell.ready:
+            _one(cell, replace(cell.trial, seed=draw.randrange(2**30), stalls=cell.trials % 2 == 0), cells, journal)
+            if max(cell.failures.values(), default=0) < ENOUGH:
+                half.cells.append(cell)
+        half.seconds += time.monotonic() - began
 
 
 def prepare(cell: Cell, cells: Sequence[Cell], journal: Journal) -> bool:
