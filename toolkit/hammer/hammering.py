@@ -1,6 +1,6 @@
 """Have a project's compiled functions called from several threads in a build, and judge what that shows.
 
-Half of the time goes to a process with Python's usual allocator, half to one whose allocator overwrites freed memory.
+Most of the time goes to a process whose allocator overwrites freed memory, the rest to one with the usual allocator.
 They have different hash seeds and memory layouts: a result in one thread that differs between them depends on these,
 so it is not compared with results of several threads.
 """
@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 
 CHILD = "gilscope.toolkit.hammer.child"
 SLACK_SECONDS = 60.0      # to start, to try each call alone, and to finish a trial that hangs
-FLAVOURS: tuple[dict[str, str], ...] = ({"PYTHONMALLOC": "debug"}, {})
+# Variables of each process, with its share of the time.
+FLAVOURS: tuple[tuple[dict[str, str], float], ...] = (({"PYTHONMALLOC": "debug"}, 0.7), ({}, 0.3))
 
 FailureKind = Literal["crash", "hang", "counts-lost", "results-differ", "objects-differ"]
 
@@ -82,11 +83,11 @@ def hammer(python: Path, request: HammerRequest, *, variables: Mapping[str, str]
                "files": [[*each] for each in request.files], "threads": request.threads, "seed": seed,
                "seconds": seconds, "sizes": sizes, "confirm": [*confirm]}
         return ask(python, CHILD, "main", job, limit=seconds + SLACK_SECONDS, options=("-X", "gil=0"),
-                   variables={**(variables or {}), **FLAVOURS[seed % len(FLAVOURS)], "PYTHONHASHSEED": str(seed)})
+                   variables={**(variables or {}), **FLAVOURS[(seed - 1) % len(FLAVOURS)][0], "PYTHONHASHSEED": str(seed)})
 
     answers: list[ChildAnswer] = []
-    for seed in range(1, len(FLAVOURS) + 1):   # each knows the sizes of those before
-        answers.append(answer(request.seconds / len(FLAVOURS), seed))  # noqa: PERF401
+    for seed, (_, share) in enumerate(FLAVOURS, 1):   # each knows the sizes of those before
+        answers.append(answer(request.seconds * share, seed))  # noqa: PERF401
     if doubtful := [*_expected_once(answers)]:
         answers.append(answer(0.0, len(FLAVOURS) + 1, confirm=doubtful))
     return judge(request, answers)

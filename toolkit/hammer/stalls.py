@@ -22,7 +22,8 @@ if TYPE_CHECKING:
 TIMER = signal.ITIMER_REAL
 NUMBER = signal.SIGALRM
 PAGE = 4096                  # bytes of the smallest pipe
-INTERVAL = 0.0003            # seconds between two signals
+INTERVAL = 0.0003            # seconds until the next signal, on average
+MOST_RELEASES = 60           # after which the next signal is sent in any case: the parent may have read the last one
 FIRST_DELAY = 0.00006        # seconds at most, in which a first call is stopped once
 FEWEST_CALLS, MOST_CALLS = 10, 150   # of a thread until it lets a stopped one go on
 
@@ -37,11 +38,13 @@ class StallPipe:
         if hasattr(fcntl, "F_SETPIPE_SZ"):
             fcntl.fcntl(self.writer, fcntl.F_SETPIPE_SZ, PAGE)
 
-    def release(self) -> None:
-        """Let every stopped thread go on."""
+    def release(self) -> bool:
+        """Let every stopped thread go on; return True if one had been stopped and has gone on since the last time."""
+        stopped = False
         with contextlib.suppress(BlockingIOError):
-            while os.read(self._reader, 2 * PAGE):
-                pass
+            while found := os.read(self._reader, 2 * PAGE):
+                stopped = stopped or NUMBER in found
+        return stopped
 
     def close(self) -> None:
         """Close both ends."""
@@ -56,6 +59,7 @@ class Staller:
         """Take the timer, its signal, and the process's one wakeup descriptor."""
         self._pipe = pipe
         self._draw = draw
+        self._releases = 0
         os.set_blocking(pipe.writer, False)       # `set_wakeup_fd` demands it
         signal.pthread_sigmask(signal.SIG_BLOCK, {NUMBER})   # in the main thread
         signal.signal(NUMBER, lambda *_: None)
@@ -67,11 +71,16 @@ class Staller:
         self._fill()
 
     def begin(self) -> None:
-        """Stop threads from now on, again and again."""
-        signal.setitimer(TIMER, INTERVAL * (0.5 + self._draw.random()), INTERVAL)
+        """Stop a thread soon, and the next one once that one has gone on.
+
+        A timer that repeats would stop all of them on a busy machine, where it runs and they do not.
+        """
+        self._releases = 0
+        signal.setitimer(TIMER, INTERVAL * (0.5 + self._draw.random()))
 
     def once(self) -> None:
         """Stop one thread once, in some microseconds."""
+        self._releases = -10**9
         signal.setitimer(TIMER, max(1e-6, self._draw.random() * FIRST_DELAY))
 
     def enter(self) -> None:
@@ -81,12 +90,16 @@ class Staller:
     def leave(self) -> None:
         """Have this thread not be stopped any more, and others go on."""
         signal.pthread_sigmask(signal.SIG_BLOCK, {NUMBER})
-        self.release()
+        self._pipe.release()
+        self._fill()
 
     def release(self) -> None:
         """Let every stopped thread go on; those that come later are stopped again."""
-        self._pipe.release()
+        stopped = self._pipe.release()
         self._fill()
+        self._releases += 1
+        if stopped or self._releases > MOST_RELEASES:
+            self.begin()
 
     def calls(self) -> int:
         """Return after how many calls a thread lets a stopped one go on."""

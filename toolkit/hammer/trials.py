@@ -275,7 +275,7 @@ def _colliding(args: tuple[Any, ...], keys: int, draw: random.Random) -> tuple[A
 
 
 def _loop(calls: Sequence[Callable[[], Any]], meeting: Meeting, thread: int) -> None:
-    """Make the calls again and again, keeping no result alive."""
+    """Make the calls again and again, keeping no result alive: it may be freed by another thread."""
     meeting.wait(thread, 0)
     until = time.thread_time() + LOOP_SECONDS
     with meeting.stopped_at_times() as every:
