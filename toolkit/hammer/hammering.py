@@ -82,12 +82,13 @@ def hammer(python: Path, request: HammerRequest, *, variables: Mapping[str, str]
         job = {"path": [], "first": [*request.folders], "modules": [*request.modules], "own": [*request.own],
                "files": [[*each] for each in request.files], "threads": request.threads, "seed": seed,
                "seconds": seconds, "sizes": sizes, "confirm": [*confirm]}
+        flavour, _ = FLAVOURS[(seed - 1) % len(FLAVOURS)]
         return ask(python, CHILD, "main", job, limit=seconds + SLACK_SECONDS, options=("-X", "gil=0"),
-                   variables={**(variables or {}), **FLAVOURS[(seed - 1) % len(FLAVOURS)][0], "PYTHONHASHSEED": str(seed)})
+                   variables={**(variables or {}), **flavour, "PYTHONHASHSEED": str(seed)})
 
     answers: list[ChildAnswer] = []
     for seed, (_, share) in enumerate(FLAVOURS, 1):   # each knows the sizes of those before
-        answers.append(answer(request.seconds * share, seed))  # noqa: PERF401
+        answers.append(answer(request.seconds * share, seed))
     if doubtful := [*_expected_once(answers)]:
         answers.append(answer(0.0, len(FLAVOURS) + 1, confirm=doubtful))
     return judge(request, answers)
