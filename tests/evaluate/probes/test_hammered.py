@@ -39,8 +39,8 @@ def test_clean_run_is_a_note_that_proves_nothing():
     assert [*clean] == ["hammer.clean", "hammer.called"]
     assert {each.effect for each in clean.values()} == {Effect.NOTE}
     assert clean["hammer.clean"].text == "20 s of calls from 4 threads (120 trials) showed nothing; that proves nothing"
-    assert clean["hammer.called"].text == ("3 of 4 functions and methods called; without a repeatable call in tests or "
-                                           "doctests: reset")
+    assert clean["hammer.called"].text == (
+        "3 of its 4 functions, types and methods called; without a repeatable call in tests or doctests: reset")
 
 
 def test_clean_run_changes_no_verdict():

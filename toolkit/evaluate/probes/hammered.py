@@ -127,9 +127,9 @@ def _failed(report: HammerReport, failure: HammerFailure, again: str) -> Fact:
 
 def _called(report: HammerReport) -> str:
     total = len(report.called) + len(report.left_out)
-    text = f"{len(report.called)} of {counted(total, 'function')} and methods called"
+    kinds = counted(total, "function, type or method", "functions, types and methods")
     left_out = f"; without a repeatable call in tests or doctests: {few(report.left_out)}" if report.left_out else ""
-    return f"{text}{left_out}"
+    return f"{len(report.called)} of its {kinds} called{left_out}"
 
 
 PROBE = Probe(name="its C functions called from several threads", facts=facts, run=run, section=HammerReport,
