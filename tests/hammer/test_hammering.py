@@ -15,7 +15,8 @@ DIFFERENT = {"what": "results", "round": 0, "one": ROUND, "several": TWO}
 
 
 def cell(key="keys: f('a')", **changes):
-    return {"event": "cell", "key": key, "trials": 5, "size": [1, 1], "expected": "1", "one_object": True, **changes}
+    usual = {"trials": 5, "called": ["f"], "size": [1, 1], "expected": "1", "one_object": True}
+    return {"event": "cell", "key": key, **usual, **changes}
 
 
 def failure(what="results", key="keys: f('a')", **changes):
@@ -41,6 +42,11 @@ def test_results_that_two_processes_expect_are_compared():
     [], [cell(expected="2")], [cell(expected="")]], ids=["one process", "other results", "several orders differ"])
 def test_results_that_depend_on_the_process_are_not(other):
     assert judge(REQUEST, [answer(cell(), failure()), answer(*other)]).failures == ()
+
+
+def test_function_counts_as_called_once_threads_have_called_it():
+    report = judge(REQUEST, [answer(cell(called=[]))])
+    assert (report.called, report.no_time, report.left_out) == ((), ("f",), ("g",))
 
 
 def test_crash_counts_wherever_it_is_seen():

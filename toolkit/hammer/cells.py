@@ -11,6 +11,7 @@ import time
 from collections import deque
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import zip_longest
 
 from gilscope.toolkit.hammer.forks import forked
 from gilscope.toolkit.hammer.trials import JUDGED, Trial, difference, drawn, run_callers, run_judged, run_mix
@@ -44,6 +45,7 @@ class Cell:
     ready: bool = False
     trials: int = 0
     failures: dict[str, int] = field(default_factory=dict)
+    called: set[str] = field(default_factory=set)   # compiled functions, from several threads
 
     @property
     def names(self) -> list[str]:
@@ -69,8 +71,10 @@ def cells_of_all(candidates: Sequence[Candidate], threads: int) -> Iterator[Cell
         yield Cell(trial=replace(base, kind="mix", rounds=rounds, vary=any(each.vary for each in group)),
                    candidates=group)
     first = {each.name: each for each in reversed(candidates)}
-    for each in sorted(candidates, key=lambda one: first[one.name] is not one):
-        yield from _cells_of(each, base)
+    for some in ([*first.values()], [each for each in candidates if first[each.name] is not each]):
+        # One cell of each function, then the next one of each: the time may not suffice for all.
+        for row in zip_longest(*(_cells_of(each, base) for each in some)):
+            yield from filter(None, row)
 
 
 def _cells_of(each: Candidate, base: Trial) -> Iterator[Cell]:
@@ -78,6 +82,7 @@ def _cells_of(each: Candidate, base: Trial) -> Iterator[Cell]:
     rounds = _many(both, MOST_ROUNDS)
     # More threads than cores would wait for a core in each round in which they meet.
     fewer = replace(base, threads=min(base.threads, max(2, len(os.sched_getaffinity(0)))))
+    yield Cell(trial=replace(base, kind="same", repeats=_many(each.seconds, MOST_REPEATS)), candidates=[each])
     if not each.made:
         yield Cell(trial=replace(base, kind="first"), candidates=[each])
     else:
@@ -87,7 +92,6 @@ def _cells_of(each: Candidate, base: Trial) -> Iterator[Cell]:
         yield Cell(trial=keys, candidates=[each])
         yield Cell(trial=replace(keys, meet=False, threads=base.threads), candidates=[each])
         yield Cell(trial=replace(base, kind="apart", rounds=rounds, vary=True, meet=False), candidates=[each])
-    yield Cell(trial=replace(base, kind="same", repeats=_many(each.seconds, MOST_REPEATS)), candidates=[each])
     if each.containers:
         yield Cell(trial=replace(base, kind="callers", rounds=_many(each.seconds, MOST_MIXED)), candidates=[each])
 
@@ -171,6 +175,7 @@ def _one(cell: Cell, trial: Trial, cells: Sequence[Cell], journal: Journal) -> N
     """Make one trial from several threads and write what it shows."""
     records, ending = forked(partial(_run, trial, cell, cells), HANG_SECONDS)
     cell.trials += 1
+    cell.called.update(*(each.reached for each in _called(cell, trial)))
     if ending.kind in {"crash", "hang"}:
         _failed(cell, trial, journal, ending.kind, ending=ending)
     elif records and cell.expected is not None and (
@@ -178,10 +183,15 @@ def _one(cell: Cell, trial: Trial, cells: Sequence[Cell], journal: Journal) -> N
         _failed(cell, trial, journal, found["what"], found=found)
 
 
+def _called(cell: Cell, trial: Trial) -> list[Candidate]:
+    """Return what the threads of a trial call."""
+    return drawn(trial, cell.candidates) if trial.kind == "mix" else cell.candidates
+
+
 def _failed(cell: Cell, trial: Trial, journal: Journal, what: str, *, found: dict[str, Any] | None = None,
             ending: ForkEnding | None = None) -> None:
     cell.failures[what] = cell.failures.get(what, 0) + 1
-    called = drawn(trial, cell.candidates) if trial.kind == "mix" else cell.candidates
+    called = _called(cell, trial)
     journal.write("failure", key=cell.key, kind=trial.kind, names=sorted({each.name for each in called}), what=what,
                   found=found, calls=[each.call.recipe.shown for each in called][:MOST_OBSERVERS],
                   places=[each.call.recipe.place for each in called][:MOST_OBSERVERS],

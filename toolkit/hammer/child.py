@@ -48,7 +48,7 @@ def main() -> None:
         hammer_cells(cells, deadline, job["seed"], journal)
     for cell in cells:
         if cell.ready:
-            journal.write("cell", key=cell.key, trials=cell.trials,
+            journal.write("cell", key=cell.key, trials=cell.trials, called=sorted(cell.called),
                           size=[cell.trial.rounds, cell.trial.repeats],
                           expected=_digest(cell.expected), one_object=_one_object(cell.expected))
     journal.write("end")

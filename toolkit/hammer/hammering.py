@@ -60,8 +60,9 @@ class HammerReport:
     threads: int
     seconds: float                    # of trials
     trials: int
-    called: tuple[str, ...]           # functions and types
+    called: tuple[str, ...]           # functions and types, from several threads
     left_out: tuple[str, ...]         # no call of them was found in tests or documentation
+    no_time: tuple[str, ...] = ()     # a call of them was found, and there was no time for it
     failures: tuple[HammerFailure, ...] = ()
     problem: str = ""                 # why nothing could be called
 
@@ -103,7 +104,9 @@ def _expected_once(answers: Sequence[ChildAnswer]) -> Iterator[str]:
 
 def judge(request: HammerRequest, answers: Sequence[ChildAnswer]) -> HammerReport:
     """Return what the answers of the processes show together."""
-    called = dict.fromkeys(name for record in _events(answers, "called") for name in record["called"])
+    known = dict.fromkeys(name for record in _events(answers, "called") for name in record["called"])
+    reached = {name for record in _events(answers, "cell") for name in record["called"]}
+    called = [name for name in known if name in reached]
     left_out = dict.fromkeys(name for record in _events(answers, "called") for name in record["left_out"])
     cells = [*_events(answers, "cell")]
     expected: dict[str, set[str]] = {}
@@ -118,8 +121,9 @@ def judge(request: HammerRequest, answers: Sequence[ChildAnswer]) -> HammerRepor
                 or each["key"] in (one_object if each["what"] == "objects" else sure)]
     return HammerReport(
         threads=request.threads, seconds=request.seconds, trials=sum(trials.values()), called=tuple(called),
-        left_out=tuple(name for name in left_out if name not in called),
-        failures=tuple(_failures(failures, trials)), problem=_problem(answers, called))
+        left_out=tuple(name for name in left_out if name not in known),
+        no_time=tuple(name for name in known if name not in reached),
+        failures=tuple(_failures(failures, trials)), problem=_problem(answers, known))
 
 
 def _events(answers: Iterable[ChildAnswer], event: str) -> Iterator[dict[str, Any]]:

@@ -43,6 +43,12 @@ def test_clean_run_is_a_note_that_proves_nothing():
         "3 of its 4 functions, types and methods called; without a repeatable call in tests or doctests: reset")
 
 
+def test_functions_without_time_are_named():
+    assert facts(replace(CLEAN, no_time=("scan",)))["hammer.called"].text == (
+        "3 of its 5 functions, types and methods called; no time was left for scan; without a repeatable call in tests "
+        "or doctests: reset")
+
+
 def test_clean_run_changes_no_verdict():
     without = concluded(found(), extensions=EXTENSIONS)
     assert [each.word for each in judged(CLEAN).conclusions] == [each.word for each in without.conclusions]

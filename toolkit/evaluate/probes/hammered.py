@@ -126,10 +126,11 @@ def _failed(report: HammerReport, failure: HammerFailure, again: str) -> Fact:
 
 
 def _called(report: HammerReport) -> str:
-    total = len(report.called) + len(report.left_out)
+    total = len(report.called) + len(report.left_out) + len(report.no_time)
     kinds = counted(total, "function, type or method", "functions, types and methods")
     left_out = f"; without a repeatable call in tests or doctests: {few(report.left_out)}" if report.left_out else ""
-    return f"{len(report.called)} of its {kinds} called{left_out}"
+    no_time = f"; no time was left for {few(report.no_time)}" if report.no_time else ""
+    return f"{len(report.called)} of its {kinds} called{no_time}{left_out}"
 
 
 PROBE = Probe(name="its C functions called from several threads", facts=facts, run=run, section=HammerReport,
