@@ -192,7 +192,8 @@ def test_nothing_seen_is_nothing_said():
 
 
 @pytest.mark.parametrize(("gain", "words"), [
-    (1.95, "(3.14) as fast as without threads: the claim of 2021 holds."), (1.0, "the gain of 2021 is not reproduced here."),
+    (1.95, "(3.14) as fast as without threads: the claim of 2021 holds."),
+    (1.0, "the gain of 2021 is not reproduced here."),
     (1.4, "they gain, but less than in 2021 (1.96x)."),
     (0.5, "the gain of 2021 is not reproduced here."),
 ])

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gilscope.toolkit.evaluate.children.at_once import at_once
+from gilscope.toolkit.children.at_once import at_once
 from gilscope.toolkit.processes.supervised import Supervised, run
 from tests.conformance.builds import ROOT
 
@@ -124,7 +124,7 @@ def test_a_command_that_closes_every_descriptor_ends_with_us_all_the_same(tmp_pa
 def test_ctrl_c_ends_what_other_threads_wait_for_and_their_folders(tmp_path):
     program = f"""import sys, tempfile
 from pathlib import Path
-from gilscope.toolkit.evaluate.children.at_once import at_once
+from gilscope.toolkit.children.at_once import at_once
 from gilscope.toolkit.processes.supervised import run
 def work(number):
     with tempfile.TemporaryDirectory(dir={str(tmp_path)!r}, prefix='room-'):

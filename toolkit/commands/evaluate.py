@@ -26,7 +26,7 @@ from gilscope.toolkit.evaluate.facts import PlanStep
 from gilscope.toolkit.evaluate.pipeline import Evaluator
 from gilscope.toolkit.evaluate.probes.forced import described
 from gilscope.toolkit.evaluate.project.discovery import find_project
-from gilscope.toolkit.evaluate.request import BUDGET, WAIT_QUIET, EvaluationRequest
+from gilscope.toolkit.evaluate.request import BUDGET, HAMMER_SECONDS, WAIT_QUIET, EvaluationRequest
 from gilscope.toolkit.evaluate.requirements.locks import read_lock
 from gilscope.toolkit.evaluate.sections import known
 from gilscope.toolkit.evaluate.verdict import exit_code
@@ -109,6 +109,11 @@ def _add_code(group: Any) -> None:
                        help="Run each test in N threads at once, by pytest-run-parallel, and call the workload from "
                             "N threads (default: run the tests unchanged, and call the workload from 4 threads). Use "
                             "it to find data races if the tests start no threads.")
+    group.add_argument("--hammer", metavar="SECONDS", type=duration, nargs="?", const=HAMMER_SECONDS, default=0.0,
+                       help="For SECONDS (default: 20), call the project's own C functions with arguments from its "
+                            "tests and doctests, from N threads of --threads (default: 4) on shared objects, in "
+                            "processes that may crash. Use it to see whether C code that no race checker reads "
+                            "crashes, hangs, loses counts or gives other results than one thread.")
 
 
 def _add_effort(group: Any) -> None:
@@ -150,7 +155,7 @@ def run(args: argparse.Namespace) -> int:
         path=args.path, lock=args.lock, tests=args.tests, workload=args.workload, payloads=args.payloads,
         budget=args.budget,
         offline=args.offline, sdists=args.build_sdists, wait_quiet=args.wait_quiet, threads=args.threads or 0,
-        extras=tuple(args.extra), labels=args.builds, added=tuple(args.build),
+        hammer=args.hammer, extras=tuple(args.extra), labels=args.builds, added=tuple(args.build),
         ci_file=github_workflow.PLACE if args.ci else "")
     find_project(asked.path, lock=asked.lock, extras=asked.extras)   # mistakes are reported before missing builds
     page = HtmlFile.requested(args)

@@ -127,11 +127,11 @@ class Evaluator:
         self._say = say
         self._clock = clock
         self._began = clock()
-        self._probes = tuple(probes)
         project = find_project(request.path, lock=request.lock, tests=request.tests, extras=request.extras)
         if request.workload is not None:
             refuse_misnamed(request.workload, project, request.payloads)
         self._extensions = find_extensions(project.root, next(iter(self._builds), None))
+        self._probes = tuple(probe for probe in probes if probe.asked(request, self._extensions))
         project = without_measuring(project, request.workload, builds=self._extensions.any)
         self._project = with_built(project, (each.name for each in self._extensions.modules))
         self._requirements = read_requirements(self._project)
@@ -175,7 +175,7 @@ class Evaluator:
             races = once("races", lambda: self._races(project, run_sites(), tests), *depends)
             compared = once("speed", lambda: self._compared(project, run_sites(), tests), *depends,
                             str(self._request.budget))
-            sections = self._probed(project, run_sites, tests)
+            sections = self._probed(project, run_sites, tests, own)
         return self._evaluation(Measurements(
             project=project, reports=reports, inside=inside, own=own, tests=tests, lacking=lacking, compared=compared,
             races=races, workers=workers, sections=sections))
@@ -333,15 +333,19 @@ class Evaluator:
                                        left=self._left, say=self._say, hold_machine=self._turn)
         return measurer.compare(run_sites, tests)
 
-    def _probed(self, project: Project, run_sites: Callable[[], RunSites], tests: Tests) -> dict[str, object]:
+    def _probed(
+        self, project: Project, run_sites: Callable[[], RunSites], tests: Tests, own: Mapping[str, OwnBuild],
+    ) -> dict[str, object]:
         """Return the sections of the probes that run something of their own, by their codes."""
         def run(probe: Probe) -> object:
             assert probe.run is not None
             return NO_TIME if self._left() <= 0 else probe.run(ProbeContext(
-                project=project, workload=self._request.called, builds=self._builds, run_sites=run_sites(),
+                request=self._request, project=project, extensions=self._extensions, own=own,
+                workload=self._request.called, builds=self._builds, run_sites=run_sites(),
                 tests=tests, left=self._left, say=self._say))
 
-        depends = str(project.tests), str(self._request.called), str(self._request.budget)
+        depends = (str(project.tests), str(self._request.called), str(self._request.budget),
+                   str(self._request.hammer))
         return {probe.code: self._steps.once(probe.code, partial(run, probe), *depends)
                 for probe in self._probes if probe.run}
 

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 BUDGET = 600.0           # seconds
+HAMMER_SECONDS = 20.0    # of --hammer
 WAIT_QUIET = 1800.0      # seconds that --wait-quiet waits at most
 
 
@@ -28,6 +29,7 @@ class EvaluationRequest:
     sdists: bool = False         # build packages without a wheel from source
     extras: tuple[str, ...] = ()   # of the project; they count as needed to run
     threads: int = 0             # that run each test at once, and that call the workload; 0: run the tests as they are
+    hammer: float = 0.0          # seconds of calls of its own C functions from several threads; 0: none
     labels: str | None = None    # of builds, as the user named them, like "3.14t,3.15t"; None: the newest
     ci_file: str = ""            # the CI file that this call writes into the project; "" if it writes none
     added: tuple[str, ...] = ()  # "LABEL=PATH" of each interpreter that the user named
@@ -42,6 +44,7 @@ class EvaluationRequest:
         named = [("--lock", self.lock), ("--tests", self.tests), ("--workload", self.workload),
                  ("--payloads", self.payloads),
                  ("--threads", self.threads or None),
+                 ("--hammer", f"{self.hammer:g}" if self.hammer else None),
                  ("--budget", None if self.budget == BUDGET else f"{self.budget:g}s"),
                  *(("--extra", name) for name in self.extras),
                  ("--builds", self.labels), *(("--build", each) for each in self.added)]

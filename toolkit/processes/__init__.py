@@ -6,7 +6,7 @@
 | a program that runs only our code | `helper_process` | a line of JSON to each line of JSON |
 | a process that runs other people's code | `sealed_answers` | lines of JSON behind a secret, in a file or a socket |
 
-Sealed answers are a file or a socket of `measure/measured_process.py`, a journal of `evaluate/children`, and the output
+Sealed answers are a file or a socket of `measure/measured_process.py`, a journal of `children`, and the output
 of `measure/abilities.py`.  The race checker has a spool of its own, `race/spool.py`: its writing half imports no json
 and takes no lock, since it runs in the middle of the checked program.
 

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from gilscope.toolkit.evaluate.children.asking import ChildAnswer, ProcessEnding
+from gilscope.toolkit.children.asking import ChildAnswer, ProcessEnding
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.judge import refusal_in
 from gilscope.toolkit.evaluate.project import worker_costs as measuring

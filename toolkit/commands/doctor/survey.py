@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from gilscope.toolkit.builds.environment import identity
+from gilscope.toolkit.children.at_once import as_they_come
 from gilscope.toolkit.commands.doctor.on_fleet import fleet_asked
 from gilscope.toolkit.commands.doctor.survey_question import AnswerSource, question_of
 from gilscope.toolkit.commands.options.files import STDOUT
@@ -18,7 +19,6 @@ from gilscope.toolkit.commands.streams import print_stderr, put
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.errors import ToolkitError, cannot_write
 from gilscope.toolkit.escaping import in_json
-from gilscope.toolkit.evaluate.children.at_once import as_they_come
 from gilscope.toolkit.evaluate.survey import report
 from gilscope.toolkit.evaluate.survey.answer import to_line
 from gilscope.toolkit.evaluate.survey.asking import ask

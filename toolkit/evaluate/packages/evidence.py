@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Literal
 
 from gilscope.toolkit.builds.package_installer import InstallProblem  # noqa: TC001 - the cache reads the hints
-from gilscope.toolkit.evaluate.children.asking import EndingKind  # noqa: TC001 - the cache reads the hints
+from gilscope.toolkit.children.asking import EndingKind  # noqa: TC001 - the cache reads the hints
 
 GilNeed = Literal["used", "not-used"]
 InterpreterSupport = Literal["none", "shared-gil", "own-gil"]

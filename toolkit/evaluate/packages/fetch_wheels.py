@@ -34,8 +34,8 @@ from gilscope.toolkit.builds.package_installer import (
     run_to_end,
     was_stopped,
 )
+from gilscope.toolkit.children.asking import ask
 from gilscope.toolkit.errors import BuildError
-from gilscope.toolkit.evaluate.children.asking import ask
 from gilscope.toolkit.evaluate.packages.eviction import WHEELS
 from gilscope.toolkit.user_dirs import cache_dir
 

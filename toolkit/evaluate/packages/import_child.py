@@ -5,7 +5,7 @@ Runs inside the build under test.  The parent reads the journal, whatever ends t
 
 from __future__ import annotations
 
-from gilscope.toolkit.evaluate.children.child import Journal, begin, forget_toolkit, interpreters_module, run_in
+from gilscope.toolkit.children.child import Journal, begin, forget_toolkit, interpreters_module, run_in
 from gilscope.toolkit.evaluate.packages.import_watch import import_all
 
 SCRIPT = """import json, sys

@@ -9,7 +9,7 @@ from __future__ import annotations
 import _imp
 import sys
 
-from gilscope.toolkit.evaluate.children.child import Journal, forget_toolkit, stdlib_modules
+from gilscope.toolkit.children.child import Journal, forget_toolkit, stdlib_modules
 from gilscope.toolkit.gil_guard.extension_loads import gil_is_on, importing_frames, watch_extension_loads
 
 TYPE_CHECKING = False

@@ -6,16 +6,16 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.children.asking import ask
+from gilscope.toolkit.children.at_once import at_once
 from gilscope.toolkit.cores import usable_cores
-from gilscope.toolkit.evaluate.children.asking import ask
-from gilscope.toolkit.evaluate.children.at_once import at_once
 from gilscope.toolkit.evaluate.packages.distributions import damage
 from gilscope.toolkit.evaluate.packages.evidence import Extension, ExtensionLoad, ImportRun, ImportStep
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from gilscope.toolkit.evaluate.children.asking import ChildAnswer, EndingKind
+    from gilscope.toolkit.children.asking import ChildAnswer, EndingKind
     from gilscope.toolkit.evaluate.packages.evidence import Distribution
     from gilscope.toolkit.evaluate.packages.scratch import ScratchEnvironment
 

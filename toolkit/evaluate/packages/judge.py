@@ -13,7 +13,7 @@ from gilscope.toolkit.units import inflect
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gilscope.toolkit.evaluate.children.asking import EndingKind
+    from gilscope.toolkit.children.asking import EndingKind
     from gilscope.toolkit.evaluate.packages.evidence import (
         Distribution,
         Extension,

@@ -16,7 +16,7 @@ import tempfile
 from pathlib import Path
 
 from gilscope.toolkit.builds.package_installer import gave_up
-from gilscope.toolkit.evaluate.children.child import Journal
+from gilscope.toolkit.children.child import Journal
 from gilscope.toolkit.processes import lifeline
 
 TYPE_CHECKING = False

@@ -28,8 +28,8 @@ from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.builds.missing_packages import has_exact_version
 from gilscope.toolkit.builds.package_installer import InstallProblem
 from gilscope.toolkit.builds.uv import uv_command
+from gilscope.toolkit.children.at_once import at_once
 from gilscope.toolkit.errors import BuildError
-from gilscope.toolkit.evaluate.children.at_once import at_once
 from gilscope.toolkit.evaluate.packages.distributions import installed, site_folders
 from gilscope.toolkit.evaluate.packages.eviction import STAMP, hold, make_room, size_of
 from gilscope.toolkit.evaluate.packages.fetch_wheels import WheelStore, make_environment, pip_of

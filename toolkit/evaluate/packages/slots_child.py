@@ -35,7 +35,7 @@ INTERPRETER_WORDS = {0: "none", 1: "shared-gil", 2: "own-gil"}
 
 def main() -> None:
     """Answer for every file of the job that the command line names: one JSON object on each line, in order."""
-    from gilscope.toolkit.evaluate.children.child import bound_files
+    from gilscope.toolkit.children.child import bound_files
     from gilscope.toolkit.processes import lifeline
     from gilscope.toolkit.processes.sealed_answers import Seal
 

@@ -19,7 +19,9 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.project.discovery import Project
+    from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild, OwnExtensions
     from gilscope.toolkit.evaluate.project.where_to_run import RunSite
+    from gilscope.toolkit.evaluate.request import EvaluationRequest
     from gilscope.toolkit.evaluate.sections import TestRun
     from gilscope.toolkit.model import Build
 
@@ -28,7 +30,10 @@ if TYPE_CHECKING:
 class ProbeContext:
     """The means by which a probe runs the project."""
 
+    request: EvaluationRequest
     project: Project
+    extensions: OwnExtensions                    # of the project's own, by its files
+    own: Mapping[str, OwnBuild]                  # what building it gave, by the label of each build
     workload: str | None                         # as the user named it
     builds: Sequence[Build]                      # those without a GIL
     run_sites: Mapping[str, RunSite | Missing]       # where the project's code is run, by the label of each build
@@ -47,9 +52,13 @@ class Probe:
     run: Callable[[ProbeContext], Any] | None = None
     section: Any = None   # required with `run`: the type of its result, as which the cache reads it
     code: str = ""   # required with `run`: the first part of its facts' codes, and the key in `Evaluation.sections`
+    # Returns whether a call of `evaluate` has this probe; one that nobody asked for is not missing.
+    asked: Callable[[EvaluationRequest, OwnExtensions], bool] = lambda _request, _extensions: True
 
     def find(self, evaluation: Evaluation) -> Iterator[Fact]:
         """Yield the facts; if the probe's own section is missing, the one that says so."""
+        if not self.asked(evaluation.request, evaluation.extensions):
+            return
         section = evaluation.sections.get(self.code, UNASKED) if self.run else None
         match section:
             case Missing() as missing:

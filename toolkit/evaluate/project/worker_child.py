@@ -14,8 +14,7 @@ import sys
 import threading
 import time
 
-from gilscope.toolkit.cores import scheduled
-from gilscope.toolkit.evaluate.children.child import (
+from gilscope.toolkit.children.child import (
     Journal,
     begin,
     forget_toolkit,
@@ -23,6 +22,7 @@ from gilscope.toolkit.evaluate.children.child import (
     run_in,
     stdlib_modules,
 )
+from gilscope.toolkit.cores import scheduled
 from gilscope.toolkit.measure.child.refusal import REFUSAL
 
 TYPE_CHECKING = False

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.missing_packages import distribution_of
-from gilscope.toolkit.evaluate.children.asking import ask
+from gilscope.toolkit.children.asking import ask
 from gilscope.toolkit.evaluate.packages.doctor import control_modules
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus
 from gilscope.toolkit.evaluate.project.where_to_run import compiled_into
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from typing import Any
 
-    from gilscope.toolkit.evaluate.children.asking import ChildAnswer
+    from gilscope.toolkit.children.asking import ChildAnswer
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport
     from gilscope.toolkit.evaluate.project.discovery import Project
 

@@ -21,7 +21,7 @@ from xml.etree import ElementTree as ET
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import last_lines
-from gilscope.toolkit.evaluate.children.asking import users_variables
+from gilscope.toolkit.children.asking import users_variables
 from gilscope.toolkit.evaluate.project.discovery import PYTEST
 from gilscope.toolkit.evaluate.project.suite.leaving_out import (
     failing,

@@ -1,0 +1,137 @@
+"""Facts about C functions that were called from several threads, and what they come to."""
+
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from gilscope.toolkit.evaluate.evaluation import Verdict
+from gilscope.toolkit.evaluate.facts import Effect
+from gilscope.toolkit.evaluate.probes import hammered
+from gilscope.toolkit.evaluate.project.extensions.own_extensions import Binding, ExtensionModule, OwnExtensions
+from gilscope.toolkit.evaluate.project.where_to_run import RunSite
+from gilscope.toolkit.evaluate.request import EvaluationRequest
+from gilscope.toolkit.evaluate.sections import NO_TIME, Cause
+from gilscope.toolkit.hammer.hammering import HammerFailure, HammerReport
+from gilscope.toolkit.records import from_plain, to_plain
+from tests.evaluate.made_up import PROJECT, concluded, found
+
+ASKED = EvaluationRequest(path=Path("svc"), hammer=20.0, threads=4)
+EXTENSIONS = OwnExtensions(modules=(ExtensionModule(
+    name="myapp._c", binding=Binding.C_API, backend="setuptools", file="setup.py", line=3),))
+CLEAN = HammerReport(threads=4, seconds=20.0, trials=120, called=("label", "Counter", "Counter.add"),
+                     left_out=("reset",))
+CRASH = HammerFailure(kind="crash", functions=("recall", "remember"), calls=("recall('a')", "remember('a', 'b')"),
+                      place="tests/test_c.py:12", detail="SIGSEGV in c_recall", failed=3, trials=40)
+
+
+def judged(section, request=ASKED, extensions=EXTENSIONS):
+    return concluded(found(), sections={"hammer": section}, request=request, extensions=extensions)
+
+
+def facts(section, **others):
+    return {each.code: each for each in judged(section, **others).facts if each.code.startswith("hammer.")}
+
+
+def test_clean_run_is_a_note_that_proves_nothing():
+    clean = facts(CLEAN)
+    assert [*clean] == ["hammer.clean", "hammer.called"]
+    assert {each.effect for each in clean.values()} == {Effect.NOTE}
+    assert clean["hammer.clean"].text == "20 s of calls from 4 threads (120 trials) showed nothing; that proves nothing"
+    assert clean["hammer.called"].text == (
+        "3 of its 4 functions, types and methods called; without a repeatable call in tests or doctests: reset")
+
+
+def test_functions_without_time_are_named():
+    assert facts(replace(CLEAN, no_time=("scan",)))["hammer.called"].text == (
+        "3 of its 5 functions, types and methods called; no time was left for scan; without a repeatable call in tests "
+        "or doctests: reset")
+
+
+def test_clean_run_changes_no_verdict():
+    without = concluded(found(), extensions=EXTENSIONS)
+    assert [each.word for each in judged(CLEAN).conclusions] == [each.word for each in without.conclusions]
+
+
+@pytest.mark.parametrize("kind", ["crash", "hang", "counts-lost", "results-differ"])
+def test_failure_blocks_and_says_how_to_repeat_it(kind):
+    evaluation = judged(replace(CLEAN, failures=(replace(CRASH, kind=kind),)))
+    assert evaluation.conclusions[0].word is Verdict.BLOCKED
+    (fact,) = [each for each in evaluation.facts if each.code == f"hammer.{kind}"]
+    assert fact.effect is Effect.BLOCKS
+    assert "recall, remember: called from 4 threads" in fact.text
+    assert "3 of 40 trials" in fact.text
+    assert "gilscope evaluate svc --threads 4 --hammer 20 --fresh" in fact.action
+
+
+def test_several_equal_objects_are_a_caution():
+    fact = facts(replace(CLEAN, failures=(replace(CRASH, kind="objects-differ"),)))["hammer.objects-differ"]
+    assert fact.effect is Effect.CAUTION
+
+
+def test_missing_section_is_not_looked_at_where_it_was_asked_for_alone():
+    assert facts(NO_TIME)["hammer.not-looked-at"].effect is Effect.NOT_LOOKED_AT
+    assert facts(NO_TIME, request=replace(ASKED, hammer=0.0)) == {}
+    assert facts(NO_TIME, extensions=OwnExtensions()) == {}
+
+
+def test_nothing_called_is_not_looked_at():
+    fact = facts(replace(CLEAN, problem="ImportError: no"))["hammer.nothing-called"]
+    assert (fact.effect, fact.text) == (Effect.NOT_LOOKED_AT, "ImportError: no")
+
+
+def test_report_survives_the_cache():
+    report = replace(CLEAN, failures=(CRASH,))
+    assert from_plain(HammerReport, to_plain(report)) == report
+
+
+def own_build(*names):
+    distribution = SimpleNamespace(extensions=tuple((name, "file") for name in names))
+    return SimpleNamespace(finding=SimpleNamespace(seen=SimpleNamespace(distribution=distribution)))
+
+
+def context(folder, *, own=None, left=100.0, sites=("3.14t", "3.15t")):
+    project = replace(PROJECT, root=folder)
+    made = {label: RunSite(build=label, python=Path(f"/{label}/python"), folders=(folder,)) for label in sites}
+    return SimpleNamespace(
+        request=ASKED, project=project, builds=[SimpleNamespace(label=label) for label in ("3.14t", "3.15t")],
+        run_sites=made, left=lambda: left, say=lambda _: None,
+        own={"3.14t": own_build("myapp._c"), "3.15t": own_build("myapp._c")} if own is None else own)
+
+
+@pytest.fixture
+def asked(monkeypatch):
+    calls = []
+    monkeypatch.setattr(hammered, "hammer", lambda python, request, **_: calls.append((python, request)) or CLEAN)
+    return calls
+
+
+def test_newest_build_with_the_modules_is_hammered(asked, tmp_path):
+    assert hammered.run(context(tmp_path)) is CLEAN
+    assert asked[0][0] == Path("/3.15t/python")
+    assert (asked[0][1].modules, asked[0][1].threads, asked[0][1].seconds) == (("myapp._c",), 4, 20.0)
+    hammered.run(context(tmp_path, own={"3.14t": own_build("myapp._c"), "3.15t": own_build()}))
+    assert asked[1][0] == Path("/3.14t/python")
+
+
+def test_budget_bounds_it(asked, tmp_path):
+    hammered.run(context(tmp_path, left=7.0))
+    assert asked[0][1].seconds == 7.0
+    assert hammered.run(context(tmp_path, left=1.0)) is NO_TIME
+
+
+def test_nothing_built_and_nothing_installed_are_reasons(asked, tmp_path):
+    assert hammered.run(context(tmp_path, own={})).cause is Cause.FAILED
+    assert hammered.run(context(tmp_path, sites=())).reason.startswith("the project's code is not installed")
+    assert asked == []
+
+
+def test_tests_come_before_pages_and_what_is_built_is_left_out(asked, tmp_path):
+    for name in ("README.md", "tests/test_a.py", "tests/data.json", "tests/conftest.py", "src/myapp/test_b.py",
+                 "src/myapp/c.py", "build/test_d.py", ".venv/test_e.py", "docs/use.rst"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).touch()
+    hammered.run(context(tmp_path))
+    assert [name for _, name in asked[0][1].files] == [
+        "src/myapp/test_b.py", "tests/conftest.py", "tests/test_a.py", "README.md", "docs/use.rst"]

@@ -1,0 +1,70 @@
+"""Calls of tests and doctests that can be made again."""
+
+import pytest
+
+from gilscope.toolkit.hammer.calls import calls_in_doctest, calls_in_file
+
+OWN = ("pkg",)
+
+
+def calls(text):
+    return [(each.shown, each.setup) for each in calls_in_file(text, "test_it.py", OWN)]
+
+
+def test_call_of_a_function_has_its_import_and_its_line():
+    (found,) = calls_in_file("from pkg import label\n\n\ndef test():\n    assert label('a', 2, n=[3]) == 'A'\n",
+                             "tests/test_it.py", OWN)
+    assert (found.shown, found.imports, found.place) == (
+        "label('a', 2, n=[3])", ("from pkg import label",), "tests/test_it.py:5")
+
+
+@pytest.mark.parametrize("statement", [
+    "import pkg\npkg.f(1)", "import pkg._c\npkg._c.f(1)", "from pkg import _c as c\nc.f(1)",
+    "def test():\n    from pkg import f\n    f(1)"])
+def test_function_is_found_by_any_import(statement):
+    assert [shown.rpartition(".")[2] for shown, _ in calls(statement)] == ["f(1)"]
+
+
+def test_method_has_the_statements_that_make_its_object():
+    text = ("from pkg import Counter\ndef test():\n    other = 3\n    c = Counter(2)\n    c.add(1)\n    print(c)\n"
+            "    assert c.total() == 3\n")
+    assert calls(text)[-1] == ("c.total()", ("c = Counter(2)", "c.add(1)"))
+
+
+def test_object_made_in_the_call_is_made_first():
+    assert ("made.total()", ("made = Counter(2)",)) in calls("from pkg import Counter\nCounter(2).total()\n")
+
+
+def test_fixtures_parameters_loops_and_set_up_are_followed():
+    text = ("import pytest\nfrom pkg import Counter, f\n"
+            "@pytest.fixture\ndef box():\n    return Counter(1)\n"
+            "@pytest.mark.parametrize(('x', 'y'), [(1, 2), (3, 4)])\ndef test(x, y, box):\n    box.add(x)\n"
+            "class TestIt:\n    def setUp(self):\n        self.c = Counter(5)\n"
+            "    def test(self):\n        for i in range(4):\n            self.c.add(i)\n")
+    found = calls(text)
+    assert ("box.add(x)", ("box = Counter(1)", "x = 1")) in [
+        (shown, tuple(each for each in setup if not each.startswith("y"))) for shown, setup in found]
+    assert ("box.add(x)", ("box = Counter(1)", "x = 3")) in [
+        (shown, tuple(each for each in setup if not each.startswith("y"))) for shown, setup in found]
+    assert ("self_c.add(i)", ("self_c = Counter(5)", "i = next(iter(range(4)))")) in found
+
+
+@pytest.mark.parametrize("statement", [
+    "f(open('file').read())", "f(tmp_path)", "f(lambda: 1)", "other.f(1)", "os.remove('file')", "f(os.getcwd())",
+    "f(numpy.fromfile('x'))", "f(*rest)", "with pytest.raises(ValueError):\n        f(None)",
+    "assertRaises(ValueError, f, 1)"])
+def test_what_touches_more_than_the_process_or_is_not_known_is_left_out(statement):
+    assert calls(f"import os, numpy, pytest\nfrom pkg import f\ndef test(tmp_path):\n    {statement}\n") == []
+
+
+def test_doctests_are_read_and_know_the_names_of_their_module():
+    text = "Text.\n\n    >>> c = Counter()\n    >>> c.add(\n    ...     2)\n    >>> c.total()\n    2\n"
+    found = [*calls_in_doctest(text, "pkg/c.py", OWN, "pkg.c", ["Counter"])]
+    assert [(each.shown, each.setup, each.module, each.place) for each in found] == [
+        ("Counter()", (), "pkg.c", "pkg/c.py:3"), ("c.add(2)", ("c = Counter()",), "pkg.c", "pkg/c.py:4"),
+        ("c.total()", ("c = Counter()", "c.add(2)"), "pkg.c", "pkg/c.py:6")]
+    assert not [*calls_in_doctest(text, "README.md", OWN)]   # there nothing binds Counter
+
+
+def test_file_that_is_no_python_has_no_calls():
+    assert calls("this is (") == []

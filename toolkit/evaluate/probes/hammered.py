@@ -1,0 +1,137 @@
+"""Call the project's own C functions from several threads, and yield facts about what that shows."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, PlanStep, gap
+from gilscope.toolkit.evaluate.probes.probe import Probe
+from gilscope.toolkit.evaluate.project.where_to_run import compiled_into
+from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, known
+from gilscope.toolkit.hammer.hammering import HammerReport, HammerRequest, hammer
+from gilscope.toolkit.units import counted, few
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gilscope.toolkit.evaluate.evaluation import Evaluation
+    from gilscope.toolkit.evaluate.probes.probe import ProbeContext
+    from gilscope.toolkit.evaluate.project.discovery import Project
+    from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnExtensions
+    from gilscope.toolkit.evaluate.project.where_to_run import RunSite
+    from gilscope.toolkit.evaluate.request import EvaluationRequest
+    from gilscope.toolkit.hammer.hammering import FailureKind, HammerFailure
+
+HEADING = "C functions called from several threads (--hammer)"
+THREADS = 4              # unless --threads says otherwise
+LEAST_SECONDS = 2.0      # of the budget, without which nothing would be seen
+MOST_FILES = 500
+PAGES = (".md", ".rst", ".txt")
+NOT_READ = frozenset({"build", "dist", "node_modules", "venv", "env", "site-packages", "__pycache__"})
+NO_SITE = Missing(reason="the project's code is not installed on any build without a GIL", cause=Cause.FAILED)
+NOTHING_BUILT = Missing(reason="no extension module was built", cause=Cause.FAILED)
+
+SHOWN: dict[FailureKind, tuple[str, str]] = {   # the code of the fact, and what happens
+    "crash": ("hammer.crash", "crashes"), "hang": ("hammer.hang", "hangs"),
+    "counts-lost": ("hammer.counts-lost", "loses counts"),
+    "results-differ": ("hammer.results-differ", "gives other results than with one thread"),
+    "objects-differ": ("hammer.objects-differ", "gives several objects where one thread gets one")}
+
+
+def asked(request: EvaluationRequest, extensions: OwnExtensions) -> bool:
+    """Return True if the user asks for it and the project has C code."""
+    return bool(request.hammer and extensions.any)
+
+
+def run(context: ProbeContext) -> HammerReport | Missing:
+    """Hammer the extension modules on the newest build that has them."""
+    sites = [(label, site) for label in (build.label for build in reversed(context.builds))
+             if (site := known(context.run_sites.get(label, NO_SITE)))]
+    for label, site in sites:
+        if not (modules := _built(context, label)):
+            continue
+        seconds = min(context.request.hammer, context.left())
+        if seconds < LEAST_SECONDS:
+            return NO_TIME
+        context.say(f"{label}: call {few(modules)} from several threads for {seconds:g} s")
+        return hammer(site.python, _request(context, site, modules, seconds),
+                      variables=compiled_into(site.compiled) if site.compiled else None)
+    return NOTHING_BUILT if sites else NO_SITE
+
+
+def _built(context: ProbeContext, label: str) -> tuple[str, ...]:
+    own = context.own.get(label)
+    installed = own.finding.seen.distribution if own and own.finding else None
+    return tuple(sorted(name for name, _ in installed.extensions)) if installed else ()
+
+
+def _request(context: ProbeContext, site: RunSite, modules: tuple[str, ...], seconds: float) -> HammerRequest:
+    return HammerRequest(
+        modules=modules, own=context.project.modules, folders=tuple(map(str, site.folders)),
+        files=tuple((str(file), str(file.relative_to(context.project.root))) for file in _files(context.project)),
+        threads=context.request.threads or THREADS, seconds=seconds)
+
+
+def _files(project: Project) -> list[Path]:
+    """Return the tests and the pages of a project, the tests first."""
+    tests: list[Path] = []
+    pages: list[Path] = []
+    for folder, names, files in os.walk(project.root):
+        names[:] = sorted(name for name in names if name not in NOT_READ and not name.startswith("."))
+        inside = Path(folder).relative_to(project.root)
+        is_tests = any(part in {"test", "tests", "testing"} for part in inside.parts)
+        for name in sorted(files):
+            path = project.root / inside / name
+            if name.endswith(".py") and (is_tests or name.startswith("test") or name.endswith("_test.py")):
+                tests.append(path)
+            elif name.endswith(PAGES):
+                pages.append(path)
+    return (tests + pages)[:MOST_FILES]
+
+
+def facts(found: Evaluation) -> Iterator[Fact]:
+    """Yield each failure, or that there was none, and what was not called."""
+    report = found.sections.get("hammer")
+    if not isinstance(report, HammerReport):
+        return
+    if report.problem:
+        yield Fact(code="hammer.nothing-called", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="--hammer",
+                   text=report.problem, gap=gap(Missing(reason=report.problem)))
+        return
+    again = found.request.command("--fresh")
+    for failure in report.failures:
+        yield _failed(report, failure, again)
+    if not report.failures:
+        yield Fact(code="hammer.clean", target=FREE_THREADING, effect=Effect.NOTE, subject="--hammer", heading=HEADING,
+                   text=f"{report.seconds:g} s of calls from {report.threads} threads "
+                        f"({counted(report.trials, 'trial')}) showed nothing; that proves nothing")
+    yield Fact(code="hammer.called", target=FREE_THREADING, effect=Effect.NOTE, subject="--hammer", heading=HEADING,
+               text=_called(report))
+
+
+def _failed(report: HammerReport, failure: HammerFailure, again: str) -> Fact:
+    # Two equal objects harm only who compares them by `is`.
+    blocks = failure.kind != "objects-differ"
+    code, what = SHOWN[failure.kind]
+    names = few(failure.functions)
+    return Fact(
+        code=code, target=FREE_THREADING, effect=Effect.BLOCKS if blocks else Effect.CAUTION,
+        subject=names, heading=HEADING, step=PlanStep.EXTENSIONS, state="open" if blocks else None,
+        text=f"{names}: called from {report.threads} threads with the GIL off, {what}: {failure.detail} "
+             f"({failure.failed} of {counted(failure.trials, 'trial')}; called as {few(failure.calls)}, as in "
+             f"{failure.place})",
+        action=f"make {names} safe for calls from several threads; `{again}` calls it again")
+
+
+def _called(report: HammerReport) -> str:
+    total = len(report.called) + len(report.left_out) + len(report.no_time)
+    kinds = counted(total, "function, type or method", "functions, types and methods")
+    left_out = f"; without a repeatable call in tests or doctests: {few(report.left_out)}" if report.left_out else ""
+    no_time = f"; no time was left for {few(report.no_time)}" if report.no_time else ""
+    return f"{len(report.called)} of its {kinds} called{no_time}{left_out}"
+
+
+PROBE = Probe(name="its C functions called from several threads", facts=facts, run=run, section=HammerReport,
+              code="hammer", asked=asked)

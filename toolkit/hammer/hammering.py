@@ -1,0 +1,197 @@
+"""Have a project's compiled functions called from several threads in a build, and judge what that shows.
+
+Most of the time goes to a process whose allocator overwrites freed memory, the rest to one with the usual allocator.
+They have different hash seeds and memory layouts: a result in one thread that differs between them depends on these,
+so it is not compared with results of several threads.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+from gilscope.toolkit.children.asking import ask
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from gilscope.toolkit.children.asking import ChildAnswer
+
+CHILD = "gilscope.toolkit.hammer.child"
+SLACK_SECONDS = 60.0      # to start, to try each call alone, and to finish a trial that hangs
+# Variables of each process, with its share of the time.
+FLAVOURS: tuple[tuple[dict[str, str], float], ...] = (({"PYTHONMALLOC": "debug"}, 0.7), ({}, 0.3))
+
+FailureKind = Literal["crash", "hang", "counts-lost", "results-differ", "objects-differ"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HammerRequest:
+    """What to hammer."""
+
+    modules: tuple[str, ...]              # extension modules: "pkg._codec"
+    own: tuple[str, ...] = ()             # import names of the project, whose functions may call them
+    folders: tuple[str, ...] = ()         # where they are imported from
+    files: tuple[tuple[str, str], ...] = ()   # (path, name in reports) of tests, and of pages with examples
+    threads: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HammerFailure:
+    """What several threads did to some functions, and one thread does not."""
+
+    kind: FailureKind
+    functions: tuple[str, ...]    # that were called: "label", "Counter.add"
+    calls: tuple[str, ...]        # as the project's tests make them
+    place: str                    # of one of them: "tests/test_codec.py:12"
+    detail: str                   # "SIGSEGV in notes_recall", "2 values where one thread gets 1: 'L1', 'L2'"
+    failed: int                   # trials
+    trials: int                   # of these calls
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HammerReport:
+    """What hammering a project's extension modules on a build showed."""
+
+    threads: int
+    seconds: float                    # of trials
+    trials: int
+    called: tuple[str, ...]           # functions and types, from several threads
+    left_out: tuple[str, ...]         # no call of them was found in tests or documentation
+    no_time: tuple[str, ...] = ()     # a call of them was found, and there was no time for it
+    failures: tuple[HammerFailure, ...] = ()
+    problem: str = ""                 # why nothing could be called
+
+
+def hammer(python: Path, request: HammerRequest, *, variables: Mapping[str, str] | None = None) -> HammerReport:
+    """Call the functions of extension modules from several threads until the time is up.
+
+    Args:
+        python: The free-threaded interpreter of an environment that has what the modules need.
+        request: The modules, and where calls are found.
+        variables: Environment variables for the child.
+
+    Raises:
+        KeyboardInterrupt: The processes are gone.
+    """
+    def answer(seconds: float, seed: int, *, confirm: Sequence[str] = ()) -> ChildAnswer:
+        sizes = {cell["key"]: cell["size"] for cell in _events(answers, "cell")}
+        job = {"path": [], "first": [*request.folders], "modules": [*request.modules], "own": [*request.own],
+               "files": [[*each] for each in request.files], "threads": request.threads, "seed": seed,
+               "seconds": seconds, "sizes": sizes, "confirm": [*confirm]}
+        flavour, _ = FLAVOURS[(seed - 1) % len(FLAVOURS)]
+        return ask(python, CHILD, "main", job, limit=seconds + SLACK_SECONDS, options=("-X", "gil=0"),
+                   variables={**(variables or {}), **flavour, "PYTHONHASHSEED": str(seed)})
+
+    answers: list[ChildAnswer] = []
+    for seed, (_, share) in enumerate(FLAVOURS, 1):   # each knows the sizes of those before
+        answers.append(answer(request.seconds * share, seed))
+    if doubtful := [*_expected_once(answers)]:
+        answers.append(answer(0.0, len(FLAVOURS) + 1, confirm=doubtful))
+    return judge(request, answers)
+
+
+def _expected_once(answers: Sequence[ChildAnswer]) -> Iterator[str]:
+    """Yield the keys of failures whose results in one thread only one process has."""
+    known = Counter(cell["key"] for cell in _events(answers, "cell"))
+    failed = dict.fromkeys(each["key"] for each in _events(answers, "failure") if each["found"])
+    return (key for key in failed if known[key] < 2)  # noqa: PLR2004  what two say is the same
+
+
+def judge(request: HammerRequest, answers: Sequence[ChildAnswer]) -> HammerReport:
+    """Return what the answers of the processes show together."""
+    known = dict.fromkeys(name for record in _events(answers, "called") for name in record["called"])
+    reached = {name for record in _events(answers, "cell") for name in record["called"]}
+    called = [name for name in known if name in reached]
+    left_out = dict.fromkeys(name for record in _events(answers, "called") for name in record["left_out"])
+    cells = [*_events(answers, "cell")]
+    expected: dict[str, set[str]] = {}
+    trials: Counter[str] = Counter()
+    for cell in cells:
+        trials[cell["key"]] += cell["trials"]
+        expected.setdefault(cell["key"], set()).add(cell["expected"])
+    twice = {key for key, count in Counter(cell["key"] for cell in cells).items() if count > 1}
+    sure = {key for key in twice if len(expected[key]) == 1}
+    one_object = twice - {cell["key"] for cell in cells if not cell["one_object"]}
+    failures = [each for each in _events(answers, "failure") if each["what"] in {"crash", "hang"}
+                or each["key"] in (one_object if each["what"] == "objects" else sure)]
+    return HammerReport(
+        threads=request.threads, seconds=request.seconds, trials=sum(trials.values()), called=tuple(called),
+        left_out=tuple(name for name in left_out if name not in known),
+        no_time=tuple(name for name in known if name not in reached),
+        failures=tuple(_failures(failures, trials)), problem=_problem(answers, known))
+
+
+def _events(answers: Iterable[ChildAnswer], event: str) -> Iterator[dict[str, Any]]:
+    return (record for answer in answers for record in answer.records if record["event"] == event)
+
+
+def _problem(answers: Sequence[ChildAnswer], called: Iterable[str]) -> str:
+    """Return why nothing was called."""
+    if [*called]:
+        return ""
+    errors = [record["error"] for record in _events(answers, "failed")]
+    endings = [answer.ending.reason for answer in answers if answer.ending.kind != "done"]
+    return next(iter((*errors, *endings)), "no call of its functions was found in its tests or documentation that can "
+                                           "be repeated")
+
+
+def _failures(records: Sequence[dict[str, Any]], trials: Mapping[str, int]) -> Iterator[HammerFailure]:
+    """Yield one failure for each kind and set of functions."""
+    groups: dict[tuple[FailureKind, tuple[str, ...]], list[dict[str, Any]]] = {}
+    for record in records:
+        groups.setdefault((_kind(record), tuple(record["names"])), []).append(record)
+    for (kind, names), found in groups.items():
+        first = found[0]
+        keys = {each["key"] for each in found}
+        yield HammerFailure(kind=kind, functions=names, calls=tuple(first["calls"]), place=first["places"][0],
+                            detail=_detail(first), failed=len(found), trials=sum(trials[key] for key in keys))
+
+
+def _kind(record: Mapping[str, Any]) -> FailureKind:
+    match record["what"]:
+        case "crash":
+            return "crash"
+        case "hang":
+            return "hang"
+        case "objects":
+            return "objects-differ"
+        case "state" if _is_less(record["found"]["one"], record["found"]["several"]):
+            return "counts-lost"
+    return "results-differ"
+
+
+def _is_less(one: str, several: str) -> bool:
+    """Return True if a state ends with a smaller number than it has with one thread."""
+    before, after = (re.search(r"(-?\d+(?:\.\d+)?)$", text) for text in (one, several))
+    return bool(before and after and float(after[1]) < float(before[1]))
+
+
+def _detail(record: Mapping[str, Any]) -> str:
+    found = record["found"]
+    if record["what"] in {"crash", "hang"}:
+        place = c_function(record["output"])
+        return f"{record['reason']} in {place}" if place else str(record["reason"])
+    if record["what"] == "state":
+        return f"{found['several']}, and {found['one'].rpartition(' ')[2]} with one thread"
+    several = found["several"]
+    shown = ", ".join(text for text, _ in several["few"])
+    if record["what"] == "objects":
+        return f"several objects for equal arguments ({shown}), one with one thread"
+    one = found["one"]
+    if one["values"] == several["values"] == 1:
+        return f"{shown}, and {one['few'][0][0]} with one thread"
+    return (f"{several['calls']} equal calls gave {several['values']} values ({shown}), and {one['values']} "
+            "with one thread")
+
+
+def c_function(output: str) -> str:
+    """Return the innermost C function of an extension module in the stack of a crash, which 3.14 and later print."""
+    for file, function in re.findall(r'Binary file "([^"]*)", at (\w+)', output):
+        if ".so" in file and "libc" not in file and "libpython" not in file and "lib-dynload" not in file:
+            return str(function)
+    return ""
