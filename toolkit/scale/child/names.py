@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
 MOST = 400_000        # objects that are looked at
 LONGEST_KEY = 40      # characters
+LATER = 4             # steps: constants of code come after what is so much farther away
 ITEM = "the value of "
 # Types of C whose instances are counted; a class statement leaves one of these in the namespace of a class.
 FROM_CLASS_STATEMENT = ("__static_attributes__", "__firstlineno__", "__weakref__", "__dict__")
@@ -68,7 +69,7 @@ def _roots(function: str, payloads: list[Any] | None) -> list[tuple[_Way, Any]]:
     for number, payload in enumerate(payloads or ()):
         which = f" of payload {number + 1}" if payloads and len(payloads) > 1 else ""
         roots.append((_Way("argument", f"argument {parameter}{which}"), payload))
-    roots.append((_Way("function", f"{function.partition(':')[2]}()"), found))
+    roots.append((_Way("function", f"{function.replace(':', '.')}()"), found))
     others = [(name, module) for name, module in [*sys.modules.items()]
               if isinstance(module, types.ModuleType) and name != own and not name.startswith("gilscope")]
     # Modules of the same package first, then those that are not of the standard library.
@@ -87,19 +88,24 @@ def _parameter(found: Any) -> str:
 
 
 def _ways(wanted: set[int], roots: list[tuple[_Way, Any]]) -> dict[int, _Way]:
+    """Return the shortest way to each of the wanted objects."""
     found: dict[int, _Way] = {}
     seen: set[int] = set()
-    waiting = roots
-    while waiting and len(found) < len(wanted) and len(seen) < MOST:
-        further: list[tuple[_Way, Any]] = []
-        for way, each in waiting:
+    levels: list[list[tuple[_Way, Any]]] = [roots]
+    for depth, level in enumerate(levels):
+        if len(found) == len(wanted) or len(seen) > MOST:
+            break
+        for way, each in level:
             if id(each) in seen:
                 continue
             seen.add(id(each))
             if id(each) in wanted:
                 found[id(each)] = way
-            further += _parts(way, each)
-        waiting = further
+            # What code begins with as a constant and is stored elsewhere, too, is known by that place.
+            further = LATER if type(each) is types.CodeType else 1
+            place = depth + further
+            levels += [[] for _ in range(place + 1 - len(levels))]
+            levels[place] += _parts(way, each)
     return found
 
 

@@ -1,0 +1,44 @@
+"""A program whose objects are named in test_names.py."""
+
+import enum
+import functools
+import threading
+
+
+class Config:
+    limits = [1000, 2000]
+    __slots__ = ("rate",)
+
+    def __init__(self):
+        self.rate = object()
+
+
+class Color(enum.Enum):
+    RED = object()
+
+
+class Plain:
+    def __init__(self):
+        self.inner = object()
+
+
+def make():
+    x = object()
+
+    def inner():
+        return x
+
+    return inner
+
+
+def f(conf):
+    return conf, 1000003, (4, "five")
+
+
+TABLE = {3: object(), "k" * 100: object()}
+CONFIG = Config()
+PLAIN = Plain()
+INNER = make()
+LOCK = threading.Lock()
+PART = functools.partial(f, object())
+PAYLOADS = [{"rates": [object()], "name": object()}]
