@@ -2,11 +2,12 @@
 
 import enum
 import functools
+import re
 import threading
 
 
 class Config:
-    limits = [1000, 2000]
+    limits = [1000, 2000]  # noqa: RUF012 - shared on purpose
     __slots__ = ("rate",)
 
     def __init__(self):
@@ -20,6 +21,10 @@ class Color(enum.Enum):
 class Plain:
     def __init__(self):
         self.inner = object()
+
+
+def rate():
+    return 271828.5
 
 
 def make():
@@ -41,4 +46,5 @@ PLAIN = Plain()
 INNER = make()
 LOCK = threading.Lock()
 PART = functools.partial(f, object())
-PAYLOADS = [{"rates": [object()], "name": object()}]
+RATES = {"same": rate()}     # a constant of code, too
+PATTERN = re.compile("a")

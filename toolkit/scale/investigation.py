@@ -39,7 +39,8 @@ if TYPE_CHECKING:
 
     Clock = Callable[[], float]
 
-ROUNDS, MORE_ROUNDS = 4, 4
+ROUNDS, MORE_ROUNDS, MOST_ROUNDS = 4, 2, 16
+VERDICT_SECONDS = 40.0    # after these no more rounds for an unsure verdict: the machine is too busy
 CAUSE_ROUNDS = 3
 LOOKS = 3                 # of the sampler at all objects: a busy machine may hide one
 MOVED = 0.02              # share of looks in which the count of a suspect had moved
@@ -117,9 +118,12 @@ class _Investigator:
             threads=self._threads, collector=False)})
         rounds.take(ROUNDS, list(self._modes))
         evidence = self._evidence(rounds)
-        if judge(evidence).verdict is ScalingVerdict.UNSURE:
+        taken = ROUNDS
+        while (judge(evidence).verdict is ScalingVerdict.UNSURE and taken < MOST_ROUNDS
+               and self._clock() - self._began < VERDICT_SECONDS):
             rounds.take(MORE_ROUNDS, list(self._modes))
             evidence = self._evidence(rounds)
+            taken += MORE_ROUNDS
         judgement = judge(evidence)
         if limited(evidence):
             evidence, judgement = self._find_cause(rounds)

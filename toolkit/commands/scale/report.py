@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.scale.scaling_values import BuildScaling
 
 BUSY = 0.2         # share of the threads' time without a core that is worth a word
-MOSTLY = 0.9       # share of the loss; a set that explains less gets a word
+MOSTLY = 0.75      # share of the loss; a set that explains less gets a word
 
 
 def document(function: str, threads: int, builds: Sequence[BuildScaling]) -> Document:
@@ -94,9 +94,9 @@ def _blamed(found: ScalingInvestigation) -> Iterator[str]:
         yield f"{found.judgement.obstacle.value}: {object_text(one)}"
     if found.explained is not None and found.without is not None and found.objects:
         these = "these were" if len(found.objects) > 1 else "this was"
-        rest = "" if found.explained >= MOSTLY else " Something else is in the way, too."
+        rest = "" if found.explained >= MOSTLY else " The rest of the loss is not explained."
         yield (f"When {these} immortal, so that nobody counted references, it reached {found.without:.2f} of the "
-               f"ceiling: {percent(found.explained)} of the loss.{rest}")
+               f"ceiling: about {percent(found.explained)} of the loss.{rest}")
     for one in found.also:
         yield f"Also seen: {object_text(one)}"
 
