@@ -50,7 +50,8 @@ def main() -> None:
             objects = ", ".join(each.name for each in found.objects)
             also = ", ".join(each.name for each in found.also)
             words = [found.judgement.verdict.value, found.judgement.obstacle.value, found.judgement.doubt or "",
-                     objects, also and f"also {also}", "" if found.explained is None else f"explains {found.explained:.0%}"]
+                     objects, also and f"also {also}",
+                     "" if found.explained is None else f"explains {found.explained:.0%}"]
             print(f"{name:18}{worth:8}{seconds[-1]:7.0f} {f'{ceiling.ratio:.2f}' if ceiling else '-':>10} "
                   f"{f'{immortal.ratio:.2f}' if immortal else '-':>8} {found.queued_share:6.2f}  "
                   f"{'; '.join(filter(None, words))}", flush=True)

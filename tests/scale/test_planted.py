@@ -1,4 +1,4 @@
-"""Planted programs on the free-threaded builds at hand: the object is named, or the answer is open; never a wrong name."""
+"""Planted programs on free-threaded builds: the object is named, or the answer is open; never a wrong name."""
 
 import pytest
 

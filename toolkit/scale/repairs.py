@@ -48,6 +48,8 @@ def repairs(obstacle: Obstacle, objects: Iterable[BlamedObject]) -> list[RepairC
     """Return the repairs that fit, the one of the first object first."""
     if obstacle is Obstacle.COLLECTOR:
         return [RepairCode.COLLECTOR]
+    if obstacle not in {Obstacle.COUNTS, Obstacle.LOCK}:      # what was seen beside an open verdict is not blamed
+        return []
     return list(dict.fromkeys(_OF_KIND.get(each.kind, RepairCode.THREAD_COPY) for each in objects))
 
 

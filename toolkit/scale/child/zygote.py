@@ -84,11 +84,10 @@ class Zygote:
         self._payloads = made
         self._dealt = made is not None and len(made) >= threads > 1
         self._threads = threads
-        calls, spent = self._warm_up()
+        self._each = self._warm_up()
         if (left := threading.active_count()) > 1:
             raise FunctionRefusedError(f"{function} has left {left - 1} thread(s) running, and a process with threads "
                                        "cannot be forked; name a function that works in the calling thread")
-        self._each = spent / calls
         if self._each > LONGEST_CALL:
             raise FunctionRefusedError(f"a call of {function} takes {self._each:.2g} s; name a part of the work, or "
                                        f"smaller payloads: at most {LONGEST_CALL:g} s")
@@ -169,18 +168,19 @@ class Zygote:
         self._locks = {kind: offset for kind, offset in kinds.items() if offset}
         return sorted(kind.__qualname__ for kind in self._locks), None
 
-    def _warm_up(self) -> tuple[int, float]:
-        """Return how many calls took how many seconds, once the function is warm."""
-        each = repeat(()) if self._payloads is None else ((payload,) for payload in cycle(self._payloads))
-        for seconds in (WARM_UP, WARM_UP):        # the first calls fill caches
-            began, calls, spent = time.perf_counter(), 0, 0.0
-            while spent < seconds:
-                self._call(*next(each))
-                calls += 1
-                spent = time.perf_counter() - began
-            if spent > LONGEST_CALL:
+    def _warm_up(self) -> float:
+        """Call the function until it is warm; return the seconds of a usual call, whatever else ran meanwhile."""
+        arguments = repeat(()) if self._payloads is None else ((payload,) for payload in cycle(self._payloads))
+        for _ in range(2):        # the first calls fill caches
+            each: list[float] = []
+            until = time.perf_counter() + WARM_UP
+            while not each or time.perf_counter() < until:
+                began = time.perf_counter()
+                self._call(*next(arguments))
+                each.append(time.perf_counter() - began)
+            if each[0] > LONGEST_CALL:
                 break
-        return calls, spent
+        return sorted(each)[len(each) // 2]
 
     def _chunk(self) -> int:
         return max(1, int(CHUNK / self._each))
