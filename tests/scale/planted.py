@@ -58,7 +58,7 @@ def score(program: PlantedProgram, found: ScalingInvestigation) -> str:
     if judgement.verdict is ScalingVerdict.UNSURE:
         return UNSURE
     if judgement.verdict is ScalingVerdict.SCALES:
-        return RIGHT if program.clean else CURED
+        return RIGHT if Obstacle.NONE.value in program.obstacles else CURED
     names = [each.name for each in (*found.objects, *found.also)]
     if any(not any(re.fullmatch(pattern, name) for pattern in program.objects) for name in names):
         return WRONG

@@ -39,12 +39,11 @@ if TYPE_CHECKING:
 
     Clock = Callable[[], float]
 
-ROUNDS, MORE_ROUNDS, MOST_ROUNDS = 4, 2, 16
+ROUNDS, MORE_ROUNDS, MOST_ROUNDS = 4, 2, 12
 VERDICT_SECONDS = 40.0    # after these no more rounds for an unsure verdict: the machine is too busy
 CAUSE_ROUNDS = 3
 LOOKS = 3                 # of the sampler at all objects: a busy machine may hide one
 MOVED = 0.02              # share of looks in which the count of a suspect had moved
-OFTEN_HELD = 0.2          # share of looks in which a lock was held that is shown although the verdict is open
 SEARCH_SECONDS = 30.0
 MOST_ALONE = 5            # objects that are named one by one; more are named by their owners
 CLOSE_CALL = 0.25         # a share of the gain so near to the threshold is measured again
@@ -129,10 +128,12 @@ class _Investigator:
         if limited(evidence):
             evidence, judgement = self._find_cause(rounds)
         elif judgement.verdict is ScalingVerdict.UNSURE:
-            # Waiters for a lock yield their cores, so on a busy machine they are never undisturbed: show what is seen.
             self._also = self._locks([
                 ContendedLock(number=each.number, held=each.locked)
-                for each in self._sampled() if each.locked >= OFTEN_HELD])
+                for each in self._sampled() if each.locked >= LOCKED])
+            if self._also and rounds.enough([ONE, PROCESSES]) and not rounds.enough([THREADS]):
+                # Waiters for a lock yield their cores, so on a busy machine they are never undisturbed.
+                judgement = replace(judgement, doubt=Doubt.YIELDING)
         total = rounds.total(THREADS)
         return ScalingInvestigation(
             threads=self._threads, loaded=self._loaded,

@@ -48,6 +48,7 @@ class Doubt(StrEnum):
     """Why a verdict or its cause is open."""
 
     FEW_CLEAN = "few-clean"              # too little time in which all threads had their cores
+    YIELDING = "threads-yield"           # likewise, because they wait for a lock, which is named
     WIDE = "wide-interval"               # the interval includes both answers
     CONTRAST = "little-contrast"         # immortality gains something, but not clearly
     SET = "set-explains-little"          # no set of objects gains what all of them do

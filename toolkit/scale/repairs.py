@@ -56,6 +56,8 @@ def repairs(obstacle: Obstacle, objects: Iterable[BlamedObject]) -> list[RepairC
 DOUBTS = {
     Doubt.FEW_CLEAN: "the threads seldom had their cores at the same time, because the machine is busy; wait until "
                      "it is quiet, or stop other programs",
+    Doubt.YIELDING: "threads give their cores to other programs while they wait for a lock, so by how much they are "
+                    "slower cannot be told on this busy machine; try again when it is quiet",
     Doubt.WIDE: "the measurements differ too much to exclude either answer; try again on a quieter machine",
     Doubt.CONTRAST: "making every object immortal helps, but not clearly; try again on a quieter machine, or with a "
                     "function in which the suspected code takes more of the time",

@@ -98,7 +98,7 @@ def _blamed(found: ScalingInvestigation) -> Iterator[str]:
         yield (f"When {these} immortal, so that nobody counted references, it reached {found.without:.2f} of the "
                f"ceiling: about {percent(found.explained)} of the loss.{rest}")
     for one in found.also:
-        yield f"{'Also seen' if found.objects else 'Seen meanwhile, blamed for nothing'}: {object_text(one)}"
+        yield f"{'Also seen' if found.objects else 'Seen, but not proven to be in the way'}: {object_text(one)}"
 
 
 def object_text(one: BlamedObject) -> str:

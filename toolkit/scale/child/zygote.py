@@ -37,7 +37,8 @@ if TYPE_CHECKING:
     Work = tuple[Callable[..., object], list[Any] | None]    # a function, and one thread's payloads; None: no argument
 
 WARM_UP = 0.03          # seconds
-CHUNK = 0.0004          # seconds of calls between two looks at the clocks
+CHUNK = 0.0001          # seconds of calls between two looks at the clocks; contended, they take ten times as long, and
+                        # must still fit into the slice that a busy machine gives a thread
 LEAST_WARM = 0.012      # seconds of a measurement that are not counted: threads have just been started
 LEAST_CALLS = 20        # in a measurement
 LONGEST_CALL = 0.25     # seconds; with a longer one, an answer would take minutes
