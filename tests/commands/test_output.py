@@ -13,7 +13,7 @@ from gilscope.toolkit.report import DOCUMENT_FORMATS, DocumentFormat
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Table
 
 HAVE_BOTH = [["run"], ["report"], ["compare", "A", "B"], ["experiment", "run"], ["experiment", "show", "X"],
-             ["evaluate", "."], ["doctor"]]
+             ["evaluate", "."], ["doctor"], ["scale", "app:f"]]
 
 
 def parse(*words):

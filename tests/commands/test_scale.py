@@ -5,6 +5,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -15,6 +16,7 @@ from gilscope.toolkit.errors import ToolkitError
 from tests.conformance.builds import ROOT
 from tests.scale.planted import FREE
 
+LIMIT = 240.0     # seconds
 needs_free = pytest.mark.skipif(not FREE, reason="no free-threaded build")
 PROGRAM = """
 import threading
@@ -38,6 +40,14 @@ def slow():
 
 def generator():
     yield 1
+
+def forever():
+    import os, pathlib
+    path = pathlib.Path("pid")
+    path.with_suffix(".new").write_text(str(os.getpid()))
+    path.with_suffix(".new").rename(path)
+    while True:
+        pass
 """
 
 
@@ -45,6 +55,13 @@ def generator():
 def folder(tmp_path):
     (tmp_path / "app.py").write_text(PROGRAM)
     return tmp_path
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
 
 
 def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -100,7 +117,24 @@ def test_function_that_cannot_be_measured_is_refused_with_the_reason(folder, wor
 
 
 @needs_free
-def test_answer_fits_its_schema_and_nobody_is_left(folder):
+def test_measuring_process_ends_when_gilscope_is_killed(folder):
+    label, path = next(iter(FREE.items()))
+    words = ["gilscope", "scale", "app:forever", "--build", f"{label}={path}", "--builds", label]
+    with subprocess.Popen([sys.executable, "-P", "-m", *words], cwd=folder, stderr=subprocess.DEVNULL,
+                          env={**os.environ, "PYTHONPATH": str(ROOT)}) as process:
+        until = time.monotonic() + LIMIT
+        while not (folder / "pid").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        pid = int((folder / "pid").read_text())
+        assert is_running(pid)
+        process.kill()
+    while is_running(pid) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not is_running(pid)
+
+
+@needs_free
+def test_answer_fits_its_schema(folder):
     done = on_free(folder, "app:f", "--json", "scale.json")
     assert done.returncode in {0, 1}, done.stderr
     assert "In short" in done.stdout

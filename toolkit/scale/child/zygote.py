@@ -370,7 +370,10 @@ def main() -> None:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)        # what the function prints while it is loaded is no answer of ours
     try:
-        zygote = Zygote(build.load())
+        core = build.load()
+        if hasattr(core, "end_with_parent"):
+            core.end_with_parent(os.getppid())      # also while the user's function does not return
+        zygote = Zygote(core)
     except Exception as error:  # noqa: BLE001 - reported to whoever asked
         _tell(answers, {"error": str(error)})
         return
