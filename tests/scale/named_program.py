@@ -46,5 +46,5 @@ PLAIN = Plain()
 INNER = make()
 LOCK = threading.Lock()
 PART = functools.partial(f, object())
-RATES = {"same": rate()}     # a constant of code, too
+RATES = {"eu": {"de": {"same": rate()}}}     # a constant of code, too, which is nearer
 PATTERN = re.compile("a")

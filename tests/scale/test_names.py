@@ -27,7 +27,7 @@ NAMED = {
         "constant <tuple> in f()", "constant"),
     "program.LOCK": (f"{NAME}.LOCK", "global"),
     "program.PART.args[0]": (f"the value of {NAME}.PART.args[0]", "item"),
-    "program.RATES['same']": ("the value of " + NAME + ".RATES['same']", "item"),
+    "program.RATES['eu']['de']['same']": (f"the value of {NAME}.RATES['eu']['de']['same']", "item"),
     "payload": ("argument conf", "argument"),
     "payload['rates']": ("argument conf['rates']", "item"),
     "payload['rates'][0]": ("argument conf['rates'][0]", "item"),

@@ -58,3 +58,12 @@ def test_noise_does_not_name_what_is_not_needed():
         experiment = Experiment(3, 8, noise=0.2)
         experiment.random.seed(seed)
         assert smallest_set(alone(*range(12)), experiment) == [3, 8]
+
+
+def test_group_that_an_erring_experiment_added_is_dropped_again():
+    class ErringOnce(Experiment):
+        def __call__(self, numbers):
+            gained = super().__call__(numbers)
+            return 0.0 if self.tests == 2 else gained     # the first look at the first suspect alone
+
+    assert smallest_set(alone(1, 2), ErringOnce(1)) == [0]
