@@ -18,6 +18,7 @@ LAYERS = (
     ("gilscope.toolkit.cli",),
     ("gilscope.toolkit.commands",),
     ("gilscope.toolkit.evaluate", "gilscope.toolkit.experiments", "gilscope.toolkit.site", "gilscope.toolkit.fleet"),
+    ("gilscope.toolkit.scale",),
     ("gilscope.toolkit.hammer",),
     ("gilscope.toolkit.measure", "gilscope.toolkit.gil", "gilscope.toolkit.gil_guard", "gilscope.toolkit.race",
      "gilscope.toolkit.report", "gilscope.toolkit.publish", "gilscope.toolkit.children"),
@@ -62,6 +63,15 @@ OTHER_PROCESSES = {
     "a checked program": (
         ("gilscope.toolkit.race.child.main",),
         ("gilscope.toolkit.race", "gilscope.toolkit.builds", "gilscope.toolkit.errors", "gilscope.toolkit.escaping",
+         "gilscope.toolkit.file_locks", "gilscope.toolkit.processes", "gilscope.toolkit.user_dirs",
+         # The installer, if the core comes from a wheel:
+         "gilscope.toolkit.temporary", "gilscope.toolkit.records", "gilscope.toolkit.units",
+         "gilscope.toolkit.bounded_reading", "gilscope.race"),
+        {"_pytest"}),
+    "a process that `gilscope scale` measures": (
+        ("gilscope.toolkit.scale.child.zygote",),
+        ("gilscope.toolkit.scale.child", "gilscope.toolkit.measure.child.calls", "gilscope.toolkit.race",
+         "gilscope.toolkit.builds", "gilscope.toolkit.errors", "gilscope.toolkit.escaping",
          "gilscope.toolkit.file_locks", "gilscope.toolkit.processes", "gilscope.toolkit.user_dirs",
          # The installer, if the core comes from a wheel:
          "gilscope.toolkit.temporary", "gilscope.toolkit.records", "gilscope.toolkit.units",

@@ -24,9 +24,9 @@ else:
 
 # In the order of --help; each is a module in toolkit/commands.
 _MODULES = {
-    "run": "run.command", "compare": "compare", "report": "report", "race": "race.command", "gil": "gil.command",
-    "experiment": "experiment", "site": "site", "evaluate": "evaluate", "doctor": "doctor.command",
-    "builds": "builds", "fleet": "fleet.command", "list": "list_",
+    "run": "run.command", "compare": "compare", "report": "report", "race": "race.command",
+    "gil": "gil.command", "scale": "scale.command", "experiment": "experiment", "site": "site", "evaluate": "evaluate",
+    "doctor": "doctor.command", "builds": "builds", "fleet": "fleet.command", "list": "list_",
 }
 COMMANDS = tuple(_MODULES)
 SHELLS = ("bash", "zsh", "fish", "tcsh")

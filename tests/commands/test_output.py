@@ -21,7 +21,7 @@ from tests.conformance.builds import ROOT
 
 EXAMPLE = str(ROOT / "results" / "example" / "first-look")
 HAVE_BOTH = [["run"], ["report"], ["compare", "A", "B"], ["experiment", "run"], ["experiment", "show", "X"],
-             ["evaluate", "."], ["doctor"]]
+             ["evaluate", "."], ["doctor"], ["scale", "app:f"]]
 
 
 def parse(*words):

@@ -15,6 +15,8 @@ __asm__(".symver dladdr, dladdr@" GILSCOPE_FIRST);
 __asm__(".symver dladdr1, dladdr1@" GILSCOPE_DLADDR1);
 __asm__(".symver dlsym, dlsym@" GILSCOPE_FIRST);
 __asm__(".symver dlvsym, dlvsym@" GILSCOPE_FIRST);
+__asm__(".symver pthread_create, pthread_create@" GILSCOPE_FIRST);
+__asm__(".symver pthread_join, pthread_join@" GILSCOPE_FIRST);
 __asm__(".symver pthread_key_create, pthread_key_create@" GILSCOPE_FIRST);
 __asm__(".symver pthread_setspecific, pthread_setspecific@" GILSCOPE_FIRST);
 #endif

@@ -9,6 +9,7 @@ SUMMARIES = {
     "report": "show the tables of an earlier run again",
     "race": "run a program and report its data races",
     "gil": "run a program and report its waits for the GIL",
+    "scale": "tell whether a function scales over threads, and which object is in the way (experimental)",
     "experiment": "repeat the classic measurements about the GIL (experimental)",
     "site": "make static pages of results",
     "evaluate": "tell whether a project can move to free-threading or subinterpreters, and what is in the way",

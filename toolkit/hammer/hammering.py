@@ -99,7 +99,7 @@ def _expected_once(answers: Sequence[ChildAnswer]) -> Iterator[str]:
     """Yield the keys of failures whose results in one thread only one process has."""
     known = Counter(cell["key"] for cell in _events(answers, "cell"))
     failed = dict.fromkeys(each["key"] for each in _events(answers, "failure") if each["found"])
-    return (key for key in failed if known[key] < 2)  # noqa: PLR2004  what two say is the same
+    return (key for key in failed if known[key] < 2)
 
 
 def judge(request: HammerRequest, answers: Sequence[ChildAnswer]) -> HammerReport:

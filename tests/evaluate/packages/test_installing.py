@@ -14,8 +14,8 @@ from gilscope.toolkit.builds.package_installer import (
     InstallProblemKind,
     run_installer,
 )
-from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.children.asking import ChildAnswer, ProcessEnding
+from gilscope.toolkit.errors import BuildError
 from gilscope.toolkit.evaluate.packages import fetch_wheels, installing
 from gilscope.toolkit.evaluate.packages.distributions import installed, site_folders
 from gilscope.toolkit.evaluate.packages.fetch_wheels import (

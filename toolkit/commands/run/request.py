@@ -115,12 +115,8 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
     if args.payloads and args.payload is not None:
         raise ToolkitError("use --payloads, one for each task, or --payload, the same for all tasks, not both")
     if args.payload is not None:
-        _check_literal(args.payload)
-    for name in (named[0], args.payloads, args.check, args.async_form):
-        if name and (name.count(":") != 1 or name.startswith(".") or not all(name.partition(":")[::2])):
-            raise ToolkitError(f"{name!r} does not have the form package.module:name")
-        if name and (name.partition(":")[0].endswith(".py") or "/" in name):
-            raise ToolkitError(f"{name!r}: name the module, not the file: {_as_module(name)}")
+        check_payload(args.payload)
+    check_callable_names(named[0], args.payloads, args.check, args.async_form)
     return UserTarget(
         function=named[0],
         payloads=args.payloads,
@@ -130,6 +126,19 @@ def user_target(args: argparse.Namespace) -> UserTarget | None:
         async_function=args.async_form,
         kind=args.kind,
     )
+
+
+def check_callable_names(*names: str | None) -> None:
+    """Refuse names that do not have the form package.module:name; None is no name.
+
+    Raises:
+        ToolkitError: One does not.
+    """
+    for name in filter(None, names):
+        if name.count(":") != 1 or name.startswith(".") or not all(name.partition(":")[::2]):
+            raise ToolkitError(f"{name!r} does not have the form package.module:name")
+        if name.partition(":")[0].endswith(".py") or "/" in name:
+            raise ToolkitError(f"{name!r}: name the module, not the file: {_as_module(name)}")
 
 
 def _refuse_half_named(words: Sequence[str], extra: Sequence[str]) -> None:
@@ -151,7 +160,12 @@ def _as_module(name: str) -> str:
     return f"{module}:{attribute}" + (f", with --path {folder}" if folder != Path() else "")
 
 
-def _check_literal(text: str) -> None:
+def check_payload(text: str) -> None:
+    """Refuse a --payload that is no literal.
+
+    Raises:
+        ToolkitError: It is none.
+    """
     try:
         ast.literal_eval(text)
     except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):

@@ -32,4 +32,5 @@
 #include "ops/methods.c"
 #include "locking/locks.c"
 #include "locking/patching.c"
+#include "headers.c"
 #include "module.c"

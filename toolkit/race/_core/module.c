@@ -637,6 +637,7 @@ static PyMethodDef api[] = {
     {"configure", api_configure, METH_VARARGS, NULL},
     {"made_from", api_made_from, METH_NOARGS, "Return the hash of the sources of a core in a wheel, else \"\"."},
     {"_at_exit", at_exit, METH_NOARGS, NULL},
+    HEADER_FUNCTIONS
     {NULL, NULL, 0, NULL}};
 
 static int

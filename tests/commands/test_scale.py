@@ -1,0 +1,149 @@
+"""`gilscope scale`: its errors, and an answer on a free-threaded build."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from gilscope.toolkit import cli
+from gilscope.toolkit.commands.scale import command
+from gilscope.toolkit.errors import ToolkitError
+from tests.conformance.builds import ROOT
+from tests.scale.planted import FREE
+
+LIMIT = 240.0     # seconds
+needs_free = pytest.mark.skipif(not FREE, reason="no free-threaded build")
+PROGRAM = """
+import threading
+
+LEFT = threading.Event()
+PAYLOADS = [[1.5, 2.5]]
+EMPTY = []
+
+def f():
+    return sum(range(50))
+
+def raises():
+    raise LookupError("no such thing")
+
+def leaves_a_thread():
+    threading.Thread(target=LEFT.wait, daemon=True).start()
+
+def slow():
+    import time
+    time.sleep(0.6)
+
+def generator():
+    yield 1
+
+def forever():
+    import os, pathlib
+    path = pathlib.Path("pid")
+    path.with_suffix(".new").write_text(str(os.getpid()))
+    path.with_suffix(".new").rename(path)
+    while True:
+        pass
+"""
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "app.py").write_text(PROGRAM)
+    return tmp_path
+
+
+def is_running(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def run(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-P", "-m", "gilscope", "scale", *words], cwd=folder, capture_output=True,
+                          text=True, check=False, timeout=300, env={**os.environ, "PYTHONPATH": str(ROOT)})
+
+
+def on_free(folder, function, *words):
+    label, path = next(iter(FREE.items()))
+    return run(folder, function, "--build", f"{label}={path}", "--builds", label, *words)
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (["app"], r"'app' does not have the form package\.module:name"),
+    (["app.py:f"], r"name the module, not the file: app:f"),
+    (["app:f", "--payloads", "PAYLOADS"], r"'PAYLOADS' does not have the form"),
+    (["app:f", "--payloads", "app:PAYLOADS", "--payload", "1"], r"use --payloads, or --payload"),
+    (["app:f", "--payload", "one("], r"is not a Python literal"),
+    (["app:f", "--threads", "1"], r"--threads 1: from 2 to \d+"),
+    (["app:f", "--threads", "10000"], r"--threads 10000: from 2 to \d+"),
+    (["app:f", "--builds", "0.1t"], r"0\.1t"),
+    (["app:f", "--build", f"mine={sys.executable}", "--builds", "mine"], r"mine has a GIL.*name free-threaded builds"),
+])
+def test_wrong_requests_say_what_is_wrong(folder, words, message):
+    if "mine" in words and not getattr(sys, "_is_gil_enabled", lambda: True)():
+        pytest.skip("this Python has no GIL")
+    done = run(folder, *words)
+    assert done.returncode == 2
+    assert re.search(message, done.stderr), done.stderr
+
+
+def test_without_a_free_threaded_build_it_says_how_to_get_one(monkeypatch):
+    monkeypatch.setattr(command, "find_builds", lambda *_, **__: type("None_", (), {"builds": ()})())
+    with pytest.raises(ToolkitError, match="gilscope builds install") as caught:
+        command._builds(cli.make_parser(("scale",)).parse_args(["scale", "app:f"]))
+    assert caught.value.exit_code == 3
+
+
+@needs_free
+@pytest.mark.parametrize(("words", "message"), [
+    (["app:missing"], r"app has no 'missing'"),
+    (["nowhere:f"], r"No module named 'nowhere'"),
+    (["app:f", "--payloads", "app:EMPTY"], r"app:EMPTY is empty"),
+    (["app:raises"], r"LookupError: no such thing"),
+    (["app:leaves_a_thread"], r"has left \d+ thread\(s\) running.*cannot be\s+forked"),
+    (["app:slow"], r"a call of app:slow takes .* s; name a part of the work"),
+    (["app:generator"], r"app:generator is a generator"),
+])
+def test_function_that_cannot_be_measured_is_refused_with_the_reason(folder, words, message):
+    done = on_free(folder, *words)
+    assert done.returncode == 3
+    assert re.search(message, " ".join(done.stdout.split())), done.stdout
+
+
+@needs_free
+def test_measuring_process_ends_when_gilscope_is_killed(folder):
+    label, path = next(iter(FREE.items()))
+    words = ["gilscope", "scale", "app:forever", "--build", f"{label}={path}", "--builds", label]
+    with subprocess.Popen([sys.executable, "-P", "-m", *words], cwd=folder, stderr=subprocess.DEVNULL,
+                          env={**os.environ, "PYTHONPATH": str(ROOT)}) as process:
+        until = time.monotonic() + LIMIT
+        while not (folder / "pid").exists() and time.monotonic() < until:
+            time.sleep(0.05)
+        pid = int((folder / "pid").read_text())
+        assert is_running(pid)
+        process.kill()
+    while is_running(pid) and time.monotonic() < until:
+        time.sleep(0.05)
+    assert not is_running(pid)
+
+
+@needs_free
+def test_answer_fits_its_schema(folder):
+    done = on_free(folder, "app:f", "--json", "scale.json")
+    assert done.returncode in {0, 1}, done.stderr
+    assert "In short" in done.stdout
+    found = json.loads((folder / "scale.json").read_text())
+    assert (found["function"], [each["problem"] for each in found["builds"]]) == ("app:f", [None])
+    assert found["builds"][0]["objects"] == []     # there is nothing to blame
+    jsonschema = pytest.importorskip("jsonschema")
+    from tests.report.test_as_json import closed
+
+    schema = json.loads((ROOT / "toolkit" / "report" / "schemas" / "scale.json").read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    jsonschema.validate(found, closed(schema))

@@ -1,0 +1,50 @@
+"""A program whose objects are named in test_names.py."""
+
+import enum
+import functools
+import re
+import threading
+
+
+class Config:
+    limits = [1000, 2000]  # noqa: RUF012 - shared on purpose
+    __slots__ = ("rate",)
+
+    def __init__(self):
+        self.rate = object()
+
+
+class Color(enum.Enum):
+    RED = object()
+
+
+class Plain:
+    def __init__(self):
+        self.inner = object()
+
+
+def rate():
+    return 271828.5
+
+
+def make():
+    x = object()
+
+    def inner():
+        return x
+
+    return inner
+
+
+def f(conf):
+    return conf, 1000003, (4, "five")
+
+
+TABLE = {3: object(), "k" * 100: object()}
+CONFIG = Config()
+PLAIN = Plain()
+INNER = make()
+LOCK = threading.Lock()
+PART = functools.partial(f, object())
+RATES = {"eu": {"de": {"same": rate()}}}     # a constant of code, too, which is nearer
+PATTERN = re.compile("a")

@@ -1,0 +1,107 @@
+"""From what was measured to the verdict and its cause, with measurements of planted programs as they were recorded."""
+
+from dataclasses import replace
+
+import pytest
+
+from gilscope.toolkit.scale.judgement import (
+    ContendedLock,
+    Doubt,
+    Judgement,
+    Obstacle,
+    ScalingEvidence,
+    ScalingVerdict,
+    Span,
+    gain,
+    judge,
+    limited,
+)
+
+
+def span(ratio, spread=0.1):
+    return Span(ratio=ratio, lo=ratio * (1 - spread), hi=ratio * (1 + spread))
+
+
+def evidence(of_ceiling=0.4, immortal=None, *, speedup=1.2, ceiling=1.9, **other):
+    return ScalingEvidence(**{
+        "threads": 2, "clean_seconds": 0.03, "enough": True, "of_ceiling": span(of_ceiling), "speedup": span(speedup),
+        "ceiling": ceiling, "immortal": None if immortal is None else span(immortal), **other})
+
+
+def locks(held):
+    return (ContendedLock(number=7, held=held),)
+
+
+SCALES, PLATEAUS, SLOWER, UNSURE = ScalingVerdict
+
+
+# Threads of the ceiling, everything immortal against threads, lock seen held, from the first runs of the programs.
+@pytest.mark.parametrize(("of_ceiling", "immortal", "held", "obstacle"), [
+    (0.31, 3.41, 0, Obstacle.COUNTS),        # shared_object on 3.13t
+    (0.21, 5.47, 0, Obstacle.COUNTS),        # container_value on 3.13t
+    (0.66, 2.15, 0, Obstacle.COUNTS),        # a partial of a bound method on 3.14t
+    (0.43, 2.35, 0.1, Obstacle.COUNTS),      # counts and list.append at once on 3.14t
+    (0.34, 1.18, 0.86, Obstacle.LOCK),       # threading.Lock on 3.14t
+    (0.51, 1.39, 0.31, Obstacle.LOCK),       # a dict that is written on 3.14t: its counts rise with the lock
+    (0.51, 1.04, 0.56, Obstacle.LOCK),       # list.append on 3.14t
+    (0.36, 1.08, 0, Obstacle.NOT_YOUR_OBJECTS),   # type() in a loop on 3.14t
+])
+def test_cause_of_a_loss(of_ceiling, immortal, held, obstacle):
+    found = judge(evidence(of_ceiling, immortal, locks=locks(held) if held else ()))
+    assert found == Judgement(verdict=PLATEAUS, obstacle=obstacle)
+
+
+@pytest.mark.parametrize(("of_ceiling", "ceiling", "obstacle"), [
+    (1.05, 1.9, Obstacle.NONE), (0.88, 1.9, Obstacle.NONE), (0.95, 1.1, Obstacle.HARDWARE)])
+def test_nothing_is_blamed_where_threads_reach_the_ceiling(of_ceiling, ceiling, obstacle):
+    # However much immortality gains, and whatever lock is seen held.
+    found = judge(evidence(of_ceiling, 3.0, ceiling=ceiling, locks=locks(0.9)))
+    assert found == Judgement(verdict=SCALES, obstacle=obstacle)
+
+
+def test_less_than_one_thread_gets_slower():
+    assert judge(evidence(0.3, 3.0, speedup=0.6)).verdict is SLOWER
+    assert judge(evidence(0.3, 3.0, speedup=0.9)).verdict is PLATEAUS     # the interval includes 0.95
+    assert limited(evidence(0.3, speedup=0.6))
+    assert not limited(evidence(1.0))
+
+
+@pytest.mark.parametrize(("changed", "doubt"), [
+    ({"enough": False}, Doubt.FEW_CLEAN),
+    ({"of_ceiling": None}, Doubt.FEW_CLEAN),
+    ({"of_ceiling": Span(ratio=0.85, lo=0.5, hi=1.3)}, Doubt.WIDE),
+    ({"of_ceiling": Span(ratio=0.75, lo=0.5, hi=1.1)}, Doubt.WIDE),
+])
+def test_too_little_to_tell_is_unsure_and_blames_nothing(changed, doubt):
+    found = judge(replace(evidence(0.5, 3.0, locks=locks(0.9)), **changed))
+    assert found == Judgement(verdict=UNSURE, obstacle=Obstacle.UNKNOWN, doubt=doubt)
+
+
+def test_collector_is_blamed_if_it_ran_and_threads_are_faster_without_it():
+    without = {"no_collector": span(1.9), "immortal_beside": 1.0}
+    assert judge(evidence(0.5, 1.9, collected=True, **without)).obstacle is Obstacle.COLLECTOR
+    assert judge(evidence(0.5, 1.9, collected=False, **without)).obstacle is Obstacle.COUNTS     # it never ran
+    # Immortality gains more than the collector costs: counts are in the way.
+    assert judge(evidence(0.3, 3.0, collected=True, no_collector=span(1.3), immortal_beside=2.3)).obstacle \
+        is Obstacle.COUNTS
+
+
+@pytest.mark.parametrize("refused", [Doubt.REFUSED, Doubt.RESULTS])
+def test_without_immortality_counts_are_neither_blamed_nor_acquitted(refused):
+    assert judge(evidence(0.4, refused=refused)) == Judgement(
+        verdict=PLATEAUS, obstacle=Obstacle.UNKNOWN, doubt=refused)
+    assert judge(evidence(0.4, refused=refused, locks=locks(0.5))).obstacle is Obstacle.LOCK
+
+
+def test_gain_that_may_be_none_is_in_doubt():
+    wide = replace(evidence(0.5), immortal=Span(ratio=1.4, lo=0.9, hi=2.1))
+    assert judge(wide).doubt is Doubt.CONTRAST
+    # Nothing was gained, but a gain is not excluded.
+    assert judge(evidence(0.5, immortal=1.2)) == Judgement(
+        verdict=PLATEAUS, obstacle=Obstacle.UNKNOWN, doubt=Doubt.CONTRAST)
+
+
+def test_gain_is_the_share_of_the_loss():
+    assert gain(0.7, 0.4, 1.0) == pytest.approx(0.5)
+    assert gain(1.2, 0.4, 1.0) == pytest.approx(4 / 3)     # counting alone costs, too
+    assert gain(0.7, 1.0, 1.0) == 0.0

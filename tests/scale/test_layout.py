@@ -1,0 +1,119 @@
+"""Object headers are read where a build shows by its behaviour that it counts as expected, and nowhere else."""
+
+import os
+import sys
+
+import pytest
+
+from gilscope.toolkit.scale.child import layout
+from gilscope.toolkit.scale.child.layout import IMMORTAL, LayoutRefusedError, verify
+from tests.conformance.builds import run_child
+from tests.scale.planted import FREE
+
+PROGRAM = """
+import os, sys, threading
+from gilscope.toolkit.race._core import build
+from gilscope.toolkit.scale.child.layout import lock_offsets, verify
+core = build.load()
+verify(core)
+lock, again = threading.Lock(), threading.RLock()
+offsets = lock_offsets(core)
+for each in (lock, again):
+    place = offsets[type(each)] - 32
+    with each:
+        assert core.body(each)[place]
+    assert not core.body(each)[place]
+marker = object()
+objects = [marker, lock]
+core.sample_start(objects, [0, offsets[type(lock)]], 100)
+held, done = threading.Event(), threading.Event()
+def hold():
+    with lock:
+        held.set()
+        done.wait()
+thread = threading.Thread(target=hold)
+thread.start()
+held.wait()
+looks = 0
+import time
+until = time.monotonic() + 20
+while looks < 1 and time.monotonic() < until:      # sampling takes its own time
+    time.sleep(0.01)
+    looks += 1
+done.set()
+thread.join()
+passes, spent, rows = core.sample_stop()
+print(passes > 0, [row[0] for row in rows if row[2]])
+os._exit(0)
+"""
+
+
+class FakeCore:
+    """A core whose headers count in the usual way, but for what a test changes."""
+
+    def __init__(self, **fields):
+        self.fields = layout.FIELDS | fields
+
+    def header_layout(self):
+        return self.fields
+
+    def header(self, item):
+        return 1, 0, 5, 0
+
+
+@pytest.mark.parametrize("label", FREE or [pytest.param("", marks=pytest.mark.skip(reason="no free-threaded build"))])
+def test_free_threaded_builds_behave_as_expected_and_a_held_lock_is_seen(label):
+    done = run_child(FREE[label], "-c", PROGRAM)
+    assert (done.returncode, done.stdout) == (0, "True [1]\n"), done.stderr
+
+
+def test_build_with_a_gil_is_refused():
+    with pytest.raises(LayoutRefusedError, match="free-threaded builds alone"):
+        verify(object())
+
+
+def test_other_offsets_are_refused():
+    with pytest.raises(LayoutRefusedError, match="other fields"):
+        verify(FakeCore(ob_mutex=9))
+
+
+def test_count_that_does_not_move_is_refused():
+    with pytest.raises(LayoutRefusedError, match="does not raise the local count"):
+        verify(FakeCore())
+
+
+def test_object_that_ought_to_be_immortal_and_is_not_is_refused():
+    class Counting(FakeCore):
+        def header(self, item):
+            local = sys.getrefcount(item) if item is not None else IMMORTAL - 1
+            return 1, 0, local, 0
+
+    with pytest.raises(LayoutRefusedError, match="None is not immortal"):
+        verify(Counting())
+
+
+@pytest.mark.skipif(not FREE, reason="no free-threaded build")
+def test_immortal_object_survives_its_last_reference():
+    program = """
+import os
+from gilscope.toolkit.race._core import build
+core = build.load()
+class Plain: pass
+each = Plain()
+count = core.header(each)[2]
+assert core.immortalize([each]) == 1
+assert core.immortalize([each]) == 0
+address = id(each)
+del each
+import _ctypes
+print(type(_ctypes.PyObj_FromPtr(address)).__name__)
+os._exit(0)
+"""
+    done = run_child(next(iter(FREE.values())), "-c", program)
+    assert done.stdout == "Plain\n" or "_ctypes" in done.stderr, done.stderr
+
+
+def test_core_of_a_build_with_a_gil_has_none_of_it():
+    from gilscope.toolkit.race._core import build
+    if getattr(sys, "_is_gil_enabled", lambda: True)() and os.environ.get("PYTHON_GIL") is None:
+        assert not hasattr(build.load(), "immortalize")

@@ -1,0 +1,135 @@
+"""The report of `gilscope scale` as a document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table, summary_lines
+from gilscope.toolkit.scale.judgement import Doubt, Obstacle, ScalingVerdict
+from gilscope.toolkit.scale.repairs import DOUBTS, TEXTS, repairs
+from gilscope.toolkit.units import counted, format_seconds, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gilscope.toolkit.report.document import Section
+    from gilscope.toolkit.scale.investigation import BlamedObject, ScalingInvestigation
+    from gilscope.toolkit.scale.judgement import Span
+    from gilscope.toolkit.scale.scaling_values import BuildScaling
+
+BUSY = 0.2         # share of the threads' time without a core that is worth a word
+MOSTLY = 0.75      # share of the loss; a set that explains less gets a word
+
+
+def document(function: str, threads: int, builds: Sequence[BuildScaling]) -> Document:
+    """Return the report of a function on some builds."""
+    measured = [each for each in builds if each.found is not None]
+    sections: list[Section] = [Heading(f"{function} with {threads} threads", 1)]
+    if measured:
+        sections.append(_table(threads, measured))
+    sections += [Lines(each.build.label, tuple(_sentences(each))) for each in builds]
+    sections.append(summary_lines(_in_short(each) for each in builds))
+    return Document(tuple(sections))
+
+
+def _table(threads: int, builds: Sequence[BuildScaling]) -> Table:
+    columns = (Column(title="build", key=True, align="left"), Column(title="verdict", align="left"),
+               Column(title="of the ceiling"), Column(title="speed-up"), Column(title="ceiling"),
+               Column(title="in the way", align="left"))
+    legend = (f"Throughput of {threads} threads against {threads} processes in the same moments (the ceiling) and "
+              "against one thread; in brackets, 95 % intervals.")
+    rows = tuple(_row(each.build.label, each.found) for each in builds if each.found is not None)
+    return Table(title="Does it scale", columns=columns, rows=rows, footnotes=(legend,))
+
+
+def _row(label: str, found: ScalingInvestigation) -> tuple[Entry, ...]:
+    evidence = found.evidence
+    ceiling = "-" if evidence.ceiling is None else f"{evidence.ceiling:.2f}x"
+    return tuple(Entry(text) for text in (
+        label, found.judgement.verdict.value, _span_text(evidence.of_ceiling), _span_text(evidence.speedup), ceiling,
+        _in_the_way(found)))
+
+
+def _span_text(span: Span | None) -> str:
+    if span is None:
+        return "-"
+    return f"{span.ratio:.2f}" + ("" if span.hi == float("inf") else f" [{span.lo:.2f}, {span.hi:.2f}]")
+
+
+def _in_the_way(found: ScalingInvestigation) -> str:
+    if found.judgement.verdict is ScalingVerdict.UNSURE:
+        return ""
+    if found.judgement.obstacle is Obstacle.UNKNOWN:
+        return "unsure"
+    return found.judgement.obstacle.value
+
+
+def _sentences(each: BuildScaling) -> Iterator[str]:
+    found = each.found
+    if found is None:
+        yield each.problem
+        return
+    judgement, evidence = found.judgement, found.evidence
+    if judgement.doubt is not None:
+        yield f"Unsure: {DOUBTS[judgement.doubt]}."
+        if judgement.doubt is Doubt.REFUSED and found.loaded.refused:
+            yield f"Why: {found.loaded.refused}."
+    if judgement.obstacle is Obstacle.HARDWARE:
+        yield (f"The ceiling itself is low: {found.threads} processes, which share nothing, reach "
+               f"{evidence.ceiling:.2f} times the throughput of one thread on this machine now.")
+    if judgement.obstacle is Obstacle.NOT_YOUR_OBJECTS:
+        yield ("With every reachable object immortal it is not faster, and no lock of an object was seen held: neither "
+               "reference counts nor a lock of your objects is in the way. What remains is in the interpreter or in "
+               "C code, such as stop-the-world pauses, the lock on types, or the allocator: which, it does not tell.")
+    if judgement.obstacle is Obstacle.COLLECTOR and evidence.no_collector is not None:
+        yield f"Without the garbage collector it is {evidence.no_collector.ratio:.2f} times as fast."
+    yield from _blamed(found)
+    for code in repairs(judgement.obstacle, (*found.objects, *found.also)):
+        yield TEXTS[code]
+    yield from _measured(found)
+
+
+def _blamed(found: ScalingInvestigation) -> Iterator[str]:
+    for one in found.objects:
+        yield f"{found.judgement.obstacle.value}: {object_text(one)}"
+    if found.explained is not None and found.without is not None and found.objects:
+        these = "these were" if len(found.objects) > 1 else "this was"
+        rest = "" if found.explained >= MOSTLY else " The rest of the loss is not explained."
+        yield (f"When {these} immortal, so that nobody counted references, it reached {found.without:.2f} of the "
+               f"ceiling: about {percent(found.explained)} of the loss.{rest}")
+    for one in found.also:
+        yield f"{'Also seen' if found.objects else 'Seen, but not proven to be in the way'}: {object_text(one)}"
+
+
+def object_text(one: BlamedObject) -> str:
+    """Return an object as a reader knows it, with its type."""
+    if one.held is not None:
+        return f"{one.name} ({one.type}), whose lock was held in {percent(one.held)} of looks"
+    if one.count > 1:
+        return f"{one.name} and {counted(one.count - 1, 'object')} that belong to it"
+    return f"{one.name} ({one.type})"
+
+
+def _measured(found: ScalingInvestigation) -> Iterator[str]:
+    loaded = found.loaded
+    if loaded.payloads:
+        shared = "each thread has its own" if loaded.dealt else "all threads share them"
+        yield f"{counted(loaded.payloads, 'payload')}: {shared}."
+    busy = (f" The machine was busy: its threads waited {percent(found.queued_share)} of their time for a core."
+            if found.queued_share >= BUSY else "")
+    yield (f"{counted(found.measurements, 'measurement')} in {format_seconds(found.seconds)}, a call takes "
+           f"{format_seconds(loaded.seconds_per_call)}.{busy}")
+
+
+def _in_short(each: BuildScaling) -> str:
+    found = each.found
+    if found is None:
+        return f"{each.build.label}: not measured."
+    verdict = found.judgement.verdict
+    if verdict in {ScalingVerdict.SCALES, ScalingVerdict.UNSURE} or found.judgement.obstacle is Obstacle.UNKNOWN:
+        unknown = "" if verdict in {ScalingVerdict.SCALES, ScalingVerdict.UNSURE} else "; it is open why"
+        return f"{each.build.label}: {verdict.value}{unknown}."
+    if found.objects:
+        return (f"{each.build.label}: {verdict.value}; in the way: {found.judgement.obstacle.value} of "
+                f"{', '.join(one.name for one in found.objects)}.")
+    return f"{each.build.label}: {verdict.value}; {found.judgement.obstacle.value}."

@@ -1,0 +1,320 @@
+/* What `gilscope scale` needs of object headers on a free-threaded build: read them, also from a thread without a thread
+   state, make objects immortal, and call a function for a fixed time.  The race checker uses none of it.  */
+#if FREE_THREADED
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
+#include <time.h>
+#include <unistd.h>
+
+static int64_t
+nanoseconds(clockid_t clock)
+{
+    struct timespec now;
+    clock_gettime(clock, &now);
+    return now.tv_sec * INT64_C(1000000000) + now.tv_nsec;
+}
+
+/* ---- one header -------------------------------------------------------------------------------------------------- */
+static PyObject *
+api_header_layout(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    return Py_BuildValue("{s:n,s:n,s:n,s:n,s:n}", "ob_tid", offsetof(PyObject, ob_tid), "ob_mutex",
+                         offsetof(PyObject, ob_mutex), "ob_ref_local", offsetof(PyObject, ob_ref_local),
+                         "ob_ref_shared", offsetof(PyObject, ob_ref_shared), "size", sizeof(PyObject));
+}
+
+/* header(object) -> (thread id of its owner, byte of its mutex, local count, shared count with its two flags).  */
+static PyObject *
+api_header(PyObject *Py_UNUSED(module), PyObject *object)
+{
+    return Py_BuildValue("(kBIL)", (unsigned long)object->ob_tid, *(volatile uint8_t *)&object->ob_mutex,
+                         (unsigned int)object->ob_ref_local, (long long)object->ob_ref_shared);
+}
+
+/* body(object): the bytes behind its header, as a copy.  */
+static PyObject *
+api_body(PyObject *Py_UNUSED(module), PyObject *object)
+{
+    Py_ssize_t size = Py_TYPE(object)->tp_basicsize - (Py_ssize_t)sizeof(PyObject);
+    return PyBytes_FromStringAndSize((const char *)object + sizeof(PyObject), size > 0 ? size : 0);
+}
+
+/* immortalize(list) -> the number of objects that were not immortal.  Before other threads start; for a process that
+   ends soon.  */
+static PyObject *
+api_immortalize(PyObject *Py_UNUSED(module), PyObject *objects)
+{
+    if (!PyList_Check(objects)) {
+        PyErr_SetString(PyExc_TypeError, "immortalize() needs a list");
+        return NULL;
+    }
+    Py_ssize_t changed = 0;
+    for (Py_ssize_t i = 0; i < PyList_GET_SIZE(objects); i++) {
+        PyObject *object = PyList_GET_ITEM(objects, i);
+        /* Flags 2: queued for its owner to merge the counts, which must find them.  */
+        if (object->ob_ref_local == UINT32_MAX || (object->ob_ref_shared & 3) == 2) {
+            continue;
+        }
+        object->ob_tid = 0;
+        object->ob_ref_local = UINT32_MAX;
+        object->ob_ref_shared = 0;
+        changed++;
+    }
+    return PyLong_FromSsize_t(changed);
+}
+
+/* ---- sampling many headers --------------------------------------------------------------------------------------- */
+typedef struct {
+    PyObject *object;
+    Py_ssize_t lock;        /* offset of a lock's own byte; 0: it has none */
+    int64_t shared;         /* as last seen */
+    uint32_t moved, locked, parked;     /* passes */
+} Sampled;
+
+static struct {
+    Sampled *all;
+    Py_ssize_t count;
+    PyObject *objects;      /* keeps them alive */
+    long period;            /* microseconds between passes */
+    int64_t passes, spent;  /* nanoseconds */
+    pthread_t thread;
+    atomic_bool stop;
+} sampler;
+
+static void *
+sample_until_stopped(void *Py_UNUSED(nothing))
+{
+    while (!atomic_load(&sampler.stop)) {
+        int64_t began = nanoseconds(CLOCK_MONOTONIC);
+        for (Py_ssize_t i = 0; i < sampler.count; i++) {
+            Sampled *each = &sampler.all[i];
+            int64_t shared = *(volatile int64_t *)&each->object->ob_ref_shared;
+            uint8_t mutex = *(volatile uint8_t *)&each->object->ob_mutex;
+            bool held = (mutex & 1) || (each->lock && ((volatile uint8_t *)each->object)[each->lock]);
+            each->moved += shared != each->shared;
+            each->shared = shared;
+            each->locked += held;
+            each->parked += (mutex >> 1) & 1;
+        }
+        sampler.spent += nanoseconds(CLOCK_MONOTONIC) - began;
+        sampler.passes++;
+        usleep((useconds_t)sampler.period);
+    }
+    return NULL;
+}
+
+/* sample_start(objects, offsets of their lock bytes, microseconds between passes) */
+static PyObject *
+api_sample_start(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *objects, *locks;
+    long period;
+    if (!PyArg_ParseTuple(args, "O!O!l", &PyList_Type, &objects, &PyList_Type, &locks, &period)) {
+        return NULL;
+    }
+    Py_ssize_t count = PyList_GET_SIZE(objects);
+    if (sampler.all != NULL || PyList_GET_SIZE(locks) != count) {
+        PyErr_SetString(PyExc_RuntimeError, sampler.all ? "headers are being sampled" : "a lock byte for each object");
+        return NULL;
+    }
+    Sampled *all = must(calloc((size_t)count + 1, sizeof(Sampled)));
+    for (Py_ssize_t i = 0; i < count; i++) {
+        all[i] = (Sampled){.object = PyList_GET_ITEM(objects, i), .lock = PyLong_AsSsize_t(PyList_GET_ITEM(locks, i))};
+        all[i].shared = all[i].object->ob_ref_shared;
+    }
+    if (PyErr_Occurred()) {
+        free(all);
+        return NULL;
+    }
+    sampler.all = all;
+    sampler.count = count;
+    sampler.objects = Py_NewRef(objects);
+    sampler.period = period;
+    sampler.passes = sampler.spent = 0;
+    atomic_store(&sampler.stop, false);
+    int failed = pthread_create(&sampler.thread, NULL, sample_until_stopped, NULL);
+    if (failed) {
+        free(all);
+        sampler.all = NULL;
+        Py_CLEAR(sampler.objects);
+        errno = failed;
+        return PyErr_SetFromErrno(PyExc_OSError);
+    }
+    Py_RETURN_NONE;
+}
+
+/* sample_stop() -> (passes, their nanoseconds, [(index, passes in which the shared count had moved, in which a lock was
+   held, in which a thread was parked)]) of the objects with any.  */
+static PyObject *
+api_sample_stop(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
+{
+    if (sampler.all == NULL) {
+        PyErr_SetString(PyExc_RuntimeError, "no headers are being sampled");
+        return NULL;
+    }
+    atomic_store(&sampler.stop, true);
+    Py_BEGIN_ALLOW_THREADS
+    pthread_join(sampler.thread, NULL);
+    Py_END_ALLOW_THREADS
+    PyObject *found = PyList_New(0);
+    for (Py_ssize_t i = 0; found != NULL && i < sampler.count; i++) {
+        const Sampled *each = &sampler.all[i];
+        if (each->moved || each->locked || each->parked) {
+            PyObject *row = Py_BuildValue("(nIII)", i, each->moved, each->locked, each->parked);
+            if (row == NULL || PyList_Append(found, row) < 0) {
+                Py_CLEAR(found);
+            }
+            Py_XDECREF(row);
+        }
+    }
+    free(sampler.all);
+    sampler.all = NULL;
+    Py_CLEAR(sampler.objects);
+    return found == NULL ? NULL : Py_BuildValue("(LLN)", (long long)sampler.passes, (long long)sampler.spent, found);
+}
+
+/* ---- calls for a fixed time -------------------------------------------------------------------------------------- */
+/* The memory that threads, and processes, meet at.  */
+typedef struct { atomic_int arrived, stop; } Gate;
+
+static int64_t
+queued_nanoseconds(int file)
+{
+    char text[96];
+    ssize_t length = file < 0 ? -1 : pread(file, text, sizeof(text) - 1, 0);
+    if (length <= 0) {
+        return 0;
+    }
+    text[length] = 0;
+    char *second = strchr(text, ' ');
+    return second == NULL ? 0 : strtoll(second, NULL, 10);
+}
+
+static bool
+wait_at(Gate *gate, int count, int64_t patience)
+{
+    int64_t until = nanoseconds(CLOCK_MONOTONIC) + patience;
+    atomic_fetch_add(&gate->arrived, 1);
+    while (atomic_load(&gate->arrived) < count) {
+        if (atomic_load(&gate->stop) || nanoseconds(CLOCK_MONOTONIC) > until) {
+            return false;
+        }
+        sched_yield();
+    }
+    return true;
+}
+
+/* call_for(function, calls, gate, threads, warm-up, measured, patience): call function(calls) again and again, in
+   nanoseconds, after so many threads have come to the gate.
+   -> ([(begin, end, CPU time, time without a core) of each call after the warm-up], system time in microseconds,
+   voluntary switches); None if another one failed.  */
+static PyObject *
+api_call_for(PyObject *Py_UNUSED(module), PyObject *args)
+{
+    PyObject *function, *calls;
+    Py_buffer memory;
+    int count;
+    long long warm, measured, patience;
+    if (!PyArg_ParseTuple(args, "OOw*iLLL", &function, &calls, &memory, &count, &warm, &measured, &patience)) {
+        return NULL;
+    }
+    enum { MOST = 100000 };
+    Gate *gate = memory.buf;
+    int64_t (*rows)[4] = memory.len < (Py_ssize_t)sizeof(Gate) ? NULL : malloc(MOST * sizeof(*rows));
+    if (rows == NULL) {
+        PyBuffer_Release(&memory);
+        return PyErr_NoMemory();
+    }
+    int file = open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
+    bool met;
+    Py_BEGIN_ALLOW_THREADS
+    met = wait_at(gate, count, patience);
+    Py_END_ALLOW_THREADS
+    PyObject *found = NULL;
+    Py_ssize_t number = 0;
+    struct rusage before = {0}, after = {0};
+    int64_t wall = nanoseconds(CLOCK_MONOTONIC), cpu = nanoseconds(CLOCK_THREAD_CPUTIME_ID);
+    int64_t queued = queued_nanoseconds(file), from = wall + warm, until = from + measured;
+    bool counting = false, failed = false;
+    while (met && !atomic_load_explicit(&gate->stop, memory_order_relaxed) && number < MOST && wall < until) {
+        if (!counting && wall >= from) {
+            counting = true;
+            getrusage(RUSAGE_THREAD, &before);
+        }
+        PyObject *result = PyObject_Vectorcall(function, &calls, 1, NULL);
+        if (result == NULL) {
+            failed = true;
+            break;
+        }
+        Py_DECREF(result);
+        int64_t cpu_now = nanoseconds(CLOCK_THREAD_CPUTIME_ID), queued_now = queued_nanoseconds(file);
+        int64_t now = nanoseconds(CLOCK_MONOTONIC);
+        if (counting) {
+            int64_t row[4] = {wall, now, cpu_now - cpu, queued_now - queued};
+            memcpy(rows[number++], row, sizeof(row));
+        }
+        wall = now;
+        cpu = cpu_now;
+        queued = queued_now;
+    }
+    getrusage(RUSAGE_THREAD, &after);
+    if (failed || !met) {
+        atomic_store(&gate->stop, 1);
+    }
+    if (!failed && (!met || (atomic_load(&gate->stop) && wall < until))) {
+        found = Py_NewRef(Py_None);
+    }
+    else if (!failed) {
+        PyObject *list = PyList_New(number);
+        for (Py_ssize_t i = 0; list != NULL && i < number; i++) {
+            PyObject *row = Py_BuildValue("(LLLL)", (long long)rows[i][0], (long long)rows[i][1], (long long)rows[i][2],
+                                          (long long)rows[i][3]);
+            if (row == NULL) {
+                Py_CLEAR(list);
+                break;
+            }
+            PyList_SET_ITEM(list, i, row);
+        }
+        long long system = (after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000000LL
+            + (after.ru_stime.tv_usec - before.ru_stime.tv_usec);
+        found = list == NULL ? NULL
+            : Py_BuildValue("(NLl)", list, system, counting ? after.ru_nvcsw - before.ru_nvcsw : 0L);
+    }
+    if (file >= 0) {
+        close(file);
+    }
+    free(rows);
+    PyBuffer_Release(&memory);
+    return found;
+}
+
+/* end_with_parent(pid): let the kernel kill this process when its parent ends; end it if that is not `pid` any more.  */
+static PyObject *
+api_end_with_parent(PyObject *Py_UNUSED(module), PyObject *parent)
+{
+    long pid = PyLong_AsLong(parent);
+    if (pid == -1 && PyErr_Occurred()) {
+        return NULL;
+    }
+    prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (getppid() != (pid_t)pid) {
+        _exit(1);
+    }
+    Py_RETURN_NONE;
+}
+
+#define HEADER_FUNCTIONS \
+    {"header_layout", api_header_layout, METH_NOARGS, "Return the offsets of the fields of an object's header."}, \
+    {"header", api_header, METH_O, "Return owner, mutex byte, local and shared count of an object."}, \
+    {"body", api_body, METH_O, "Return a copy of the bytes behind an object's header."}, \
+    {"immortalize", api_immortalize, METH_O, "Make the objects in a list immortal; return how many were not."}, \
+    {"sample_start", api_sample_start, METH_VARARGS, "Sample the headers of objects from a thread of its own."}, \
+    {"sample_stop", api_sample_stop, METH_NOARGS, "Stop that and return what was seen."}, \
+    {"call_for", api_call_for, METH_VARARGS, "Call a function for a fixed time and return the times of the calls."}, \
+    {"end_with_parent", api_end_with_parent, METH_O, "Let the kernel end this process with its parent."},
+#else
+#define HEADER_FUNCTIONS
+#endif

@@ -1,0 +1,70 @@
+"""List every object that can be reached, so that its header can be read and its count be taken out of the way."""
+
+from __future__ import annotations
+
+import gc
+import types
+
+from gilscope.toolkit.scale.child.layout import IMMORTAL
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from types import ModuleType
+    from typing import Any
+
+# Objects of running code, which change under our hands.
+RUNNING = (types.FrameType, types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType, types.TracebackType)
+OURS = "gilscope"
+
+
+def reachable(roots: Sequence[Any], own: Sequence[Any]) -> list[Any]:
+    """Return everything that can be reached from `roots`, without what is `own`; it stays alive, and so its address.
+
+    The modules, functions and classes of gilscope are left out.
+    """
+    seen = {id(each) for each in own} | {id(roots), id(own)}
+    found: list[Any] = []
+    waiting = list(roots)
+    while waiting:
+        further: list[Any] = []
+        for each in waiting:
+            if id(each) in seen or isinstance(each, RUNNING):
+                continue
+            seen.add(id(each))
+            if _is_ours(each):
+                continue
+            found.append(each)
+            further += _referents(each)
+        waiting = further
+    return found
+
+
+def is_immortal(core: ModuleType, item: Any) -> bool:
+    """Return True if nothing counts the references to an object."""
+    return bool(core.header(item)[2] == IMMORTAL)
+
+
+def _referents(each: Any) -> Iterable[Any]:
+    found = [type(each)]
+    if isinstance(each, type):
+        # The collector does not name the namespace of a type.
+        found += [type.__dict__["__dict__"].__get__(each), *type.__dict__["__mro__"].__get__(each)]
+    if isinstance(each, types.CodeType):
+        found += each.co_consts
+    return [*found, *gc.get_referents(each)]
+
+
+def _is_ours(each: Any) -> bool:
+    kind = type(each)
+    if kind is types.ModuleType:
+        return _within(getattr(each, "__name__", ""))
+    if kind is types.FunctionType:
+        return _within(each.__module__)
+    if kind is dict:
+        return _within(each.get("__name__")) and "__spec__" in each      # of a module
+    return isinstance(each, type) and _within(each.__dict__.get("__module__", ""))
+
+
+def _within(name: object) -> bool:
+    return isinstance(name, str) and (name == OURS or name.startswith(f"{OURS}."))

@@ -1,0 +1,398 @@
+"""The process of a free-threaded build that calls the user's function, and measures it in forks of itself.
+
+It loads the function, calls it until it is warm, and lists every object that can be reached, all once and without a
+second thread.  Each measurement is a fork of it: objects have the same addresses in all of them, nothing is imported
+again, and what a measurement does to objects, such as making them immortal, ends with it.  It reads requests and writes
+answers as lines of JSON, see `processes.helper_process`.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import mmap
+import os
+import select
+import signal
+import sys
+import threading
+import time
+from contextlib import suppress
+from functools import partial
+from itertools import cycle, repeat
+
+from gilscope.toolkit.escaping import message
+from gilscope.toolkit.measure.child.calls import find, function_called, shown
+from gilscope.toolkit.race._core import build
+from gilscope.toolkit.scale.child.layout import LayoutRefusedError, lock_offsets, verify
+from gilscope.toolkit.scale.child.names import names_of
+from gilscope.toolkit.scale.child.reachable import is_immortal, reachable
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import ModuleType
+    from typing import Any
+
+    Work = tuple[Callable[..., object], list[Any] | None]    # a function, and one thread's payloads; None: no argument
+
+WARM_UP = 0.03          # seconds
+CHUNK = 0.0001          # seconds of calls between two looks at the clocks; contended, they take ten times as long, and
+                        # must still fit into the slice that a busy machine gives a thread
+LEAST_WARM = 0.012      # seconds of a measurement that are not counted: threads have just been started
+LEAST_CALLS = 20        # in a measurement
+LONGEST_CALL = 0.25     # seconds; with a longer one, an answer would take minutes
+PATIENCE = 20.0         # seconds that a measurement may take longer than it should
+COMPARED = 8            # payloads whose results are compared
+
+
+class FunctionRefusedError(Exception):
+    """The function cannot be measured; the message says why, and what to do."""
+
+
+class FailedMeasurementError(Exception):
+    """One measurement failed: the function raised, or did not return."""
+
+
+class Zygote:
+    """The loaded function with its objects, and the measurements in forks."""
+
+    def __init__(self, core: ModuleType) -> None:
+        self._core = core
+        self._objects: list[Any] = []
+        self._locks: dict[type, int] = {}
+        self._gate = mmap.mmap(-1, mmap.PAGESIZE)    # shared with the forks
+        self._number = 0
+
+    def load(self, function: str, payloads: str | None, payload: str | None, threads: int) -> dict[str, Any]:
+        """Load the function, call it until it is warm, and list the objects.
+
+        Args:
+            function: "package.module:name".
+            payloads: "package.module:name" of a sequence, or of a function that returns one.
+            payload: A literal.
+            threads: Payloads are dealt to so many threads if there are enough of them.
+
+        Raises:
+            FunctionRefusedError: It cannot be measured.
+        """
+        with suppress(FailedMeasurementError):      # said by the import below
+            # Writes the .pyc: constants of a module that was compiled in this process are counted, others are not.
+            self._asked(lambda: _import_module(function), PATIENCE)
+        self._name = function
+        self._call: Callable[..., object] = function_called(function)
+        made = _payloads(payloads, payload)
+        self._payloads = made
+        self._dealt = made is not None and len(made) >= threads > 1
+        self._threads = threads
+        self._each = self._warm_up()
+        if (left := threading.active_count()) > 1:
+            raise FunctionRefusedError(f"{function} has left {left - 1} thread(s) running, and a process with threads "
+                                       "cannot be forked; name a function that works in the calling thread")
+        if self._each > LONGEST_CALL:
+            raise FunctionRefusedError(f"a call of {function} takes {self._each:.2g} s; name a part of the work, or "
+                                       f"smaller payloads: at most {LONGEST_CALL:g} s")
+        gc.collect()
+        self._objects = reachable([self._call, made, *sys.modules.values(), *gc.get_objects()],
+                                  [self, self.__dict__, self._objects, self._gate])
+        layout, refused = self._layout()
+        return {"seconds_per_call": self._each, "objects": len(self._objects), "dealt": self._dealt,
+                "payloads": 0 if made is None else len(made), "gil": _gil_is_on(), "refused": refused, "locks": layout,
+                "bytecode": not sys.dont_write_bytecode}
+
+    def measure(  # noqa: PLR0913 - the fields of a mode, and what the sampler does
+        self, threads: int, *, processes: bool = False, immortal: Sequence[int] = (), everything: bool = False,
+        collector: bool = True, seconds: float = 0.04, period: int = 0, watched: Sequence[int] | None = None,
+    ) -> dict[str, Any]:
+        """Return the times of calls in so many threads, each pinned to a core.
+
+        Args:
+            threads: Their number.
+            processes: True for processes with a thread each.
+            immortal: Objects to make immortal before the threads start.
+            everything: True to make all of them immortal.
+            collector: False to turn the garbage collector off.
+            seconds: The time that is measured.
+            period: Microseconds between looks of the sampler; 0 for no sampler.
+            watched: The objects for the sampler; None: all that are not immortal.
+
+        Raises:
+            FailedMeasurementError: The function raised, or did not return.
+        """
+        self._number += 1
+        self._gate[:8] = bytes(8)
+        warm = max(LEAST_WARM, 3 * self._each)
+        lasts = max(seconds, LEAST_CALLS * self._each)
+        plan = _Plan(threads=threads, each=1 if processes else threads, warm=warm, seconds=lasts, collector=collector,
+                     number=self._number)
+        chosen = self._objects if everything else [self._objects[number] for number in immortal]
+        objects = None if period == 0 else watched if watched is not None else self._mortal()
+        forks = [self._fork(partial(self._measured, plan, first, chosen, objects, period))
+                 for first in (range(threads) if processes else [0])]
+        answers = _answers(forks, warm + lasts + PATIENCE)
+        for answer in answers:
+            if isinstance(answer, str):
+                raise FailedMeasurementError(answer)
+        return {"rows": [row for answer in answers for row in answer["rows"]], "calls": self._chunk(),
+                "system": sum(answer["system"] for answer in answers),
+                "switches": sum(answer["switches"] for answer in answers),
+                "collections": answers[0]["collections"], "sampled": answers[0]["sampled"]}
+
+    def names(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
+        """Return how a reader knows the objects."""
+        wanted = [self._objects[number] for number in numbers]
+        named: list[dict[str, Any]] = self._asked(lambda: names_of(wanted, self._name, self._payloads), PATIENCE)
+        return named
+
+    def results(self, *, immortal: bool) -> list[str | None]:
+        """Return the results of calls, with every object immortal or none; None for one that cannot be compared."""
+        def called() -> list[str | None]:
+            if immortal:
+                self._core.immortalize(self._objects)
+            if self._payloads is None:
+                return [shown(self._call())]
+            return [shown(self._call(payload)) for payload in self._payloads[:COMPARED]]
+
+        results: list[str | None] = self._asked(called, PATIENCE + COMPARED * self._each)
+        return results
+
+    def _layout(self) -> tuple[list[str], str | None]:
+        """Find out in a fork whether headers can be read and objects made immortal; "" or the reason why not."""
+        def verified() -> dict[str, int]:
+            verify(self._core)
+            return {kind.__qualname__: offset for kind, offset in lock_offsets(self._core).items()}
+
+        (answer,) = _answers([self._fork(verified)], PATIENCE)
+        if isinstance(answer, str):
+            return [], answer
+        kinds = {type(threading.Lock()): answer.get("lock"), type(threading.RLock()): answer.get("RLock")}
+        self._locks = {kind: offset for kind, offset in kinds.items() if offset}
+        return sorted(kind.__qualname__ for kind in self._locks), None
+
+    def _warm_up(self) -> float:
+        """Call the function until it is warm; return the seconds of a usual call, whatever else ran meanwhile."""
+        arguments = repeat(()) if self._payloads is None else ((payload,) for payload in cycle(self._payloads))
+        for _ in range(2):        # the first calls fill caches
+            each: list[float] = []
+            until = time.perf_counter() + WARM_UP
+            while not each or time.perf_counter() < until:
+                began = time.perf_counter()
+                self._call(*next(arguments))
+                each.append(time.perf_counter() - began)
+            if each[0] > LONGEST_CALL:
+                break
+        return sorted(each)[len(each) // 2]
+
+    def _chunk(self) -> int:
+        return max(1, int(CHUNK / self._each))
+
+    def _mortal(self) -> list[int]:
+        return [number for number, each in enumerate(self._objects) if not is_immortal(self._core, each)]
+
+    def _work(self, thread: int) -> Work:
+        if self._payloads is None or not self._dealt:
+            return self._call, self._payloads
+        return self._call, self._payloads[thread % self._threads::self._threads]
+
+    def _measured(
+        self, plan: _Plan, first: int, immortal: list[Any], watched: Sequence[int] | None, period: int,
+    ) -> dict[str, Any]:
+        """Measure, in a fork; `first` is the number of its first thread."""
+        if not plan.collector:
+            gc.disable()
+            gc.freeze()
+        if immortal:
+            self._core.immortalize(immortal)
+        cpus = sorted(os.sched_getaffinity(0))
+        found: list[Any] = [None] * plan.each
+        problems: list[str] = []
+
+        def work(place: int) -> None:
+            os.sched_setaffinity(0, {cpus[(plan.number + first + place) % len(cpus)]})
+            try:
+                found[place] = self._core.call_for(
+                    _chunk_of(*self._work(first + place)), self._chunk(), self._gate, plan.threads,
+                    int(plan.warm * 1e9), int(plan.seconds * 1e9), int(PATIENCE / 2 * 1e9))
+            except BaseException as error:  # noqa: BLE001 - the user's code raises what it likes
+                problems.append(f"{self._name} raised {type(error).__name__}: {message(str(error))[:200]}")
+
+        threads = [threading.Thread(target=work, args=(place,)) for place in range(plan.each)]
+        collections = _collections()
+        if watched is not None:
+            objects = [self._objects[number] for number in watched]
+            self._core.sample_start(objects, [self._locks.get(type(each), 0) for each in objects], period)
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        sampled = None
+        if watched is not None:
+            passes, spent, rows = self._core.sample_stop()
+            sampled = {"passes": passes, "spent": spent, "objects": len(watched),
+                       "seen": [(watched[index], *rest) for index, *rest in rows]}
+        if problems or None in found:
+            raise FailedMeasurementError(problems[0] if problems else "the threads did not meet")
+        return {"rows": [rows for rows, _, _ in found], "system": sum(system for _, system, _ in found),
+                "switches": sum(switches for *_, switches in found), "collections": _collections() - collections,
+                "sampled": sampled}
+
+    def _asked(self, action: Callable[[], Any], limit: float) -> Any:
+        """Return what `action` returns in a fork.
+
+        Raises:
+            FailedMeasurementError: It failed, or took longer than `limit` seconds.
+        """
+        (answer,) = _answers([self._fork(action)], limit)
+        if isinstance(answer, str):
+            raise FailedMeasurementError(answer)
+        return answer
+
+    def _fork(self, action: Callable[[], Any]) -> tuple[int, int]:
+        """Start a fork that answers with what `action` returns; return its pid, and where to read the answer."""
+        reader, writer = os.pipe()
+        parent = os.getpid()
+        pid = os.fork()
+        if pid:
+            os.close(writer)
+            return pid, reader
+        try:
+            self._core.end_with_parent(parent)
+            for stream in (1, 2):        # what the function prints, it prints thousands of times
+                os.dup2(_NULL, stream)
+            try:
+                answer = json.dumps({"answer": action()})
+            except BaseException as error:  # noqa: BLE001 - reported to whoever asked
+                told = str(error) if isinstance(error, (FailedMeasurementError, LayoutRefusedError)) else (
+                    f"{type(error).__name__}: {message(str(error))[:200]}")
+                answer = json.dumps({"error": told})
+            with os.fdopen(writer, "w") as file:
+                file.write(answer)
+        finally:
+            os._exit(0)
+
+
+class _Plan:
+    """What the forks of one measurement have in common; times are seconds."""
+
+    def __init__(self, **values: Any) -> None:
+        self.threads: int = values["threads"]      # that meet at the gate
+        self.each: int = values["each"]            # of them in a fork
+        self.warm: float = values["warm"]
+        self.seconds: float = values["seconds"]
+        self.collector: bool = values["collector"]
+        self.number: int = values["number"]
+
+
+def _chunk_of(call: Callable[..., object], payloads: list[Any] | None) -> Callable[[int], None]:
+    """Return the function that makes so many calls; it is one thread's own."""
+    if payloads is None:
+        def chunk(count: int) -> None:
+            function = call
+            for _ in range(count):      # a static type: its count is nobody's bottleneck
+                function()
+    elif len(payloads) == 1:
+        (only,) = payloads
+
+        def chunk(count: int) -> None:
+            function, payload = call, only
+            for _ in range(count):
+                function(payload)
+    else:
+        advance = cycle(payloads).__next__
+
+        def chunk(count: int) -> None:
+            function, following = call, advance
+            for _ in range(count):
+                function(following())
+    return chunk
+
+
+def _answers(forks: Sequence[tuple[int, int]], limit: float) -> list[Any]:
+    """Return what each fork answers, or the text of its error; kill those that take longer than `limit` seconds."""
+    until = time.monotonic() + limit
+    answers: list[Any] = []
+    for pid, reader in forks:
+        text, hung = b"", False
+        with os.fdopen(reader, "rb", buffering=0) as file:
+            while True:
+                if not select.select([file], [], [], max(0.0, until - time.monotonic()))[0]:
+                    hung = True
+                    os.kill(pid, signal.SIGKILL)
+                    break
+                if not (part := file.read(1 << 16)):
+                    break
+                text += part
+        _, status = os.waitpid(pid, 0)
+        if hung:
+            answers.append(f"it did not return within {limit:.0f} s")
+        elif not text:
+            code = os.waitstatus_to_exitcode(status)
+            answers.append(f"the measuring process died: signal {-code}" if code < 0 else
+                           f"the measuring process ended with exit code {code}")
+        else:
+            answer = json.loads(text)
+            answers.append(answer["answer"] if "answer" in answer else answer["error"])
+    return answers
+
+
+def _import_module(function: str) -> None:
+    __import__(function.partition(":")[0])
+
+
+def _payloads(payloads: str | None, payload: str | None) -> list[Any] | None:
+    if payload is not None:
+        import ast  # noqa: PLC0415 - seldom, and what is imported here, the user's module finds imported
+
+        return [ast.literal_eval(payload)]
+    if payloads is None:
+        return None
+    found = find(payloads)
+    made = list(found() if callable(found) else found)
+    if not made:
+        raise FunctionRefusedError(f"{payloads} is empty: it takes one payload at least")
+    return made
+
+
+def _collections() -> int:
+    return sum(each["collections"] for each in gc.get_stats())
+
+
+def _gil_is_on() -> bool:
+    ask = getattr(sys, "_is_gil_enabled", None)
+    return True if ask is None else ask()
+
+
+_NULL = os.open(os.devnull, os.O_WRONLY)
+
+
+def main() -> None:
+    """Answer requests until standard input ends."""
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)        # what the function prints while it is loaded is no answer of ours
+    try:
+        core = build.load()
+        if hasattr(core, "end_with_parent"):
+            core.end_with_parent(os.getppid())      # also while the user's function does not return
+        zygote = Zygote(core)
+    except Exception as error:  # noqa: BLE001 - reported to whoever asked
+        _tell(answers, {"error": str(error)})
+        return
+    _tell(answers, {"ready": True})
+    actions: dict[str, Callable[..., Any]] = {
+        "load": zygote.load, "measure": zygote.measure, "names": zygote.names, "results": zygote.results}
+    for line in sys.stdin:
+        request = json.loads(line)
+        try:
+            answer: Any = {"answer": actions[request.pop("do")](**request)}
+        except FailedMeasurementError as error:
+            answer = {"failed": str(error)}
+        except FunctionRefusedError as error:
+            answer = {"refused": str(error)}
+        except (SystemExit, Exception) as error:  # noqa: BLE001 - of the user's module; Ctrl-C ends the process
+            answer = {"refused": f"{type(error).__name__}: {error}"}
+        _tell(answers, answer)
+
+
+def _tell(answers: Any, answer: Any) -> None:
+    answers.write(json.dumps(answer) + "\n")
+    answers.flush()

@@ -1,0 +1,323 @@
+"""Investigate one function on one build: whether it scales, and if not, which objects are in the way."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.scale.judgement import (
+    CONTRAST,
+    EXPLAINS,
+    LOCKED,
+    ContendedLock,
+    Doubt,
+    Judgement,
+    Obstacle,
+    ScalingEvidence,
+    ScalingVerdict,
+    gain,
+    judge,
+    limited,
+)
+from gilscope.toolkit.scale.scaling_rounds import ScalingRounds
+from gilscope.toolkit.scale.search import ENOUGH, SearchLimitError, smallest_set
+from gilscope.toolkit.scale.throughput import pooled
+from gilscope.toolkit.scale.zygote_process import CLOSE_PERIOD, CallMode
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from gilscope.toolkit.scale.judgement import Span
+    from gilscope.toolkit.scale.throughput import CleanCalls
+    from gilscope.toolkit.scale.zygote_process import (
+        LoadedFunction,
+        ProgramObject,
+        SampledObject,
+        ZygoteProcess,
+    )
+
+    Clock = Callable[[], float]
+
+ROUNDS, MORE_ROUNDS, MOST_ROUNDS = 4, 2, 12
+VERDICT_SECONDS = 40.0    # after these no more rounds for an unsure verdict: the machine is too busy
+CAUSE_ROUNDS = 3
+LOOKS = 3                 # of the sampler at all objects: a busy machine may hide one
+MOVED = 0.02              # share of looks in which the count of a suspect had moved
+SEARCH_SECONDS = 30.0
+MOST_ALONE = 5            # objects that are named one by one; more are named by their owners
+CLOSE_CALL = 0.25         # a share of the gain so near to the threshold is measured again
+SET = "set"
+ONE, THREADS, PROCESSES, IMMORTAL, NO_COLLECTOR = "one", "threads", "processes", "immortal", "no collector"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BlamedObject:
+    """An object in the way of scaling, or the owner of some."""
+
+    name: str           # as a reader knows it
+    kind: str           # see `child.names`
+    type: str
+    count: int = 1      # of objects; more than one: those that this owner holds, itself among them
+    held: float | None = None      # of a lock: the share of looks in which it was held
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalingInvestigation:
+    """What was found out about one function on one build; rates are calls a second."""
+
+    threads: int
+    loaded: LoadedFunction
+    rates: dict[str, float]                 # of all threads together, by mode
+    evidence: ScalingEvidence
+    judgement: Judgement
+    objects: tuple[BlamedObject, ...]       # in the way
+    also: tuple[BlamedObject, ...]          # locks that were seen held beside them
+    explained: float | None                 # share of the loss that the objects explain; None: not measured
+    without: float | None                   # throughput with the objects out of the way, as a share of the ceiling
+    queued_share: float                     # of the threads' time, they waited for a core
+    switches: float                         # voluntary ones a second and thread
+    measurements: int
+    seconds: float
+
+
+def investigate(
+    process: ZygoteProcess, loaded: LoadedFunction, threads: int, *, clock: Clock = time.monotonic,
+) -> ScalingInvestigation:
+    """Measure until verdict and cause are clear, or it is clear that they are not.
+
+    Raises:
+        UnscalableFunctionError: The function raised, or did not return.
+        LostZygoteError: The process has ended.
+    """
+    return _Investigator(process, loaded, threads, clock).run()
+
+
+class _Investigator:
+    def __init__(self, process: ZygoteProcess, loaded: LoadedFunction, threads: int, clock: Clock) -> None:
+        self._process = process
+        self._loaded = loaded
+        self._threads = threads
+        self._clock = clock
+        self._began = clock()
+        self._refused = Doubt.REFUSED if loaded.refused else None
+        self._modes = {
+            ONE: CallMode(threads=1), THREADS: CallMode(threads=threads),
+            PROCESSES: CallMode(threads=threads, processes=True)}
+        self._objects: tuple[BlamedObject, ...] = ()
+        self._also: tuple[BlamedObject, ...] = ()
+        self._explained: float | None = None
+        self._without: float | None = None
+
+    def run(self) -> ScalingInvestigation:
+        if not self._refused and not self._same_results():
+            self._refused = Doubt.RESULTS
+        if not self._refused:
+            self._modes[IMMORTAL] = CallMode(threads=self._threads, everything=True)
+        rounds = ScalingRounds(self._process, {**self._modes, NO_COLLECTOR: CallMode(
+            threads=self._threads, collector=False)})
+        rounds.take(ROUNDS, list(self._modes))
+        evidence = self._evidence(rounds)
+        taken = ROUNDS
+        while (judge(evidence).verdict is ScalingVerdict.UNSURE and taken < MOST_ROUNDS
+               and self._clock() - self._began < VERDICT_SECONDS):
+            rounds.take(MORE_ROUNDS, list(self._modes))
+            evidence = self._evidence(rounds)
+            taken += MORE_ROUNDS
+        judgement = judge(evidence)
+        if limited(evidence):
+            evidence, judgement = self._find_cause(rounds)
+        elif judgement.verdict is ScalingVerdict.UNSURE:
+            self._also = self._locks([
+                ContendedLock(number=each.number, held=each.locked)
+                for each in self._sampled() if each.locked >= LOCKED])
+            if self._also and rounds.enough([ONE, PROCESSES]) and not rounds.enough([THREADS]):
+                # Waiters for a lock yield their cores, so on a busy machine they are never undisturbed.
+                judgement = replace(judgement, doubt=Doubt.YIELDING)
+        total = rounds.total(THREADS)
+        return ScalingInvestigation(
+            threads=self._threads, loaded=self._loaded,
+            rates={name: rounds.total(name).rate for name in self._modes}, evidence=evidence, judgement=judgement,
+            objects=self._objects, also=self._also, explained=self._explained, without=self._without,
+            queued_share=total.queued_share, switches=total.switches / total.lasted * 1e9 if total.lasted else 0.0,
+            measurements=self._process.measurements, seconds=self._clock() - self._began)
+
+    def _same_results(self) -> bool:
+        """Return True if results do not change with everything immortal, or change by themselves."""
+        plain = self._process.results(immortal=False)
+        if plain != self._process.results(immortal=False):
+            return True
+        return plain == self._process.results(immortal=True)
+
+    def _evidence(self, rounds: ScalingRounds) -> ScalingEvidence:
+        compared = (ONE, THREADS, PROCESSES)
+        one = rounds.total(ONE).rate
+        return ScalingEvidence(
+            threads=self._threads, clean_seconds=rounds.clean_seconds(compared), enough=rounds.enough(compared),
+            of_ceiling=rounds.span(PROCESSES, THREADS), speedup=rounds.span(ONE, THREADS),
+            ceiling=rounds.total(PROCESSES).rate / one if one else None,
+            immortal=None if self._refused else rounds.span(THREADS, IMMORTAL), refused=self._refused)
+
+    def _find_cause(self, rounds: ScalingRounds) -> tuple[ScalingEvidence, Judgement]:
+        rounds.take(CAUSE_ROUNDS, [name for name in self._modes if name != ONE] + [NO_COLLECTOR])
+        seen = self._sampled()
+        locks = tuple(ContendedLock(number=each.number, held=each.locked)
+                      for each in sorted(seen, key=lambda each: -each.locked) if each.locked)
+        no_collector = rounds.span(THREADS, NO_COLLECTOR)
+        beside = rounds.span(NO_COLLECTOR, IMMORTAL) if IMMORTAL in self._modes else None
+        evidence = replace(
+            self._evidence(rounds), locks=locks, no_collector=no_collector,
+            immortal_beside=beside.ratio if beside else None, collected=rounds.total(THREADS).collections > 0)
+        judgement = judge(evidence)
+        held = [each for each in locks if each.held >= LOCKED]
+        if judgement.obstacle is Obstacle.LOCK:
+            self._objects = self._locks(held)
+        elif judgement.obstacle is Obstacle.COUNTS and evidence.immortal is not None:
+            self._also = self._locks(held)
+            judgement = self._blame_counts(seen, evidence.immortal, judgement)
+        return evidence, judgement
+
+    def _sampled(self) -> list[SampledObject]:
+        """Return what moved, or was locked, at a closer look."""
+        numbers = {each.number for _ in range(LOOKS) for each in self._process.sample(self._threads)
+                   if each.moved >= MOVED / 10 or each.locked}
+        return self._process.sample(self._threads, sorted(numbers), CLOSE_PERIOD) if numbers else []
+
+    def _locks(self, held: Sequence[ContendedLock]) -> tuple[BlamedObject, ...]:
+        names = self._process.names([each.number for each in held])
+        return tuple(BlamedObject(name=name.name, kind="lock", type=name.type, held=each.held)
+                     for each, name in zip(held, names, strict=True))
+
+    def _blame_counts(self, seen: Sequence[SampledObject], immortal: Span, judgement: Judgement) -> Judgement:
+        """Find the set of objects whose counts are in the way."""
+        doubtful = replace(judgement, doubt=Doubt.SET)
+        search = _CountSearch(self._process, self._threads, immortal, until=self._clock() + SEARCH_SECONDS,
+                              clock=self._clock)
+        suspects = _suspects(seen)
+        groups = self._groups(suspects)
+        try:
+            places = smallest_set([group.numbers for group in groups], search.share_of)
+            if places is None:      # one was missed: look again, and keep both
+                known = {each.number for each in suspects}
+                suspects += [each for each in _suspects(self._sampled()) if each.number not in known]
+                groups = self._groups(suspects)
+                places = smallest_set([group.numbers for group in groups], search.share_of)
+        except SearchLimitError:
+            places = list(range(len(groups))) if search.explained_together(groups) else None
+        if places is None:
+            return doubtful
+        chosen = [groups[place] for place in places]
+        named, numbers = self._narrowed(chosen, search)
+        if not self._confirmed(numbers):
+            return doubtful
+        self._objects = named
+        return judgement
+
+    def _groups(self, suspects: Sequence[SampledObject]) -> list[_OwnerGroup]:
+        """Return the suspects by their owners, the likeliest owner first."""
+        names = self._process.names([each.number for each in suspects])
+        by_owner: dict[str, _OwnerGroup] = {}
+        for each, name in zip(suspects, names, strict=True):
+            if not name.owner.startswith("gilscope") and "gilscope." not in name.owner:
+                by_owner.setdefault(name.owner, _OwnerGroup(owner=name.owner, numbers=[], names=[])).add(each, name)
+        return list(by_owner.values())
+
+    def _narrowed(
+        self, chosen: Sequence[_OwnerGroup], search: _CountSearch,
+    ) -> tuple[tuple[BlamedObject, ...], list[int]]:
+        """Return the objects of the owners that are needed, or the owners if many are."""
+        members = [(number, name) for group in chosen for number, name in zip(group.numbers, group.names, strict=True)]
+        if len(members) > 1:
+            try:
+                places = smallest_set([[number] for number, _ in members], search.share_of, most=MOST_ALONE)
+            except SearchLimitError:
+                places = None
+            if places is None:
+                return tuple(group.blamed() for group in chosen), [number for number, _ in members]
+            members = [members[place] for place in places]
+        return (tuple(BlamedObject(name=name.name, kind=name.kind, type=name.type) for _, name in members),
+                [number for number, _ in members])
+
+    def _confirmed(self, numbers: Sequence[int]) -> bool:
+        """Measure the set once more beside what it is compared with; return True if it explains most of the gain."""
+        rounds = ScalingRounds(self._process, {
+            THREADS: self._modes[THREADS], PROCESSES: self._modes[PROCESSES], IMMORTAL: self._modes[IMMORTAL],
+            SET: CallMode(threads=self._threads, immortal=tuple(numbers))})
+        rounds.take(CAUSE_ROUNDS)
+        two, processes, full, some = (rounds.total(name).rate for name in (THREADS, PROCESSES, IMMORTAL, SET))
+        if not two or not processes or some / two < CONTRAST:
+            return False
+        self._explained = min(1.0, gain(some, two, processes))
+        self._without = some / processes
+        return gain(some, two, full) >= EXPLAINS
+
+
+
+
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OwnerGroup:
+    """Suspects of one owner, the likeliest first."""
+
+    owner: str
+    numbers: list[int]
+    names: list[ProgramObject]
+
+    def add(self, suspect: SampledObject, name: ProgramObject) -> None:
+        self.numbers.append(suspect.number)
+        self.names.append(name)
+
+    def blamed(self) -> BlamedObject:
+        first = next((each for each in self.names if each.name == self.owner), self.names[0])
+        return BlamedObject(name=self.owner if len(self.names) > 1 else first.name, kind=first.kind, type=first.type,
+                            count=len(self.names))
+
+
+def _suspects(seen: Sequence[SampledObject]) -> list[SampledObject]:
+    return sorted((each for each in seen if each.moved >= MOVED), key=lambda each: -each.moved)
+
+
+class _CountSearch:
+    """Measures which share of the gain of everything immortal a set of objects has."""
+
+    def __init__(self, process: ZygoteProcess, threads: int, immortal: Span, *, until: float, clock: Clock) -> None:
+        self._process = process
+        self._all = CallMode(threads=threads, everything=True)
+        self._threads = threads
+        self._floor = 1 / immortal.ratio      # the rate of threads as they are, in that of everything immortal
+        self._until = until
+        self._clock = clock
+        self._known: dict[tuple[int, ...], float] = {}
+
+    def share_of(self, numbers: Sequence[int]) -> float:
+        """Return the share, against everything immortal in the same moments.
+
+        Raises:
+            SearchLimitError: The time is over.
+        """
+        key = tuple(sorted(numbers))
+        if key not in self._known:
+            if self._clock() > self._until:
+                raise SearchLimitError
+            self._known[key] = self._measured(key)
+        return self._known[key]
+
+    def explained_together(self, groups: Sequence[_OwnerGroup]) -> bool:
+        """Return True if all suspects together are known to be enough."""
+        key = tuple(sorted(number for group in groups for number in group.numbers))
+        return self._known.get(key, 0.0) >= EXPLAINS
+
+    def _measured(self, numbers: tuple[int, ...]) -> float:
+        some: list[CleanCalls] = []
+        full: list[CleanCalls] = []
+        share = 0.0
+        for _ in range(2):
+            for _ in range(2):
+                some.append(self._process.measure_cleanly(CallMode(threads=self._threads, immortal=numbers)))
+                full.append(self._process.measure_cleanly(self._all))
+            reference = pooled(full).rate
+            share = gain(pooled(some).rate / reference, self._floor, 1.0) if reference else 0.0
+            if abs(share - ENOUGH) > CLOSE_CALL:
+                break
+        return share

@@ -1,0 +1,155 @@
+"""From what was measured to the verdict and its cause: pure functions, rung by rung.
+
+Which measurement decides what was found by planted programs: making everything immortal speeds up programs that lose to
+reference counts, and hardly any other; a lock that is held shows in its object's header; whether threads are idle or
+busy decides nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+SCALES = 0.8           # of the ceiling; a smaller loss is not worth blaming anything for
+SURELY_SCALES = 0.7    # a lower end of the interval below this leaves it open
+SURELY_NOT = 0.9       # an upper end above this leaves it open
+CONTRAST = 1.25        # smaller differences between two pooled rates cannot be told on a busy machine
+COUNTS_GAIN = 0.2      # share of the loss that everything immortal gains back where counts are to blame
+COUNTS_GAIN_BESIDE_LOCK = 0.5   # where a lock is seen held, too: counts of what it protects rise with it
+BESIDE_COLLECTOR = 1.15         # more than without the collector: immortality also makes collections cheap
+LOCKED = 0.05          # share of looks in which a lock was held
+LEAST_CEILING = 0.7    # of the number of threads: what processes reach on idle cores
+EXPLAINS = 0.6         # share of what everything immortal gains that a named set must gain
+SLOWER = 0.95          # of one thread's throughput
+
+
+class ScalingVerdict(StrEnum):
+    """What more threads do to the throughput."""
+
+    SCALES = "scales"
+    PLATEAUS = "plateaus"
+    SLOWER = "gets slower"
+    UNSURE = "unsure"
+
+
+class Obstacle(StrEnum):
+    """What keeps a function from scaling; reports and JSON show the value."""
+
+    NONE = "nothing to blame"
+    HARDWARE = "hardware"
+    COLLECTOR = "garbage collector"
+    LOCK = "lock"
+    COUNTS = "reference counts"
+    NOT_YOUR_OBJECTS = "not your objects"
+    UNKNOWN = "unknown"
+
+
+class Doubt(StrEnum):
+    """Why a verdict or its cause is open."""
+
+    FEW_CLEAN = "few-clean"              # too little time in which all threads had their cores
+    YIELDING = "threads-yield"           # likewise, because they wait for a lock, which is named
+    WIDE = "wide-interval"               # the interval includes both answers
+    CONTRAST = "little-contrast"         # immortality gains something, but not clearly
+    SET = "set-explains-little"          # no set of objects gains what all of them do
+    REFUSED = "immortality-refused"      # the experiment cannot be made on this build
+    RESULTS = "results-change"           # results differ with everything immortal
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A ratio of two rates with its 95 % interval."""
+
+    ratio: float
+    lo: float
+    hi: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContendedLock:
+    """A lock that the sampler saw held."""
+
+    number: int        # of the object
+    held: float        # share of looks
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ScalingEvidence:
+    """What was measured of one function on one build; rates are calls a second of all threads together."""
+
+    threads: int
+    clean_seconds: float               # the shortest of the four
+    enough: bool                       # every rate has the clean time it needs
+    of_ceiling: Span | None            # threads against processes in the same moments
+    speedup: Span | None               # threads against one
+    ceiling: float | None              # processes against one
+    immortal: Span | None = None       # everything immortal against threads; None: not measured
+    no_collector: Span | None = None   # without the collector against threads; None: not measured
+    immortal_beside: float | None = None   # everything immortal against without the collector
+    collected: bool = False            # the collector ran while threads were measured
+    locks: tuple[ContendedLock, ...] = ()   # those seen held, most often first
+    refused: Doubt | None = None       # why immortality was not tried
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judgement:
+    """A verdict with its cause, or with what is in doubt."""
+
+    verdict: ScalingVerdict
+    obstacle: Obstacle
+    doubt: Doubt | None = None
+
+
+def judge(evidence: ScalingEvidence) -> Judgement:
+    """Return verdict and cause; reference counts are then for `search` to find the objects of."""
+    verdict, doubt = _verdict(evidence)
+    if verdict is ScalingVerdict.UNSURE:
+        return Judgement(verdict=verdict, obstacle=Obstacle.UNKNOWN, doubt=doubt)
+    if verdict is ScalingVerdict.SCALES:
+        low = evidence.ceiling is not None and evidence.ceiling < LEAST_CEILING * evidence.threads
+        return Judgement(verdict=verdict, obstacle=Obstacle.HARDWARE if low else Obstacle.NONE)
+    obstacle, doubt = _obstacle(evidence)
+    return Judgement(verdict=verdict, obstacle=obstacle, doubt=doubt)
+
+
+def limited(evidence: ScalingEvidence) -> bool:
+    """Return True if there is a loss to find the cause of."""
+    return _verdict(evidence)[0] in {ScalingVerdict.PLATEAUS, ScalingVerdict.SLOWER}
+
+
+def gain(part: float, two: float, full: float) -> float:
+    """Return the share of the loss between `two` and `full` that a rate of `part` gains back; 0.0 without a loss."""
+    return (part - two) / (full - two) if full > two else 0.0
+
+
+def _verdict(evidence: ScalingEvidence) -> tuple[ScalingVerdict, Doubt | None]:
+    span = evidence.of_ceiling
+    if not evidence.enough or span is None:
+        return ScalingVerdict.UNSURE, Doubt.FEW_CLEAN
+    if span.ratio >= SCALES:
+        settled = span.lo >= SURELY_SCALES
+        return (ScalingVerdict.SCALES, None) if settled else (ScalingVerdict.UNSURE, Doubt.WIDE)
+    if span.hi > SURELY_NOT:
+        return ScalingVerdict.UNSURE, Doubt.WIDE
+    slower = evidence.speedup is not None and evidence.speedup.hi < SLOWER
+    return (ScalingVerdict.SLOWER if slower else ScalingVerdict.PLATEAUS), None
+
+
+def _obstacle(evidence: ScalingEvidence) -> tuple[Obstacle, Doubt | None]:
+    lock = next((each for each in evidence.locks if each.held >= LOCKED), None)
+    if evidence.immortal is None or evidence.of_ceiling is None:
+        return (Obstacle.LOCK, None) if lock else (Obstacle.UNKNOWN, evidence.refused or Doubt.FEW_CLEAN)
+    beside = evidence.immortal_beside
+    if (evidence.collected and evidence.no_collector is not None and evidence.no_collector.ratio >= CONTRAST
+            and evidence.no_collector.lo > 1 and beside is not None and beside <= BESIDE_COLLECTOR):
+        return Obstacle.COLLECTOR, None
+    two = evidence.of_ceiling.ratio      # of the ceiling, which is 1
+    gained = gain(two * evidence.immortal.ratio, two, 1.0)
+    enough = COUNTS_GAIN_BESIDE_LOCK if lock else COUNTS_GAIN
+    if evidence.immortal.ratio >= CONTRAST and gained >= enough:
+        return (Obstacle.COUNTS, None) if evidence.immortal.lo > 1 else (Obstacle.UNKNOWN, Doubt.CONTRAST)
+    if lock:
+        return Obstacle.LOCK, None
+    if evidence.immortal.hi >= CONTRAST:
+        return Obstacle.UNKNOWN, Doubt.CONTRAST
+    return Obstacle.NOT_YOUR_OBJECTS, None

@@ -1,0 +1,68 @@
+"""Which repair fits an object in the way: a code for scripts, and a sentence for readers that no logic reads."""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.scale.judgement import Doubt, Obstacle
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gilscope.toolkit.scale.investigation import BlamedObject
+
+
+class RepairCode(StrEnum):
+    """A repair; JSON has the value."""
+
+    THREAD_COPY = "copy-in-each-thread"
+    LOCAL_NAME = "bind-to-local-name"
+    BYTECODE = "load-constants-from-bytecode"
+    OWN_FUNCTION = "make-function-in-each-thread"
+    C_TYPE = "not-repairable-in-python"
+    SHARD = "shard-what-the-lock-protects"
+    COLLECTOR = "freeze-or-collect-less"
+
+
+TEXTS = {
+    RepairCode.THREAD_COPY: "Give each thread a copy of its own, made inside the thread: copies that one thread makes "
+                            "for all may share a cache line.",
+    RepairCode.LOCAL_NAME: "Bind it to a local name once, before the loop that uses it.",
+    RepairCode.BYTECODE: "Load the module from its .pyc, whose constants nobody counts: run `python -m compileall`, "
+                         "and leave PYTHONDONTWRITEBYTECODE unset.",
+    RepairCode.OWN_FUNCTION: "Make the function inside each thread, or pass what it holds as an argument.",
+    RepairCode.C_TYPE: "The type is written in C and counts itself at every use: Python code cannot change that.",
+    RepairCode.SHARD: "Let each thread fill one of its own and merge them at the end, or take the lock less often.",
+    RepairCode.COLLECTOR: "Call gc.freeze() once the program's objects are made, or let the collector run less often.",
+}
+_OF_KIND = {
+    "constant": RepairCode.BYTECODE, "class attribute": RepairCode.LOCAL_NAME, "class namespace": RepairCode.LOCAL_NAME,
+    "class": RepairCode.LOCAL_NAME, "class of C": RepairCode.C_TYPE, "cell": RepairCode.OWN_FUNCTION,
+    "function": RepairCode.OWN_FUNCTION, "code": RepairCode.BYTECODE, "defaults": RepairCode.OWN_FUNCTION,
+    "lock": RepairCode.SHARD,
+}
+
+
+def repairs(obstacle: Obstacle, objects: Iterable[BlamedObject]) -> list[RepairCode]:
+    """Return the repairs that fit, the one of the first object first."""
+    if obstacle is Obstacle.COLLECTOR:
+        return [RepairCode.COLLECTOR]
+    if obstacle not in {Obstacle.COUNTS, Obstacle.LOCK}:      # what was seen beside an open verdict is not blamed
+        return []
+    return list(dict.fromkeys(_OF_KIND.get(each.kind, RepairCode.THREAD_COPY) for each in objects))
+
+
+DOUBTS = {
+    Doubt.FEW_CLEAN: "the threads seldom had their cores at the same time, because the machine is busy; wait until "
+                     "it is quiet, or stop other programs",
+    Doubt.YIELDING: "threads give their cores to other programs while they wait for a lock, so by how much they are "
+                    "slower cannot be told on this busy machine; try again when it is quiet",
+    Doubt.WIDE: "the measurements differ too much to exclude either answer; try again on a quieter machine",
+    Doubt.CONTRAST: "making every object immortal helps, but not clearly; try again on a quieter machine, or with a "
+                    "function in which the suspected code takes more of the time",
+    Doubt.SET: "reference counts are in the way, but no small set of objects explains it; try again on a quieter "
+               "machine, or with a smaller part of the work",
+    Doubt.REFUSED: "objects of this build cannot be made immortal, so counts can be neither blamed nor acquitted",
+    Doubt.RESULTS: "results change when objects are immortal, so that experiment says nothing here",
+}

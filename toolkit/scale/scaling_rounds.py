@@ -1,0 +1,57 @@
+"""Measure several call modes in turn, round by round, so that what is compared was measured in the same moments."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.scale.judgement import Span
+from gilscope.toolkit.scale.throughput import LEAST_CLEAN, pooled
+from gilscope.toolkit.stats.paired import PairedArms
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gilscope.toolkit.scale.throughput import CleanCalls
+    from gilscope.toolkit.scale.zygote_process import CallMode, ZygoteProcess
+
+LEAST_OF_QUOTA = 0.4      # a value with less of the clean time that it needs is biased upward, and is left out
+
+
+class ScalingRounds:
+    """The measurements of some modes, by name and round."""
+
+    def __init__(self, process: ZygoteProcess, modes: Mapping[str, CallMode]) -> None:
+        """Measure nothing yet."""
+        self._process = process
+        self._modes = dict(modes)
+        self._rounds = 0
+        self._found: dict[str, dict[int, CleanCalls]] = {name: {} for name in modes}
+
+    def take(self, rounds: int, names: Sequence[str] | None = None) -> None:
+        """Measure more rounds, of all modes or some, in reversed order every other round."""
+        chosen = list(names or self._modes)
+        for _ in range(rounds):
+            for name in chosen[::-1] if self._rounds % 2 else chosen:
+                self._found[name][self._rounds] = self._process.measure_cleanly(self._modes[name])
+            self._rounds += 1
+
+    def total(self, name: str) -> CleanCalls:
+        """Return all measurements of a mode as one."""
+        return pooled(self._found[name].values())
+
+    def enough(self, names: Sequence[str]) -> bool:
+        """Return True if each of the modes has three values' worth of clean time."""
+        return all(self.total(name).enough(3 * LEAST_CLEAN) for name in names)
+
+    def clean_seconds(self, names: Sequence[str]) -> float:
+        """Return the shortest clean time of the modes."""
+        return min(self.total(name).clean_seconds for name in names)
+
+    def span(self, baseline: str, sample: str) -> Span | None:
+        """Return how many times the rate of `baseline` that of `sample` is; None if too few rounds have both."""
+        seconds = {name: {number: 1 / calls.rate for number, calls in by_round.items()
+                          if calls.rate and calls.enough(LEAST_OF_QUOTA * LEAST_CLEAN)}
+                   for name, by_round in self._found.items()}
+        found = PairedArms({name: by_round for name, by_round in seconds.items() if by_round}).compare(
+            baseline, sample) if seconds[baseline] and seconds[sample] else None
+        return None if found is None else Span(ratio=found.ratio, lo=found.lo, hi=found.hi)

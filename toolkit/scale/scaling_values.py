@@ -1,0 +1,61 @@
+"""The findings of `gilscope scale` as JSON; `report/schemas/scale.json` describes them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from gilscope import __version__
+from gilscope.toolkit.scale.repairs import TEXTS, repairs
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gilscope.toolkit.model import Build
+    from gilscope.toolkit.scale.investigation import ScalingInvestigation
+    from gilscope.toolkit.scale.judgement import Span
+
+SCHEMA = "gilscope/scale/1"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildScaling:
+    """What was found out on one build, or why nothing was."""
+
+    build: Build
+    found: ScalingInvestigation | None
+    problem: str = ""
+
+
+def scaling_values(function: str, threads: int, builds: Sequence[BuildScaling]) -> dict[str, Any]:
+    """Return the report of a function."""
+    return {"schema": SCHEMA, "gilscope": __version__, "function": function, "threads": threads,
+            "builds": [_build_values(each) for each in builds]}
+
+
+def _build_values(each: BuildScaling) -> dict[str, Any]:
+    head = {"build": each.build.label, "version": each.build.version, "problem": each.problem or None}
+    found = each.found
+    if found is None:
+        return head
+    evidence, judgement = found.evidence, found.judgement
+    return {
+        **head, "verdict": judgement.verdict.value, "obstacle": judgement.obstacle.value,
+        "doubt": judgement.doubt and judgement.doubt.value,
+        "objects": [asdict(one) for one in found.objects], "also": [asdict(one) for one in found.also],
+        "explained": found.explained, "without": found.without,
+        "repairs": [{"code": code.value, "text": TEXTS[code]}
+                    for code in repairs(judgement.obstacle, (*found.objects, *found.also))],
+        "of_ceiling": _span(evidence.of_ceiling), "speedup": _span(evidence.speedup), "ceiling": evidence.ceiling,
+        "immortal": _span(evidence.immortal), "no_collector": _span(evidence.no_collector),
+        "rates": found.rates, "function": asdict(found.loaded), "clean_seconds": evidence.clean_seconds,
+        "queued_share": found.queued_share, "switches": found.switches, "measurements": found.measurements,
+        "seconds": found.seconds,
+    }
+
+
+def _span(span: Span | None) -> dict[str, float | None] | None:
+    # An interval without an upper end is none that JSON can say.
+    if span is None:
+        return None
+    return {"ratio": span.ratio, "lo": span.lo, "hi": span.hi if span.hi != float("inf") else None}

@@ -1,0 +1,193 @@
+"""Start the zygote of a build, and ask it for measurements."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from gilscope.toolkit import temporary
+from gilscope.toolkit.bounded_reading import last_lines
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.measure.preparation import child_environment
+from gilscope.toolkit.processes.helper_process import HelperFailedError, HelperProcess
+from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls, clean_calls, pooled
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+PROGRAM = "from gilscope.toolkit.scale.child.zygote import main; main()"
+START_LIMIT = 180.0      # seconds; a core may have to be compiled first
+LOAD_LIMIT = 300.0       # of the user's module, and of the calls that warm it up
+WINDOWS = (0.04, 0.1, 0.16, 0.16)     # seconds of the tries until enough of them was undisturbed
+EASILY = 3.0             # times the quota in one window: a shorter one would do
+SAMPLED_SECONDS = 0.1
+SAMPLED_PERIOD = 500      # microseconds between two looks at all objects
+CLOSE_PERIOD = 60         # at those that moved
+FLAGS = ("PYTHONDONTWRITEBYTECODE",)      # decides whether constants are counted
+
+
+class UnscalableFunctionError(ToolkitError):
+    """The function cannot be measured in this build; the message says why."""
+
+
+class LostZygoteError(ToolkitError):
+    """The process of a build ended, or did not answer; exit code 3."""
+
+    exit_code = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadedFunction:
+    """What the zygote knows of the function after its first calls."""
+
+    seconds_per_call: float
+    payloads: int
+    dealt: bool             # each thread has payloads of its own; otherwise all threads share all
+    objects: int            # that can be reached
+    gil: bool               # an import turned it on
+    refused: str | None     # why no object is made immortal in this build
+    bytecode: bool          # what imports compile is saved
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallMode:
+    """One way to run the function, which is compared with others."""
+
+    threads: int
+    processes: bool = False
+    immortal: tuple[int, ...] = ()     # numbers of objects
+    everything: bool = False           # makes every object immortal
+    collector: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SampledObject:
+    """What the sampler saw of an object's header, as shares of its looks."""
+
+    number: int
+    moved: float       # its shared count had changed
+    locked: float      # its mutex, or itself as a lock, was held
+    parked: float      # a thread was parked at its mutex
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramObject:
+    """How a reader knows an object."""
+
+    name: str          # "the value of app.TABLE[3]"
+    owner: str         # "app.TABLE": the global, argument, function or class that it is found in
+    kind: str          # see `child.names`
+    type: str
+
+
+class ZygoteProcess:
+    """The running zygote of a build; leaving the `with` block ends it."""
+
+    def __init__(self, python: str | Path, paths: Sequence[Path]) -> None:
+        """Start it.
+
+        Args:
+            python: A free-threaded build.
+            paths: Folders to import the user's modules from.
+        """
+        self.measurements = 0
+        self._first = 0      # of WINDOWS
+        environment = child_environment(paths) | {name: os.environ[name] for name in FLAGS if name in os.environ}
+        with ExitStack() as stack:
+            self._output = stack.enter_context(tempfile.NamedTemporaryFile(prefix=temporary.prefix()))
+            self._helper = stack.enter_context(HelperProcess(
+                [python, "-P", "-c", PROGRAM], env=environment, stderr=self._output))
+            self._receive(START_LIMIT)
+            self._stack = stack.pop_all()
+
+    def __enter__(self) -> Self:
+        """Return the process."""
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """End it."""
+        self._stack.close()
+
+    def load(self, function: str, payloads: str | None, payload: str | None, threads: int) -> LoadedFunction:
+        """Load the function and call it until it is warm.
+
+        Raises:
+            UnscalableFunctionError: It cannot be measured.
+            LostZygoteError: The process has ended.
+        """
+        answer = self._ask(LOAD_LIMIT, do="load", function=function, payloads=payloads, payload=payload,
+                           threads=threads)
+        return LoadedFunction(**{name: answer[name] for name in LoadedFunction.__slots__})
+
+    def measure(self, mode: CallMode, seconds: float = WINDOWS[0]) -> CleanCalls:
+        """Return the undisturbed calls of one measurement.
+
+        Raises:
+            UnscalableFunctionError: The function raised, or did not return.
+            LostZygoteError: The process has ended.
+        """
+        self.measurements += 1
+        return clean_calls(self._ask(LOAD_LIMIT, do="measure", threads=mode.threads, processes=mode.processes,
+                                     immortal=mode.immortal, everything=mode.everything, collector=mode.collector,
+                                     seconds=seconds))
+
+    def measure_cleanly(self, mode: CallMode, quota: float = LEAST_CLEAN) -> CleanCalls:
+        """Measure with longer and longer windows until `quota` seconds were undisturbed, or `WINDOWS` are over."""
+        parts: list[CleanCalls] = []
+        for seconds in WINDOWS[self._first:]:
+            parts.append(self.measure(mode, seconds))
+            if pooled(parts).enough(quota):
+                break
+        found = pooled(parts)
+        if len(parts) > 1:      # forks cost time, too: on a busy machine begin with a longer window
+            self._first = min(self._first + 1, len(WINDOWS) - 2)
+        elif found.enough(EASILY * quota):
+            self._first = max(self._first - 1, 0)
+        return found
+
+    def sample(
+        self, threads: int, watched: Sequence[int] | None = None, period: int = SAMPLED_PERIOD,
+    ) -> list[SampledObject]:
+        """Return what the sampler sees of the objects while threads work; None watches all mortal objects."""
+        self.measurements += 1
+        answer = self._ask(LOAD_LIMIT, do="measure", threads=threads, seconds=SAMPLED_SECONDS, period=period,
+                           watched=None if watched is None else list(watched))["sampled"]
+        looks = max(1, answer["passes"])
+        return [SampledObject(number=number, moved=moved / looks, locked=locked / looks, parked=parked / looks)
+                for number, moved, locked, parked in answer["seen"]]
+
+    def names(self, numbers: Sequence[int]) -> list[ProgramObject]:
+        """Return how a reader knows the objects."""
+        if not numbers:
+            return []
+        return [ProgramObject(**each) for each in self._ask(LOAD_LIMIT, do="names", numbers=list(numbers))]
+
+    def results(self, *, immortal: bool) -> list[str | None]:
+        """Return what calls return, with every object immortal or none; None for what cannot be compared."""
+        answer: list[str | None] = self._ask(LOAD_LIMIT, do="results", immortal=immortal)
+        return answer
+
+    def _ask(self, limit: float, **request: Any) -> Any:
+        try:
+            self._helper.send(request)
+        except HelperFailedError as error:
+            raise self._lost(error) from None
+        return self._receive(limit)
+
+    def _receive(self, limit: float) -> Any:
+        try:
+            answer = self._helper.receive(limit)
+        except HelperFailedError as error:
+            raise self._lost(error) from None
+        for kind in ("refused", "failed"):
+            if kind in answer:
+                raise UnscalableFunctionError(answer[kind])
+        return answer.get("answer")
+
+    def _lost(self, error: HelperFailedError) -> LostZygoteError:
+        said = last_lines(Path(self._output.name))
+        return LostZygoteError(f"the measuring process {error}" + (f"\n{said}" if said else ""))
