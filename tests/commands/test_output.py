@@ -125,7 +125,7 @@ PROGRAM = "print('of the program')\n"
 
 @pytest.mark.parametrize("words", [
     ["list"], ["builds"], ["experiment", "list"], ["report"], ["report", EXAMPLE],
-    ["compare", EXAMPLE, "--builds", "3.13,3.13t"],
+    ["compare", EXAMPLE, "--builds", "3.14,3.14t"],
     ["race", "--shared"], ["gil", "--once"]], ids=lambda words: " ".join(words).replace(EXAMPLE, "EXAMPLE"))
 def test_json_replaces_the_text_and_with_a_file_leaves_it(words, tmp_path):
     program, stream = [], "stdout"
