@@ -47,7 +47,7 @@ for name in names:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GilCause:
-    """What turned the GIL on, and who imported it."""
+    """The module that turned the GIL on, and its importers."""
 
     text: str                                      # in some lines, read by people alone
     module: str = ""                               # "": not an extension module, or not known which
@@ -57,7 +57,7 @@ class GilCause:
 
 
 def cause_of(flip: GilFlip, root: Path) -> GilCause:
-    """Return what turned the GIL on, who imported it, and what to do."""
+    """Return a text with the module that turned the GIL on, its importers, and the remedy."""
     owner = _owner(flip, root)
     named = f" ({owner.name} {owner.version})" if owner else ""
     where = f", in thread {flip.thread}" if flip.thread else ""

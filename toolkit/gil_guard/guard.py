@@ -43,7 +43,7 @@ def begin(config: pytest.Config, options: Any) -> GilReporter:
         record.checked = False
     if "PYTEST_XDIST_WORKER" not in os.environ and (
             getattr(options, "numprocesses", None) or getattr(options, "tx", None)):
-        return XdistController(header, path, record, config)
+        return GuardXdistController(header, path, record, config)
     return GilGuard(header, path, record, config)
 
 
@@ -130,7 +130,7 @@ class GilSummary(GilReporter):
         super().pytest_sessionfinish(session)
 
 
-class XdistController(GilSummary):
+class GuardXdistController(GilSummary):
     """The process that distributes tests to the workers of pytest-xdist, each of which guards itself."""
 
     def check_start(self) -> None:
@@ -275,7 +275,7 @@ class GilGuard(GilSummary):
                 os.environ[name] = value
 
     def _turned_on(self, when: str, where: str = "") -> str:
-        """Return what turned the GIL on since the last call, here or in a process that was started from here, or "".
+        """Return the cause if the GIL was turned on since the last call, here or in a process started from here, or "".
 
         Args:
             when: One of the words of `json_report`.

@@ -20,7 +20,7 @@ START, COLLECTION, TEST, BETWEEN, END = "start", "collection", "test", "between 
 
 @dataclass(slots=True, kw_only=True)
 class GuardRecord:
-    """What a session with --gil=off found; a worker of pytest-xdist sends it to its controller as plain values."""
+    """The findings of a session with --gil=off; a worker of pytest-xdist sends it to its controller as plain values."""
 
     checked: bool = True             # False: the build has the GIL, or is told to keep it off whatever is imported
     tests: int = 0                   # that have run

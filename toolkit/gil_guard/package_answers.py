@@ -1,4 +1,4 @@
-"""What `gilscope doctor` and `gilscope evaluate` found out about versions of packages, for `pytest --gil=off` to quote.
+"""Results of `gilscope doctor` and `gilscope evaluate` about versions of packages, for `pytest --gil=off` to quote.
 
 The answers are in the cache folder, one file for each package and free-threaded build.
 """

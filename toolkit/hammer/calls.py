@@ -53,7 +53,7 @@ class CallRecipe:
 
     @property
     def same_as(self) -> tuple[object, ...]:
-        """Return what two recipes of the same call have in common."""
+        """Return the key that two recipes of the same call share."""
         return self.setup, self.receiver, self.callee, self.args, self.kwargs
 
 

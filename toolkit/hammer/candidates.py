@@ -28,7 +28,7 @@ MOST_READ = 2**22       # bytes of a file
 
 
 @dataclass(kw_only=True)
-class Candidate:
+class CallCandidate:
     """A call that was tried alone."""
 
     call: RepeatableCall
@@ -69,7 +69,7 @@ def _docstrings(module: Any) -> Iterator[str]:
                 yield text
 
 
-def find_candidates(job: dict[str, Any], modules: Sequence[str]) -> Iterator[Candidate]:
+def find_candidates(job: dict[str, Any], modules: Sequence[str]) -> Iterator[CallCandidate]:
     """Yield the calls that work alone and reach compiled functions of the project, few of each."""
     calls, seen = [], set()
     for recipe in _recipes(job, modules):
@@ -88,7 +88,7 @@ def find_candidates(job: dict[str, Any], modules: Sequence[str]) -> Iterator[Can
             yield candidate
 
 
-def _tried(calls: Sequence[RepeatableCall], modules: Sequence[str]) -> Iterator[Candidate]:
+def _tried(calls: Sequence[RepeatableCall], modules: Sequence[str]) -> Iterator[CallCandidate]:
     """Try each call alone, in as few forks as their crashes and hangs allow; again if it fails, after all others.
 
     Some need what another leaves in the module: `recall("a")` after `remember("a", "text")`.
@@ -108,7 +108,7 @@ def _tried(calls: Sequence[RepeatableCall], modules: Sequence[str]) -> Iterator[
         records, ending = forked(try_all, TRY_SECONDS, each=True)
         for record in records:
             if "tried" in record and record["reached"]:
-                yield Candidate(call=calls[record["tried"]], name=record["name"], seconds=record["seconds"],
+                yield CallCandidate(call=calls[record["tried"]], name=record["name"], seconds=record["seconds"],
                                 setup_seconds=record["setup_seconds"], vary=record["vary"],
                                 containers=record["containers"], made=record["made"],
                                 reached=frozenset(record["reached"]))
@@ -120,7 +120,7 @@ def _tried(calls: Sequence[RepeatableCall], modules: Sequence[str]) -> Iterator[
 
 
 def _try(call: RepeatableCall, modules: Sequence[str]) -> dict[str, Any]:
-    """Return what a call reaches and takes; nothing reached if it fails."""
+    """Return the C functions that a call reaches, and its seconds; no functions if it fails."""
     try:
         began = time.perf_counter()
         scope = call.scope()

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from gilscope.toolkit.children.child import Journal
-    from gilscope.toolkit.hammer.candidates import Candidate
+    from gilscope.toolkit.hammer.candidates import CallCandidate
     from gilscope.toolkit.hammer.forks import ForkEnding
     from gilscope.toolkit.hammer.stalls import StallPipe
     from gilscope.toolkit.hammer.targets import RepeatableCall
@@ -36,11 +36,11 @@ ENOUGH = 3              # failures of one kind in a cell; then the time goes to 
 
 
 @dataclass(kw_only=True)
-class Cell:
+class TrialCell:
     """A trial that is repeated, and what came of it."""
 
     trial: Trial
-    candidates: list[Candidate]
+    candidates: list[CallCandidate]
     expected: dict[str, Any] | None = None     # None: results are not compared
     ready: bool = False
     trials: int = 0
@@ -60,15 +60,15 @@ class Cell:
         return f"{trial.kind}{meet}: {', '.join(each.call.recipe.shown for each in self.candidates)}"
 
 
-def cells_of_all(candidates: Sequence[Candidate], threads: int) -> Iterator[Cell]:
-    """Yield what to repeat, so that each function comes soon, and what fails most often comes first."""
+def cells_of_all(candidates: Sequence[CallCandidate], threads: int) -> Iterator[TrialCell]:
+    """Yield trials in order, so that each function comes soon, and what fails most often comes first."""
     base = Trial(kind="same", threads=threads, rounds=1)
     functions = [each for each in candidates if not each.made]
     groups = [functions, *([each for each in candidates if each.made == made]
                            for made in dict.fromkeys(each.made for each in candidates if each.made))]
     for group in filter(None, groups):
         rounds = _many(sum(each.seconds for each in group) / len(group), MOST_MIXED)
-        yield Cell(trial=replace(base, kind="mix", rounds=rounds, vary=any(each.vary for each in group)),
+        yield TrialCell(trial=replace(base, kind="mix", rounds=rounds, vary=any(each.vary for each in group)),
                    candidates=group)
     first = {each.name: each for each in reversed(candidates)}
     for some in ([*first.values()], [each for each in candidates if first[each.name] is not each]):
@@ -77,26 +77,27 @@ def cells_of_all(candidates: Sequence[Candidate], threads: int) -> Iterator[Cell
             yield from filter(None, row)
 
 
-def _cells_of(each: Candidate, base: Trial) -> Iterator[Cell]:
+def _cells_of(each: CallCandidate, base: Trial) -> Iterator[TrialCell]:
     both = each.seconds + each.setup_seconds + 5e-6   # with the making of arguments
     rounds = _many(both, MOST_ROUNDS)
     # More threads than cores would wait for a core in each round in which they meet.
     fewer = replace(base, threads=min(base.threads, max(2, len(os.sched_getaffinity(0)))))
-    yield Cell(trial=replace(base, kind="same", repeats=_many(each.seconds, MOST_REPEATS)), candidates=[each])
+    yield TrialCell(trial=replace(base, kind="same", repeats=_many(each.seconds, MOST_REPEATS)), candidates=[each])
     if not each.made:
-        yield Cell(trial=replace(base, kind="first"), candidates=[each])
+        yield TrialCell(trial=replace(base, kind="first"), candidates=[each])
     else:
-        yield Cell(trial=replace(fewer, kind="objects", rounds=rounds, repeats=2, vary=each.vary), candidates=[each])
+        objects = replace(fewer, kind="objects", rounds=rounds, repeats=2, vary=each.vary)
+        yield TrialCell(trial=objects, candidates=[each])
     if each.vary:
         keys = replace(fewer, kind="keys", rounds=rounds, repeats=2, vary=True)
-        yield Cell(trial=keys, candidates=[each])
-        yield Cell(trial=replace(keys, meet=False, threads=base.threads), candidates=[each])
-        yield Cell(trial=replace(base, kind="apart", rounds=rounds, vary=True, meet=False), candidates=[each])
+        yield TrialCell(trial=keys, candidates=[each])
+        yield TrialCell(trial=replace(keys, meet=False, threads=base.threads), candidates=[each])
+        yield TrialCell(trial=replace(base, kind="apart", rounds=rounds, vary=True, meet=False), candidates=[each])
     if each.containers:
-        yield Cell(trial=replace(base, kind="callers", rounds=_many(each.seconds, MOST_MIXED)), candidates=[each])
+        yield TrialCell(trial=replace(base, kind="callers", rounds=_many(each.seconds, MOST_MIXED)), candidates=[each])
 
 
-def sized(cell: Cell, sizes: dict[str, list[int]]) -> Cell:
+def sized(cell: TrialCell, sizes: dict[str, list[int]]) -> TrialCell:
     """Return a cell with as many rounds as another process has made, so that their results can be compared."""
     if cell.key in sizes:
         rounds, repeats = sizes[cell.key]
@@ -113,12 +114,12 @@ def _many(seconds: float, most: int) -> int:
 class _Half:
     """Cells that share time, and how much they have taken."""
 
-    def __init__(self, cells: Iterable[Cell]) -> None:
+    def __init__(self, cells: Iterable[TrialCell]) -> None:
         self.cells = deque(cells)
         self.seconds = 0.0
 
 
-def hammer_cells(cells: Sequence[Cell], deadline: float, seed: int, journal: Journal) -> None:
+def hammer_cells(cells: Sequence[TrialCell], deadline: float, seed: int, journal: Journal) -> None:
     """Repeat the cells until the time is up, or each has failed often enough.
 
     Those whose results are compared are many, and those that may only crash take longer: each half gets half the time.
@@ -139,7 +140,7 @@ def hammer_cells(cells: Sequence[Cell], deadline: float, seed: int, journal: Jou
         half.seconds += time.monotonic() - began
 
 
-def prepare(cell: Cell, cells: Sequence[Cell], journal: Journal) -> bool:
+def prepare(cell: TrialCell, cells: Sequence[TrialCell], journal: Journal) -> bool:
     """Make a cell's calls in one thread, in several orders; return False if that fails."""
     if cell.trial.kind not in JUDGED:
         records, ending = forked(partial(_run, replace(cell.trial, threads=1), cell, cells), HANG_SECONDS)
@@ -158,7 +159,9 @@ def prepare(cell: Cell, cells: Sequence[Cell], journal: Journal) -> bool:
     return True
 
 
-def _run(trial: Trial, cell: Cell, cells: Sequence[Cell], write: Callable[..., None], pipe: StallPipe) -> None:
+def _run(
+    trial: Trial, cell: TrialCell, cells: Sequence[TrialCell], write: Callable[..., None], pipe: StallPipe,
+) -> None:
     """Run a trial in this process and write its results."""
     first = cell.candidates[0]
     if trial.kind == "mix":
@@ -171,7 +174,7 @@ def _run(trial: Trial, cell: Cell, cells: Sequence[Cell], write: Callable[..., N
         write(results=run_judged(trial, first.call, lambda receiver: _state(first, receiver, cells), pipe).plain())
 
 
-def _one(cell: Cell, trial: Trial, cells: Sequence[Cell], journal: Journal) -> None:
+def _one(cell: TrialCell, trial: Trial, cells: Sequence[TrialCell], journal: Journal) -> None:
     """Make one trial from several threads and write what it shows."""
     records, ending = forked(partial(_run, trial, cell, cells), HANG_SECONDS)
     cell.trials += 1
@@ -183,12 +186,12 @@ def _one(cell: Cell, trial: Trial, cells: Sequence[Cell], journal: Journal) -> N
         _failed(cell, trial, journal, found["what"], found=found)
 
 
-def _called(cell: Cell, trial: Trial) -> list[Candidate]:
-    """Return what the threads of a trial call."""
+def _called(cell: TrialCell, trial: Trial) -> list[CallCandidate]:
+    """Return the calls of a trial's threads."""
     return drawn(trial, cell.candidates) if trial.kind == "mix" else cell.candidates
 
 
-def _failed(cell: Cell, trial: Trial, journal: Journal, what: str, *, found: dict[str, Any] | None = None,
+def _failed(cell: TrialCell, trial: Trial, journal: Journal, what: str, *, found: dict[str, Any] | None = None,
             ending: ForkEnding | None = None) -> None:
     cell.failures[what] = cell.failures.get(what, 0) + 1
     called = _called(cell, trial)
@@ -218,7 +221,7 @@ def _attributes(kind: type) -> list[str]:
             and type(member).__name__ in {"getset_descriptor", "member_descriptor", "property"}]
 
 
-def _state(first: Candidate, receiver: Any, cells: Sequence[Cell]) -> list[str]:
+def _state(first: CallCandidate, receiver: Any, cells: Sequence[TrialCell]) -> list[str]:
     """Return texts of the state of an object, or of a module, as other calls of the project's tests show it."""
     found = []
     if receiver is not None:

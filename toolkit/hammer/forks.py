@@ -94,7 +94,7 @@ def _run(function: Callable[[Callable[..., None], StallPipe], None], writer: int
 
 
 def _read(reader: int, pipe: StallPipe, limit: float, *, each: bool) -> tuple[bytes, bool]:
-    """Return what came until the end, and whether the time was up before it."""
+    """Return the bytes read until the end, and True if the time was up before it."""
     parts: list[bytes] = []
     until = time.monotonic() + limit
     while (left := until - time.monotonic()) > 0:

@@ -30,7 +30,7 @@ FailureKind = Literal["crash", "hang", "counts-lost", "results-differ", "objects
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HammerRequest:
-    """What to hammer."""
+    """The modules to hammer, and how."""
 
     modules: tuple[str, ...]              # extension modules: "pkg._codec"
     own: tuple[str, ...] = ()             # import names of the project, whose functions may call them
@@ -42,7 +42,7 @@ class HammerRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HammerFailure:
-    """What several threads did to some functions, and one thread does not."""
+    """A difference between several threads and one thread, with the functions called."""
 
     kind: FailureKind
     functions: tuple[str, ...]    # that were called: "label", "Counter.add"
@@ -55,7 +55,7 @@ class HammerFailure:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HammerReport:
-    """What hammering a project's extension modules on a build showed."""
+    """The result of hammering a project's extension modules on a build."""
 
     threads: int
     seconds: float                    # of trials
@@ -103,7 +103,7 @@ def _expected_once(answers: Sequence[ChildAnswer]) -> Iterator[str]:
 
 
 def judge(request: HammerRequest, answers: Sequence[ChildAnswer]) -> HammerReport:
-    """Return what the answers of the processes show together."""
+    """Merge the answers of the processes."""
     known = dict.fromkeys(name for record in _events(answers, "called") for name in record["called"])
     reached = {name for record in _events(answers, "cell") for name in record["called"]}
     called = [name for name in known if name in reached]

@@ -53,7 +53,7 @@ class RepeatableCall:
         return eval(self._callee, scope) if self.recipe.receiver else None  # noqa: S307  as above
 
     def function(self, scope: dict[str, Any], receiver: Any = None) -> Callable[..., Any]:
-        """Return what is called: a method of the receiver, or a function or type.
+        """Return the callable: a method of the receiver, or a function or type.
 
         Raises:
             Exception: There is none.

@@ -109,7 +109,7 @@ def as_text(value: Any, depth: int = 4) -> str:
 
 
 def _own_text(value: Any, kind: type) -> str:
-    """Return what an object of another type says of itself; "" if that is where it lies."""
+    """Return the repr of an object of another type; "" if it only has the object's address."""
     if getattr(kind, "__repr__", None) is object.__repr__:
         return ""
     try:

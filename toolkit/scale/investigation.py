@@ -64,7 +64,7 @@ class BlamedObject:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalingInvestigation:
-    """What was found out about one function on one build; rates are calls a second."""
+    """The findings about one function on one build; rates are calls a second."""
 
     threads: int
     loaded: LoadedFunction
@@ -178,7 +178,7 @@ class _Investigator:
         return evidence, judgement
 
     def _sampled(self) -> list[SampledObject]:
-        """Return what moved, or was locked, at a closer look."""
+        """Return the objects whose counts moved, or that were locked, at a closer look."""
         numbers = {each.number for _ in range(LOOKS) for each in self._process.sample(self._threads)
                    if each.moved >= MOVED / 10 or each.locked}
         return self._process.sample(self._threads, sorted(numbers), CLOSE_PERIOD) if numbers else []

@@ -24,7 +24,7 @@ SLOWER = 0.95          # of one thread's throughput
 
 
 class ScalingVerdict(StrEnum):
-    """What more threads do to the throughput."""
+    """The effect of more threads on the throughput."""
 
     SCALES = "scales"
     PLATEAUS = "plateaus"
@@ -33,7 +33,7 @@ class ScalingVerdict(StrEnum):
 
 
 class Obstacle(StrEnum):
-    """What keeps a function from scaling; reports and JSON show the value."""
+    """The obstacle that keeps a function from scaling; reports and JSON show the value."""
 
     NONE = "nothing to blame"
     HARDWARE = "hardware"
@@ -75,7 +75,7 @@ class ContendedLock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ScalingEvidence:
-    """What was measured of one function on one build; rates are calls a second of all threads together."""
+    """The measurements of one function on one build; rates are calls a second of all threads together."""
 
     threads: int
     clean_seconds: float               # the shortest of the four

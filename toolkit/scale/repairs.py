@@ -1,4 +1,4 @@
-"""Which repair fits an object in the way: a code for scripts, and a sentence for readers that no logic reads."""
+"""The repair that fits an object in the way: a code for scripts, and a sentence for readers that no logic reads."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ SCHEMA = "gilscope/scale/1"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BuildScaling:
-    """What was found out on one build, or why nothing was."""
+    """The findings on one build, or the reason why there are none."""
 
     build: Build
     found: ScalingInvestigation | None

@@ -42,7 +42,7 @@ class LostZygoteError(ToolkitError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoadedFunction:
-    """What the zygote knows of the function after its first calls."""
+    """The zygote's facts about the function after its first calls."""
 
     seconds_per_call: float
     payloads: int
@@ -66,7 +66,7 @@ class CallMode:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SampledObject:
-    """What the sampler saw of an object's header, as shares of its looks."""
+    """The sampler's counts of an object's header states, as shares of its looks."""
 
     number: int
     moved: float       # its shared count had changed
@@ -152,7 +152,7 @@ class ZygoteProcess:
     def sample(
         self, threads: int, watched: Sequence[int] | None = None, period: int = SAMPLED_PERIOD,
     ) -> list[SampledObject]:
-        """Return what the sampler sees of the objects while threads work; None watches all mortal objects."""
+        """Sample the headers of the objects while threads work; None watches all mortal objects."""
         self.measurements += 1
         answer = self._ask(LOAD_LIMIT, do="measure", threads=threads, seconds=SAMPLED_SECONDS, period=period,
                            watched=None if watched is None else list(watched))["sampled"]
@@ -167,7 +167,7 @@ class ZygoteProcess:
         return [ProgramObject(**each) for each in self._ask(LOAD_LIMIT, do="names", numbers=list(numbers))]
 
     def results(self, *, immortal: bool) -> list[str | None]:
-        """Return what calls return, with every object immortal or none; None for what cannot be compared."""
+        """Return the results of calls, with every object immortal or none; None for one that cannot be compared."""
         answer: list[str | None] = self._ask(LOAD_LIMIT, do="results", immortal=immortal)
         return answer
 

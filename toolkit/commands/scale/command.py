@@ -121,7 +121,7 @@ def _builds(args: Namespace) -> tuple[Build, ...]:
 
 
 def _investigated(build: Build, args: Namespace, packages: Sequence[str]) -> BuildScaling:
-    """Return what was found on a build; only a lost process and a function that does not work there are no errors."""
+    """Investigate one build; only a lost process and a function that does not work there are no errors."""
     python: str | Path = build.executable
     if packages:
         python = build_environment(build, [], user=packages, on_progress=print_stderr).python

@@ -208,7 +208,7 @@ def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
 
 
 def _unguarded(extensions: OwnExtensions) -> Iterator[Fact]:
-    """Yield what only the GIL is known to make safe in the project's own compiled code.
+    """Yield a fact for each place of own compiled code that only the GIL is known to make safe.
 
     A declaration changes nothing about it, and no run shows that several threads do it no harm.
     """

@@ -18,7 +18,7 @@ from gilscope.toolkit.units import counted, few, inflect
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from gilscope.toolkit.evaluate.wheels.examine import BuildAnswer, SetReport
+    from gilscope.toolkit.evaluate.wheels.examine import SetReport, WheelsAnswer
     from gilscope.toolkit.evaluate.wheels.files import Distributable, UnusableFile
     from gilscope.toolkit.evaluate.wheels.findings import WheelFinding
     from gilscope.toolkit.report.document import Section
@@ -80,7 +80,7 @@ def _builds(report: SetReport) -> Table:
     return Table(title="", columns=tuple(columns), rows=tuple(_build_row(each) for each in report.answers))
 
 
-def _build_row(answer: BuildAnswer) -> tuple[Entry, ...]:
+def _build_row(answer: WheelsAnswer) -> tuple[Entry, ...]:
     wheel, seen = answer.choice.wheel, answer.finding.seen if answer.finding else None
     took = wheel.abis if wheel else ("the sdist" if answer.choice.file else "nothing")
     slots = gil = c_code = interpreters = "-"
@@ -102,7 +102,7 @@ def _build_row(answer: BuildAnswer) -> tuple[Entry, ...]:
     return tuple(map(Entry, (answer.build.label, word, took, slots, gil, c_code, interpreters)))
 
 
-def _slots(answer: BuildAnswer) -> str:
+def _slots(answer: WheelsAnswer) -> str:
     assert answer.finding is not None
     extensions = answer.finding.seen.extensions
     if not extensions:
@@ -206,7 +206,7 @@ def _plain_file(file: Distributable) -> dict[str, Any]:
         "libraries": wheel.libraries if wheel else 0}
 
 
-def _plain_answer(answer: BuildAnswer) -> dict[str, Any]:
+def _plain_answer(answer: WheelsAnswer) -> dict[str, Any]:
     seen = answer.finding.seen if answer.finding else None
     return {
         "build": answer.build.label, "file": answer.choice.file.path.name if answer.choice.file else None,

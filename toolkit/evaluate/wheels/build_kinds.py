@@ -1,4 +1,4 @@
-"""Which kinds of build install a wheel with some tag, and which load an extension file with some suffix.
+"""The kinds of build that install a wheel with some tag, and those that load an extension file with some suffix.
 
 From names alone, for builds that may not be at hand and platforms other than this one.
 """

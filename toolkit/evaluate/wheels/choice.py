@@ -1,4 +1,4 @@
-"""Which file of a set an installer takes for a build on this machine, and why it takes none.  Pure."""
+"""The file of a set that an installer takes for a build on this machine, or the reason why it takes none.  Pure."""
 
 from __future__ import annotations
 

@@ -55,8 +55,8 @@ class WheelRequest:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuildAnswer:
-    """What happens to the set on one build."""
+class WheelsAnswer:
+    """The result for the set on one build."""
 
     build: Build
     choice: FileChoice
@@ -81,7 +81,7 @@ class SetReport:
     name: str
     version: str
     files: tuple[Distributable, ...]
-    answers: tuple[BuildAnswer, ...]
+    answers: tuple[WheelsAnswer, ...]
     findings: tuple[WheelFinding, ...]
     run: frozenset[Path] = frozenset()   # the files that were installed and imported, those of twins among them
 
@@ -140,7 +140,7 @@ def examine(
     return tuple(map(examine_set, sets))
 
 
-def _run(answers: Sequence[BuildAnswer], choices: Mapping[str, FileChoice]) -> frozenset[Path]:
+def _run(answers: Sequence[WheelsAnswer], choices: Mapping[str, FileChoice]) -> frozenset[Path]:
     tried = {each.label for answer in answers if answer.report for each in (answer.build, answer.twin) if each}
     return frozenset(file.path for label in tried if (file := choices[label].file))
 
@@ -206,13 +206,13 @@ def _needed(
 
 def _answer(
     name: str, build: Build, choice: FileChoice, report: BuildReport | None, twin: Build | None
-) -> BuildAnswer:
+) -> WheelsAnswer:
     finding = next((each for each in report.findings if each.name == name), None) if report else None
-    return BuildAnswer(build=build, choice=choice, report=report, finding=finding, twin=twin if report else None)
+    return WheelsAnswer(build=build, choice=choice, report=report, finding=finding, twin=twin if report else None)
 
 
 def _findings(
-    files: Sequence[Distributable], answers: Sequence[BuildAnswer], twins: Mapping[str, Build | None]
+    files: Sequence[Distributable], answers: Sequence[WheelsAnswer], twins: Mapping[str, Build | None]
 ) -> Iterator[WheelFinding]:
     for file in files:
         if isinstance(file, WheelFile):
@@ -227,7 +227,7 @@ def _findings(
     yield from _of_classifiers(files, answers)
 
 
-def _of_build(answer: BuildAnswer, twin: Build | None) -> Iterator[WheelFinding]:
+def _of_build(answer: WheelsAnswer, twin: Build | None) -> Iterator[WheelFinding]:
     label = (answer.build.label,)
     if answer.choice.why:
         source = answer.choice.file is not None
@@ -248,7 +248,7 @@ def _of_build(answer: BuildAnswer, twin: Build | None) -> Iterator[WheelFinding]
 
 
 def _of_run(
-    answer: BuildAnswer, finding: Finding, report: BuildReport, twin: Build | None
+    answer: WheelsAnswer, finding: Finding, report: BuildReport, twin: Build | None
 ) -> Iterator[WheelFinding]:
     label, status = (answer.build.label,), answer.status
     file = answer.choice.file.path.name if answer.choice.file else ""
@@ -283,8 +283,8 @@ def _judged(status: Status, reasons: str) -> str:
     return f" {doubts[status]}: {reasons}" if status in doubts else judged(status, reasons)
 
 
-def _of_classifiers(files: Sequence[Distributable], answers: Sequence[BuildAnswer]) -> Iterator[WheelFinding]:
-    """Yield where the classifier on free threading does not agree with what was found."""
+def _of_classifiers(files: Sequence[Distributable], answers: Sequence[WheelsAnswer]) -> Iterator[WheelFinding]:
+    """Yield a finding if the classifier on free threading contradicts the results."""
     level = max((each.metadata.free_threading for each in files if each.metadata.free_threading is not None),
                 default=None)
     free = [each for each in answers if each.build.free_threaded]

@@ -79,7 +79,7 @@ class ExtensionFile:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PackageMetadata:
-    """What METADATA or PKG-INFO says that concerns builds."""
+    """The fields of METADATA or PKG-INFO that concern builds."""
 
     requires: tuple[str, ...] = ()        # without those of extras
     requires_python: str = ""
@@ -145,7 +145,7 @@ class _RefusedError(Exception):
 
 
 def read(path: Path) -> Distributable | UnusableFile:
-    """Return what a wheel or sdist holds, or why it cannot be judged."""
+    """Return the contents of a wheel or sdist, or the reason why it cannot be judged."""
     try:
         return _wheel(path) if path.name.endswith(WHEEL) else _sdist(path)
     except _RefusedError as refusal:

@@ -1,4 +1,4 @@
-"""What is wrong with a set of wheels, or missing in it: one finding each, with a code that scripts may rely on."""
+"""Defects of a set of wheels, and gaps in it: one finding each, with a code that scripts may rely on."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What the files of a set say without being run: tags against the suffixes of files, metadata, what is missing.  Pure.
+"""Findings about the files of a set that need no run: tags against the suffixes of files, metadata, gaps.  Pure.
 
-It holds for every platform, those of other machines, too.
+They hold for every platform, those of other machines, too.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ def installed_on(wheel: WheelFile) -> frozenset[BuildKind]:
 
 
 def wheel_findings(wheel: WheelFile) -> Iterator[WheelFinding]:
-    """Yield what is wrong with one wheel."""
+    """Yield the defects of one wheel."""
     kinds = installed_on(wheel)
     if not kinds and all(tag.interpreter.startswith("cp") for tag in wheel.tags):
         yield WheelFinding(code=WheelCode.NO_KNOWN_BUILD, effect=Effect.CAUTION, wheel=wheel.path.name,
@@ -67,7 +67,7 @@ def wheel_findings(wheel: WheelFile) -> Iterator[WheelFinding]:
 
 
 def _suffix_findings(wheel: WheelFile, kinds: frozenset[BuildKind]) -> Iterator[WheelFinding]:
-    """Yield where the tag promises builds that do not load the files."""
+    """Yield a finding for each build that the tag promises and that does not load the files."""
     by_module: dict[str, list[ExtensionFile]] = defaultdict(list)
     for each in wheel.extensions:
         by_module[each.module].append(each)
@@ -86,7 +86,7 @@ def _suffix_findings(wheel: WheelFile, kinds: frozenset[BuildKind]) -> Iterator[
 def _mismatches(
     files: Sequence[ExtensionFile], kinds: frozenset[BuildKind], wheel: WheelFile
 ) -> Iterator[tuple[WheelCode, set[BuildKind]]]:
-    """Yield what is wrong with the files of one module, with the builds that the tag promises and they do not suit."""
+    """Yield the defects of one module's files, with the builds that the tag promises and they do not suit."""
     without = {kind for kind in kinds if not any(each.suffix.loads(kind) for each in files)}
     # The suffix of the build itself comes first; abi3 is loaded only if there is no such file.
     wrongly = {kind for kind in kinds - without if not any(each.suffix.suits(kind) for each in files)}
@@ -163,7 +163,7 @@ def _suffixes(found: Iterable[ExtensionFile]) -> str:
 def set_findings(
     files: Sequence[Distributable], kinds: Collection[BuildKind], run: Mapping[BuildKind, frozenset[str]]
 ) -> Iterator[WheelFinding]:
-    """Yield what is wrong between the files of a set, and what it lacks on platforms that cannot be tried here.
+    """Yield contradictions between the files of a set, and gaps on platforms that cannot be tried here.
 
     Args:
         files: The set.

@@ -35,7 +35,7 @@ WORKER_SPOOL = "GILSCOPE_PYTEST_RACE"     # the variable with the folder that th
 RACES = pytest.StashKey[str]()     # the text on races in an item's current phase
 
 
-def begin(config: pytest.Config, options: Any) -> RaceChecks | XdistController:
+def begin(config: pytest.Config, options: Any) -> RaceChecks | RaceXdistController:
     """Begin to check this process, or prepare the checks in the workers of pytest-xdist.
 
     Raises:
@@ -44,7 +44,7 @@ def begin(config: pytest.Config, options: Any) -> RaceChecks | XdistController:
     shared = os.environ.get(WORKER_SPOOL, "") if "PYTEST_XDIST_WORKER" in os.environ else ""
     chosen = settings(config.rootpath / "pyproject.toml")
     if not shared and (getattr(options, "numprocesses", None) or getattr(options, "tx", None)):
-        return XdistController(config, options, chosen)
+        return RaceXdistController(config, options, chosen)
     try:
         return RaceChecks(config, options, chosen, spool=shared)
     except (RuntimeError, ToolkitError) as error:
@@ -78,7 +78,7 @@ class RaceReporter:
             terminalreporter.write_line("\n\n".join([*notes, *map(message, lines)]))
 
 
-class XdistController(RaceReporter):
+class RaceXdistController(RaceReporter):
     """The process that distributes tests to the workers of pytest-xdist, which check them."""
 
     def __init__(self, config: pytest.Config, options: Any, chosen: RaceSettings) -> None:

@@ -62,7 +62,7 @@ def _described(each: Any, way: _Way | None) -> dict[str, Any]:
 
 
 def _roots(function: str, payloads: list[Any] | None) -> list[tuple[_Way, Any]]:
-    """Return where ways begin, the nearest to the reader first: own module, arguments, function, other modules."""
+    """Return the roots of paths to objects, nearest to the reader first: own module, arguments, function, others."""
     own, found = function.partition(":")[0], find(function)
     roots: list[tuple[_Way, Any]] = [(_Way("module", own, text=f"module {own}"), sys.modules[own])]
     parameter = _parameter(found)

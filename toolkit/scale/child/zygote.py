@@ -237,7 +237,7 @@ class Zygote:
                 "sampled": sampled}
 
     def _asked(self, action: Callable[[], Any], limit: float) -> Any:
-        """Return what `action` returns in a fork.
+        """Run `action` in a fork and return its result.
 
         Raises:
             FailedMeasurementError: It failed, or took longer than `limit` seconds.
@@ -272,7 +272,7 @@ class Zygote:
 
 
 class _Plan:
-    """What the forks of one measurement have in common; times are seconds."""
+    """The settings that the forks of one measurement share; times are seconds."""
 
     def __init__(self, **values: Any) -> None:
         self.threads: int = values["threads"]      # that meet at the gate
@@ -308,7 +308,7 @@ def _chunk_of(call: Callable[..., object], payloads: list[Any] | None) -> Callab
 
 
 def _answers(forks: Sequence[tuple[int, int]], limit: float) -> list[Any]:
-    """Return what each fork answers, or the text of its error; kill those that take longer than `limit` seconds."""
+    """Return each fork's answer, or the text of its error; kill those that take longer than `limit` seconds."""
     until = time.monotonic() + limit
     answers: list[Any] = []
     for pid, reader in forks:

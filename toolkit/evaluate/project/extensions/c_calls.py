@@ -18,7 +18,7 @@ from gilscope.toolkit.evaluate.project.extensions.c_types import local_types
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
 
-    from gilscope.toolkit.evaluate.project.extensions.c_tree import Call, Function, Unit, Variable
+    from gilscope.toolkit.evaluate.project.extensions.c_tree import Call, CVariable, Function, Unit
 
     Node = Any   # tree_sitter.Node
 
@@ -62,7 +62,7 @@ class CallGraph:
         self._units = units
         self._elsewhere = elsewhere
         self.functions = [function for unit in units for function in unit.functions]
-        self.shared: dict[str, Variable] = {}
+        self.shared: dict[str, CVariable] = {}
         for unit in units:
             for name, variable in unit.shared.items():
                 if name not in self.shared or not variable.type.startswith("extern"):
@@ -194,7 +194,7 @@ class CallGraph:
         return found
 
     def _unlocked(self, body: str) -> str:
-        """Return what a macro does without a lock that it takes itself."""
+        """Return the effects of a macro outside of locks that it takes itself."""
         taken, parts = False, []
         for word in re.findall(r"\w+|[^\w]+", body):
             taken = (taken or _ACQUIRES.match(word) is not None or word in self._acquiring) and not (

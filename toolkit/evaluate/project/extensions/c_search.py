@@ -14,7 +14,7 @@ from gilscope.toolkit.evaluate.project.extensions.source_text import RISKY_CALLS
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.evaluate.project.extensions.c_tree import Call, Function, Unit, Variable, Write
+    from gilscope.toolkit.evaluate.project.extensions.c_tree import Call, CVariable, Function, Unit, Write
     from gilscope.toolkit.evaluate.project.extensions.own_extensions import Concern
 
     Node = Any   # tree_sitter.Node
@@ -66,7 +66,7 @@ class Search(CallGraph):
             elif name or through:
                 yield from self._field_write(function, write, name, words, line, through=through)
 
-    def _variable(self, function: Function, name: str) -> Variable | None:
+    def _variable(self, function: Function, name: str) -> CVariable | None:
         """Return the variable that all threads share and that a name stands for; None for another."""
         local = function.locals.get(name)
         if local is not None:
@@ -75,7 +75,7 @@ class Search(CallGraph):
             return None
         return self.shared.get(name)
 
-    def _shared_write(self, function: Function, write: Write, variable: Variable, words: str,
+    def _shared_write(self, function: Function, write: Write, variable: CVariable, words: str,
                       line: int) -> Iterator[Remark]:
         if SAFE_TYPES.search(variable.type) or function.name in self.imports_only or function.module_body:
             return

@@ -42,7 +42,7 @@ def parser(language: str) -> Any | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Variable:
+class CVariable:
     """A variable or parameter by its declaration."""
 
     name: str
@@ -95,9 +95,9 @@ class Function:
     head: str
     file: str
     node: Node
-    parameters: list[Variable]
+    parameters: list[CVariable]
     module_body: bool = False   # PYBIND11_MODULE and its like: runs while the module is imported
-    locals: dict[str, Variable] = field(default_factory=dict)
+    locals: dict[str, CVariable] = field(default_factory=dict)
     assignments: dict[str, list[Assignment]] = field(default_factory=dict)
     calls: list[Call] = field(default_factory=list)
     writes: list[Write] = field(default_factory=list)
@@ -115,11 +115,11 @@ class Function:
 
 @dataclass(slots=True, kw_only=True)
 class Unit:
-    """What one source file contains."""
+    """The functions, variables and types of one source file."""
 
     file: str
     functions: list[Function] = field(default_factory=list)
-    shared: dict[str, Variable] = field(default_factory=dict)     # variables outside of functions
+    shared: dict[str, CVariable] = field(default_factory=dict)     # variables outside of functions
     fields: dict[str, dict[str, str]] = field(default_factory=dict)   # of each class: name and type
     macros: dict[str, tuple[int, str]] = field(default_factory=dict)  # line and body
     outside: str = ""                                             # text outside of functions: tables, initializers
@@ -374,17 +374,17 @@ def _lambda(node: Node, file: str, owner: str) -> tuple[Function, Node | None]:
     return Function(name="", owner=owner, head="", file=file, node=node, parameters=_parameters(listed)), body
 
 
-def _parameters(listed: Node | None) -> list[Variable]:
+def _parameters(listed: Node | None) -> list[CVariable]:
     found = []
     for child in listed.named_children if listed is not None else ():
         if child.type in {"parameter_declaration", "optional_parameter_declaration"}:
-            nameless = Variable(name="", type=text_of(child), pointer=False, array=False, reference=False,
+            nameless = CVariable(name="", type=text_of(child), pointer=False, array=False, reference=False,
                                 static=False, start=child.start_byte, line=line_of_node(child))
             found.append(next(_variables(child), nameless))
     return found
 
 
-def _variables(node: Node) -> Iterator[Variable]:
+def _variables(node: Node) -> Iterator[CVariable]:
     """Yield the variables of a declaration, without functions."""
     first = node.child_by_field_name("declarator")
     if first is None:
@@ -400,7 +400,7 @@ def _variables(node: Node) -> Iterator[Variable]:
             continue
         # `T *const x` cannot be set anew.
         fixed = " const" if "pointer_declarator" in kinds and re.search(r"\*\s*const\b", text_of(inner)) else ""
-        yield Variable(name=name, type=f"{' '.join(words.split())}{fixed}", pointer="pointer_declarator" in kinds,
+        yield CVariable(name=name, type=f"{' '.join(words.split())}{fixed}", pointer="pointer_declarator" in kinds,
                        array="array_declarator" in kinds, reference="reference_declarator" in kinds, static=static,
                        start=child.start_byte, line=line_of_node(child))
 

@@ -97,7 +97,7 @@ def _define(name: str, value: str | None = None) -> str:
 
 
 def _preprocessor_flags(arguments: Iterable[Any]) -> Iterator[str]:
-    """Yield what defines or undefines a macro in arguments of a compiler."""
+    """Yield the compiler's arguments that define or undefine a macro."""
     yield from (each for each in arguments if isinstance(each, str) and re.match(r"-[DU][A-Za-z_]", each))
 
 
