@@ -133,7 +133,7 @@ def test_races_and_waits_are_found_by_the_wheels_own_libraries(label, pythons, i
     assert here.call("gilscope", "--version").stdout.startswith("gilscope ")
     done = here.call("gilscope", "race", "clicks.py", expect=66)
     assert "DATA RACE on global clicks in clicks.py: lost update" in done.stderr
-    assert "[clicks.py, C core]" in done.stderr
+    assert "[clicks.py]" in done.stderr
     done = here.call("pytest", "-q", "--race", "-p", "no:cacheprovider", "clicks.py", expect=1)
     assert "DATA RACE on global clicks" in done.stdout
     assert here.made_cores() == []
@@ -152,7 +152,6 @@ def test_core_for_another_build_comes_from_its_wheel(label, pythons, installatio
         pytest.skip("there is one build alone")
     here = installation(runs_on)
     done = here.call("gilscope", "race", "--build", f"other={pythons[label]}", "clicks.py", expect=66)
-    assert ", C core]" in done.stderr
     assert here.made_cores() == ["_core.so"]
     # Without any wheel, the one in the cache serves.
     here.variables["PIP_FIND_LINKS"] = "/nowhere"
@@ -201,7 +200,7 @@ def test_container_recipe_works(pythons, dist, packages, tmp_path):
     for command, code in zip(commands, (0, 66), strict=True):
         words = ("sh", "-c", command.replace("/dist", str(dist)))
         done = root.call(*words, expect=code, first="/home/user/env/bin", **variables)
-    assert "[app.py, C core]" in done.stderr
+    assert "[app.py]" in done.stderr
 
 
 def test_source_distribution_installs_without_race_and_gil(pythons, installation, dist):

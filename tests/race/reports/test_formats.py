@@ -40,7 +40,7 @@ def test_text_in_colour():
 def test_text_of_a_clean_run():
     report = make_report(races=(), notes=(), suppressed=(), unused_suppressions=(), unexplained_suppressions=(),
                          unrewritten=(), lost=(), processes=1, watched=None)
-    assert text.render(report) == "gilscope race: no race in what this run did [main.py, on 3.14t, C core]"
+    assert text.render(report) == "gilscope race: no race in what this run did [main.py, on 3.14t]"
 
 
 def test_one_race_as_text_is_part_of_the_report():

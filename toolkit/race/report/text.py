@@ -282,7 +282,7 @@ def _summary(report: RaceReport, *, notes: bool, paint: Paint) -> str:
 
 def _circumstances(report: RaceReport) -> str:
     parts: Sequence[str] = [text for text in (
-        report.target, report.build and f"on {report.build}", report.core and f"{report.core} core",
+        report.target, report.build and f"on {report.build}",
         f"{report.processes} processes" if report.processes > 1 else "",
         f"{report.watched} accesses" if report.watched else "") if text]
     return f" [{', '.join(parts)}]" if parts else ""

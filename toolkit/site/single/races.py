@@ -55,9 +55,9 @@ def _counted(number: int, noun: str) -> str:
 
 
 def _circumstances(report: Mapping[str, Any]) -> str:
-    """Return the build, core and counts of the run, in words."""
+    """Return the build and counts of the run, in words."""
     return ", ".join(text for text in (
-        f"on {report['build']}" if report["build"] else "", f"{report['core']} core" if report["core"] else "",
+        f"on {report['build']}" if report["build"] else "",
         f"{report['processes']:,} processes" if report["processes"] > 1 else "",
         f"{report['watched']:,} accesses watched" if report["watched"] else "") if text)
 
