@@ -117,9 +117,9 @@ class Setup:
     def _create(self, python: str) -> None:
         shutil.rmtree(str(self.venv), ignore_errors=True)
         uv = uv_command()
-        command = [uv, "venv", "--python", python, self.venv] if uv else [python, "-m", "venv", self.venv]
+        maker = [uv, "venv", "--python", python] if uv else [python, "-m", "venv"]
         steps = InstallerSteps(self.venv, f"making {self.venv.name}")
-        run_logged(command, log=self.log, env=clean_environment(), on_tick=steps.tick)
+        run_logged([*maker, self.venv], log=self.log, env=clean_environment(), on_tick=steps.tick)
         # From now on it is ours to replace.
         (self.venv / STAMP).write_text("{}\n")
 

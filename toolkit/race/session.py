@@ -167,6 +167,6 @@ def load_core() -> Core:
 
 
 def _announce_compilation(seconds: float) -> None:
-    from gilscope.toolkit.builds.compile_library import announce   # the compilation has imported it
+    from gilscope.toolkit.builds.compile_library import announce  # the compilation has imported it
 
     announce("the race checker's core for this Python", seconds)

@@ -119,8 +119,8 @@ def _legend(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: f
         yield f"A is {baseline}, B is {sample}."
     spread = spread_text(time for each in contrasts for time in (each.baseline_time, each.sample_time) if time)
     yield " ".join(filter(None, [f"Times: medians over rounds; {_clock_text(contrasts)}.", spread]))
-    yield (f"Ratio: how many times as fast {second} is as {first}, with its interval: 0.80x takes 1.25 times as long. It "
-           "compares robust means over rounds, not these medians: where rounds differ, it is not their quotient.")
+    yield (f"Ratio: how many times as fast {second} is as {first}, with its interval: 0.80x takes 1.25 times as long. "
+           "It compares robust means over rounds, not these medians: where rounds differ, it is not their quotient.")
     yield f"same: every difference above {margin * 100:g} % is excluded."
     yield (f"cannot tell: a difference above {margin * 100:g} % is possible, but none above the noise floor is "
            "significant.")

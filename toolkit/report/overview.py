@@ -171,8 +171,9 @@ def _none_text(gains: Iterable[GainValue]) -> str:
     """Return the meaning of "none", and that the tables of the workloads may show a loss for such a cell."""
     open_below = any(gain_form(gain.comparison) == "none" and judge_comparison(gain.comparison) != SpeedVerdict.SAME
                      for gain in gains)
-    limit = f"{MARGIN * 100:g} %"
-    return f"none: a gain above {limit} is excluded, a loss may not be" if open_below else f"none: no gain above {limit}"
+    if open_below:
+        return f"none: a gain above {MARGIN * 100:g} % is excluded, a loss may not be"
+    return f"none: no gain above {MARGIN * 100:g} %"
 
 
 def closing_lines(tables: Sequence[WorkloadTable], run: Run) -> Iterator[str]:
