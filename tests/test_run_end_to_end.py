@@ -249,6 +249,9 @@ def test_function_that_cannot_be_measured_is_refused_before_anything_is_kept(nam
     code, _, err = folder.measure(name, "--payload", "1", label="refused")
     assert code == 2
     assert words in err
+    # On a slow machine, each of these steps takes many seconds before that sentence.
+    begun, imported = err.index("looking for builds of CPython\n"), err.index(f"importing {name.partition(':')[0]} in ")
+    assert begun < imported < err.index(words)
     assert not (folder.path / "results").exists()
 
 

@@ -37,7 +37,7 @@ UNFINISHED = 3
 _EPILOG = """\
 exit codes:
     0  nothing was found
-    1  something was found: a slower cell with --fail-on, a blocker, private data in a site
+    1  something was found: a slower cell with --fail-on, a blocker, hosts that do not match, private data in a site
     2  the request was wrong
     3  a cell failed, or gilscope could not finish: the disk is full, gilscope itself failed
    66  gilscope race: the program has a data race

@@ -15,6 +15,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -116,10 +117,9 @@ class Setup:
     def _create(self, python: str) -> None:
         shutil.rmtree(str(self.venv), ignore_errors=True)
         uv = uv_command()
-        if uv:
-            run_logged([uv, "venv", "--python", python, self.venv], log=self.log, env=clean_environment())
-        else:
-            run_logged([python, "-m", "venv", self.venv], log=self.log, env=clean_environment())
+        maker = [uv, "venv", "--python", python] if uv else [python, "-m", "venv"]
+        steps = InstallerSteps(self.venv, f"making {self.venv.name}")
+        run_logged([*maker, self.venv], log=self.log, env=clean_environment(), on_tick=steps.tick)
         # From now on it is ours to replace.
         (self.venv / STAMP).write_text("{}\n")
 
@@ -133,7 +133,9 @@ class Setup:
         say(f"installing gilscope{wanted} with what they need into {self.venv.name}; this can take minutes")
         say(f"the installer's output goes to {self.log}")
         command = [*self._installer(), "--constraint", str(self.constraints), "--editable", str(self.root), *packages]
-        run_logged(command, log=self.log, cwd=self.root, env=clean_environment(), on_line=InstallerSteps().read)
+        steps = InstallerSteps(self.venv, "installing")
+        run_logged(command, log=self.log, cwd=self.root, env=clean_environment(), on_line=steps.read,
+                   on_tick=steps.tick)
         (self.venv / STAMP).write_text(json.dumps({"pyproject": self.wanted, "groups": groups}) + "\n")
 
     def _installer(self) -> list[str]:
@@ -164,21 +166,44 @@ class Setup:
 
 
 class InstallerSteps:
-    """Says each step that the output of pip or uv shows, once, in one line."""
+    """Says each step that the output of pip or uv shows, once, in one line, and that a long one still goes on.
+
+    Args:
+        venv: The environment that the packages go into.
+        step: What is being done before the first step is said.
+    """
 
     # pip: "Collecting numpy==2.3 (from ...)", "Building wheel for x (pyproject.toml): started",
     # "Installing collected packages: a, b".  uv: "Resolved 80 packages in 1s", " + numpy==2.3" after the installation.
+    UNPACKING = re.compile(r"Installing collected packages: (.+)")
     FORMS = (
         (re.compile(r"Collecting ([^\s;(]+)"), "getting {}"),
         (re.compile(r"Building (?:editable|wheel) for (\S+)"), "building {}"),
         (re.compile(r"Building (\S+ @ \S+|\S+==\S+)"), "building {}"),
-        (re.compile(r"Installing collected packages: (.+)"), "unpacking {}"),
+        (UNPACKING, "unpacking {}"),
         (re.compile(r"(Resolved \d+ packages|Prepared \d+ packages|Installed \d+ packages)"), "{}"),
     )
     LONGEST = 100   # characters of a step
 
-    def __init__(self) -> None:
+    def __init__(self, venv: Path, step: str) -> None:
+        self._venv = venv
+        self._step = step
+        self._began = time.monotonic()       # of that step
+        self._news = True                    # a step was said since the last tick
+        self._packages = 0                   # that pip unpacks; it says nothing until it has unpacked all
+        self._unpacked_before = 0
         self._said: set[str] = set()
+
+    def tick(self) -> None:
+        """Say how far the step is, unless another one was said since the last call."""
+        if not self._news:
+            done = self._installed() - self._unpacked_before
+            what = f"unpacked {done} of {self._packages} packages" if 0 < done <= self._packages else self._step
+            say(f"{what}, {time.monotonic() - self._began:.0f} s so far")
+        self._news = False
+
+    def _installed(self) -> int:
+        return sum(1 for _ in self._venv.glob("lib/python3*/site-packages/*.dist-info"))
 
     def read(self, line: bytes) -> None:
         """Say the step of a line of output, if it begins one."""
@@ -193,6 +218,9 @@ class InstallerSteps:
                 step = f"{step[:self.LONGEST]}..."
             if step not in self._said:
                 self._said.add(step)
+                self._step, self._began, self._news = step, time.monotonic(), True
+                if form is self.UNPACKING:
+                    self._packages, self._unpacked_before = found[1].count(",") + 1, self._installed()
                 say(step)
             return
 

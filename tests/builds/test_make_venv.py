@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -140,14 +141,56 @@ Installed 81 packages in 200ms
           "installed 81 packages"]),
 ])
 def test_each_step_of_the_installer_is_said_once_in_a_line(output, steps, capsys):
-    reader = make_venv.InstallerSteps()
+    reader = make_venv.InstallerSteps(Path("/nowhere"), "installing")
     for line in output.splitlines(keepends=True):
         reader.read(line.encode())
     assert capsys.readouterr().err.splitlines() == [f"set-up: {each}" for each in steps]
 
 
+def test_unpacking_is_counted_where_pip_is_silent(tmp_path, capsys):
+    packages = tmp_path / "lib" / "python3.14" / "site-packages"
+    (packages / "pip-26.0.dist-info").mkdir(parents=True)
+    steps = make_venv.InstallerSteps(tmp_path, "installing")
+    steps.read(b"Installing collected packages: yarl, numpy, gilscope\n")
+    steps.tick()                                            # the step itself was news enough
+    steps.tick()
+    (packages / "yarl-1.0.dist-info").mkdir()
+    (packages / "numpy-2.3.dist-info").mkdir()
+    steps.tick()
+    said = [line.rpartition(",")[0] for line in capsys.readouterr().err.splitlines()]
+    assert said[1:] == ["set-up: unpacking yarl, numpy, gilscope", "set-up: unpacked 2 of 3 packages"]
+
+
+def test_a_long_step_is_said_again_though_the_installer_writes_other_lines(tmp_path, monkeypatch, capsys):
+    from gilscope.toolkit.builds import logged_command
+
+    monkeypatch.setattr(logged_command, "TICK_SECONDS", 0.01)
+    steps = make_venv.InstallerSteps(tmp_path, "installing")
+    ticks = []
+
+    def on_tick():
+        steps.tick()
+        if lines:   # the installer has begun
+            ticks.append(None)
+        if len(ticks) == 3:
+            (tmp_path / "enough").touch()
+
+    body = f'echo Collecting yarl; until test -e "{tmp_path}/enough"; do echo other; sleep 0.01; done; printf end'
+    lines = []
+
+    def on_line(line):
+        lines.append(line)
+        steps.read(line)
+
+    logged_command.run_logged([script(tmp_path / "installer", body)], log=tmp_path / "log", on_line=on_line,
+                              on_tick=on_tick)
+    assert re.search(r"^set-up: getting yarl, \d+ s so far$", capsys.readouterr().err, re.MULTILINE)
+    assert (lines[0], lines[-1]) == (b"Collecting yarl\n", b"end")
+    assert (tmp_path / "log").read_bytes().endswith(b"".join(lines))
+
+
 def test_a_long_step_is_cut(capsys):
-    make_venv.InstallerSteps().read(b"Installing collected packages: " + b"x" * 500)
+    make_venv.InstallerSteps(Path("/nowhere"), "installing").read(b"Installing collected packages: " + b"x" * 500)
     [line] = capsys.readouterr().err.splitlines()
     assert len(line) < 120
     assert line.endswith("...")

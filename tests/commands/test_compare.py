@@ -64,7 +64,7 @@ def test_cells_that_one_side_alone_has_are_one_line(runs, capsys):
     runs["B"] = maker.run(("3.14",), label="B")
     call("A", "B")
     said = " ".join(capsys.readouterr().out.split("Not compared")[1].split())
-    assert said.startswith("serial on 3.14 (N = 1, 2), threads on 3.14 (N = 1, 2) of v and x; "
+    assert said.startswith("all 8 cells of v and x; "
                            "serial on 3.14 (N = 2), threads on 3.14 (N = 1) of w: only in B In short")
 
 

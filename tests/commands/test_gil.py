@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 from dataclasses import replace
@@ -225,6 +226,27 @@ def test_without_a_compiler_nothing_is_run(folder):
     assert done.returncode == 3
     assert done.stdout == ""
     assert "there is no C compiler" in done.stderr or "measured on Linux" in done.stderr
+
+
+@pytest.mark.skipif(preload._unsupported() is not None, reason="GIL waits are not measured here")
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_before_the_program_begins_is_not_said_of_the_program(number, folder):
+    compiler, begun = folder / "compiler", folder / "begun"
+    compiler.write_text(f"#!/bin/sh\necho yes > '{begun}'\nexec sleep 1000\n")
+    compiler.chmod(0o755)
+    os.mkfifo(begun)
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-m", "gilscope", "gil", "spin.py"], cwd=folder, stdout=subprocess.PIPE, text=True,
+        stderr=subprocess.PIPE, stdin=subprocess.DEVNULL,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "CC": str(compiler), "GILSCOPE_CACHE": str(folder / "cache")})
+    try:
+        assert begun.read_text() == "yes\n"
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.communicate()
+    assert (output, errors, process.returncode) == ("", "gilscope: interrupted\n", 128 + number)
 
 
 @pytest.mark.parametrize(("words", "own", "program"), [

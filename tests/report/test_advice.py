@@ -180,13 +180,13 @@ def test_starved_cells_are_not_known_and_nothing_is_called_slow():
                     "Unknown: processes-fork (starved).")
     assert remedy == "Clearer answers need a quieter machine."
     *_, remedy = Made().add("threads", 4, 1.0).add("processes-fork", 4, 1.0, starved=8).lines()
-    assert remedy == "Clearer answers need a quieter machine; fewer workers for the starved cells."
+    assert remedy == "Clearer answers need a quieter machine and fewer workers for the starved cells."
 
 
 def test_wide_floor_settles_nothing_and_names_the_rounds_that_would():
     line, remedy, look = Made(floor=1.5).add("threads", 2, 1.3).lines()
     assert re.search(r"Unknown: threads \(undecided, between 0\.\d+x and \d\.\d+x\)\.$", line)
-    assert re.fullmatch(r"Clearer answers need more rounds: `gilscope run --resume example --rounds \d+`\.", remedy)
+    assert re.fullmatch(r"Clearer answers need more rounds \(`gilscope run --resume example --rounds \d+`\)\.", remedy)
     assert "one more look" in look
 
 
@@ -217,7 +217,7 @@ def test_cell_that_the_budget_left_out_is_not_known_but_a_skipped_one_is():
 
 
 @pytest.mark.parametrize(("changes", "why", "remedy"), [
-    ({"rounds": 2}, "since there are fewer than 3 rounds.", "more rounds: `gilscope run --resume example --rounds 5`"),
+    ({"rounds": 2}, "since there are fewer than 3 rounds.", "more rounds (`gilscope run --resume example --rounds 5`)"),
 ])
 def test_what_leaves_all_cells_open_is_said_once(changes, why, remedy):
     line, last = Made(**changes).add("threads", 2, 2.0).add("threads", 4, 4.0).lines()

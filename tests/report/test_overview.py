@@ -180,6 +180,22 @@ def test_signs_are_explained_where_they_are_used():
     assert "[ ]: starved" in " ".join(terminal.render(overview_document(made.run(BUILDS))).split())
 
 
+def none_in_the_legend(seconds):
+    made = RunMaker(noise=0.002)
+    for runner, workers, each in (("serial", 1, 1.0), ("threads", 2, seconds), ("processes-fork", 2, 0.5)):
+        made.measure(cell(runner, workers), each)
+    run = made.run(("3.14",))
+    assert "none" in rows_of(table_of(run))["threads"]
+    text = " ".join(terminal.render(overview_document(run)).split())
+    return text[text.index("none: "):].partition(";")[0].partition(".")[0]
+
+
+def test_none_promises_no_more_than_the_tables_say():
+    assert none_in_the_legend(1.0) == "none: no gain above 3 %"   # every difference is excluded
+    # 2 % slower: the table below shows that ratio.
+    assert none_in_the_legend(1.02) == "none: a gain above 3 % is excluded, a loss may not be"
+
+
 def test_sign_of_no_gain_is_not_explained_where_all_that_does_not_gain_has_a_ratio():
     made = RunMaker(noise=0.002)
     for runner, workers, seconds in (("serial", 1, 1.0), ("threads", 2, 1.5), ("processes-fork", 2, 0.5)):

@@ -173,3 +173,11 @@ def test_price_has_as_many_digits_as_its_interval_is_sharp(ratio, lo, hi, text):
 def test_line_says_the_confidence_of_times_where_it_is_lower(counts, text):
     line = spread_line([summarize([1.0 + n for n in range(count)]) for count in counts])
     assert line == (text and f"Times: ± is half of the 95 % interval of the median; {text}")
+
+
+@pytest.mark.parametrize(("half", "text"), [
+    (0.04, "1.81x"), (0.0449, "1.81x"), (0.0451, "1.81x ±5 %"), (0.05, "1.81x ±5 %"),   # the legend: wider than 4 %
+])
+def test_spread_of_a_gain_is_shown_where_it_is_printed_wider_than_the_legend_says(half, text):
+    gain = Comparison(ratio=1.81, lo=1.81 / (1 + half), hi=1.81 * (1 + half), confidence=0.95, floor=0.01, rounds=8)
+    assert gain_text(GainValue(gain, best=False)) == text

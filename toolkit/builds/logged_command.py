@@ -5,10 +5,13 @@ Runs under Python 3.9 (see the package's docstring).
 
 from __future__ import annotations
 
+import os
+import select
 import shlex
 import signal
 import subprocess
 import threading
+import time
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -19,9 +22,11 @@ from gilscope.toolkit.processes.supervised import Supervised
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import IO
 
 TAIL_LINES = 12
 TAIL_BYTES = 2**16
+TICK_SECONDS = 10.0
 STOPS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -31,9 +36,11 @@ class CommandFailedError(BuildError):
 
 def run_logged(
     command: Sequence[str | Path], *, log: Path, cwd: Path | None = None, env: Mapping[str, str] | None = None,
-    on_line: Callable[[bytes], None] | None = None,
+    on_line: Callable[[bytes], None] | None = None, on_tick: Callable[[], None] | None = None,
 ) -> None:
     """Run `command` to its end, append its output to `log` and call `on_line` with each line.
+
+    `on_tick` is called every TICK_SECONDS until then, whether or not there is output.
 
     Raises:
         CommandFailedError: It could not be started, or ended with a status other than 0.
@@ -50,7 +57,7 @@ def run_logged(
             try:
                 release()
                 assert process.stdout is not None
-                for line in process.stdout:
+                for line in _lines(process.stdout, on_tick):
                     sink.write(line)
                     sink.flush()
                     if on_line:
@@ -62,6 +69,27 @@ def run_logged(
         raise CommandFailedError(
             f"`{shlex.join(words[:4])}` ended with status {process.returncode}; the whole output is in {log}, "
             f"its last lines are:\n{log_end(log)}")
+
+
+def _lines(stream: IO[bytes], on_tick: Callable[[], None] | None) -> Iterator[bytes]:
+    """Yield the lines of a pipe as they come, and call `on_tick` every TICK_SECONDS."""
+    rest = b""
+    due = time.monotonic() + TICK_SECONDS
+    while True:
+        ready, _, _ = select.select([stream], [], [], max(0.0, due - time.monotonic()))
+        if time.monotonic() >= due:
+            due = time.monotonic() + TICK_SECONDS
+            if on_tick is not None:
+                on_tick()
+        if not ready:
+            continue
+        read = os.read(stream.fileno(), TAIL_BYTES)
+        if not read:
+            break
+        *whole, rest = (rest + read).split(b"\n")
+        yield from (line + b"\n" for line in whole)
+    if rest:
+        yield rest
 
 
 def log_end(log: Path, count: int = TAIL_LINES) -> str:

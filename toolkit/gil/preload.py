@@ -11,7 +11,7 @@ import platform
 import sys
 from pathlib import Path
 
-from gilscope.toolkit.builds.compile_library import CompileError, c_compiler, compile_library
+from gilscope.toolkit.builds.compile_library import CompileError, announce, c_compiler, compile_library
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.user_dirs import cache_dir
 
@@ -36,10 +36,8 @@ def unavailable() -> str | None:
     return None
 
 
-def _announce_compilation() -> None:
-    """Say on a terminal what takes a moment; elsewhere, standard error is the program's own."""
-    if os.isatty(2):
-        os.write(2, b"gilscope: compiling the library that measures GIL waits, once (some seconds)\n")
+def _announce_compilation(seconds: float) -> None:
+    announce("the library that measures GIL waits", seconds)
 
 
 def library() -> Path:
@@ -61,13 +59,11 @@ def library() -> Path:
         compile_library([*c_compiler(), *_FLAGS], [str(each) for each in _sources() if each.suffix == ".c"], target,
                         _announce_compilation)
     except CompileError as error:
+        remedy = error.remedy("gilscope's wheel (python -m pip install --only-binary gilscope gilscope) or a C "
+                              "compiler (Debian: apt-get install gcc libc6-dev)")
         raise ShimUnavailableError(
-            f"GIL waits are measured by a small C library, which this installation of gilscope has not, and which "
-            f"cannot be compiled: {error}; install gilscope's wheel (python -m pip install --only-binary gilscope "
-            "gilscope) or a C compiler (Debian: apt-get install gcc libc6-dev)"
-        ) from error
-    except OSError as error:
-        raise ShimUnavailableError(f"the library that measures GIL waits cannot be written: {error}") from error
+            "GIL waits are measured by a small C library, which this installation of gilscope lacks and which cannot "
+            f"be compiled: {error}; {remedy}") from error
     return target
 
 

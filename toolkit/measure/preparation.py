@@ -86,7 +86,7 @@ def prepare(
     environments = {label: child_environment(paths if selection.user else ()) for label in made}
     subjects = [PlannedSubject.of(each) for each in chosen]
     if selection.user is not None:
-        subjects = [_inspect_anywhere(selection.user, pythons, environments, folder, paths)]
+        subjects = [_inspect_anywhere(selection.user, pythons, environments, folder, paths, say)]
         for sentence in _subject_notes(subjects[0], selection.models):
             say(sentence)
     modules = [module for subject in subjects for module in (*subject.requires, *subject.async_requires)]
@@ -195,11 +195,12 @@ def check_shadowing(target: UserTarget, paths: Sequence[Path]) -> None:
 
 def _inspect_anywhere(
     target: UserTarget, pythons: Mapping[str, str], environments: Mapping[str, Mapping[str, str]], folder: Path,
-    paths: Sequence[Path],
+    paths: Sequence[Path], say: Say,
 ) -> PlannedSubject:
     """Inspect the function in the first build that can load it; other builds that cannot lose only their own cells."""
     first: ToolkitError | None = None
     for label, python in pythons.items():
+        say(f"importing {target.function.partition(':')[0]} in {label} to check {target.function}")
         try:
             return inspect_function(target, python, environments[label], folder, paths)
         except ToolkitError as error:

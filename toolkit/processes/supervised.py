@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 SUPERVISOR = (sys.executable, "-I", "-S", str(Path(__file__).with_name("lifeline.py")))
 TERMINATE_SECONDS = 2.0  # between SIGTERM and SIGKILL
+FIRST_NOTICE = 10.0      # seconds of a command, after which people begin to ask whether it still runs
 
 _RUNNING: set[Supervised] = set()  # those that any thread started
 
@@ -104,11 +105,13 @@ class Supervised(subprocess.Popen[bytes]):
 def run(
     command: Sequence[str | Path], *, timeout: float | None = None, cwd: Path | None = None,
     env: Mapping[str, str] | None = None, started: Callable[[Supervised], object] | None = None,
-    cleans_up: bool = False,
+    cleans_up: bool = False, on_wait: Callable[[float], object] = lambda _seconds: None,
 ) -> subprocess.CompletedProcess[str]:
     """Run `command` to its end and return its output; then kill its remaining descendants.
 
-    `started` is called with the running process, so that another thread can stop it; `cleans_up`: as for `Supervised`.
+    `started` is called with the running process, so that another thread can stop it; `cleans_up`: as for `Supervised`;
+    `on_wait` is called with the seconds that a long command has taken so far: FIRST_NOTICE, and twice as many each
+    time.
 
     Raises:
         OSError: it cannot be started.
@@ -120,7 +123,7 @@ def run(
         with Supervised(command, cwd=cwd, env=env, stdout=output, stderr=complaint, cleans_up=cleans_up) as process:
             if started is not None:
                 started(process)
-            process.wait(timeout)
+            _wait(process, timeout, on_wait)
         if process.stopped:
             raise KeyboardInterrupt
         texts = []
@@ -128,6 +131,22 @@ def run(
             file.seek(0)
             texts.append(file.read().decode(errors="replace"))
     return subprocess.CompletedProcess(list(command), process.returncode, *texts)
+
+
+def _wait(process: Supervised, timeout: float | None, on_wait: Callable[[float], object]) -> None:
+    """Wait for a process, and call `on_wait` at each notice; raise TimeoutExpired after `timeout` seconds."""
+    begin, notice = time.monotonic(), FIRST_NOTICE
+    while True:
+        gone = time.monotonic() - begin
+        try:
+            process.wait((notice if timeout is None else min(notice, timeout)) - gone)
+        except subprocess.TimeoutExpired:
+            if timeout is not None and notice >= timeout:
+                raise
+            on_wait(notice)
+            notice *= 2
+        else:
+            return
 
 
 def end_all() -> None:

@@ -166,12 +166,7 @@ def load_core() -> Core:
     return core
 
 
-def _announce_compilation() -> None:
-    if os.isatty(2):
-        _print("compiling the race checker's core, once for this Python")
+def _announce_compilation(seconds: float) -> None:
+    from gilscope.toolkit.builds.compile_library import announce  # the compilation has imported it
 
-
-def _print(words: str) -> None:
-    # Not through sys.stderr, which belongs to the program.
-    from gilscope.toolkit.escaping import message
-    os.write(2, f"gilscope: {message(words)}\n".encode(errors="replace"))
+    announce("the race checker's core for this Python", seconds)

@@ -80,7 +80,7 @@ def remedy_lines(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[
     if "rounds" in doubts:
         doubts.pop("noise", None)   # its size is unknown with so few rounds
     if remedies := dict.fromkeys(remedy for why in doubts for remedy in _remedies(why, unclear, run)):
-        yield f"Clearer answers need {'; '.join(each.text for each in remedies)}."
+        yield f"Clearer answers need {list_text(each.text for each in remedies)}."
         if any(each.is_look for each in remedies):
             yield ("To go on because an answer is not clear is one more look at the run: error probabilities hold for "
                    "each of its reports, not for all of them together.")
@@ -217,17 +217,17 @@ def _remedies(why: Doubt, unclear: Iterable[Comparison], run: Run) -> Iterator[R
         case "failed":   # see `remedy_lines`
             return
         case "not measured":
-            yield RemedyText(text=f"more time, since the budget ended first: {_resume_text(run)}", is_look=True)
+            yield RemedyText(text=f"more time, since the budget ended first ({_resume_text(run)})", is_look=True)
         case "noise":
             if (sufficient or not needed) and len(run.sessions) == 1:
-                yield RemedyText(text=f"more rounds: {_resume_text(run, rounds_needed)}", is_look=True)
+                yield RemedyText(text=f"more rounds ({_resume_text(run, rounds_needed)})", is_look=True)
             if len(run.sessions) > 1:
-                yield RemedyText(text=f"more sessions: `gilscope run --add-session {run.label}`", is_look=True)
+                yield RemedyText(text=f"more sessions (`gilscope run --add-session {run.label}`)", is_look=True)
             elif len(sufficient) < len(needed):
                 yield RemedyText(text=QUIETER)
         case _:
             rounds = max(run.rounds_planned, MIN_ROUNDS + 2)
-            yield RemedyText(text=f"more rounds: {_resume_text(run, rounds)}")
+            yield RemedyText(text=f"more rounds ({_resume_text(run, rounds)})")
 
 
 def _resume_text(run: Run, rounds: int | None = None) -> str:

@@ -25,8 +25,9 @@ from gilscope.toolkit.report.document import (
     summary_lines,
 )
 from gilscope.toolkit.report.table import common_shifts, judge_comparison, rounds_to_tell, unjudged
-from gilscope.toolkit.report.table_sentences import spread_line, title_text
+from gilscope.toolkit.report.table_sentences import spread_text, title_text
 from gilscope.toolkit.report.wording import (
+    FROM_SHIFT,
     floors_text,
     ratio_interval_text,
     ratio_number,
@@ -101,7 +102,7 @@ def comparison_document(
     if seen:
         sections.append(Lines("Notes", tuple(seen)))
     if missing:
-        sections.append(Lines("Not compared", not_compared(missing)))
+        sections.append(Lines("Not compared", not_compared(missing, contrasts)))
     sections.append(summary_lines([in_short(contrasts, margin)]))
     return Document(tuple(sections))
 
@@ -116,12 +117,15 @@ def _legend(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: f
     first, second = _titles(baseline, sample)
     if (first, second) != (baseline, sample):
         yield f"A is {baseline}, B is {sample}."
-    yield f"Times: medians over rounds; {_clock_text(contrasts)}."
-    if spread := spread_line(time for each in contrasts for time in (each.baseline_time, each.sample_time) if time):
-        yield spread
-    yield f"Ratio: how many times as fast {second} is as {first}, with its interval: 0.80x takes 1.25 times as long."
-    yield (f"same: every difference above {margin * 100:g} % is excluded. "
-           "cannot tell: it is not, and no difference above the noise floor is significant.")
+    spread = spread_text(time for each in contrasts for time in (each.baseline_time, each.sample_time) if time)
+    yield " ".join(filter(None, [f"Times: medians over rounds; {_clock_text(contrasts)}.", spread]))
+    yield (f"Ratio: how many times as fast {second} is as {first}, with its interval: 0.80x takes 1.25 times as long. "
+           "It compares robust means over rounds, not these medians: where rounds differ, it is not their quotient.")
+    yield f"same: every difference above {margin * 100:g} % is excluded."
+    yield (f"cannot tell: a difference above {margin * 100:g} % is possible, but none above the noise floor is "
+           "significant.")
+    if any(each.comparison and _is_from_shift(each.comparison, margin) for each in contrasts):
+        yield f"cannot tell {FROM_SHIFT}: it would have a verdict if the two runs had no common shift."
     if any(each.comparison and each.comparison.verdict_interval for each in contrasts):
         yield ("Verdicts use wider intervals than the printed ones: those of all cells hold at once with 95 % "
                "confidence.")
@@ -180,11 +184,20 @@ def _table(
         (
             Entry(each.sample.build if keys[0] == "build" else each.sample.runner), Entry(_counts(each)),
             _time(each.baseline_time), _time(each.sample_time), Entry(Interval(seen)),
-            *([_remainder(seen)] if remainders else []), Entry(VerdictWord(judge_comparison(seen, margin))),
+            *([_remainder(seen)] if remainders else []), Entry(_verdict(seen, margin)),
             *([Entry(need.text if need else "")] if any(needs) else []),
         )
         for (each, seen), need in zip(rows, needs, strict=True)
     ))
+
+
+def _verdict(comparison: Comparison, margin: float) -> VerdictWord:
+    return VerdictWord(judge_comparison(comparison, margin), from_shift=_is_from_shift(comparison, margin))
+
+
+def _is_from_shift(comparison: Comparison, margin: float) -> bool:
+    """Return True if the cell has no verdict because of the common shift of the two runs alone."""
+    return unjudged(comparison, margin) in _SHIFTED
 
 
 def _has_remainder(comparison: Comparison) -> bool:
@@ -238,8 +251,7 @@ def in_short(contrasts: Sequence[Contrast], margin: float = MARGIN) -> str:
     if counts[SpeedVerdict.SAME]:
         parts.append(f"{counts[SpeedVerdict.SAME]} same (within {margin * 100:g} %)")
     if counts[SpeedVerdict.CANNOT_TELL]:
-        reasons = Counter(unjudged(each.comparison, margin) for each in contrasts if each.comparison is not None)
-        shifted = sum(reasons[why] for why in _SHIFTED)
+        shifted = sum(_is_from_shift(each.comparison, margin) for each in contrasts if each.comparison is not None)
         more = f" ({shifted} from the common shift)" if shifted else ""
         parts.append(f"{counts[SpeedVerdict.CANNOT_TELL]} cannot tell{more}")
     compared = f"{counted(counts.total(), 'cell')} compared: {', '.join(parts)}."
@@ -258,7 +270,8 @@ def _shift_text(shift: CommonShift, baseline: str, sample: str) -> str:
         reach = exp(t_quantile(CONFIDENCE, inf) * TYPICAL_SHIFT) - 1
         moved = f"{clock}: {names} as a whole runs at {ratio} the speed in {sample} that it has in {baseline}"
         doubt = (f"{_cause_text(shift)}. One or two workloads do not show which, so verdicts allow for a machine that "
-                 f"differs by ±{reach * 100:.0f} % between runs")
+                 f"differs by ±{reach * 100:.0f} % between runs (at 95 %, with a typical standard deviation of "
+                 f"{TYPICAL_SHIFT * 100:.0f} %)")
     else:
         ends = (shift.workloads[0], shift.workloads[-1])
         slowest, fastest = (f"{ratio_number(exp(each.center))}x ({each.workload})" for each in ends)
@@ -294,15 +307,31 @@ def _half_text(halves: Iterable[float]) -> str:
     return f"±{percent(max(median(halves), LEAST_SHOWN), 1)}"
 
 
-def not_compared(contrasts: Iterable[Contrast]) -> tuple[str, ...]:
-    """Return a line per reason for the cells without a comparison."""
+def not_compared(missing: Iterable[Contrast], contrasts: Iterable[Contrast]) -> tuple[str, ...]:
+    """Return a line per reason for the cells without a comparison; `contrasts` are all cells, to know what is whole."""
+    totals = Counter(workload_text(each.sample) for each in contrasts)
     reasons: dict[str, list[Contrast]] = {}
-    for each in contrasts:
+    for each in missing:
         reasons.setdefault(each.reason or "", []).append(each)
-    return tuple(f"{_cells_text(cells)}: {reason}" for reason, cells in reasons.items())
+    return tuple(f"{_cells_text(cells, totals)}: {reason}" for reason, cells in reasons.items())
 
 
-def _cells_text(contrasts: Sequence[Contrast]) -> str:
+def _cells_text(contrasts: Sequence[Contrast], totals: Counter[str]) -> str:
+    """Return cells in few words: "all 12 cells of sort; threads (N = 1, 2), asyncio (N = 1) of primes".
+
+    Args:
+        contrasts: The cells.
+        totals: The number of cells of each workload, also of those that are not in `contrasts`.
+    """
+    counts = Counter(workload_text(each.sample) for each in contrasts)
+    whole = [name for name, count in counts.items() if 1 < count == totals[name]]
+    parts = [f"all {sum(counts[name] for name in whole)} cells of {list_text(whole)}"] if whole else []
+    if rest := [each for each in contrasts if workload_text(each.sample) not in whole]:
+        parts.append(_single_cells_text(rest))
+    return "; ".join(parts)
+
+
+def _single_cells_text(contrasts: Sequence[Contrast]) -> str:
     """Return cells in few words: "threads (N = 1, 2), asyncio (N = 1) of primes and noop (startup)"."""
     with_build = all(each.baseline == each.sample for each in contrasts)
     models: dict[str, dict[str, list[int]]] = {}   # workload: model: worker counts

@@ -153,7 +153,7 @@ def _legend(table: Table) -> Iterator[str]:
     has_sets = any(gain.best for gain in gains)
     parts = [
         ("*: no measured model is significantly faster", has_sets),
-        (f"none: no gain above {MARGIN * 100:g} %", "none" in forms),
+        (_none_text(gains), "none" in forms),
         ("?: undecided", "range" in forms),
         (f"±: 95 % interval of a speed-up, where wider than {SHOWN_SPREAD * 100:g} %", "spread" in forms),
         ("N: workers", any(gain.workers is not None for gain in gains)),
@@ -165,6 +165,15 @@ def _legend(table: Table) -> Iterator[str]:
         sets = "; besides, 5 % for each set of * that it lacks the fastest measured model" if has_sets else ""
         yield ("Error probability, at most, if the noise model holds: 5 % that any verdict of this report is false"
                f"{sets}.")
+
+
+def _none_text(gains: Iterable[GainValue]) -> str:
+    """Return the meaning of "none", and that the tables of the workloads may show a loss for such a cell."""
+    open_below = any(gain_form(gain.comparison) == "none" and judge_comparison(gain.comparison) != SpeedVerdict.SAME
+                     for gain in gains)
+    if open_below:
+        return f"none: a gain above {MARGIN * 100:g} % is excluded, a loss may not be"
+    return f"none: no gain above {MARGIN * 100:g} %"
 
 
 def closing_lines(tables: Sequence[WorkloadTable], run: Run) -> Iterator[str]:

@@ -48,13 +48,19 @@ def noise_line(floors: Floors) -> str:
 
 
 def spread_line(times: Iterable[Summary]) -> str | None:
+    """Return the sentence of `spread_text` on its own: "Times: ± is half of ..."."""
+    text = spread_text(times)
+    return text and f"Times: {text}"
+
+
+def spread_text(times: Iterable[Summary]) -> str | None:
     """Return the confidence of the ± of times where it is lower than 95 %, None if it is not."""
     few = sorted({each.count: each.confidence for each in times if 1 < each.count < needed(CONFIDENCE)}.items())
     if not few:
         return None
     counts, levels = or_text([str(count) for count, _ in few]), [f"{level * 100:.3g}" for _, level in few]
-    return (f"Times: ± is half of the 95 % interval of the median; with {counts} processes it is half of their range, "
-            f"which holds with {or_text(levels)} %.")
+    return (f"± is half of the 95 % interval of the median; with {counts} processes it is half of their range, which "
+            f"holds with {or_text(levels)} %.")
 
 
 def fit_lines(fits: Sequence[ScalingFit]) -> tuple[str, ...]:

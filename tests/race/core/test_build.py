@@ -6,11 +6,12 @@ import sys
 
 import pytest
 
+from gilscope.toolkit.builds.compile_library import CompileError, CompileFailure
 from gilscope.toolkit.race._core import build, compiling
 from gilscope.toolkit.race.core import CoreUnavailableError
 from tests.conformance.builds import ROOT, builds, run_child
 
-LOAD = "from gilscope.toolkit.race._core.build import load; print(load(lambda: print('compiling')).name)"
+LOAD = "from gilscope.toolkit.race._core.build import load; print(load(lambda _: print('compiling')).name)"
 TELL = """
 from gilscope.toolkit.race._core.build import load
 from gilscope.toolkit.race.core import CoreUnavailableError
@@ -24,7 +25,7 @@ except CoreUnavailableError as error:
 def has_compiler():
     try:
         compiling.compiler()
-    except CoreUnavailableError:
+    except CompileError:
         return False
     return True
 
@@ -88,7 +89,7 @@ def test_a_cache_that_cannot_be_written_is_a_reason(tmp_path):
     file = tmp_path / "file"
     file.write_text("no folder")
     child = run_child(sys.executable, "-c", TELL, GILSCOPE_CACHE=str(file))
-    assert child.stdout.startswith("the core cannot be written"), child.stderr
+    assert "cannot be written: Not a directory\nmake that folder writable" in child.stdout, child.stderr
 
 
 def test_a_file_that_is_no_core_is_a_reason(tmp_path):
@@ -142,7 +143,7 @@ def test_no_wheel_and_no_compiler_say_what_to_install(output, reason, remembered
     from gilscope.toolkit.race._core import making
 
     def fail(*_):
-        raise CoreUnavailableError("there is no C compiler")
+        raise CompileError("there is no C compiler", CompileFailure.NO_TOOLS)
 
     monkeypatch.setattr(making, "run_installer", lambda *_: output)
     monkeypatch.setattr(making, "compile_core", fail)
@@ -152,6 +153,23 @@ def test_no_wheel_and_no_compiler_say_what_to_install(output, reason, remembered
     assert reason in str(caught.value)
     assert "there is no C compiler" in str(caught.value)
     assert path.with_name(making.NO_WHEEL).exists() == remembered
+
+
+@pytest.mark.parametrize("in_checkout", [True, False])
+@pytest.mark.parametrize("failure", [*CompileFailure])
+def test_a_compiler_is_advised_only_if_one_may_be_missing(failure, in_checkout, monkeypatch, tmp_path):
+    from gilscope.toolkit.race._core import making
+
+    def fail(*_):
+        raise CompileError("no core", failure)
+
+    monkeypatch.setattr(making, "run_installer", lambda *_: "ERROR: No matching distribution found for gilscope")
+    monkeypatch.setattr(making, "compile_core", fail)
+    with pytest.raises(CoreUnavailableError) as caught:
+        making.make_core(str(tmp_path), str(tmp_path / "key" / "_core.so"), "", "_core.so",
+                         None if in_checkout else build.load_file)
+    advises_compiler = "install a C compiler" in str(caught.value) or "install gilscope" in str(caught.value)
+    assert advises_compiler == (failure in {CompileFailure.NO_TOOLS, CompileFailure.REFUSED})
 
 
 def test_a_checkout_has_no_wheel_to_look_for():

@@ -336,6 +336,21 @@ def test_termination_reaches_the_program_and_the_report_follows(tmp_path):
     assert "Account.balance" in errors
 
 
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_signal_before_the_program_begins_is_not_said_of_the_program(number, tmp_path):
+    compiler, begun = tmp_path / "compiler", tmp_path / "begun"
+    compiler.write_text(f"#!/bin/sh\necho yes > '{begun}'\nexec sleep 1000\n")
+    compiler.chmod(0o755)
+    os.mkfifo(begun)
+    with started(tmp_path, CLEAN, CC=str(compiler), GILSCOPE_CACHE=str(tmp_path / "cache")) as process:
+        assert begun.read_text() == "yes\n"
+        process.send_signal(number)
+        output, errors = process.communicate(timeout=TIMEOUT)
+    assert (output, process.returncode) == ("", 128 + number)
+    assert errors == f"gilscope: stopped by {number.name} before the program began: nothing was checked\n"
+    assert not [*tmp_path.glob("cache/race-core/*/*.so")]
+
+
 def test_end_is_noticed_where_children_are_ignored(tmp_path):
     done = race(tmp_path, CLEAN, preexec_fn=lambda: signal.signal(signal.SIGCHLD, signal.SIG_IGN))
     assert (done.stdout, done.stderr, done.returncode) == ("fine\n", "", 0)

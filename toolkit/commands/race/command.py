@@ -164,8 +164,14 @@ def run(args: RaceOptions) -> int:
     first = start.FirstRun(spec, target.entry())
     try:
         first.go()
-        if first.ended == 0 and not start.was_begun(first.spool):
-            raise UncheckedError(f"nothing was checked: {python[0]} ended before the program began")
+        if not start.was_begun(first.spool):
+            if first.ended < 0:
+                from gilscope.toolkit.commands.race.report import print_early_end
+
+                print_early_end(first)
+                return SIGNALLED - first.ended
+            if first.ended == 0:
+                raise UncheckedError(f"nothing was checked: {python[0]} ended before the program began")
         found, unsaved = (False, 0) if start.was_refused(first.spool) else _report(args, settings, first, page)
     finally:
         start.remove_spool(first.spool)

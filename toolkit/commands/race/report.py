@@ -44,7 +44,7 @@ def report(
     if args.confirm and found.races:
         found = found.with_confirmations(_confirmations(args, found, first))
     if first.ended < 0 and first.ended != INTERRUPTED:
-        print_stderr(f"gilscope: the program was ended by {signal.Signals(-first.ended).name}")
+        print_stderr(f"gilscope: the program was ended by {_signal_name(first)}")
     unsaved = _write(args, found, first)
     if page is not None:
         from gilscope.toolkit.site.single.races import race_values
@@ -52,6 +52,15 @@ def report(
         unsaved = page.saved("race.html", race_values(json_.plain(without_pytest(found))), root=found.root) or unsaved
     # Lost records must not look like a program without races.
     return bool(found.races), unsaved or (SaveError.exit_code if found.lost else 0)
+
+
+def print_early_end(first: FirstRun) -> None:
+    """Say that a signal ended the checked process before the program began, so that nothing was checked."""
+    print_stderr(f"gilscope: stopped by {_signal_name(first)} before the program began: nothing was checked")
+
+
+def _signal_name(first: FirstRun) -> str:
+    return signal.Signals(-first.ended).name
 
 
 def _write(args: Namespace, report: RaceReport, first: FirstRun) -> int:

@@ -82,7 +82,9 @@ def _start(args: argparse.Namespace, folder: Path, status: StatusFile) -> int:
     selection, settings = make_selection(args), make_settings(args)
     if args.label is not None and not args.dry_run:
         Store.refuse_taken(args.label)
-    builds = choose_builds(args, find_builds(args.build, project_dir=Path.cwd()))
+    here = Path.cwd()
+    print_stderr("looking for builds of CPython")
+    builds = choose_builds(args, find_builds(args.build, project_dir=here))
     mismatches = tuple(note for build in builds[1:] for note in compare_builds(builds[0], build))
     if mismatches and args.strict:
         raise BuildError("the builds were not built alike: " + "; ".join(note.text for note in mismatches))

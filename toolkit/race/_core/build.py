@@ -23,7 +23,7 @@ KEY = 0x67696C73                   # of the hash of the sources: any number
 _FOLDER = os.path.dirname(os.path.abspath(__file__))
 
 
-def load(on_compile: Callable[[], object] | None = None) -> ModuleType:
+def load(on_compile: Callable[[float], object] | None = None) -> ModuleType:
     """Return the core: the one that this process has loaded, or else the first of these that works.
 
     Tests load another one as `sys.modules[NAME]`, the reference model in Python in tests/race/model.
@@ -34,7 +34,7 @@ def load(on_compile: Callable[[], object] | None = None) -> ModuleType:
     4. A compiled one.
 
     Args:
-        on_compile: Called before a compilation, which takes some seconds.
+        on_compile: Called with the seconds that a compilation has taken so far: 0 before it, 10, 20, 40, ...
 
     Raises:
         CoreUnavailableError: None works.

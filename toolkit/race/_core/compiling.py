@@ -10,42 +10,33 @@ import shlex
 import sysconfig
 from pathlib import Path
 
-from gilscope.toolkit.builds.compile_library import CompileError, c_compiler, compile_library
-from gilscope.toolkit.race.core import CoreUnavailableError
+from gilscope.toolkit.builds.compile_library import CompileError, CompileFailure, c_compiler, compile_library
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable
 
 
-def compile_core(folder: str, path: str, on_compile: Callable[[], object] | None = None) -> None:
+def compile_core(folder: str, path: str, on_compile: Callable[[float], object] | None = None) -> None:
     """Compile `folder`/core.c to `path`.
 
     Raises:
-        CoreUnavailableError: There is no compiler, or no header of this Python, or the compiler failed.
+        CompileError: There is no compiler, or no header of this Python, or the compiler failed.
     """
-    target = Path(path)
-    try:
-        compile_library(compiler(), [str(Path(folder, "core.c"))], target, on_compile)
-    except CompileError as error:
-        raise CoreUnavailableError(str(error)) from error
-    except OSError as error:
-        raise CoreUnavailableError(f"the core cannot be written to {target.parent}: {error}") from error
+    compile_library(compiler(), [str(Path(folder, "core.c"))], Path(path), on_compile)
 
 
 def compiler() -> list[str]:
     """Return the command that compiles an extension for this build, without input and output.
 
     Raises:
-        CoreUnavailableError: There is no compiler, or no header of this Python.
+        CompileError: There is no compiler, or no header of this Python.
     """
-    try:
-        command = c_compiler()
-    except CompileError as error:
-        raise CoreUnavailableError(str(error)) from error
+    command = c_compiler()
     include = sysconfig.get_path("include")
     if not Path(include, "Python.h").exists():
-        raise CoreUnavailableError(f"the headers of this Python are not installed (no Python.h in {include})")
+        raise CompileError(f"the headers of this Python are not installed (no Python.h in {include})",
+                           CompileFailure.NO_TOOLS)
     mac = sysconfig.get_platform().startswith("macosx")
     shared = ["-bundle", "-undefined", "dynamic_lookup"] if mac else ["-shared"]
     return [*command, "-O2", "-g", "-std=gnu11", "-fPIC", "-fvisibility=hidden", "-fno-strict-overflow", "-DNDEBUG",

@@ -14,6 +14,7 @@ import time
 from pathlib import Path
 
 from gilscope import __version__
+from gilscope.toolkit.builds.compile_library import CompileError, CompileFailure
 from gilscope.toolkit.builds.package_installer import problem_in, run_installer
 from gilscope.toolkit.builds.uv import uv_command
 from gilscope.toolkit.file_locks import locked
@@ -32,7 +33,7 @@ QUICK = {"PIP_RETRIES": "1", "PIP_TIMEOUT": "15"}     # the program waits; witho
 
 def make_core(
     folder: str, path: str, refused: str, in_wheel: str, load_file: Callable[[str], Any] | None,
-    on_compile: Callable[[], object] | None = None,
+    on_compile: Callable[[float], object] | None = None,
 ) -> None:
     """Make the core at `path`, or load it from a wheel and put it there.
 
@@ -42,7 +43,7 @@ def make_core(
         refused: Why the core in the installed wheel was not loaded; "" if it holds none for this build.
         in_wheel: The name of the core's file in a wheel for this build.
         load_file: Loads the core in a file; None in a checkout, which has no wheel.
-        on_compile: Called before a compilation, which takes some seconds.
+        on_compile: As in `compile_library`.
 
     Raises:
         CoreUnavailableError: There is no wheel for this build, and the core cannot be compiled.
@@ -59,9 +60,9 @@ def make_core(
             return
     try:
         compile_core(folder, path, on_compile)
-    except CoreUnavailableError as error:
+    except CompileError as error:
         reasons = "; ".join([*problems, str(error)])
-        raise CoreUnavailableError(f"{reasons}\n{_remedy(with_wheel=load_file is not None)}") from error
+        raise CoreUnavailableError(f"{reasons}\n{_remedy(error, with_wheel=load_file is not None)}") from error
 
 
 def _take_from_wheel(path: Path, in_wheel: str, load_file: Callable[[str], Any]) -> None:
@@ -109,9 +110,9 @@ def _installer() -> list[str | Path]:
     raise CoreUnavailableError("there is no pip or uv to get gilscope's wheel for this build with")
 
 
-def _remedy(*, with_wheel: bool) -> str:
-    headers = "install a C compiler and this Python's headers (Debian: apt-get install gcc python3-dev)"
-    if not with_wheel:
-        return headers
+def _remedy(error: CompileError, *, with_wheel: bool) -> str:
+    remedy = error.remedy("a C compiler and this Python's headers (Debian: apt-get install gcc python3-dev)")
+    if not with_wheel or error.failure not in {CompileFailure.NO_TOOLS, CompileFailure.REFUSED}:
+        return remedy
     return (f"install gilscope {__version__} from its wheel for this build, put that wheel into a folder that "
-            f"PIP_FIND_LINKS (UV_FIND_LINKS) names, or {headers}")
+            f"PIP_FIND_LINKS (UV_FIND_LINKS) names, or {remedy}")

@@ -56,7 +56,7 @@ def hosts_comparison(
             ((each.contrast.sample.build if models else each.contrast.sample.runner, str(each.contrast.sample.workers)),
              each.over) for each in rows], hosts, margin)
     if missing := [*_missing(contrasts)]:
-        sections.append(Lines("Not compared", not_compared(missing)))
+        sections.append(Lines("Not compared", not_compared(missing, [each.contrast for each in contrasts])))
     return Document((*sections, summary_lines(hosts_in_short(contrasts, margin))))
 
 

@@ -277,6 +277,10 @@ window.gilscopeRuns = {};
   const fromShift = seen => judge(seen) === "cannot tell" && seen.shift !== null
     && judge({ ...seen, between: seen.shift.without }) !== "cannot tell";
 
+  const MARKED = "cannot tell ~";   // report/wording.py, FROM_SHIFT
+
+  const verdictText = seen => fromShift(seen) ? MARKED : judge(seen);
+
   const wouldTell = seen => {
     if (judge(seen) !== "cannot tell") return "";
     return seen.floor === null ? "an A/A arm" : "--again";
@@ -401,25 +405,28 @@ window.gilscopeRuns = {};
     Math.max(left.label.length, right.label.length) <= LONGEST ? [left.label, right.label] : ["A", "B"];
 
   // report/table_sentences.py
-  const spreadLines = compared => {
+  const spreadText = compared => {
     const counts = [...new Set(compared.flatMap(each => each.processes))].filter(each => each > 1 && each < by.sureRounds);
-    if (!counts.length) return [];
+    if (!counts.length) return "";
     const listed = items => items.length > 1 ? `${items.slice(0, -1).join(", ")} or ${items[items.length - 1]}` : items[0];
     counts.sort((a, b) => a - b);
     const levels = counts.map(each => general3((1 - 2 ** (1 - each)) * 100));
-    return [`Times: ± is half of the 95 % interval of the median; with ${listed(counts)} processes it is half of their `
-      + `range, which holds with ${listed(levels)} %.`];
+    return ` ± is half of the 95 % interval of the median; with ${listed(counts)} processes it is half of their range, `
+      + `which holds with ${listed(levels)} %.`;
   };
 
   const legend = (compared, left, right) => {
     const [first, second] = titles(left, right);
     const lines = first === "A" && left.label !== "A" ? [`A is ${left.label}, B is ${right.label}.`] : [];
     const margin = general(by.margin * 100);
-    lines.push(`Times: medians over rounds; ${clockText(compared)}.`, ...spreadLines(compared));
+    lines.push(`Times: medians over rounds; ${clockText(compared)}.${spreadText(compared)}`);
     lines.push(
-      `Ratio: how many times as fast ${second} is as ${first}, with its interval: 0.80x takes 1.25 times as long.`,
-      `same: every difference above ${margin} % is excluded. cannot tell: it is not, and no difference above the noise `
-        + "floor is significant.",
+      `Ratio: how many times as fast ${second} is as ${first}, with its interval: 0.80x takes 1.25 times as long. It `
+        + "compares robust means over rounds, not these medians: where rounds differ, it is not their quotient.",
+      `same: every difference above ${margin} % is excluded.`,
+      `cannot tell: a difference above ${margin} % is possible, but none above the noise floor is significant.`,
+      ...compared.some(({ seen }) => fromShift(seen))
+        ? [`${MARKED}: it would have a verdict if the two runs had no common shift.`] : [],
       "Verdicts use wider intervals than the printed ones: those of all cells hold at once with 95 % confidence.");
     if (compared.some(({ seen }) => hasRemainder(seen))) {
       lines.push("without shift: the ratio over what the other workloads have in common. A verdict holds whether none or "
@@ -448,7 +455,8 @@ window.gilscopeRuns = {};
       const reach = (Math.exp(by.zConfidence * by.typicalShift) - 1) * 100;
       return `${CLOCKS[shift.clock]}: ${names} as a whole runs at ${ratio} the speed in ${right.label} that it has in `
         + `${left.label}. ${cause}. One or two workloads do not show which, so verdicts allow for a machine that `
-        + `differs by ±${reach.toFixed(0)} % between runs. ${again}`;
+        + `differs by ±${reach.toFixed(0)} % between runs (at 95 %, with a typical standard deviation of `
+        + `${(by.typicalShift * 100).toFixed(0)} %). ${again}`;
     }
     const [slowest, fastest] = [shift.workloads[0], shift.workloads[shift.workloads.length - 1]].map(each =>
       `${ratioNumber(Math.exp(each.center))}x (${each.workload})`);
@@ -479,7 +487,7 @@ window.gilscopeRuns = {};
       if (told.some(Boolean)) columns.push(["needs", false]);
       return { kind: "table", build: rows[0].cell.build, title: title + floorText(rows), columns, rows: rows.map(({ cell, seen, times }, i) => [
         [cell.model], [String(cell.workers), cell.workers], ...times, [intervalText(seen), seen.ratio],
-        ...remainders ? [hasRemainder(seen) ? [intervalText(seen.shift), seen.shift.ratio] : ["-"]] : [], [judge(seen)],
+        ...remainders ? [hasRemainder(seen) ? [intervalText(seen.shift), seen.shift.ratio] : ["-"]] : [], [verdictText(seen)],
         ...told.some(Boolean) ? [[told[i]]] : []]) };
     });
   };
@@ -495,7 +503,25 @@ window.gilscopeRuns = {};
       + `${right.label} --again\` measures both sides again, in turn`;
   };
 
-  const cellsText = several => {
+  // Whole workloads first: `totals` has the number of all their cells.
+  const cellsText = (several, totals) => {
+    const counts = totalsOf(several);
+    const whole = [...counts].filter(([name, count]) => count > 1 && count === totals.get(name));
+    const rest = several.filter(({ cell }) => !whole.some(([name]) => name === cell.name));
+    const sum = whole.reduce((total, [, count]) => total + count, 0);
+    return [
+      ...whole.length ? [`all ${sum} cells of ${listText(whole.map(([name]) => name))}`] : [],
+      ...rest.length ? [singleCellsText(rest)] : [],
+    ].join("; ");
+  };
+
+  const totalsOf = several => {
+    const counts = new Map();
+    for (const { cell } of several) counts.set(cell.name, (counts.get(cell.name) || 0) + 1);
+    return counts;
+  };
+
+  const singleCellsText = several => {
     const models = new Map();
     for (const { cell } of several) {
       const model = `${cell.model} on ${cell.build}`;
@@ -511,10 +537,11 @@ window.gilscopeRuns = {};
     return [...alike].map(([text, workloads]) => `${text} of ${listText(workloads)}`).join("; ");
   };
 
-  const notCompared = missing => {
+  const notCompared = (missing, all) => {
+    const totals = totalsOf(all);
     const reasons = new Map();
     for (const each of missing) reasons.set(each.reason, [...reasons.get(each.reason) || [], each]);
-    return [...reasons].map(([reason, cells]) => `${cellsText(cells)}: ${reason}`);
+    return [...reasons].map(([reason, cells]) => `${cellsText(cells, totals)}: ${reason}`);
   };
 
   const inShort = (compared, missing) => {
@@ -545,7 +572,7 @@ window.gilscopeRuns = {};
       if (said) notes.add(said);
     }
     if (notes.size) sections.push({ kind: "lines", title: "Notes", items: [...notes] });
-    if (missing.length) sections.push({ kind: "lines", title: "Not compared", items: notCompared(missing) });
+    if (missing.length) sections.push({ kind: "lines", title: "Not compared", items: notCompared(missing, all) });
     sections.push({ kind: "lines", title: "In short", items: [inShort(compared, missing)] });
     return sections;
   };
