@@ -87,6 +87,32 @@ def test_page_says_what_each_number_is_and_that_ratios_are_taken_within_rounds(s
         assert said in text
 
 
+def pictures_on(page):
+    return [attrs["src"] for attrs in page.named("img") if attrs["src"].startswith("figures/")]
+
+
+def test_figures_that_were_drawn_with_an_experiment_are_shown_though_their_values_are_not_published(tmp_path):
+    out, said = tmp_path / "site", []
+    made(out, EXAMPLE / "experiments" / "gil-trace", draw=lambda *_: [], say=said.append)
+    (page,) = [page for name, page in pages_of(out).items() if name.startswith("experiment-")]
+    assert [each.rpartition("/")[2] for each in pictures_on(page)] == ["gil-trace.svg", "gil-trace-parked.svg"]
+    assert not said
+    assert broken_links(out) == []
+
+
+def test_figure_that_was_lost_costs_no_other_and_an_experiment_without_any_is_named(tmp_path):
+    shutil.copytree(EXAMPLE / "experiments" / "gil-trace", tmp_path / "in" / "gil-trace")
+    (tmp_path / "in" / "gil-trace" / "gil-trace.svg").unlink()
+    said = []
+    for name, left in (("one", ["gil-trace-parked.svg"]), ("none", [])):
+        made(tmp_path / name, tmp_path / "in", draw=lambda *_: [], say=said.append)
+        (page,) = [page for file, page in pages_of(tmp_path / name).items() if file.startswith("experiment-")]
+        assert [each.rpartition("/")[2] for each in pictures_on(page)] == left
+        assert bool(said) is not bool(left)
+        (tmp_path / "in" / "gil-trace" / "gil-trace-parked.svg").unlink(missing_ok=True)
+    assert "no figure, as none was drawn with it" in said[0]
+
+
 def test_every_link_and_picture_resolves(site):
     assert broken_links(site) == []
 

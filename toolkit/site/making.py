@@ -228,10 +228,16 @@ class _SiteWriter:
         self._experiments[loaded.id] = loaded, entry
 
     def _pictures(self, planned: PlannedRun, run: Run, found: Sequence[Picture]) -> list[Picture]:
-        """Return an experiment's figures: those that were drawn with it, or drawn now."""
+        """Return an experiment's figures: those that were drawn with it, the others drawn now."""
         folder, draw = self._site.folder / "figures" / planned.id, self._request.draw
-        if found and draw and not all(is_drawing(Path(each.path)) for each in found):
-            found = draw(run, planned.path, folder)
+        drawn: dict[str, Picture] = {}
+        if draw and not all(is_drawing(Path(each.path)) for each in found):
+            drawn = {Path(each.path).name: each for each in draw(run, planned.path, folder)}
+        stored = [each if is_drawing(Path(each.path)) else drawn.get(Path(each.path).name) for each in found]
+        if not any(stored):
+            self._request.say(f"{run.label}: no figure, as none was drawn with it and none can be drawn from what its "
+                              "folder holds")
+        found = [each for each in stored if each is not None]
         kept = []
         for each in found:
             if is_drawing(Path(each.path)):
