@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shlex
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
 from gilscope.toolkit.escaping import visible
 from gilscope.toolkit.measure.settings import PRESETS, TIMEOUT_SECONDS
-from gilscope.toolkit.report.advice_sentences import MERGED
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.report.advice_sentences import MERGED, SEEDS
+from gilscope.toolkit.units import counted, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -36,13 +37,18 @@ def command(run: Run, workload: str | None = None) -> str:
     words += _listed("--with", run.options.get("packages"))
     if (run.options.get("sessions") or 1) > 1 and run.options.get("every"):
         words += ["--sessions", str(run.options["sessions"]), "--every", f"{run.options['every']:g}s"]
-    seed = seed_of(run)
-    return _line([*words, *_effort(run, settings), *([] if seed is None else ["--seed", str(seed)])])
+    # Each of several hosts has an order of its own, but --seed gives all of them the same.
+    last = ["--fleet", f"local:{run.options[MERGED]}"] if MERGED in run.options else ["--seed", str(run.seed)]
+    return _line([*words, *_effort(run, settings), *last])
 
 
-def seed_of(run: Run) -> int | None:
-    """Return the seed of the order of a run's cells; None if each of its hosts had its own."""
-    return None if MERGED in run.options else run.seed
+def order_text(run: Run) -> str:
+    """Return what the command that repeats a run has in common with it: the cells, and their order by its seed."""
+    if MERGED not in run.options:
+        return f"The same cells in the same order, with seed {run.seed}"
+    seeds = list_text(f"{host} with seed {seed}" for host, seed in run.options[SEEDS].items())
+    return (f"The same cells in as many rounds, on {run.options[MERGED]} hosts on one machine. Each host measures in a "
+            f"random order of its own, here {seeds}; the option `--seed` gives all hosts one order")
 
 
 def build_flags(run: Run) -> list[str]:
@@ -70,7 +76,8 @@ def _effort(run: Run, settings: dict[str, Any]) -> list[str]:
         words += ["--timeout", f"{timeout:g}s"]
     if budget and settings.get("where_open") and not resolution:
         return words
-    rounds = run.rounds_planned if MERGED in run.options else settings.get("rounds") or run.rounds_planned
+    hosts = run.options.get(MERGED)
+    rounds = ceil(run.rounds_planned / hosts) if hosts else settings.get("rounds") or run.rounds_planned
     return ["--rounds", str(rounds), *words]
 
 

@@ -19,7 +19,7 @@ from gilscope.toolkit.report.wording import inflation_text, ratio_number, ratio_
 from gilscope.toolkit.site.charts.cells import END, START, dots, is_clear, resources, strip
 from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, law, lines
 from gilscope.toolkit.site.charts.scale import ratio_scale
-from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget, seed_of
+from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget, order_text
 from gilscope.toolkit.site.page_values import document_values, page_values, section_values, shown
 from gilscope.toolkit.site.raw_values import explained_numbers, followed_number
 from gilscope.toolkit.site.style import legend, mark_of, shapes
@@ -67,7 +67,7 @@ def run_page(
         "models": legend(models), "shapes": shapes(),
         "choices": {"build": [build.label for build in run.builds], "model": [each["model"] for each in legend(models)],
                     "kind": list(dict.fromkeys(each["sort"] for each in workloads))},
-        "command": command(run), "flags": build_flags(run), "seed": seed_of(run), "budget": has_budget(run),
+        "command": command(run), "flags": build_flags(run), "order": order_text(run), "budget": has_budget(run),
         "data": dict(data or {}), "explained": explained_numbers(run.baseline),
     }) | {"followed": shown(followed_number(found, data or {}))} | {"citation": citation(run, by)}
 
