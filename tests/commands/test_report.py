@@ -200,6 +200,15 @@ def test_figures_whose_values_are_not_published_stay_with_what_was_published(her
     assert 'alt="Without a GIL: threads wait for what they share"' in page
 
 
+def test_page_of_a_run_is_cited_by_who_publishes_it(here, capsys):
+    run = small_run()
+    write(run, here, "first")
+    assert shown(capsys, str(here / "results" / "first"), "--html", "page.html", "--by", "The Group")[0] == 0
+    page = (here / "page.html").read_text()
+    assert "author = {{The Group}}" in page
+    assert "This reference has no" not in page, "it is part of no site, so it has no address"
+
+
 def test_one_run_is_wanted_where_a_label_has_several(today, capsys):
     assert cli.main(["compare", "today", "--builds", "a,b"]) == 2
     assert "name one of today/countdown, today/signals" in capsys.readouterr().err

@@ -142,7 +142,7 @@ def test_host_names_count_only_where_no_machine_is_stored(tmp_path):
 
 def test_example_was_measured_on_one_machine():
     runs = known(EXAMPLE)
-    assert machines_values(runs, {})["sentence"].startswith("All results are from one machine")
+    assert machines_values(runs, {})["sentence"].startswith("All runs are from one machine")
 
 
 def test_one_host_and_runs_of_no_fleet_have_none(tmp_path):

@@ -113,7 +113,7 @@ def _write_page(page: HtmlFile, runs: Sequence[tuple[Run, Path]], label: str) ->
     hosts = [run_.machine.hostname for run_, _ in runs]
     if len(runs) == 1 and "experiment" not in runs[0][0].options:
         kinds = {each.name: each.kind for each in WORKLOADS}
-        page.write("run.html", run_page(without_traces(runs[0][0]), kinds), hosts=hosts)
+        page.write("run.html", run_page(without_traces(runs[0][0]), kinds, around={"made": page.made}), hosts=hosts)
         return
     documents, files = [], []
     for run_, path in runs:

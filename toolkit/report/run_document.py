@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.advice_sentences import SEEDS
 from gilscope.toolkit.report.document import (
     Banner,
     Column,
@@ -23,7 +24,6 @@ from gilscope.toolkit.report.document import (
     Table,
     with_scope,
 )
-from gilscope.toolkit.report.advice_sentences import SEEDS
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.overview import overview
 from gilscope.toolkit.report.provenance import run_sections, warnings

@@ -92,7 +92,8 @@ class SiteRequest:
     @property
     def made(self) -> dict[str, str]:
         """How the site is made, for the foot of each page."""
-        return {"by": self.by, "command": self.command, "date": self.date, "source": self.source_url.rstrip("/")}
+        return {"by": self.by, "command": self.command, "date": self.date, "address": self.address,
+                "source": self.source_url.rstrip("/")}
 
 
 def make_site(request: SiteRequest, out: Path) -> list[str]:
@@ -220,7 +221,8 @@ class _SiteWriter:
         run, site = ratios.index.run, self._site
         about = self._request.describe(run, planned.path)
         pictures = self._pictures(planned, run, about.pictures)
-        values = experiment_values(about, run, pictures, data=copy_values(site, loaded, run), by=self._request.by)
+        values = experiment_values(about, run, pictures, data=copy_values(site, loaded, run), made=site.made,
+                                   page=loaded.page)
         entry = entry_of(about, loaded, pictures)
         links = navigation(site.title, has_experiments=True, here="experiments.html", made=site.made)
         self._page("experiment.html", loaded.page, values | page_values(
