@@ -64,11 +64,16 @@ def write_files(run: Run, source: Path, target: Path) -> dict[str, Path]:
     return files
 
 
+def published_label(label: str) -> str:
+    """Return a label without the folders of a path from the root, which the label of a copied run may be."""
+    return Path(label).name if Path(label).is_absolute() else label
+
+
 def without_traces(run: Run) -> Run:
     """Return the run without paths, host name and the user's folders."""
     return dataclasses.replace(
         run,
-        label=Path(run.label).name if Path(run.label).is_absolute() else run.label,   # of a folder that was named
+        label=published_label(run.label),
         builds=tuple(_without_paths(build) for build in run.builds),
         machine=dataclasses.replace(run.machine, hostname=""),
         failures=tuple(dataclasses.replace(failure, output="", reason=without_places(failure.reason))

@@ -186,6 +186,29 @@ def test_experiments_are_published_each_in_a_folder(today, here, capsys):
     assert {path.parent.name for path in (here / "there").glob("*/report.md")} == {"countdown", "signals"}
 
 
+def test_figures_whose_values_are_not_published_stay_with_what_was_published(here, capsys, monkeypatch):
+    monkeypatch.setattr("gilscope.toolkit.commands.report.python_that_draws", lambda _: None)
+    published = EXPERIMENTS / "gil-trace"   # without the traces that its figures show
+    assert shown(capsys, str(published), "--publish", "there")[0] == 0
+    report = (here / "there" / "report.md").read_text()
+    for name in ("gil-trace.svg", "gil-trace-parked.svg"):
+        assert (here / "there" / name).read_bytes() == (published / name).read_bytes()
+        assert f"]({name})" in report
+    assert shown(capsys, str(published), "--html", "page.html")[0] == 0
+    page = (here / "page.html").read_text()
+    assert 'alt="How the GIL changes hands"' in page
+    assert 'alt="Without a GIL: threads wait for what they share"' in page
+
+
+def test_page_of_a_run_is_cited_by_who_publishes_it(here, capsys):
+    run = small_run()
+    write(run, here, "first")
+    assert shown(capsys, str(here / "results" / "first"), "--html", "page.html", "--by", "The Group")[0] == 0
+    page = (here / "page.html").read_text()
+    assert "author = {{The Group}}" in page
+    assert "This reference has no" not in page, "it is part of no site, so it has no address"
+
+
 def test_one_run_is_wanted_where_a_label_has_several(today, capsys):
     assert cli.main(["compare", "today", "--builds", "a,b"]) == 2
     assert "name one of today/countdown, today/signals" in capsys.readouterr().err

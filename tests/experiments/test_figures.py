@@ -19,7 +19,7 @@ from gilscope.toolkit.report.figures.figure import (
     TimelineFigure,
 )
 from gilscope.toolkit.report.figures.plots.legend_entries import entries
-from gilscope.toolkit.report.figures.plots.palette import series_styles
+from gilscope.toolkit.report.figures.plots.palette import MORE_MARKERS, series_styles
 from tests.conformance.builds import ROOT
 from tests.experiments.made_up import KINDS, figures, made_up_run
 from tests.experiments.test_results import planned
@@ -107,10 +107,16 @@ def test_a_model_has_its_colour_and_mark(name, kind, folder):
         measured = [each for each in series_of(figure) if each.style == "measured"]
         assert len({bool(each.model) for each in measured}) <= 1, "all series are models or none is"
         known = series_styles(series_of(figure))
+        for model in {family(each.model) for each in measured if each.model}:
+            looks = [known[name] for name in dict.fromkeys(each.name for each in measured
+                                                           if each.model and family(each.model) == model)]
+            assert looks[0].marker == APPEARANCES[model].marker
+            assert len({(look.marker, look.fill) for look in looks}) == len(looks)
         for each in measured:
             if each.model:
                 look, wanted = known[each.name], APPEARANCES[family(each.model)]
-                assert (look.colour, look.marker) == (wanted.colour, wanted.marker)
+                assert look.colour == wanted.colour
+                assert look.marker in (wanted.marker, *MORE_MARKERS)   # another one from its third series on
             else:
                 assert known[each.name].colour not in {look.colour for look in APPEARANCES.values()}
         models = {}

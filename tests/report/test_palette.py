@@ -80,10 +80,16 @@ def test_a_model_without_a_colour_is_drawn_as_other_things_are():
     assert found["of tomorrow"] == palette.nth_style(0)
 
 
-def test_series_of_one_model_keep_its_colour_and_mark_and_differ_in_form():
+def test_series_of_one_model_keep_its_colour_and_have_a_mark_each():
     found = [palette.model_style("threads", nth) for nth in range(6)]
-    assert {(look.colour, look.marker) for look in found} == {(APPEARANCES["threads"].colour, "o")}
-    for form in ("fill", "dash", "hatch"):
+    assert {look.colour for look in found} == {APPEARANCES["threads"].colour}
+    assert [look.marker for look in found[:2]] == ["o", "o"], "two, as of two builds, keep the mark of the model"
+    # A mark that is half full looks hollow where a line goes through it: full or hollow, else another shape.
+    assert {look.fill for look in found} == {"full", "none"}
+    assert len({(look.marker, look.fill) for look in found}) == 6
+    others = {look.marker for name, look in APPEARANCES.items() if not name.startswith("dask")}
+    assert not {look.marker for look in found[2:]} & others
+    for form in ("dash", "hatch"):
         assert len({str(getattr(look, form)) for look in found}) == 6
 
 

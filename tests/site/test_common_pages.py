@@ -23,7 +23,7 @@ from tests.site.test_run_page import ATTACKS, attacked
 
 pytestmark = pytest.mark.newest
 ALL = " ".join(ATTACKS)
-CITATION = {"text": "", "bibtex": ""}
+CITATION = {"text": "", "bibtex": "", "missing": ""}
 
 
 def known(run, host, number):
@@ -47,7 +47,7 @@ def all_pages(text):
              "builds": text, "day": text, "effort": text, "host": text, "picture": {"title": text, "path": "x.svg"}}
     return {
         "home.html": home_values(runs, {each.id: [text] for each in runs}, KINDS, 1) | {
-            "experiments": [entry], "citation": {"text": text, "bibtex": text},
+            "experiments": [entry], "citation": {"text": text, "bibtex": text, "missing": text},
             "badge": {"file": "badge.svg", "text": text, "about": text, "markdown": text}, "fleets": fleets} | around,
         "machines.html": machines_values(runs, KINDS) | {"fleets": fleets} | around,
         "history.html": history_values(runs, series) | around,
@@ -132,6 +132,64 @@ def test_first_page_shows_the_newest_run_of_each_workload_and_build(runs):
     primes = next(row for row in host["rows"] if row["title"] == "primes, steady")
     assert all(place["link"].startswith("run-run2.html#w") for place in primes["places"])
     assert primes["places"][2]["answer"].split(", ")[-1].startswith("6.")   # eight workers, sigma 0.03: 6.0x
+
+
+def beside(values):
+    """Return the values of the first page with what stands around them."""
+    return values | {"experiments": [], "citation": CITATION, "badge": None, "fleets": []} | page_values("t", "d")
+
+
+def test_first_page_names_the_runs_of_which_it_shows_nothing_and_says_that_the_newest_is_shown(runs):
+    values = home_values(runs, {each.id: ["said"] for each in runs}, KINDS, 0, follow(runs))
+    (host,) = values["hosts"]
+    assert [each["label"] for each in host["earlier"]] == ["run1"]
+    text = " ".join(Tags(rendered("home.html", beside(values))).text.split())
+    assert "the newest with a number is shown, here and in the table" in text
+    assert "Runs that are the newest nowhere, so not among the answers: run1 (2026-11-11)." in text
+    assert "The axis is logarithmic: equal distances are equal factors" in text
+    (alone,) = home_values(runs[1:], {runs[1].id: []}, KINDS, 0, follow(runs[1:]))["hosts"]
+    assert (alone["earlier"], alone["repeated"]) == ([], None)
+
+
+def test_first_page_counts_the_verdicts_in_which_runs_differ(runs):
+    def turned(result):
+        of_it = result.speedup and result.cell.runner == "subinterpreters" and result.cell.build == "3.14"
+        return dataclasses.replace(result, speedup=result.speedup.inverted()) if of_it else result
+
+    first, second = runs
+    slower = dataclasses.replace(second, tables=tuple(dataclasses.replace(table, rows=tuple(
+        dataclasses.replace(row, results=tuple(map(turned, row.results))) for row in table.rows))
+        for table in second.tables))
+    agreeing, differing = (home_values(each, {one.id: [] for one in each}, KINDS, 0, follow(each))
+                           for each in (runs, [first, slower]))
+    shared = agreeing["hosts"][0]["repeated"]["shared"]
+    assert shared > 10
+    assert shared == differing["hosts"][0]["repeated"]["shared"]
+    more = {*differing["hosts"][0]["repeated"]["differing"]} - {*agreeing["hosts"][0]["repeated"]["differing"]}
+    assert "primes, steady: subinterpreters, N = 2, on 3.14: slower in run2; faster in run1." in more
+    text = " ".join(Tags(rendered("home.html", beside(differing))).text.split())
+    count = len(differing["hosts"][0]["repeated"]["differing"])
+    assert f"{shared} ratios were measured by several runs; the verdicts of {count} differ." in text
+    assert "slower in run2; faster in run1" in text
+
+
+def test_machines_of_experiments_are_listed_with_the_number_of_these(runs):
+    first, second = runs
+    older = dataclasses.replace(first.run.machine, system="Linux-5.0")
+    experiment = dataclasses.replace(first, tables=(), run=dataclasses.replace(first.run, machine=older),
+                                     planned=dataclasses.replace(first.planned, is_experiment=True))
+    elsewhere = dataclasses.replace(experiment, planned=dataclasses.replace(experiment.planned, host="there"))
+    values = machines_values([experiment, elsewhere, second], KINDS)
+    assert [(each["name"], each["runs"], each["experiments"]) for each in values["machines"]] == [
+        ("here", 1, 1), ("there", 0, 1)]
+    assert [each.rpartition(", ")[2] for each in values["machines"][0]["machines"]] == [
+        "Linux-5.0", second.run.machine.system]
+    assert values["names"] == ["here"], "verdicts are those of runs"
+    assert values["sentence"].startswith("All runs are from one machine")
+    page = rendered("machines.html", values | {"fleets": []} | page_values("t", "d"))
+    assert ">experiments</th>" in page
+    assert ">experiments</th>" not in rendered("machines.html", machines_values(
+        [second], KINDS) | {"fleets": []} | page_values("t", "d"))
 
 
 def test_first_page_names_every_model_to_use(runs):

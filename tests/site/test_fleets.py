@@ -2,6 +2,7 @@
 
 import dataclasses
 import json
+import re
 
 import pytest
 
@@ -100,8 +101,11 @@ def test_hosts_on_one_machine_are_one_run_with_the_rounds_of_both(tmp_path):
     links = {link for link in pages["run-night.html"].links() if link.startswith("data/")}
     assert links == {f"data/night/{host}/{build}.json" for host in ("host-3", "host-4") for build in ("3.14", "3.14t")}
     again = " ".join(pages["run-night.html"].text.split())
-    assert f"--rounds {sum(rounds)}" in again
-    assert "--seed" not in again, "each host had its own"
+    line = next(each for each in re.findall("gilscope run [^\n]*", pages["run-night.html"].text) if "--fleet" in each)
+    assert rounds[0] == rounds[1]
+    assert line.endswith(f" --rounds {rounds[0]} --fleet local:2"), "each host had an order of its own"
+    for name in ("host-3", "host-4"):
+        assert f"{name} with seed {read_header(folder / name).seed}" in again
     assert load_merged(out / "data" / "night").rounds_done == sum(rounds), "`gilscope report` reads the files"
 
 
@@ -138,7 +142,7 @@ def test_host_names_count_only_where_no_machine_is_stored(tmp_path):
 
 def test_example_was_measured_on_one_machine():
     runs = known(EXAMPLE)
-    assert machines_values(runs, {})["sentence"].startswith("All results are from one machine")
+    assert machines_values(runs, {})["sentence"].startswith("All runs are from one machine")
 
 
 def test_one_host_and_runs_of_no_fleet_have_none(tmp_path):

@@ -266,4 +266,4 @@ def test_verdict_that_changes_comes_first(runs):
 
 
 def test_one_machine_shows_nothing_of_others(runs):
-    assert machines_values(runs[:1], KINDS)["sentence"].startswith("All results are from one machine")
+    assert machines_values(runs[:1], KINDS)["sentence"].startswith("All runs are from one machine")

@@ -3,6 +3,7 @@
 import html
 import json
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -57,14 +58,15 @@ def test_every_page_is_there(site):
     assert set(pages_of(site)) == {
         "index.html", "compare.html", "history.html", "history-mywork-perfect-numbers-steady.html",
         "history-primes-steady.html", "machines.html", "experiments.html", "run-laptop-own-function.html",
-        "run-server-second-worker.html", "experiment-all2-countdown.html"}
+        "run-server-second-worker.html", "experiment-example-experiments-countdown.html"}
 
 
 def test_bibtex_of_every_page_has_a_field_on_each_line(site):
     found = {path.name: block for path in site.glob("*.html")
              for block in re.findall(r"<pre><code>(@misc.*?)</code>", path.read_text(encoding="utf-8"), re.DOTALL)}
     assert set(found) == {
-        "index.html", "run-laptop-own-function.html", "run-server-second-worker.html", "experiment-all2-countdown.html"}
+        "index.html", "run-laptop-own-function.html", "run-server-second-worker.html",
+        "experiment-example-experiments-countdown.html"}
     for name, block in found.items():
         first, *fields, last = block.splitlines()
         assert first.startswith("@misc{"), name
@@ -80,11 +82,49 @@ def test_command_on_a_page_prints_the_time_that_the_page_shows(site):
     assert f">{format_seconds(float(done.stdout))} ±" in page, "in the table"
 
 
+def test_command_on_a_page_prints_the_ratio_and_the_interval_that_the_page_shows(site, monkeypatch, capsys):
+    monkeypatch.chdir(site)
+    page = pages_of(site)["run-server-second-worker.html"]
+    (command,) = re.findall(r"^gilscope report \S+ --json$", page.text, re.MULTILINE)
+    assert main(shlex.split(command)[1:]) == 0
+    speedup = next(each["speedup"] for each in json.loads(capsys.readouterr().out)["cells"] if each["speedup"])
+    numbers = [f"{speedup[name]:.2f}" for name in ("ratio", "lo", "hi")]
+    shown = "{}x [{}, {}]".format(*numbers)
+    assert re.search(rf"on 3\.14 is {re.escape(shown)}( \?)? on this page", " ".join(page.text.split()))
+    assert page.text.count(shown) > 1, "in the table, too"
+
+
 def test_page_says_what_each_number_is_and_that_ratios_are_taken_within_rounds(site):
     text = pages_of(site)["run-server-second-worker.html"].text
     for said in ("the median over processes", "pyperf show prints another number", "not the quotient of the two times",
                  "This needs at least 3 rounds"):
         assert said in text
+
+
+def pictures_on(page):
+    return [attrs["src"] for attrs in page.named("img") if attrs["src"].startswith("figures/")]
+
+
+def test_figures_that_were_drawn_with_an_experiment_are_shown_though_their_values_are_not_published(tmp_path):
+    out, said = tmp_path / "site", []
+    made(out, EXAMPLE / "experiments" / "gil-trace", draw=lambda *_: [], say=said.append)
+    (page,) = [page for name, page in pages_of(out).items() if name.startswith("experiment-")]
+    assert [each.rpartition("/")[2] for each in pictures_on(page)] == ["gil-trace.svg", "gil-trace-parked.svg"]
+    assert not said
+    assert broken_links(out) == []
+
+
+def test_figure_that_was_lost_costs_no_other_and_an_experiment_without_any_is_named(tmp_path):
+    shutil.copytree(EXAMPLE / "experiments" / "gil-trace", tmp_path / "in" / "gil-trace")
+    (tmp_path / "in" / "gil-trace" / "gil-trace.svg").unlink()
+    said = []
+    for name, left in (("one", ["gil-trace-parked.svg"]), ("none", [])):
+        made(tmp_path / name, tmp_path / "in", draw=lambda *_: [], say=said.append)
+        (page,) = [page for file, page in pages_of(tmp_path / name).items() if file.startswith("experiment-")]
+        assert [each.rpartition("/")[2] for each in pictures_on(page)] == left
+        assert bool(said) is not bool(left)
+        (tmp_path / "in" / "gil-trace" / "gil-trace-parked.svg").unlink(missing_ok=True)
+    assert "no figure, as none was drawn with it" in said[0]
 
 
 def test_every_link_and_picture_resolves(site):
@@ -103,9 +143,23 @@ def test_nothing_is_asked_for_elsewhere(site):
 
 def test_citations_of_all_pages_name_who_publishes(site):
     pages = {name: page.text for name, page in pages_of(site).items() if "@misc{" in page.text}
-    assert {"index.html", "run-laptop-own-function.html", "experiment-all2-countdown.html"} <= pages.keys()
+    assert {"index.html", "run-laptop-own-function.html",
+            "experiment-example-experiments-countdown.html"} <= pages.keys()
     for name, text in pages.items():
         assert "author = {{The Example Group}}" in text, name
+        address = "https://example.org/x" + (f"/{name}" if name != "index.html" else "")
+        assert f"howpublished = {{\\url{{{address}}}}}" in text, name
+        assert f" {address}\n" in text, name
+        assert "has no" not in text.partition("Cite it")[2], name
+
+
+def test_experiment_is_cited_by_the_name_of_its_page_and_its_data(site):
+    page = pages_of(site)["experiment-example-experiments-countdown.html"]
+    assert 'results "example/experiments/countdown"' in page.text
+    assert "data/example-experiments-countdown/3.14.json" in page.links()
+    made_of = json.loads((site / MARKER).read_text())["runs"]
+    assert {"example-experiments-countdown": "example/experiments/countdown"}.items() <= {
+        each["id"]: each["label"] for each in made_of}.items()
 
 
 def test_places_in_the_source_are_links_where_its_address_is_given(site, tmp_path):
@@ -117,7 +171,9 @@ def test_places_in_the_source_are_links_where_its_address_is_given(site, tmp_pat
     assert made(out, f"server={EXAMPLE / 'second-worker'}", source_url=f"{address}/", **MADE) == []
     linked = {link for page in pages_of(out).values() for link in page.links() if ":" in link}
     file, line = place.split(":")
-    assert linked == {f"{address}/{file}#L{line}", f"{address}/docs/measuring.md"}
+    assert linked == {f"{address}/{file}#L{line}", f"{address}/docs/measuring.md",
+                      f"{address}/docs/measuring.md#paired-ratios"}
+    assert "\n## Paired ratios\n" in (ROOT / "docs" / "measuring.md").read_text()
     assert "def primes(" in (ROOT / file).read_text().splitlines()[int(line) - 1]
     assert (ROOT / "docs" / "measuring.md").is_file()
 

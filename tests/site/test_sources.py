@@ -56,9 +56,17 @@ def test_folder_without_a_run_is_refused(tmp_path):
 
 def test_runs_of_one_label_have_pages_of_their_own(tmp_path):
     for seed, name in enumerate(("a", "b")):
-        copied_run(EXAMPLE / "own-function", tmp_path / name, seed)
+        copied_run(EXAMPLE / "own-function", tmp_path / name / "own-function", seed)
     ids = [planned.id for planned in plan(find_sources([str(tmp_path)]), [])]
     assert ids == ["own-function", "own-function--2"]
+
+
+def test_files_of_a_copy_are_named_as_its_pages_name_it(tmp_path):
+    copied_run(EXAMPLE / "own-function", tmp_path / "renamed", 1)
+    for each in plan(find_sources([str(tmp_path), str(EXAMPLE / "experiments" / "convoy")]), []):
+        run = load(each)[0].run
+        assert (each.id, run.label) in {
+            ("renamed", "renamed"), ("example-experiments-convoy", "example/experiments/convoy")}
 
 
 def test_copy_of_a_run_is_taken_once_and_said(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,11 +16,10 @@ from gilscope.toolkit.commands.streams import print_stderr, print_stdout
 from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
 from gilscope.toolkit.escaping import visible_all
-from gilscope.toolkit.experiments.report import beside, document, experiment_of, experiments_values, figures_of
+from gilscope.toolkit.experiments.report import beside, document, experiment_of, experiments_values, pictures_of
 from gilscope.toolkit.publish import publish, without_traces
 from gilscope.toolkit.redaction import without_places
 from gilscope.toolkit.report.as_json import listed_values, run_values
-from gilscope.toolkit.report.document import Picture
 from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.run_list import runs_document
 from gilscope.toolkit.site.pages.run import run_page
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Run
-    from gilscope.toolkit.report.document import Document
+    from gilscope.toolkit.report.document import Document, Picture
 
 
 def add_parser(commands: Any) -> None:
@@ -113,16 +113,21 @@ def _write_page(page: HtmlFile, runs: Sequence[tuple[Run, Path]], label: str) ->
     hosts = [run_.machine.hostname for run_, _ in runs]
     if len(runs) == 1 and "experiment" not in runs[0][0].options:
         kinds = {each.name: each.kind for each in WORKLOADS}
-        page.write("run.html", run_page(without_traces(runs[0][0]), kinds), hosts=hosts)
+        page.write("run.html", run_page(without_traces(runs[0][0]), kinds, around={"made": page.made}), hosts=hosts)
         return
     documents, files = [], []
     for run_, path in runs:
-        drawn = [] if "experiment" not in run_.options else [
-            (Picture(figure.title, file.name), file) for figure in figures_of(experiment_of(run_), run_, path)
-            if (file := path / f"{figure.name}.svg").is_file()]
-        documents.append(_document(without_traces(run_), path, [picture for picture, _ in drawn]))
-        files += [file for _, file in drawn]
+        drawn = _stored_pictures(run_, path)
+        documents.append(_document(without_traces(run_), path, beside(drawn)))
+        files += [Path(each.path) for each in drawn]
     page.write("report.html", report_values(documents, Path(label).name), pictures=files, hosts=hosts)
+
+
+def _stored_pictures(run_: Run, path: Path) -> list[Picture]:
+    """Return the pictures that were drawn with the run of an experiment in the folder `path`; of another run none."""
+    if "experiment" not in run_.options:
+        return []
+    return [each for each in pictures_of(experiment_of(run_), run_, path) if Path(each.path).is_file()]
 
 
 def _loaded(paths: Sequence[Path]) -> tuple[list[tuple[Run, Path]], int]:
@@ -177,8 +182,14 @@ def _publish(path: Path, target: Path) -> None:
     if "experiment" in published.options:
         # Files of trials, such as timelines, contain paths, so only figures of them are published.
         python = python_that_draws(f"gilscope report {path.name} --publish {target}")
-        pictures = beside(draw_pictures(published, path, python, into=target))
-    report = _document(published, target, pictures)
+        pictures = draw_pictures(published, path, python, into=target)
+        names = {Path(each.path).name for each in pictures}
+        # What was published before lacks the files that some figures show: those stay as they were drawn.
+        for each in _stored_pictures(published, path):
+            if Path(each.path).name not in names:
+                shutil.copyfile(each.path, target / Path(each.path).name)
+                pictures.append(each)
+    report = _document(published, target, beside(pictures))
     save_as_text(report, target)
     print_stdout(f"published in {target}")
 

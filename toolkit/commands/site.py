@@ -19,10 +19,9 @@ from gilscope.toolkit.commands.streams import print_stderr, print_stdout
 from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.experiments.base import EffortLevel
-from gilscope.toolkit.experiments.report import document, experiment_of, figures_of
+from gilscope.toolkit.experiments.report import document, experiment_of, pictures_of
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.redaction import leak_lines, of_this_machine, without_folders
-from gilscope.toolkit.report.document import Picture
 from gilscope.toolkit.report.figures.drawing import CannotDrawError, draw_figures
 from gilscope.toolkit.site.common_pages import HOME
 from gilscope.toolkit.site.making import SiteRequest, check_site, make_site
@@ -33,6 +32,7 @@ from gilscope.workloads import catalog
 
 if TYPE_CHECKING:
     from gilscope.toolkit.model import Run
+    from gilscope.toolkit.report.document import Picture
     from gilscope.toolkit.report.figures.figure import Figure
     from gilscope.workloads.base import Workload
 
@@ -133,8 +133,7 @@ def _about(of: Run, folder: Path) -> ExperimentSummary:
     return ExperimentSummary(
         title=experiment.title, claim=experiment.claim, sources="; ".join(each.cited() for each in experiment.sources),
         findings=() if smoke else experiment.findings(Results(of, folder)),
-        pictures=tuple(Picture(figure.title, str(folder / f"{figure.name}.svg"))
-                       for figure in figures_of(experiment, of, folder)),
+        pictures=tuple(pictures_of(experiment, of, folder)),
         document=lambda pictures: document(experiment, of, folder, pictures),
     )
 

@@ -95,6 +95,15 @@ def figures_of(experiment: Experiment, run: Run, folder: Path | None) -> list[Fi
             if shows_something(figure)]
 
 
+def pictures_of(experiment: Experiment, run: Run, folder: Path) -> list[Picture]:
+    """Return the figures that `folder` holds drawn, and those that can be drawn from what it holds.
+
+    The figures of a published run may be all that is left of files that are not published, such as traces.
+    """
+    files = [(figure, folder / f"{figure.name}.svg") for figure in experiment.figures(Results(run, folder))]
+    return [Picture(figure.title, str(file)) for figure, file in files if file.is_file() or shows_something(figure)]
+
+
 def made_on(run: Run) -> str:
     """Return when, where and with how much effort `run` was measured, in a line."""
     machine, made = run.machine, MADE[EffortLevel(str(run.options.get("effort", EffortLevel.FULL)))]

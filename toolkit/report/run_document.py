@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.advice_sentences import SEEDS
 from gilscope.toolkit.report.document import (
     Banner,
     Column,
@@ -30,7 +31,7 @@ from gilscope.toolkit.report.sessions import scope_text, session_lines, unsteady
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, title_text
 from gilscope.toolkit.report.wording import ratio_number
-from gilscope.toolkit.units import format_bytes, format_seconds
+from gilscope.toolkit.units import format_bytes, format_seconds, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -106,12 +107,20 @@ def about(run: Run) -> Lines:
 def _rounds_lines(run: Run) -> Iterator[str]:
     """Yield the number of rounds and why there are no more, and the rounds of the cells if they differ."""
     ended = _CLEAR.get(run.stopped, f"ended by: {run.stopped}")
-    yield f"{run.rounds_done} of {run.rounds_planned} rounds, {ended}; seed {run.seed}"
+    yield f"{run.rounds_done} of {run.rounds_planned} rounds, {ended}; {_seed_text(run)}"
     yield from session_lines(run)
     failed = {failure.cell for failure in run.failures}
     counts = {len(each.observations) for each in run.measurements if each.cell not in failed} if run.looks else set()
     if len(counts) > 1:
         yield f"cells with a clear answer got fewer rounds than open ones: {min(counts)} to {max(counts)}"
+
+
+def _seed_text(run: Run) -> str:
+    """Return the seed of the order of a run's cells; of hosts of one machine those of all hosts."""
+    seeds = run.options.get(SEEDS)
+    if not seeds:
+        return f"seed {run.seed}"
+    return f"seeds {list_text(f'{seed} ({host})' for host, seed in seeds.items())}"
 
 
 def _workload(table: WorkloadTable) -> list[Section]:

@@ -111,8 +111,7 @@ def _home(content: SiteContent) -> Mapping[str, Any]:
     banners = {name: part.banners for name, part in content.parts.items()}
     return home_values(content.runs, in_short, content.kinds, content.unreadable, content.series, banners) | {
         "experiments": content.experiments, "fleets": content.fleets, "badge": content.badge,
-        "citation": site_citation(content.title, [each.run for each in content.runs], content.address,
-                                  content.made.get("by", ""))}
+        "citation": site_citation(content.title, [each.run for each in content.runs], content.made)}
 
 
 def _compare(content: SiteContent) -> Mapping[str, Any]:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import shlex
+from math import ceil
 from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
 from gilscope.toolkit.escaping import visible
 from gilscope.toolkit.measure.settings import PRESETS, TIMEOUT_SECONDS
-from gilscope.toolkit.report.advice_sentences import MERGED
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.report.advice_sentences import MERGED, SEEDS
+from gilscope.toolkit.units import counted, inflect, list_text
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from gilscope.toolkit.model import Run
 
@@ -36,13 +37,18 @@ def command(run: Run, workload: str | None = None) -> str:
     words += _listed("--with", run.options.get("packages"))
     if (run.options.get("sessions") or 1) > 1 and run.options.get("every"):
         words += ["--sessions", str(run.options["sessions"]), "--every", f"{run.options['every']:g}s"]
-    seed = seed_of(run)
-    return _line([*words, *_effort(run, settings), *([] if seed is None else ["--seed", str(seed)])])
+    # Each of several hosts has an order of its own, but --seed gives all of them the same.
+    last = ["--fleet", f"local:{run.options[MERGED]}"] if MERGED in run.options else ["--seed", str(run.seed)]
+    return _line([*words, *_effort(run, settings), *last])
 
 
-def seed_of(run: Run) -> int | None:
-    """Return the seed of the order of a run's cells; None if each of its hosts had its own."""
-    return None if MERGED in run.options else run.seed
+def order_text(run: Run) -> str:
+    """Return what the command that repeats a run has in common with it: the cells, and their order by its seed."""
+    if MERGED not in run.options:
+        return f"The same cells in the same order, with seed {run.seed}"
+    seeds = list_text(f"{host} with seed {seed}" for host, seed in run.options[SEEDS].items())
+    return (f"The same cells in as many rounds, on {run.options[MERGED]} hosts on one machine. Each host measures in a "
+            f"random order of its own, here {seeds}; the option `--seed` gives all hosts one order")
 
 
 def build_flags(run: Run) -> list[str]:
@@ -70,7 +76,8 @@ def _effort(run: Run, settings: dict[str, Any]) -> list[str]:
         words += ["--timeout", f"{timeout:g}s"]
     if budget and settings.get("where_open") and not resolution:
         return words
-    rounds = run.rounds_planned if MERGED in run.options else settings.get("rounds") or run.rounds_planned
+    hosts = run.options.get(MERGED)
+    rounds = ceil(run.rounds_planned / hosts) if hosts else settings.get("rounds") or run.rounds_planned
     return ["--rounds", str(rounds), *words]
 
 
@@ -103,24 +110,24 @@ def _line(words: list[str]) -> str:
     return visible(" ".join(shlex.quote(str(word)) for word in words))
 
 
-def site_citation(title: str, runs: Sequence[Run], address: str, by: str = "") -> dict[str, str]:
-    """Return a site as a reference, in a sentence and as BibTeX.
+def site_citation(title: str, runs: Sequence[Run], made: Mapping[str, str]) -> dict[str, str]:
+    """Return a site as a reference: in a sentence, as BibTeX, and with what it lacks.
 
     Args:
         title: The site's.
         runs: All of them, the oldest first.
-        address: Where it will be; "": not known.
-        by: Who publishes it; "": nobody is named.
+        made: How it is made; see `page_values`.
     """
+    by, address = made.get("by", ""), made.get("address", "")
     first, last = runs[0].started[:10], runs[-1].started[:10]
     when = first if first == last else f"{first} to {last}"
-    what = f"{counted(len(runs), 'run')} of gilscope {__version__}, measured {when}"
+    what = f"{counted(len(runs), 'run')} of gilscope {__version__}"
     key = "".join(each for each in f"gilscope{last}{title}" if each.isalnum())
-    url = f"\n  howpublished = {{\\url{{{address}}}}}," if address else ""
-    bibtex = (f"@misc{{{key},{_author(by)}\n  title = {{{_tex(title)}}},\n  year = {{{last[:4]}}},{url}\n"
-              f"  note = {{{what[0].upper()}{what[1:]}}}\n}}")
-    return {"text": visible(f'{_named(by)}"{title}": {what}.{f" {address}" if address else ""}', most=None),
-            "bibtex": "\n".join(map(visible, bibtex.split("\n")))}
+    note = f"{what}{_source(made, tex=True)}, measured {when}"
+    bibtex = (f"@misc{{{key},{_author(by)}\n  title = {{{_tex(title)}}},\n  year = {{{last[:4]}}},{_address(address)}\n"
+              f"  note = {{{note}}}\n}}")
+    text = f'{_named(by)}"{title}": {what}{_source(made)}, measured {when}.{f" {address}" if address else ""}'
+    return _reference(text, bibtex, made)
 
 
 def _tex(text: str) -> str:
@@ -135,18 +142,50 @@ def _author(by: str) -> str:
     return f"\n  author = {{{{{_tex(by)}}}}}," if by else ""
 
 
+def _address(address: str) -> str:
+    return f"\n  howpublished = {{\\url{{{address}}}}}," if address else ""
+
+
+def _source(made: Mapping[str, str], *, tex: bool = False) -> str:
+    """Return the address of gilscope's source in brackets, "" if it is not known."""
+    if not (source := made.get("source", "")):
+        return ""
+    return f" (\\url{{{source}}})" if tex else f" ({source})"
+
+
 def _named(by: str) -> str:
     return f"{by}: " if by else ""
 
 
-def citation(run: Run, by: str = "") -> dict[str, str]:
-    """Return the run as a reference, in a sentence and as BibTeX; `by`: who publishes it."""
+def _reference(text: str, bibtex: str, made: Mapping[str, str]) -> dict[str, str]:
+    """Return a citation whose texts are safe, and the options that add what it lacks.
+
+    A page that is no part of a site has no `address` in `made`, nor an option for one.
+    """
+    lacking = [] if made.get("by") else [("author", "`--by NAME`")]
+    lacking += [] if made.get("address", "-") else [("address", "`--url URL`")]
+    missing = (f"This reference has no {' and no '.join(what for what, _ in lacking)}: "
+               f"{' and '.join(option for _, option in lacking)} {inflect(len(lacking), 'adds it', 'add them')}."
+               if lacking else "")
+    return {"text": visible(text, most=None), "bibtex": "\n".join(map(visible, bibtex.split("\n"))), "missing": missing}
+
+
+def citation(run: Run, made: Mapping[str, str], page: str = "") -> dict[str, str]:
+    """Return the run as a reference: in a sentence, as BibTeX, and with what it lacks.
+
+    Args:
+        run: What is cited.
+        made: How its page is made; see `page_values`.
+        page: The file of its page in the site.
+    """
+    by, address = made.get("by", ""), f"{made['address'].rstrip('/')}/{page}" if made.get("address") else ""
     day, machine = run.started[:10], run.machine
     where = f"{machine.cpu_model}, {machine.cores} cores"
     builds = ", ".join(f"CPython {build.label} ({build.version})" for build in run.builds)
-    text = f'{_named(by)}gilscope {__version__}: results "{run.label}", {builds}, measured {day} on {where}.'
+    text = (f'{_named(by)}gilscope {__version__}{_source(made)}: results "{run.label}", {builds}, measured {day} on '
+            f"{where}.{f' {address}' if address else ''}")
     key = "".join(each for each in f"gilscope{day}{run.label}" if each.isalnum())
     title = _tex(f"gilscope results {run.label}: {builds}")
-    bibtex = (f"@misc{{{key},{_author(by)}\n  title = {{{title}}},\n  year = {{{day[:4]}}},\n"
-              f"  note = {{Measured {day} on {where} with gilscope {__version__}}}\n}}")
-    return {"text": visible(text, most=None), "bibtex": "\n".join(map(visible, bibtex.split("\n")))}
+    bibtex = (f"@misc{{{key},{_author(by)}\n  title = {{{title}}},\n  year = {{{day[:4]}}},{_address(address)}\n"
+              f"  note = {{Measured {day} on {where} with gilscope {__version__}{_source(made, tex=True)}}}\n}}")
+    return _reference(text, bibtex, made)

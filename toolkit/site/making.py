@@ -92,7 +92,8 @@ class SiteRequest:
     @property
     def made(self) -> dict[str, str]:
         """How the site is made, for the foot of each page."""
-        return {"by": self.by, "command": self.command, "date": self.date, "source": self.source_url.rstrip("/")}
+        return {"by": self.by, "command": self.command, "date": self.date, "address": self.address,
+                "source": self.source_url.rstrip("/")}
 
 
 def make_site(request: SiteRequest, out: Path) -> list[str]:
@@ -220,7 +221,8 @@ class _SiteWriter:
         run, site = ratios.index.run, self._site
         about = self._request.describe(run, planned.path)
         pictures = self._pictures(planned, run, about.pictures)
-        values = experiment_values(about, run, pictures, data=copy_values(site, loaded, run), by=self._request.by)
+        values = experiment_values(about, run, pictures, data=copy_values(site, loaded, run), made=site.made,
+                                   page=loaded.page)
         entry = entry_of(about, loaded, pictures)
         links = navigation(site.title, has_experiments=True, here="experiments.html", made=site.made)
         self._page("experiment.html", loaded.page, values | page_values(
@@ -228,10 +230,16 @@ class _SiteWriter:
         self._experiments[loaded.id] = loaded, entry
 
     def _pictures(self, planned: PlannedRun, run: Run, found: Sequence[Picture]) -> list[Picture]:
-        """Return an experiment's figures: those that were drawn with it, or drawn now."""
+        """Return an experiment's figures: those that were drawn with it, the others drawn now."""
         folder, draw = self._site.folder / "figures" / planned.id, self._request.draw
-        if found and draw and not all(is_drawing(Path(each.path)) for each in found):
-            found = draw(run, planned.path, folder)
+        drawn: dict[str, Picture] = {}
+        if draw and not all(is_drawing(Path(each.path)) for each in found):
+            drawn = {Path(each.path).name: each for each in draw(run, planned.path, folder)}
+        stored = [each if is_drawing(Path(each.path)) else drawn.get(Path(each.path).name) for each in found]
+        if not any(stored):
+            self._request.say(f"{run.label}: no figure, as none was drawn with it and none can be drawn from what its "
+                              "folder holds")
+        found = [each for each in stored if each is not None]
         kept = []
         for each in found:
             if is_drawing(Path(each.path)):

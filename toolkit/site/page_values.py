@@ -44,8 +44,8 @@ def page_values(
         of: The name of the site; not shown without `links`.
         links: The other pages of the site, the home page first: address, title, and `here` for the current page.
         picture: The picture in previews of links to it: its absolute `address`, and its text `says`.
-        made: How the pages are made: the `command`, the `date`, `by`, who publishes them, and `source`, the address
-            of gilscope's source; each may be "" or missing.
+        made: How the pages are made: the `command`, the `date`, `by`, who publishes them, `address`, where their site
+            will be, and `source`, the address of gilscope's source; each may be "" or missing.
     """
     safe: dict[str, Any] = visible_all({"title": title, "description": description, "of": of})
     return {"version": __version__, "page": safe | {

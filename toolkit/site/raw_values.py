@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.document import Duration
-from gilscope.toolkit.report.wording import value_text
+from gilscope.toolkit.report.wording import ratio_text, value_text
 from gilscope.toolkit.stats.sample import CONFIDENCE
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 
@@ -38,9 +38,10 @@ def explained_numbers(baseline: str) -> list[dict[str, str]]:
             "`python -m pyperf show` prints another number, the mean and the standard deviation of all values of all "
             "processes, so it differs from this one, most on a busy machine."),
         f"vs {baseline}": (
-            "A robust mean of ratios within rounds: both sides of each ratio were measured within a second or two. It "
-            "is not the quotient of the two times, which may drift from round to round: two cells of different times "
-            "may have a ratio of 1.00x."),
+            "A robust mean over rounds (Huber 1964) of the ratios within rounds: each round gives one, the time of "
+            f"{baseline} over that of the cell, whose processes were measured within a second or two. It is "
+            "not the quotient of the two times, which may drift from round to round: two cells of different times may "
+            "have a ratio of 1.00x."),
         "verdict": (
             "faster or slower: an interval that holds for all cells at once excludes 1, and the difference is larger "
             f"than the noise floor. This needs at least {MIN_ROUNDS} rounds. Few rounds are enough for a large "
@@ -53,6 +54,24 @@ def explained_numbers(baseline: str) -> list[dict[str, str]]:
         "rounds": "Processes with values, starved ones too; starved ones count in no other number.",
     }
     return [{"title": title, "text": text} for title, text in texts.items()]
+
+
+def followed_ratio(tables: Sequence[WorkloadTable], where: str) -> dict[str, Any] | None:
+    """Return one ratio of the tables with the command that prints it and its interval; None if no cell has a ratio.
+
+    Args:
+        tables: Those of the run.
+        where: The folder or label by which `gilscope report` finds the run.
+    """
+    results = [result for table in tables for row in table.rows for result in row.results
+               if result.speedup is not None and result.absence is None]
+    if not results:
+        return None
+    cell, speedup = results[0].cell, results[0].speedup
+    if speedup is None:
+        raise AssertionError("what is followed has a ratio")
+    return {"name": cell.name, "build": cell.build, "text": ratio_text(speedup),
+            "command": f"gilscope report {shlex.quote(where)} --json"}
 
 
 def print_command(file: str, name: str) -> str:

@@ -117,7 +117,7 @@ def _make(site: SiteContext, planned: PlannedRun, renderer: PageRenderer) -> Run
     data = copy_values(site, loaded, run)
     links = navigation(site.title, has_experiments=site.has_experiments, made=site.made)
     values = run_page(run, site.kinds, tables=loaded.tables, data=data, around=links, works=site.works,
-                      by=site.made.get("by", ""))
+                      page=loaded.page)
     (site.folder / loaded.page).write_text(renderer.page("run.html", values), encoding="utf-8")
     about = compare_run(loaded, ratios, data)
     # A script, not JSON: a page that is opened from disk may load a script but not a JSON file.

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import BadFileError, ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Note
-from gilscope.toolkit.publish import without_traces
+from gilscope.toolkit.publish import published_label, without_traces
 from gilscope.toolkit.report.hosts.machines import MachineHosts, merge_runs
 from gilscope.toolkit.report.hosts.wording import names_text
 from gilscope.toolkit.report.table import build_tables
@@ -30,7 +30,7 @@ from gilscope.toolkit.store import (
     results_folders,
 )
 from gilscope.toolkit.store.header import HEADER
-from gilscope.toolkit.store.labels import FLEET
+from gilscope.toolkit.store.labels import FLEET, label_of
 from gilscope.toolkit.store.transfer_rounds import PENDING, merge_pending
 from gilscope.toolkit.units import inflect
 
@@ -184,7 +184,9 @@ def plan(
     planned: list[PlannedRun] = []
     for several in _of_one_machine(found, machines):
         source, run = several[0]
-        label = run.label if len(several) == 1 else _merged_label(run, source, machines)
+        # As its pages name it: a copy is named after its folder, not by the label that it had.
+        label = (published_label(label_of(run.label, source.path)) if len(several) == 1
+                 else _merged_label(run, source, machines))
         planned.append(PlannedRun(
             id=file_name("-".join(filter(None, (source.host, label))), taken), host=_host(source, run, machines),
             path=source.path, is_experiment="experiment" in run.options, label=label if len(several) > 1 else "",

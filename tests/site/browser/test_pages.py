@@ -92,6 +92,31 @@ def test_rows_are_filtered_by_keyboard(chromium, site):
         assert not found.problems
 
 
+def test_heading_of_a_group_is_over_the_middle_of_its_columns(chromium, site):
+    """Compare the middle of each heading's words with the middle of the columns that it spans."""
+    places = """all => all.flatMap(table => {
+        const [groups, columns] = table.tHead.rows, found = [];
+        let next = 0;
+        for (const each of groups.cells) {
+            const first = columns.cells[next].getBoundingClientRect();
+            const last = columns.cells[(next += each.colSpan) - 1].getBoundingClientRect();
+            const words = document.createRange();
+            words.selectNodeContents(each);
+            const {left, right} = words.getBoundingClientRect();
+            if (each.tagName === "TH")
+                found.push([each.textContent, (left + right) / 2, (first.left + last.right) / 2]);
+        }
+        return found;
+    })"""
+    seen = 0
+    for file in sorted(site.glob("experiment-*.html")):
+        with opened(chromium, file) as found:
+            for words, middle, wanted in found.page.eval_on_selector_all("table:has([scope=colgroup])", places):
+                assert abs(middle - wanted) < 2, (file.name, words)   # pixels
+                seen += 1
+    assert seen > 10
+
+
 def serious(axe, page):
     """Return what keeps some people from reading a page."""
     result = axe.run(page, options={"preload": False}).response   # it would ask for the style sheet once more

@@ -52,6 +52,11 @@ class HtmlFile:
         made = {"command": shlex.join(["gilscope", *args.words]), "date": today(), "by": args.by}
         return cls(args.html, print_stderr, made)
 
+    @property
+    def made(self) -> dict[str, str]:
+        """How the page is made; see `page_values`."""
+        return dict(self._made or {})
+
     def write(self, template: str, values: Mapping[str, Any], **more: Any) -> None:
         """Write the page; the arguments are those of `SinglePage.text`.
 

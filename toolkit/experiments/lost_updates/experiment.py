@@ -344,7 +344,7 @@ def _figure_of_variants(results: Results) -> CategoryFigure:
         panels=(CategoryPanel(f"{CHECKED_THREADS} threads, switch interval 5 ms",
                               tuple(VARIANTS[case.variant] for case in cases), without_empty(lines)),),
         y=Axis("updates lost (%)", lo=0.0, hi=100.0), x_title="what each thread does in a loop", whiskers=WHISKERS,
-        note="A bar of no height: none were lost.",
+        note="A bar that is only a line: none were lost, or too few to be seen; the table has the numbers.",
     )
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget
+from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget, order_text
 from gilscope.toolkit.site.page_values import document_values, shown
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ class ExperimentSummary:
 
 
 def experiment_values(
-    about: ExperimentSummary, run: Run, pictures: Sequence[Picture], *, data: Mapping[str, str], by: str = "",
+    about: ExperimentSummary, run: Run, pictures: Sequence[Picture], *, data: Mapping[str, str],
+    made: Mapping[str, str] | None = None, page: str = "",
 ) -> dict[str, Any]:
     """Return the values of `experiment.html` but those around it.
 
@@ -38,12 +39,13 @@ def experiment_values(
         run: What was measured.
         pictures: Its figures, as the page finds them.
         data: Where the page finds the pyperf file of each build.
-        by: Who publishes it; "": nobody is named.
+        made: How the page is made, for the citation; see `page_values`.
+        page: The file of the page in the site.
     """
     return shown({
         "document": document_values(about.document(pictures), data), "command": command(run),
-        "flags": build_flags(run), "data": dict(data), "seed": run.seed, "budget": has_budget(run),
-    }) | {"citation": citation(run, by)}   # safe already, and BibTeX has lines
+        "flags": build_flags(run), "data": dict(data), "order": order_text(run), "budget": has_budget(run),
+    }) | {"citation": citation(run, made or {}, page)}   # safe already, and BibTeX has lines
 
 
 def entry_of(about: ExperimentSummary, loaded: LoadedRun, pictures: Sequence[Picture]) -> dict[str, Any]:

@@ -10,6 +10,8 @@ from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.document import GainValue
 from gilscope.toolkit.report.run_list import status_text
+from gilscope.toolkit.report.table import judge_comparison
+from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import gain_text, or_text, range_text, ratio_number
 from gilscope.toolkit.site.charts.cells import glance, glance_axis
 from gilscope.toolkit.site.charts.scale import ratio_scale
@@ -55,7 +57,10 @@ def home_values(
         banners: The warnings of each run by its id; of a run without any, those are its notes.
     """
     runs = [each for each in known if not each.is_experiment]
-    hosts = [_host(name, found, in_short, kinds) for name, found in by_host(runs).items()]
+    names = _names(runs)
+    hosts = [_host(name, found, in_short, kinds) | {
+        "repeated": _repeated([each for each in series if each.host == name], names)}
+        for name, found in by_host(runs).items()]
     models = [row.runner for each in runs for table in each.tables for row in table.rows]
     return shown({
         "answers": list(_answers(runs)), "warnings": [*_warnings(known, lost, banners or {}), *_disagreements(series)],
@@ -132,6 +137,27 @@ def _disagreements(series: Sequence[HistorySeries]) -> Iterator[dict[str, str]]:
                    "link": "history.html"}
 
 
+def _repeated(series: Sequence[HistorySeries], names: Mapping[str, str]) -> dict[str, Any] | None:
+    """Return what several runs of a machine say of the ratios that they share; None if they share none.
+
+    Args:
+        series: Those of the machine.
+        names: The name of each run by its id.
+    """
+    several = [each for each in series if not each.of_builds and len(each.results) > 1]
+    if not several:
+        return None
+    differing = []
+    for each in several:
+        words: dict[str, list[str]] = {}
+        for result in reversed(each.results):
+            words.setdefault(judge_comparison(result.ratio), []).append(names[result.loaded.id])
+        if len(words) > 1:
+            said = "; ".join(f"{word} in {list_text(found)}" for word, found in words.items())
+            differing.append(f"{title_text(each.results[-1].table)}: {each.name}: {said}.")
+    return {"shared": len(several), "differing": differing}
+
+
 def _names(runs: Sequence[LoadedRun]) -> dict[str, str]:
     """Return the name of each run by its id: its label, with machine and start if the label is not unique."""
     labels = Counter(each.run.label for each in runs)
@@ -156,7 +182,7 @@ def _host(
     builds = in_order(place.build for place in latest.values())
     scale = ratio_scale([each for place in latest.values() for option in place.advice.shown
                          for each in (option.speedup.ratio, option.speedup.lo, option.speedup.hi)], 6, 154)
-    speaking = list(dict.fromkeys(place.loaded.id for place in latest.values()))
+    speaking = {place.loaded.id for place in latest.values()}
     return {
         "name": name, "builds": builds, "axis": glance_axis(scale),
         "machine": f"{machine.cpu_model} ({machine.cores} cores{memory}), {machine.system}",
@@ -164,6 +190,8 @@ def _host(
         "answers": [{"label": each.run.label, "day": each.run.started[:10], "link": each.page,
                      "builds": [build.label for build in each.run.builds], "lines": list(in_short[each.id])}
                     for each in reversed(runs) if each.id in speaking],
+        "earlier": [{"label": each.run.label, "day": each.run.started[:10], "link": each.page}
+                    for each in reversed(runs) if each.id not in speaking],
         "rows": [{"kind": kind, "title": title, "places": [
             _place(latest.get((group, build)), title, build, scale) for build in builds]}
             for kind, group, title in sorted_by_kind(tables, kinds)],

@@ -30,7 +30,8 @@ def machines_values(known: Sequence[LoadedRun], kinds: Mapping[str, str]) -> dic
     """Return the values of `machines.html` but those around it.
 
     Args:
-        known: All runs, the oldest first; each cell is that of the newest run of a machine that has it.
+        known: All runs, the oldest first; each cell is that of the newest run of a machine that has it.  Of experiments
+            only the machines are shown: their cells have no verdict of this kind.
         kinds: Of the catalogue's workloads.
     """
     hosts = by_host([each for each in known if not each.is_experiment])
@@ -46,7 +47,8 @@ def machines_values(known: Sequence[LoadedRun], kinds: Mapping[str, str]) -> dic
         not row["changes"], -row["decided"], -row["hosts"], KINDS.index(row["kind"]), row["workload"]))
     models = [row["model"] for row in rows]
     return shown({
-        "machines": [_machine(host, runs) for host, runs in hosts.items()], "rows": rows, "names": list(hosts),
+        "machines": [_machine(host, each) for host, each in by_host(known).items()], "rows": rows, "names": list(hosts),
+        "experiments": any(each.is_experiment for each in known),
         "models": legend(models), "shapes": shapes(), "sentence": _sentence(rows, len(hosts)),
         "choices": {"build": list(dict.fromkeys(row["build"] for row in rows)),
                     "model": [each["model"] for each in legend(models)],
@@ -86,8 +88,8 @@ def _row(
 
 def _sentence(rows: Sequence[Mapping[str, Any]], hosts: int) -> str:
     if hosts < 2:  # one says nothing about others
-        return ("All results are from one machine, so nothing shows whether they hold on another. `gilscope site "
-                "laptop=FOLDER server=FOLDER` shows results of several machines side by side.")
+        return ("All runs are from one machine, so nothing shows whether their verdicts hold on another. `gilscope "
+                "site laptop=FOLDER server=FOLDER` shows results of several machines side by side.")
     shared = [row for row in rows if row["decided"] > 1]
     changing = sum(row["changes"] for row in shared)
     if not shared:
@@ -103,7 +105,9 @@ def _machine(host: str, runs: Sequence[LoadedRun]) -> dict[str, Any]:
     machines = list(dict.fromkeys(each.run.machine for each in runs))
     memory = [f", {format_bytes(each.memory_bytes)}" if each.memory_bytes else "" for each in machines]
     return {
-        "name": host, "runs": len(runs), "first": runs[0].run.started[:10], "last": runs[-1].run.started[:10],
+        "name": host, "runs": sum(not each.is_experiment for each in runs),
+        "experiments": sum(each.is_experiment for each in runs),
+        "first": runs[0].run.started[:10], "last": runs[-1].run.started[:10],
         "machines": [f"{each.cpu_model}, {each.cores} cores{size}, {each.system}"
                      for each, size in zip(machines, memory, strict=True)],
         "builds": list_text(dict.fromkeys(

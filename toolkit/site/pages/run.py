@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote
 
 from gilscope.toolkit.escaping import visible, visible_all
 from gilscope.toolkit.model import Phase
-from gilscope.toolkit.report.advice_sentences import COMPUTES, WAITS
+from gilscope.toolkit.report.advice_sentences import COMPUTES, MERGED, WAITS
 from gilscope.toolkit.report.as_json import measured
 from gilscope.toolkit.report.document import Banner, Duration, Heading, Lines, Share
 from gilscope.toolkit.report.footnotes import Footnotes
@@ -19,9 +20,9 @@ from gilscope.toolkit.report.wording import inflation_text, ratio_number, ratio_
 from gilscope.toolkit.site.charts.cells import END, START, dots, is_clear, resources, strip
 from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, law, lines
 from gilscope.toolkit.site.charts.scale import ratio_scale
-from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget, seed_of
+from gilscope.toolkit.site.how_to_repeat import build_flags, citation, command, has_budget, order_text
 from gilscope.toolkit.site.page_values import document_values, page_values, section_values, shown
-from gilscope.toolkit.site.raw_values import explained_numbers, followed_number
+from gilscope.toolkit.site.raw_values import explained_numbers, followed_number, followed_ratio
 from gilscope.toolkit.site.style import legend, mark_of, shapes
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ PLOTTED = 0.1      # no ratio of a picture is taken for less
 def run_page(
     run: Run, kinds: Mapping[str, str], *, tables: Sequence[WorkloadTable] | None = None,
     data: Mapping[str, str] | None = None, around: Mapping[str, Any] | None = None,
-    works: Mapping[str, Mapping[str, str]] | None = None, by: str = "",
+    works: Mapping[str, Mapping[str, str]] | None = None, page: str = "",
 ) -> dict[str, Any]:
     """Return the values of `run.html`.
 
@@ -48,10 +49,10 @@ def run_page(
         kinds: The kind of each workload that has one; others are described by their use of a core.
         tables: Those of the run, where they are made already.
         data: Where the page finds the pyperf file of each build; None: nowhere.
-        around: Of the site that the page is in; see `page_values`.
+        around: Of the site that the page is in, and how it is made; see `page_values`.
         works: Of each workload of the catalogue, what it does in a sentence (`summary`), its `source`, and the `file`
             and `line` of that.
-        by: Who publishes it; "": nobody is named.
+        page: The file of the page in the site.
     """
     found = build_tables(run) if tables is None else tuple(tables)
     index = Index(run)
@@ -67,9 +68,21 @@ def run_page(
         "models": legend(models), "shapes": shapes(),
         "choices": {"build": [build.label for build in run.builds], "model": [each["model"] for each in legend(models)],
                     "kind": list(dict.fromkeys(each["sort"] for each in workloads))},
-        "command": command(run), "flags": build_flags(run), "seed": seed_of(run), "budget": has_budget(run),
+        "command": command(run), "flags": build_flags(run), "order": order_text(run), "budget": has_budget(run),
         "data": dict(data or {}), "explained": explained_numbers(run.baseline),
-    }) | {"followed": shown(followed_number(found, data or {}))} | {"citation": citation(run, by)}
+    }) | {
+        "followed": shown(followed_number(found, data or {})),
+        "ratio": shown(followed_ratio(found, _place(run, data or {}))),
+        "citation": citation(run, (around or {}).get("made", {}), page),   # safe already, and BibTeX has lines
+    }
+
+
+def _place(run: Run, data: Mapping[str, str]) -> str:
+    """Return where `gilscope report` finds a run: in a site the folder with its files, else under its label."""
+    if not data:
+        return run.label
+    folder = unquote(next(iter(data.values()))).rpartition("/")[0]
+    return folder.rpartition("/")[0] if MERGED in run.options else folder   # each host has a folder in that of the run
 
 
 def banners_of(run: Run) -> list[str]:

@@ -20,8 +20,10 @@ DASHES: dict[Dash, Any] = {
     "solid": "-", "dashes": (0, (5, 1.5)), "dots": (0, (1, 1)), "dash-dot": (0, (6, 1.5, 1, 1.5)),
     "short dashes": (0, (3, 1)), "dash-dots": (0, (4, 1, 1, 1, 1, 1)),
 }
-# How series of one model differ, as those of several builds: in what of the mark is filled, the dashes, and the hatch.
-FILLS = ("full", "none", "left", "right", "bottom", "top")
+# How series of one model differ, as those of several builds: each two in the fill of one mark, the next two in another
+# mark: those of the models on dask, which no experiment measures.  Dashes and hatches differ, too.
+FILLS = ("full", "none")
+MORE_MARKERS = ("X", "d")
 OVER = ("", "-", "|", "+", "O", ".")
 
 
@@ -82,8 +84,9 @@ def model_style(model: str, nth: int = 0) -> SeriesStyle:
         return nth_style(nth)
     dashes = list(DASHES)
     dash = dashes[(dashes.index(appearance.dash) + nth) % len(dashes)]
-    return SeriesStyle(appearance.colour, appearance.marker, DASHES[dash], appearance.hatch + 2 * OVER[nth % len(OVER)],
-                       fill=FILLS[nth % len(FILLS)])
+    markers = (appearance.marker, *MORE_MARKERS)
+    return SeriesStyle(appearance.colour, markers[nth // len(FILLS) % len(markers)], DASHES[dash],
+                       appearance.hatch + 2 * OVER[nth % len(OVER)], fill=FILLS[nth % len(FILLS)])
 
 
 def nth_style(index: int) -> SeriesStyle:
