@@ -93,7 +93,7 @@ def test_doctor_judges_all_of_them_at_once(home, tmp_path, label):
     builds = [f"--build={each.label}={each.executable}" for each in at_hand() if each.label == label]
     done = subprocess.run(
         [sys.executable, "-P", "-m", "gilscope", "doctor", *wanted, "--builds", label, *builds, "--json", "found.json",
-         "--timeout", "10s"], cwd=tmp_path, env=env | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
+         "--timeout", "20s"], cwd=tmp_path, env=env | {"PYTHONPATH": str(ROOT)}, capture_output=True, text=True,
         timeout=590, check=False)
     assert done.returncode == 1, done.stderr
     assert "Traceback" not in done.stderr

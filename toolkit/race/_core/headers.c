@@ -1,6 +1,6 @@
 /* What `gilscope scale` needs of object headers on a free-threaded build: read them, also from a thread without a thread
    state, make objects immortal, and call a function for a fixed time.  The race checker uses none of it.  */
-#if FREE_THREADED
+#if FREE_THREADED && defined(__linux__)
 #include <errno.h>
 #include <fcntl.h>
 #include <signal.h>
