@@ -273,8 +273,8 @@ def threads_legend(summary: RecordingSummary, *, gil: bool) -> str:
     other = "; ".join(f"{title}: {meanings[title]}" for title in _contention_titles(summary))
     of_gil = "GIL, share: waited for the GIL, in all and of its life; " if gil else ""
     return (f"there: from its start to its end; CPU: ran; no core: could have run, but no core was free; {of_gil}"
-            f"{other}; idle: waited as the program wants it. The rest: sleeping, "
-            "reading and the like.")
+            f"{other}; idle: waited as the program wants it. Columns may overlap: a thread that waits may also "
+            "lack a core. Not listed: sleeping, reading and the like.")
 
 
 def _thread(row: ThreadSummary, other: Sequence[str], *, several: bool, gil: bool) -> tuple[Entry, ...]:
