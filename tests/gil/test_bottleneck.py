@@ -80,7 +80,16 @@ def test_wait_for_a_core_is_weighed_against_the_others(waited, queued, what, wor
 
 def test_one_thread_that_waits_for_a_core_is_not_limited_by_nothing():
     threads = (make_thread(0, [], main=True, cpu=0.5, run_queue=0.45),)
-    assert limit_of(make_process(threads=threads, sites=(None,))).what is Limiter.CORES
+    found = limit_of(make_process(threads=threads, sites=(None,)))
+    assert found.what is Limiter.CORES
+    assert found.sentence == "Other programs used its core: it waited 45 % of its non-idle time for one."
+
+
+def test_two_threads_that_wait_for_a_core_need_more_of_them():
+    threads = tuple(make_thread(number, [], main=number == 0, cpu=0.5, run_queue=0.45) for number in range(2))
+    found = limit_of(make_process(threads=threads, sites=(None,)))
+    assert found.sentence == ("It needs more cores than it got: threads that were ready to run waited 45 % of their "
+                              "non-idle time for one. They hardly waited for each other.")
 
 
 def test_nothing_limits_threads_that_run():

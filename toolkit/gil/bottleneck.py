@@ -67,8 +67,11 @@ def find_limit(summary: RecordingSummary, holders: Sequence[Holder], *, free_thr
     of_locks = _share((row.parked + row.spun for row in working), working)
     of_cores = _share((row.run_queue or 0.0 for row in working), working)
     if of_cores >= LIMITS and of_cores > max(of_gil, of_locks):
-        sentence = (f"It needs more cores than it got: threads that were ready to run waited {percent(of_cores)} of "
-                    f"their non-idle time for one. {_little(of_gil, of_locks)}.")
+        if len(summary.threads) == 1:   # it needs one core, and has it: others run there, too
+            sentence = f"Other programs used its core: it waited {percent(of_cores)} of its non-idle time for one."
+        else:
+            sentence = (f"It needs more cores than it got: threads that were ready to run waited {percent(of_cores)} "
+                        f"of their non-idle time for one. {_little(of_gil, of_locks)}.")
         return Limit(what=Limiter.CORES, share=of_cores, thread=None, place=None, queued=of_cores, sentence=sentence)
     if max(of_gil, of_locks) >= LIMITS:
         found = _gil(of_gil, holders) if of_gil >= of_locks else _lock(of_locks, summary)
