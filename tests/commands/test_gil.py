@@ -304,6 +304,21 @@ def test_report_reads_as_it_should():
     assert f"{text}\n" == golden.read_text()
 
 
+def test_help_and_page_tell_the_same_needs(capsys):
+    needs = "Linux with glibc, and gilscope's wheel or a C compiler."
+    with pytest.raises(SystemExit):
+        cli.main(["gil", "--help"])
+    assert needs in " ".join(capsys.readouterr().out.split())
+    assert needs in (ROOT / "docs" / "waits.md").read_text()
+
+
+@pytest.mark.parametrize("changes", [{}, {"free_threaded": True, "gil_used": False}])
+def test_legend_of_threads_does_not_claim_that_columns_add_up(changes):
+    text = " ".join(render(document(diagnose(["program.py"], made_up(**changes)), places=5)).split())
+    assert "Columns may overlap: a thread that waits may also lack a core. Not listed: sleeping" in text
+    assert "The rest:" not in text
+
+
 def test_waits_in_which_nobody_had_the_gil_are_told():
     process = make_process()
     recording = made_up(sites=tuple(site and replace(site, caused=site.caused / 2) for site in process.sites))

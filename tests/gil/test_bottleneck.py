@@ -31,8 +31,8 @@ def test_gil_limits_and_its_holder_is_named():
     found = limit_of(make_process())
     assert (found.what, found.thread, found.place.line) == (Limiter.GIL, "thread 1: spin", 6)
     assert found.share == pytest.approx(0.476, abs=0.001)     # 1 s of two threads' seconds, and main's 0.1 s
-    assert found.sentence == ("The GIL limits it: threads that wanted it waited 48 % of their time; for 50 % of that "
-                              "wait, thread 1: spin held it, at program.py:6 spin.")
+    assert found.sentence == ("The GIL limits it: threads that wanted it waited 48 % of their non-idle time; for 50 % "
+                              "of that wait, thread 1: spin held it, at program.py:6 spin.")
 
 
 @pytest.mark.parametrize(("reason", "on", "what", "begin"), [
@@ -44,7 +44,8 @@ def test_gil_limits_and_its_holder_is_named():
 def test_lock_objects_and_pauses_are_three_things(reason, on, what, begin):
     found = limit_of(contended(reason, on=on), free_threaded=True)
     assert (found.what, found.place, found.share) == (what, OWN, pytest.approx(0.5, abs=0.01))
-    assert found.sentence == f"{begin}threads that want to run waited 50 % of their time, most at bank.py:14 deposit."
+    assert found.sentence == (f"{begin}threads that want to run waited 50 % of their non-idle time, most at "
+                              "bank.py:14 deposit.")
 
 
 def test_whether_threads_spun_for_a_lock_or_for_an_object_is_not_known():
@@ -58,13 +59,13 @@ def test_program_that_neither_runs_nor_waits_for_others_waits_for_io():
                *(make_thread(number, [], cpu=0.04, run_queue=0.0) for number in (1, 2)))
     found = limit_of(make_process(threads=threads, sites=(None,)))
     assert (found.what, found.share) == (Limiter.IO, pytest.approx(2.87 / 3))
-    assert found.sentence == ("It waits for I/O: 96 % of its threads' time is reading, sleeping and the like. They "
-                              "hardly waited for each other.")
+    assert found.sentence == ("It waits for I/O: 96 % of its threads' non-idle time is reading, sleeping and the like. "
+                              "They hardly waited for each other.")
 
 
 @pytest.mark.parametrize(("waited", "queued", "what", "words"), [
     (0.05, 0.4, Limiter.CORES, "It needs more cores than it got: threads that were ready to run waited 40 %"),
-    (0.4, 0.3, Limiter.LOCK, "They also waited 30 % of their time for a core, which makes those waits longer"),
+    (0.4, 0.3, Limiter.LOCK, "They also waited 30 % of their non-idle time for a core, which makes those waits longer"),
     (0.4, 0.05, Limiter.LOCK, "most at bank.py:14 deposit."),
     (0.05, 0.05, Limiter.NOTHING, "Nothing limits it"),
 ])
@@ -79,13 +80,22 @@ def test_wait_for_a_core_is_weighed_against_the_others(waited, queued, what, wor
 
 def test_one_thread_that_waits_for_a_core_is_not_limited_by_nothing():
     threads = (make_thread(0, [], main=True, cpu=0.5, run_queue=0.45),)
-    assert limit_of(make_process(threads=threads, sites=(None,))).what is Limiter.CORES
+    found = limit_of(make_process(threads=threads, sites=(None,)))
+    assert found.what is Limiter.CORES
+    assert found.sentence == "Other programs used its core: it waited 45 % of its non-idle time for one."
+
+
+def test_two_threads_that_wait_for_a_core_need_more_of_them():
+    threads = tuple(make_thread(number, [], main=number == 0, cpu=0.5, run_queue=0.45) for number in range(2))
+    found = limit_of(make_process(threads=threads, sites=(None,)))
+    assert found.sentence == ("It needs more cores than it got: threads that were ready to run waited 45 % of their "
+                              "non-idle time for one. They hardly waited for each other.")
 
 
 def test_nothing_limits_threads_that_run():
     found = limit_of(contended(WaitReason.LOCK, 0.02))
     assert (found.what, found.place) == (Limiter.NOTHING, None)
-    assert found.sentence == "Nothing limits it: its threads waited 2.0 % of their time for locks and objects."
+    assert found.sentence == "Nothing limits it: its threads waited 2.0 % of their non-idle time for locks and objects."
     assert "--inflation" in limit_of(contended(WaitReason.LOCK, 0.02), free_threaded=True).sentence
 
 

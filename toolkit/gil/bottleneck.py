@@ -67,16 +67,19 @@ def find_limit(summary: RecordingSummary, holders: Sequence[Holder], *, free_thr
     of_locks = _share((row.parked + row.spun for row in working), working)
     of_cores = _share((row.run_queue or 0.0 for row in working), working)
     if of_cores >= LIMITS and of_cores > max(of_gil, of_locks):
-        sentence = (f"It needs more cores than it got: threads that were ready to run waited {percent(of_cores)} of "
-                    f"their time for one. {_little(of_gil, of_locks)}.")
+        if len(summary.threads) == 1:   # it needs one core, and has it: others run there, too
+            sentence = f"Other programs used its core: it waited {percent(of_cores)} of its non-idle time for one."
+        else:
+            sentence = (f"It needs more cores than it got: threads that were ready to run waited {percent(of_cores)} "
+                        f"of their non-idle time for one. {_little(of_gil, of_locks)}.")
         return Limit(what=Limiter.CORES, share=of_cores, thread=None, place=None, queued=of_cores, sentence=sentence)
     if max(of_gil, of_locks) >= LIMITS:
         found = _gil(of_gil, holders) if of_gil >= of_locks else _lock(of_locks, summary)
         return _with_queue(found, of_cores)
     rest = _elsewhere(summary)
     if rest is not None and rest >= MOSTLY:
-        sentence = (f"It waits for I/O: {percent(rest)} of its threads' time is reading, sleeping and the like. "
-                    f"{_little(of_gil, of_locks)}.")
+        sentence = (f"It waits for I/O: {percent(rest)} of its threads' non-idle time is reading, sleeping and the "
+                    f"like. {_little(of_gil, of_locks)}.")
         return Limit(what=Limiter.IO, share=rest, thread=None, place=None, queued=of_cores, sentence=sentence)
     return replace(_nothing(summary, of_gil, of_locks, free_threaded=free_threaded), queued=of_cores)
 
@@ -86,8 +89,8 @@ def _with_queue(found: Limit, of_cores: float) -> Limit:
     if of_cores < LIMITS:
         return replace(found, queued=of_cores)
     return replace(found, queued=of_cores, sentence=(
-        f"{found.sentence} They also waited {percent(of_cores)} of their time for a core, which makes those waits "
-        "longer: repeat it on a quiet machine."))
+        f"{found.sentence} They also waited {percent(of_cores)} of their non-idle time for a core, which makes those "
+        "waits longer: repeat it on a quiet machine."))
 
 
 def held_share(summary: RecordingSummary, holders: Sequence[Holder]) -> float:
@@ -125,7 +128,7 @@ def _elsewhere(summary: RecordingSummary) -> float | None:
 
 
 def _gil(share: float, holders: Sequence[Holder]) -> Limit:
-    text = f"The GIL limits it: threads that wanted it waited {percent(share)} of their time"
+    text = f"The GIL limits it: threads that wanted it waited {percent(share)} of their non-idle time"
     if not holders:
         return Limit(what=Limiter.GIL, share=share, thread=None, place=None, queued=0.0, sentence=f"{text}.")
     worst = holders[0]
@@ -145,7 +148,7 @@ def _lock(share: float, summary: RecordingSummary) -> Limit:
                Limiter.OBJECT: f"{shared} that threads share limits it"}
     if summary.spun > seconds[what]:     # one that was free before the thread was parked
         subject[what] = "A lock or an object that threads share limits it"
-    text = f"{subject[what]}: threads that want to run waited {percent(share)} of their time"
+    text = f"{subject[what]}: threads that want to run waited {percent(share)} of their non-idle time"
     place = CodeLine(worst.file, worst.line, worst.function) if worst else None
     return Limit(what=what, share=share, thread=None, place=place, queued=0.0,
                  sentence=f"{text}, most at {place_text(place)}." if place else f"{text}.")
@@ -166,7 +169,7 @@ def _nothing(summary: RecordingSummary, of_gil: float, of_locks: float, *, free_
 def _little(of_gil: float, of_locks: float, begin: str = "They") -> str:
     """Return a clause on how little threads wait for each other; negligible shares are left out."""
     parts = (of_gil, WAITED_FOR[WaitReason.GIL]), (of_locks, "locks and objects")
-    shares = [f"{percent(share, 1)} of their time for {what}" for share, what in parts if share >= SEEN]
+    shares = [f"{percent(share, 1)} of their non-idle time for {what}" for share, what in parts if share >= SEEN]
     return f"{begin} waited {' and '.join(shares)}" if shares else f"{begin} hardly waited for each other"
 
 

@@ -228,7 +228,7 @@ def test_times_are_told_on_a_quiet_machine_only_and_memory_always():
     (untold,) = lines([inside(workers=busy)])
     assert "interpreter 9.0 MiB (2.3 MiB without the imports), new process 11.0 MiB, thread 20.0 KiB; " in untold
     assert " ms" not in untold
-    assert "they waited 40 % of their time for a core" in untold
+    assert "times were not judged: the processes waited 40 % of their time for a core" in untold
     assert list(takes(busy)) == ["each takes 9.0 MiB (a process 11.0 MiB)"]
     assert "leaves 2.5 MiB behind: make them once" in list(takes(workers(kept=2.5 * 2**20)))[1]
     assert len(list(takes(workers(kept=2**20)))) == 2

@@ -350,6 +350,7 @@ def test_rounds_are_taken_while_there_is_time_and_a_few_in_any_case(answered, le
     made, _ = answered(lambda _: measured(), left=lambda: left, rounds=5)
     assert {len(found.cpu) for found in made.found.values()} <= {rounds}
     assert len(made.calibration.spins) == rounds
+    assert made.out_of_time is (rounds == LEAST_ROUNDS)
 
 
 def test_script_that_fails_with_the_gil_is_tried_once(answered):
@@ -544,7 +545,7 @@ def filled(**cells):
     spins = dict.fromkeys(range(10), Spin(cores=2, effective=1.7, ran=39, waited=1, lasted=20))
     return type("Made", (), {
         "found": found, "calibration": type("Calibration", (), {"spins": spins}),
-        "thread_counts": lambda _: (1, 2), "has_time": lambda _: True,
+        "thread_counts": lambda _: (1, 2), "has_time": lambda _: True, "out_of_time": False,
         "watched": lambda *_: Missing(reason="not watched")})()
 
 
@@ -654,6 +655,16 @@ def test_two_rounds_are_no_ratio():
     assert starved.cause is Cause.BUSY   # the same command measures it again
     few = filled(t_1=(ONE[:2], ONE[:2]), t_2=(ONE[:2], ONE[:2]), g_1=(ONE, ONE), g_2=(ONE, ONE))
     assert "time for fewer than 3 rounds" in Speed(few, QUIET).sections("3.14t", "3.14").gain.measured.reason
+
+
+@pytest.mark.parametrize("cut", [False, True])
+def test_larger_budget_is_advised_only_if_it_ended_the_rounds(cut):
+    made = filled(t_1=(ONE, STARVED), t_2=(ONE, STARVED), g_1=(ONE, STARVED), g_2=(ONE, STARVED))
+    made.out_of_time = cut
+    starved = Speed(made, QUIET).sections("3.14t", "3.14").gain.measured
+    assert "--wait-quiet" in starved.reason
+    assert ("--budget" in starved.reason) is cut
+    assert starved.cause is Cause.BUSY
 
 
 def test_places_that_cost_little_are_left_out():

@@ -58,7 +58,8 @@ DESCRIPTION = """\
 Run a Python program and report what its threads wait for. On a build with a GIL: how long they wait for it, which
 thread holds it meanwhile and at which line, and the gain on the free-threaded build. On a free-threaded build: how long
 they are parked on locks and on objects that they share. The last sentence names the bottleneck, or says that this run
-does not show it. Needs Linux with glibc, and a C compiler. The program itself is not modified.
+does not show it. Needs Linux with glibc, and gilscope's wheel or a C compiler. The program itself is not
+modified.
 
 The program may be run more than once: if it succeeds, and the GIL limits it or there is a convoy, it is run again on
 the free-threaded build, up to three times, without input and with its output discarded. Everything else that it does,

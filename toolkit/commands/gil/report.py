@@ -36,6 +36,8 @@ MOST_THREADS = 20
 # Characters: a table that is wider than the terminal would be split into two parts.
 LONGEST_NAME, LONGEST_PLACE = 22, 30
 HOLDERS_LEGEND = "share: of the time that threads waited for the GIL; held, longest: while others waited."
+# What the shares above the tables are of; the last sentence leaves idle time out, and says so.
+ALL_TIME = "all threads' lives, idle or not"
 WRITTEN = 1e-6      # seconds; a shorter time is reported as none
 SHORTER = {WaitReason.SPIN: "a lock (spin)", WaitReason.RAW: "an inner lock"}
 LEAST_OVERHEAD = 0.0001   # share of the program's CPU time; a smaller one is reported as below it
@@ -100,8 +102,8 @@ def _waits(found: Diagnosis) -> Iterator[str]:
                f"the longest {format_seconds(summary.longest)}, by {summary.longest_thread}.")
     else:
         yield (f"Threads waited {format_seconds(summary.waited)} for the GIL, in {_counted(summary.waits, 'wait')}: "
-               f"{percent(summary.share, 1)} of their time, and {percent(summary.wanted_share)} of the time when more "
-               "than one wanted it.")
+               f"{percent(summary.share, 1)} of {ALL_TIME}, and {percent(summary.wanted_share)} of the time when "
+               "more than one wanted it.")
         held = held_share(summary, found.holders)
         if held < MOST_HELD:
             yield (f"For {percent(1 - held)} of that nobody had it: the next thread had no core. The last sentence, "
@@ -132,7 +134,7 @@ def _contention(summary: RecordingSummary, *, free_threaded: bool) -> Iterator[s
              ("while all threads were stopped, as by the garbage collector", summary.paused),
              ("spinning until a lock or an object was free", summary.spun)]
     reasons = "; ".join(f"{format_seconds(seconds)} {what}" for what, seconds in parts if seconds > 0)
-    share = f", {percent(summary.blocked_share, 1)} of the threads' time" if summary.blocked_share >= SEEN else ""
+    share = f", {percent(summary.blocked_share, 1)} of {ALL_TIME}" if summary.blocked_share >= SEEN else ""
     waits = _counted(summary.parks + summary.spins, "wait")
     subject = "For locks and shared objects" if free_threaded or summary.on_objects else "For locks"
     yield f"{subject}: {waits}{share}: {reasons}."
@@ -195,8 +197,8 @@ def _limit_text(found: Diagnosis) -> str:
         return found.limit.sentence
     if min(there.walls) < found.summary.wall and not took_as_long(there):
         return found.limit.sentence
-    return (f"Its threads waited for the GIL {percent(found.limit.share)} of their time, but the program was not "
-            "faster without it: what limits it then, this run does not show.")
+    return (f"Its threads waited for the GIL {percent(found.limit.share)} of their non-idle time, but the program "
+            "was not faster without it: what limits it then, this run does not show.")
 
 
 def _there(there: WithoutGil, found: Diagnosis) -> str:
@@ -271,8 +273,8 @@ def threads_legend(summary: RecordingSummary, *, gil: bool) -> str:
     other = "; ".join(f"{title}: {meanings[title]}" for title in _contention_titles(summary))
     of_gil = "GIL, share: waited for the GIL, in all and of its life; " if gil else ""
     return (f"there: from its start to its end; CPU: ran; no core: could have run, but no core was free; {of_gil}"
-            f"{other}; idle: waited as the program wants it. The rest: sleeping, "
-            "reading and the like.")
+            f"{other}; idle: waited as the program wants it. Columns may overlap: a thread that waits may also "
+            "lack a core. Not listed: sleeping, reading and the like.")
 
 
 def _thread(row: ThreadSummary, other: Sequence[str], *, several: bool, gil: bool) -> tuple[Entry, ...]:

@@ -295,7 +295,7 @@ def _parts(workers: Workers) -> Iterator[str]:
     if workers.run_queue is None:
         yield "times were not judged: the system does not tell who waited for a core"
     elif not _sure_of_times(workers):
-        yield f"times were not judged: they waited {workers.run_queue * 100:.0f} % of their time for a core"
+        yield f"times were not judged: the processes waited {workers.run_queue * 100:.0f} % of their time for a core"
 
 
 def _sure_of_times(workers: Workers) -> bool:

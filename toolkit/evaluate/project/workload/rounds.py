@@ -108,6 +108,7 @@ class WorkloadMeasurer:
         self.found: dict[WorkloadCell, CellMeasurements] = {}
         self.calibration = Calibration()   # in the same rounds
         self.round_seconds = 0.0           # duration of the longest round
+        self.out_of_time = False           # no time was left for another round
 
     def measure(self) -> None:
         """Measure rounds until time is up or there are enough."""
@@ -123,6 +124,7 @@ class WorkloadMeasurer:
             for number in range(MOST_ROUNDS):
                 # Reserve time for another round and for the watched runs: about the same number of processes.
                 if number >= LEAST_ROUNDS and 2 * self.round_seconds > self._left():
+                    self.out_of_time = True
                     break
                 how = ", the GIL forced off" * self._forced
                 self._say(f"workload{how}: round {number + 1} of at most {MOST_ROUNDS}")

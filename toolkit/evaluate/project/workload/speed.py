@@ -57,7 +57,8 @@ LEAST_SHARE = 0.01   # of the threads' time: places that cost less are not named
 ONE_CORE = Missing(reason="there is one core only")
 STARVED = Missing(
     reason=f"fewer than {MIN_ROUNDS} of the rounds taken had the cores that they needed, as the machine was busy: "
-    "--wait-quiet waits for it, and a larger --budget takes more rounds", cause=Cause.BUSY)
+    "--wait-quiet waits until it is quiet", cause=Cause.BUSY)
+STARVED_SOON = Missing(reason=f"{STARVED.reason}, and a larger --budget takes more rounds", cause=Cause.BUSY)
 
 
 class Speed:
@@ -230,7 +231,7 @@ class Speed:
         """Return the speed-up between two cells, with the noise of all cells of the workload."""
         here, there = self._found[sample], self._found[baseline]
         if len(here.wall.keys() & there.wall.keys()) < MIN_ROUNDS <= len(here.cpu.keys() & there.cpu.keys()):
-            return STARVED
+            return STARVED_SOON if self._measurer.out_of_time else STARVED
         return self._walls.compare(baseline, sample) or FEW
 
     @cached_property
