@@ -8,11 +8,13 @@ import pytest
 
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.commands.output.dry_run import earlier_processes, preview
+from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.measure.cells import Plan, Selection
 from gilscope.toolkit.measure.child.spec import UserTarget
 from gilscope.toolkit.measure.estimate import PASS_SECONDS, START_SECONDS, EarlierProcess, estimate
 from gilscope.toolkit.measure.machine import this_machine
 from gilscope.toolkit.measure.settings import Settings
+from gilscope.toolkit.measure.trial import TrialOutcome, fit_budget
 from gilscope.toolkit.model import Cell, Phase, Skip
 from gilscope.workloads.catalog import WORKLOADS
 from tests.fakes import make_build
@@ -180,3 +182,18 @@ def test_no_time_is_promised_for_a_function_that_was_never_called():
 def test_budget_that_an_earlier_run_says_is_too_short_is_told():
     assert "more than the budget of 3 min: the run would be refused" in of_a_function(80.0)
     assert "refused" not in of_a_function(0.1)
+
+
+@pytest.mark.parametrize("one_pass", [1.0, 2.0, 3.0, 9.0])
+def test_refusal_is_told_where_the_run_refuses(one_pass):
+    # Three rounds of the checked pass, a warm-up and one value: 13.5 passes' time; with all values it would be 22.5.
+    cells = (cell("serial", workload="mine:work"), cell("processes-fork", workload="mine:work"))
+    settings = dataclasses.replace(SETTINGS, budget=30.0, where_open=True)
+    trials = {"3.14": TrialOutcome(tasks=4, pass_seconds=one_pass, demand=1.0)}
+    try:
+        fit_budget(cells, settings, trials, "mine:work", 0.0)
+        refused = False
+    except ToolkitError:
+        refused = True
+    told = "would be refused" in of_a_function(START_SECONDS + one_pass, budget=30.0)
+    assert told == refused == (one_pass > 2.5)

@@ -31,6 +31,10 @@ def f():
 def raises():
     raise LookupError("no such thing")
 
+def raises_later():
+    if threading.current_thread() is not threading.main_thread():
+        raise LookupError("too late")
+
 def leaves_a_thread():
     threading.Thread(target=LEFT.wait, daemon=True).start()
 
@@ -54,6 +58,7 @@ def forever():
 @pytest.fixture
 def folder(tmp_path):
     (tmp_path / "app.py").write_text(PROGRAM)
+    (tmp_path / "lacks.py").write_text("import no_such_package\n\ndef f():\n    pass\n")
     return tmp_path
 
 
@@ -102,10 +107,22 @@ def test_without_a_free_threaded_build_it_says_how_to_get_one(monkeypatch):
 
 @needs_free
 @pytest.mark.parametrize(("words", "message"), [
-    (["app:missing"], r"app has no 'missing'"),
-    (["nowhere:f"], r"No module named 'nowhere'"),
+    (["app:rases"], r"gilscope: app has no 'rases'; did you mean 'raises'\?"),
+    (["app:f", "--payloads", "app:PAYLOAD"], r"gilscope: app has no 'PAYLOAD'; did you mean 'PAYLOADS'\?"),
+    (["nowhere:f"], r"gilscope: there is no module 'nowhere' \(looked for nowhere:f\); run from the folder"),
+])
+def test_name_that_leads_to_nothing_is_a_wrong_request(folder, words, message):
+    done = on_free(folder, *words)
+    assert done.returncode == 2
+    assert re.search(message, " ".join(done.stderr.split())), done.stderr
+
+
+@needs_free
+@pytest.mark.parametrize(("words", "message"), [
     (["app:f", "--payloads", "app:EMPTY"], r"app:EMPTY is empty"),
-    (["app:raises"], r"LookupError: no such thing"),
+    (["app:raises"], r"LookupError: no such thing \(app\.py:12 in raises\)"),
+    (["app:raises_later"], r"app:raises_later raised LookupError: too late \(app\.py:\d+ in raises_later\)"),
+    (["lacks:f"], r"lacks imports 'no_such_package', which this build does not have; add it with --with"),
     (["app:leaves_a_thread"], r"has left \d+ thread\(s\) running.*cannot be\s+forked"),
     (["app:slow"], r"a call of app:slow takes .* s; name a part of the work"),
     (["app:generator"], r"app:generator is a generator"),

@@ -12,7 +12,7 @@ from gilscope.toolkit.commands.run.command import add_parser
 from gilscope.toolkit.commands.run.request import make_selection, make_settings
 from gilscope.toolkit.site.how_to_repeat import citation, command, site_citation
 from gilscope.toolkit.store import read_header
-from tests.fakes import make_run
+from tests.fakes import make_build, make_run
 from tests.site.made import EXAMPLE
 
 pytestmark = pytest.mark.newest
@@ -35,6 +35,24 @@ def test_command_plans_what_was_asked_for(asked):
     again = parsed(command(replace(make_run(), options=options, seed=7, rounds_planned=settings.rounds)))
     assert make_settings(again) == settings
     assert make_selection(again) == selection
+
+
+@pytest.mark.parametrize("asked", ["--quick", "--quick --models threads", "--rigorous", ""])
+def test_cells_stay_the_same_when_the_budget_has_room_for_one_value(asked):
+    args = parsed(f"gilscope run m:work --seed 7 --budget 2m {asked}")
+    settings, selection = make_settings(args), make_selection(args)
+    fitted = dataclasses.replace(settings, values=1)      # as `fit_budget` does
+    options = {"settings": dataclasses.asdict(fitted), "selection": dataclasses.asdict(selection)}
+    again = parsed(command(replace(make_run(), options=options, seed=7, rounds_planned=settings.rounds)))
+    assert make_settings(again) == settings
+    assert make_selection(again) == selection
+
+
+def test_builds_that_were_given_by_path_have_a_place_for_it():
+    builds = (make_build("3.14t", executable="/srv/py/bin/python3.14t"), make_build("3.13", source="gilscope"))
+    found = parsed(command(replace(make_run(), builds=builds)))
+    assert found.builds == "3.14t,3.13"
+    assert found.build == ["3.14t=<build>/bin/python3.14t"]
 
 
 @pytest.mark.parametrize("asked", [

@@ -212,7 +212,8 @@ def test_each_row_leads_to_its_pyperf_file(site):
 
 def test_run_page_says_how_to_get_it_again(site):
     text = pages_of(site)["run-server-second-worker.html"].text
-    assert ("gilscope run primes --builds 3.14,3.14t --models threads,free-threaded,subinterpreters,"
+    assert ("gilscope run primes --builds 3.14,3.14t --build '3.14=<build>/bin/python3.14' "
+            "--build '3.14t=<build>/bin/python3.14t' --models threads,free-threaded,subinterpreters,"
             "processes-forkserver --workers 2 --size small --rounds 12 --seed 1769938935") in text
     assert text.count("--seed 1769938935") == 1, "of one workload both are the same command"
 

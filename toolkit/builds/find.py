@@ -43,6 +43,7 @@ RESERVED_LABELS = {
     "experiments": "experiments.json is the file of several experiments",
 }
 PYTHON_NAME = re.compile(r"python(3\.(\d+)t?d?)")
+INSTALLABLE = re.compile(r"3\.(?:12|1[345]t?)")   # labels that `gilscope builds install` gets; 3.12t never was
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,7 +182,7 @@ def _unknown_labels(labels: list[str], known: list[str]) -> str:
         return f"--builds takes names; add an interpreter to them with --build {paths[0]}, once for each"
     at_hand = f"at hand: {', '.join(known)}" if known else "none is at hand"
     lacking = f"no build {' and no build '.join(map(repr, labels))}"
-    if all(re.fullmatch(r"3\.\d+t?", label) for label in labels):   # a version that is missing, not misspelled
+    if all(map(INSTALLABLE.fullmatch, labels)):   # a version that is missing, not misspelled
         them = "it" if len(labels) == 1 else "them"
         return f"{lacking}; {at_hand}. `gilscope builds install {' '.join(labels)}` gets {them}"
     near = [close for label in labels for close in difflib.get_close_matches(label, known, 1)]

@@ -7,6 +7,9 @@ from dataclasses import dataclass
 from statistics import median
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.measure.cells import BASELINE
+from gilscope.toolkit.stats.verdict import MIN_ROUNDS
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
 
@@ -58,6 +61,28 @@ def least_seconds(
     """
     one_pass = sum((serial(cell) or 0.0) / speedup(cell) for cell in cells)
     return one_pass * (1 + settings.warmups + values) * rounds
+
+
+def least_of_run(
+    cells: Sequence[Cell], settings: Settings, serial: Callable[[Cell], float | None],
+    speedup: Callable[[Cell], float],
+) -> float:
+    """Return the least seconds that a run of a user's function takes; it is refused if its budget is shorter.
+
+    That is one value for each process, in the fewest rounds that can show a difference; see `least_seconds`.
+    """
+    return least_seconds(cells, settings, serial, speedup, rounds=min(MIN_ROUNDS, settings.rounds), values=1)
+
+
+def least_again(cells: Sequence[Cell], settings: Settings, size: str, earlier: Iterable[EarlierProcess]) -> float:
+    """Return `least_of_run` by earlier runs: a lower bound, because they tell neither the tasks nor what overlaps."""
+    fastest: dict[str, float] = {}
+    for each in earlier:
+        if each.size == size and each.cell.runner == BASELINE:
+            one_pass = max(0.0, each.seconds - START_SECONDS) / each.passes
+            fastest[each.cell.workload] = min(one_pass, fastest.get(each.cell.workload, one_pass))
+    return least_of_run(cells, settings, lambda cell: fastest.get(cell.workload),
+                        lambda cell: 1.0 if cell.runner == BASELINE else float(cell.workers))
 
 
 def estimate(cells: Sequence[Cell], settings: Settings, size: str, earlier: Iterable[EarlierProcess]) -> Estimate:

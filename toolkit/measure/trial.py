@@ -263,17 +263,21 @@ def fit_budget(
     late = any(trial.ends_late for trial in trials.values())
     waits = late * rounds * len(comparable(cells)) * TEARDOWN_SECONDS
 
-    def passes(values: int) -> float:
-        return estimate.least_seconds(
-            cells, settings, lambda cell: trials[cell.build].pass_seconds if cell.build in trials else None,
-            lambda cell: _most_speedup(cell, trials), rounds=rounds, values=values)
+    def serial(cell: Cell) -> float | None:
+        return trials[cell.build].pass_seconds if cell.build in trials else None
 
-    if spent + waits + MARGIN * passes(settings.values_of(slowest.pass_seconds)) <= settings.budget:
+    def speedup(cell: Cell) -> float:
+        return _most_speedup(cell, trials)
+
+    whole = estimate.least_seconds(cells, settings, serial, speedup, rounds=rounds,
+                                   values=settings.values_of(slowest.pass_seconds))
+    if spent + waits + MARGIN * whole <= settings.budget:
         return settings
-    if spent + waits + passes(1) <= settings.budget:   # three rounds of one value say more than two of two
+    least = estimate.least_of_run(cells, settings, serial, speedup)
+    if spent + waits + least <= settings.budget:   # three rounds of one value say more than two of two
         return dataclasses.replace(settings, values=1)
     raise ToolkitError(_refusal(cells, settings, slowest, function, rounds=rounds, spent=spent, waits=waits,
-                                needed=passes(1)))
+                                needed=least))
 
 
 def _refusal(  # noqa: PLR0913 - what a sentence says

@@ -17,6 +17,7 @@ class RepairCode(StrEnum):
     """A repair; JSON has the value."""
 
     THREAD_COPY = "copy-in-each-thread"
+    THREAD_VALUE = "compute-in-each-thread"
     LOCAL_NAME = "bind-to-local-name"
     BYTECODE = "load-constants-from-bytecode"
     OWN_FUNCTION = "make-function-in-each-thread"
@@ -28,6 +29,8 @@ class RepairCode(StrEnum):
 TEXTS = {
     RepairCode.THREAD_COPY: "Give each thread a copy of its own, made inside the thread: copies that one thread makes "
                             "for all may share a cache line.",
+    RepairCode.THREAD_VALUE: "Compute the value inside each thread, or bind it to a local name once, before the loop "
+                             "that uses it: a copy does not help, because it is the same object.",
     RepairCode.LOCAL_NAME: "Bind it to a local name once, before the loop that uses it.",
     RepairCode.BYTECODE: "Load the module from its .pyc, whose constants nobody counts: run `python -m compileall`, "
                          "and leave PYTHONDONTWRITEBYTECODE unset.",
@@ -36,6 +39,8 @@ TEXTS = {
     RepairCode.SHARD: "Let each thread fill one of its own and merge them at the end, or take the lock less often.",
     RepairCode.COLLECTOR: "Call gc.freeze() once the program's objects are made, or let the collector run less often.",
 }
+# Types of which every copy, also a deep one, is the same object; as the child names them.
+UNCOPIED = frozenset({"int", "float", "complex", "str", "bytes", "tuple", "range"})
 _OF_KIND = {
     "constant": RepairCode.BYTECODE, "class attribute": RepairCode.LOCAL_NAME, "class namespace": RepairCode.LOCAL_NAME,
     "class": RepairCode.LOCAL_NAME, "class of C": RepairCode.C_TYPE, "cell": RepairCode.OWN_FUNCTION,
@@ -50,7 +55,11 @@ def repairs(obstacle: Obstacle, objects: Iterable[BlamedObject]) -> list[RepairC
         return [RepairCode.COLLECTOR]
     if obstacle not in {Obstacle.COUNTS, Obstacle.LOCK}:      # what was seen beside an open verdict is not blamed
         return []
-    return list(dict.fromkeys(_OF_KIND.get(each.kind, RepairCode.THREAD_COPY) for each in objects))
+    return list(dict.fromkeys(map(_repair_of, objects)))
+
+
+def _repair_of(blamed: BlamedObject) -> RepairCode:
+    return _OF_KIND.get(blamed.kind, RepairCode.THREAD_VALUE if blamed.type in UNCOPIED else RepairCode.THREAD_COPY)
 
 
 DOUBTS = {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import last_lines
-from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.measure.preparation import child_environment
 from gilscope.toolkit.processes.helper_process import HelperFailedError, HelperProcess
 from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls, clean_calls, pooled
@@ -116,6 +116,7 @@ class ZygoteProcess:
         """Load the function and call it until it is warm.
 
         Raises:
+            UnknownNameError: There is no such module, function or payloads.
             UnscalableFunctionError: It cannot be measured.
             LostZygoteError: The process has ended.
         """
@@ -183,6 +184,8 @@ class ZygoteProcess:
             answer = self._helper.receive(limit)
         except HelperFailedError as error:
             raise self._lost(error) from None
+        if "unknown" in answer:
+            raise UnknownNameError(answer["unknown"])
         for kind in ("refused", "failed"):
             if kind in answer:
                 raise UnscalableFunctionError(answer[kind])

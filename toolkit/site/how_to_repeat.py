@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from math import ceil
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
@@ -24,7 +25,7 @@ def command(run: Run, workload: str | None = None) -> str:
     selection, settings = run.options.get("selection") or {}, run.options.get("settings") or {}
     user = selection.get("user")
     words = ["gilscope", "run", *(_user(user) if user else [workload] if workload else selection.get("workloads", []))]
-    words += ["--builds", ",".join(build.label for build in run.builds)]
+    words += _builds(run)
     words += _preset(settings)
     # With --models the controls are measured too; --quick alone measures none.
     words += [] if selection.get("controls") is False else _listed("--models", selection.get("models"))
@@ -62,9 +63,19 @@ def has_budget(run: Run) -> bool:
     return bool((run.options.get("settings") or run.options).get("budget"))
 
 
+def _builds(run: Run) -> list[str]:
+    """Return the options for the builds; the path of one that was given by its path is for the reader to fill in."""
+    words = ["--builds", ",".join(build.label for build in run.builds)]
+    for build in run.builds:
+        if build.source == "explicit":
+            words += ["--build", f"{build.label}=<build>/bin/{Path(build.executable).name}"]
+    return words
+
+
 def _preset(settings: dict[str, Any]) -> list[str]:
+    # The number of values does not tell: a run of the user's function has fewer if the budget has no time for more.
     presets = [name for name, each in PRESETS.items() if name != "default" and all(
-        settings.get(field) == getattr(each, field) for field in ("values", "warmups", "min_seconds"))]
+        settings.get(field) == getattr(each, field) for field in ("warmups", "min_seconds"))]
     return [f"--{name}" for name in presets]
 
 
@@ -88,8 +99,7 @@ def _budget(seconds: float | None) -> list[str]:
 def _experiment(run: Run) -> str:
     options = run.options
     effort = [] if options.get("effort") == "full" else [f"--{options.get('effort')}"]
-    builds = ",".join(build.label for build in run.builds)
-    return _line(["gilscope", "experiment", "run", options["experiment"], *effort, "--builds", builds, "--rounds",
+    return _line(["gilscope", "experiment", "run", options["experiment"], *effort, *_builds(run), "--rounds",
                   str(run.rounds_planned), *_budget(options.get("budget")), "--seed", str(run.seed)])
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.runners.catalog import RUNNERS
 from gilscope.toolkit.bounded_reading import RESULTS
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.measure.estimate import EarlierProcess, estimate
+from gilscope.toolkit.measure.estimate import EarlierProcess, estimate, least_again
 from gilscope.toolkit.measure.machine import this_machine
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.stats.interim_looks import FIRST
@@ -40,6 +40,7 @@ def preview(
 ) -> list[str]:
     """Return the lines of the preview."""
     estimated = estimate(plan.cells, settings, selection.size, earlier)
+    least = least_again(plan.cells, settings, selection.size, earlier)
     fewest, most = (f"{len(plan.cells) * rounds}" for rounds in _range(settings))
     processes = most if fewest == most else f"{fewest} to {most}"
     return [
@@ -49,7 +50,7 @@ def preview(
         *_matrix(plan, builds),
         "",
         *skip_lines(plan),
-        *_time(estimated, settings, selection),
+        *_time(estimated, least, settings, selection),
     ]
 
 
@@ -104,7 +105,7 @@ def skip_lines(plan: Plan) -> Iterator[str]:
     yield ""
 
 
-def _time(estimated: Estimate, settings: Settings, selection: Selection) -> Iterator[str]:
+def _time(estimated: Estimate, least: float, settings: Settings, selection: Selection) -> Iterator[str]:
     if not estimated.cells:
         return
     if estimated.known == estimated.cells:
@@ -121,9 +122,8 @@ def _time(estimated: Estimate, settings: Settings, selection: Selection) -> Iter
         yield from _wrapped("time: ", f"unknown until {selection.user.function} is called: a run first calls it for "
                             f"about a second on each build{fits}")
         return
-    least = estimated.seconds * min(MIN_ROUNDS, settings.rounds) / settings.rounds
     if budget and selection.user is not None and least > budget:
-        yield from _wrapped("time: ", f"{counted(min(MIN_ROUNDS, settings.rounds), 'round')} take about "
+        yield from _wrapped("time: ", f"{counted(min(MIN_ROUNDS, settings.rounds), 'round')} take at least "
                             f"{format_minutes(least)} ({source}), more than the budget of {format_minutes(budget)}: "
                             "the run would be refused. Use a larger --budget or fewer payloads")
         return

@@ -143,6 +143,9 @@ def check_callable_names(*names: str | None) -> None:
 
 def _refuse_half_named(words: Sequence[str], extra: Sequence[str]) -> None:
     if dotted_names := [name for name in words if "." in name]:
+        if dotted_names[0].endswith(".py"):
+            module = _as_module(f"{dotted_names[0]}:FUNCTION")
+            raise ToolkitError(f"{dotted_names[0]!r} is a file: name the function: {module}")
         module, _, function = dotted_names[0].rpartition(".")
         raise ToolkitError(f"{dotted_names[0]!r}: a function of yours is named with a colon: {module}:{function}")
     if extra:

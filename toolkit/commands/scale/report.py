@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.scale.scaling_values import BuildScaling
 
 BUSY = 0.2         # share of the threads' time without a core that is worth a word
+LEGEND = (1,)      # the table's only footnote
 MOSTLY = 0.75      # share of the loss; a set that explains less gets a word
 
 
@@ -45,9 +46,8 @@ def _table(threads: int, builds: Sequence[BuildScaling]) -> Table:
 def _row(label: str, found: ScalingInvestigation) -> tuple[Entry, ...]:
     evidence = found.evidence
     ceiling = "-" if evidence.ceiling is None else f"{evidence.ceiling:.2f}x"
-    return tuple(Entry(text) for text in (
-        label, found.judgement.verdict.value, _span_text(evidence.of_ceiling), _span_text(evidence.speedup), ceiling,
-        _in_the_way(found)))
+    return (Entry(label), Entry(found.judgement.verdict.value), Entry(_span_text(evidence.of_ceiling), LEGEND),
+            Entry(_span_text(evidence.speedup), LEGEND), Entry(ceiling), Entry(_in_the_way(found)))
 
 
 def _span_text(span: Span | None) -> str:
@@ -96,7 +96,7 @@ def _blamed(found: ScalingInvestigation) -> Iterator[str]:
         these = "these were" if len(found.objects) > 1 else "this was"
         rest = "" if found.explained >= MOSTLY else " The rest of the loss is not explained."
         yield (f"When {these} immortal, so that nobody counted references, it reached {found.without:.2f} of the "
-               f"ceiling: about {percent(found.explained)} of the loss.{rest}")
+               f"ceiling; that wins back about {percent(found.explained)} of the loss.{rest}")
     for one in found.also:
         yield f"{'Also seen' if found.objects else 'Seen, but not proven to be in the way'}: {object_text(one)}"
 

@@ -22,7 +22,7 @@ from functools import partial
 from itertools import cycle, repeat
 
 from gilscope.toolkit.escaping import message
-from gilscope.toolkit.measure.child.calls import find, function_called, shown
+from gilscope.toolkit.measure.child.calls import NameMissingError, find, function_called, shown
 from gilscope.toolkit.race._core import build
 from gilscope.toolkit.scale.child.layout import LayoutRefusedError, lock_offsets, verify
 from gilscope.toolkit.scale.child.names import names_of
@@ -214,7 +214,7 @@ class Zygote:
                     _chunk_of(*self._work(first + place)), self._chunk(), self._gate, plan.threads,
                     int(plan.warm * 1e9), int(plan.seconds * 1e9), int(PATIENCE / 2 * 1e9))
             except BaseException as error:  # noqa: BLE001 - the user's code raises what it likes
-                problems.append(f"{self._name} raised {type(error).__name__}: {message(str(error))[:200]}")
+                problems.append(f"{self._name} raised {_told(error)}")
 
         threads = [threading.Thread(target=work, args=(place,)) for place in range(plan.each)]
         collections = _collections()
@@ -262,9 +262,8 @@ class Zygote:
             try:
                 answer = json.dumps({"answer": action()})
             except BaseException as error:  # noqa: BLE001 - reported to whoever asked
-                told = str(error) if isinstance(error, (FailedMeasurementError, LayoutRefusedError)) else (
-                    f"{type(error).__name__}: {message(str(error))[:200]}")
-                answer = json.dumps({"error": told})
+                ours = isinstance(error, (FailedMeasurementError, LayoutRefusedError))
+                answer = json.dumps({"error": str(error) if ours else _told(error)})
             with os.fdopen(writer, "w") as file:
                 file.write(answer)
         finally:
@@ -382,15 +381,42 @@ def main() -> None:
         "load": zygote.load, "measure": zygote.measure, "names": zygote.names, "results": zygote.results}
     for line in sys.stdin:
         request = json.loads(line)
+        action = actions[request.pop("do")]
         try:
-            answer: Any = {"answer": actions[request.pop("do")](**request)}
+            answer: Any = {"answer": action(**request)}
         except FailedMeasurementError as error:
             answer = {"failed": str(error)}
         except FunctionRefusedError as error:
             answer = {"refused": str(error)}
         except (SystemExit, Exception) as error:  # noqa: BLE001 - of the user's module; Ctrl-C ends the process
-            answer = {"refused": f"{type(error).__name__}: {error}"}
+            answer = _failure(error, request)
         _tell(answers, answer)
+
+
+def _failure(error: BaseException, request: dict[str, Any]) -> dict[str, str]:
+    """Return the answer to a request that the user's module made fail: "unknown" is a name that leads to nothing.
+
+    What is imported here would be among the program's objects, but nothing is measured any more.
+    """
+    if isinstance(error, (NameMissingError, ModuleNotFoundError)):
+        from gilscope.toolkit.measure.child.subject import ModuleMissingError, RefusedError, resolve  # noqa: PLC0415
+
+        for name in filter(None, (request.get("function"), request.get("payloads"))):
+            try:
+                resolve(name)
+            except RefusedError as refused:
+                missing = isinstance(error, NameMissingError) or isinstance(refused, ModuleMissingError)
+                return {"unknown" if missing else "refused": str(refused)}
+    return {"refused": _told(error)}
+
+
+def _told(error: BaseException) -> str:
+    """Return an error of the user's code with its place: "KeyError: 'x' (mine.py:7 in work)"."""
+    from gilscope.toolkit.measure.child.base import own_frames  # noqa: PLC0415 - only what fails needs it
+
+    frames = own_frames(error)
+    place = f" ({message(frames[-1][0])})" if frames else ""
+    return f"{type(error).__name__}: {message(str(error))[:200]}{place}"
 
 
 def _tell(answers: Any, answer: Any) -> None:
