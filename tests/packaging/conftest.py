@@ -82,7 +82,8 @@ def packages(pythons, tmp_path_factory) -> Path:
                    "--constraint", limits, "--dest", folder]
             output([*get, "--no-deps", "pyperf"])
             output([*get, *(each for each in own if each != "pyperf"), *MORE])
-            for optional in ("psutil", FLEET):    # of pyperf; no wheel for some builds
+            # psutil, of pyperf, and the fleet's have no wheel for some builds; before 3.14, subinterpreters need the last.
+            for optional in ("psutil", FLEET, "backports-interpreters"):
                 subprocess.run([*get, optional], capture_output=True, timeout=TIMEOUT, check=False)
 
     return once(tmp_path_factory, "packages", make)

@@ -67,6 +67,7 @@ EVERY = {   # the commands of each, with their exit codes
     "experiment": [(("experiment", "run", "countdown", "--smoke"), 0)],
     "race": [(("race", "clicks.py"), 66)],
     "gil": [(("gil", "clicks.py"), 0)],
+    "scale": [(("scale", "mywork:work"), None)],
     "evaluate": [(("evaluate", "project", "--workload", "mywork:work", "--budget", "45s"), None)],
     "doctor": [(("doctor", "markupsafe", "--builds", "TWIN"), 0)],
     "builds": [(("builds",), 0)],
