@@ -82,7 +82,7 @@ def packages(pythons, tmp_path_factory) -> Path:
                    "--constraint", limits, "--dest", folder]
             output([*get, "--no-deps", "pyperf"])
             output([*get, *(each for each in own if each != "pyperf"), *MORE])
-            # psutil, of pyperf, and the fleet's have no wheel for some builds; before 3.14, subinterpreters need the last.
+            # For some builds there is no wheel of pyperf's and the fleet's; subinterpreters need the last before 3.14.
             for optional in ("psutil", FLEET, "backports-interpreters"):
                 subprocess.run([*get, optional], capture_output=True, timeout=TIMEOUT, check=False)
 
