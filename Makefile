@@ -108,6 +108,7 @@ lint:
 type:
 	@$(BOOTSTRAP) test,workloads,type
 	$(VENV)/mypy
+	MYPYPATH=.github/action $(VENV)/mypy .github/action/*.py
 
 clean:
 	rm -rf .venv .venv-oldest .tox .mypy_cache .ruff_cache .pytest_cache .hypothesis .coverage .coverage.* htmlcov \

@@ -75,10 +75,8 @@ OTHER_PROCESSES = {
          "gilscope.toolkit.file_locks", "gilscope.toolkit.processes", "gilscope.toolkit.user_dirs",
          # The installer, if the core comes from a wheel:
          "gilscope.toolkit.temporary", "gilscope.toolkit.records", "gilscope.toolkit.units",
-         "gilscope.toolkit.bounded_reading", "gilscope.race",
-         # The words of an error, imported when nothing is measured any more:
-         "gilscope.toolkit.measure.child", "gilscope.workloads"),
-        {"_pytest", "pyperf", "psutil", "numpy", "urllib3", "aiohttp"}),
+         "gilscope.toolkit.bounded_reading", "gilscope.race", "gilscope.toolkit.measure.child.user_code"),
+        {"_pytest"}),
     "a test run with --gil=off": (
         ("gilscope.toolkit.gil_guard.plugin",),
         ("gilscope.toolkit.gil_guard", "gilscope.toolkit.bounded_reading", "gilscope.toolkit.errors",

@@ -15,7 +15,8 @@ from gilscope.toolkit.builds.find import FoundBuilds
 from gilscope.toolkit.commands import builds, list_, streams
 from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.measure.abilities import Abilities
-from gilscope.toolkit.measure.child.base import describe_error, shown
+from gilscope.toolkit.measure.child.base import describe_error
+from gilscope.toolkit.measure.child.user_code import shown
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.race.report import github, json_, sarif, text
 from gilscope.toolkit.race.report.model import Race, RaceReport

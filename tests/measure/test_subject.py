@@ -7,7 +7,8 @@ import threading
 import pytest
 
 from gilscope.toolkit.errors import ToolkitError
-from gilscope.toolkit.measure.child.subject import PayloadsError, RefusedError, load, pickle_reason, resolve
+from gilscope.toolkit.measure.child.subject import PayloadsError, load, pickle_reason
+from gilscope.toolkit.measure.child.user_code import RefusedError, resolve
 from gilscope.toolkit.measure.preparation import check_shadowing, inspect_function
 from tests.measure.children import THREADS, USERCODE, make_spec, measure, target
 

@@ -14,8 +14,8 @@ from gilscope.toolkit.builds.inspection import keeps_environment, version_key
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.measure.abilities import Abilities, ask_build, version_mismatches
 from gilscope.toolkit.measure.cells import PlannedSubject, Selection
-from gilscope.toolkit.measure.child.base import place_lines
 from gilscope.toolkit.measure.child.spec import CellSpec, UserTarget
+from gilscope.toolkit.measure.child.user_code import place_lines
 from gilscope.toolkit.measure.measured_process import run_child
 from gilscope.toolkit.measure.user_modules import full_name_advice, path_advice
 from gilscope.toolkit.model import Build, Note

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.measure.child.base import place_lines
+from gilscope.toolkit.measure.child.user_code import place_lines
 from gilscope.toolkit.measure.disturbance import attempt_load, disturbed_groups, loads_of
 from gilscope.toolkit.measure.failed_cells import given_up
 from gilscope.toolkit.measure.inherited_limits import inherited_limits

@@ -19,8 +19,8 @@ from gilscope.runners.catalog import RUNNERS, find
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.measure import estimate
 from gilscope.toolkit.measure.cells import BASELINE
-from gilscope.toolkit.measure.child.base import place_lines
 from gilscope.toolkit.measure.child.trial import CALLS_OVER, TrialSpec
+from gilscope.toolkit.measure.child.user_code import place_lines
 from gilscope.toolkit.measure.disturbance import comparable
 from gilscope.toolkit.measure.measured_process import TEARDOWN_SECONDS, read_fields, run_child
 from gilscope.toolkit.measure.preparation import question_spec

@@ -9,26 +9,21 @@ from __future__ import annotations
 import contextlib
 import faulthandler
 import os
-import re
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.escaping import cut
 from gilscope.toolkit.measure.child.refusal import REFUSAL
+from gilscope.toolkit.measure.child.user_code import LONGEST, own_frames, shown
 from gilscope.toolkit.processes import lifeline
 from gilscope.toolkit.processes.sealed_answers import Seal
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from gilscope.toolkit.measure.child.spec import ProcessSpec
     from gilscope.toolkit.model import FailureKind
 
-LONGEST = 500   # characters of an exception's text
-FRAMES = 5   # of the user's code, the innermost ones
-_FRAME = re.compile(r'File "(.+?)", line (\d+), in (\S+)\n *(.*)')
-_OURS = tuple(str(Path(__file__).resolve().parents[3] / name) + os.sep for name in ("toolkit", "runners", "workloads"))
 
 
 class NoValueError(Exception):
@@ -160,57 +155,11 @@ def _refusal(error: BaseException) -> str | None:
     return found[0] if found else None
 
 
-def own_frames(error: BaseException) -> list[tuple[str, str]]:
-    """Return the innermost frames of an error in the user's own code, each with its source line.
-
-    Frames of gilscope and of libraries are left out: [("mine.py:7 in work", "return 1 // number")].
-    """
-    import sysconfig
-    import traceback
-
-    places = [(each.filename, each.lineno, each.name, each.line or "")
-              for each in traceback.extract_tb(error.__traceback__)]
-    # From a worker in another process or interpreter, only the text of the traceback arrives.
-    places += [(each[1], int(each[2]), each[3], each[4].strip()) for each in _FRAME.finditer(str(error.__cause__))]
-    if isinstance(error, SyntaxError) and error.filename:   # no frame of its traceback is in the file
-        places.append((error.filename, error.lineno or 0, "<module>", (error.text or "").strip()))
-    # Only these of sysconfig's paths: its prefix may be /usr, and /usr/src/app is user code.
-    library = {os.path.realpath(sysconfig.get_path(name)) + os.sep for name in ("stdlib", "purelib", "platlib")}
-    return [(f"{_shortened(file)}:{line} in {name}", source) for file, line, name, source in places
-            if not file.startswith("<") and not os.path.realpath(file).startswith((*_OURS, *library))][-FRAMES:]
-
-
-def _shortened(filename: str) -> str:
-    path = Path(filename)
-    return str(path.relative_to(Path.cwd())) if path.is_relative_to(Path.cwd()) else filename
-
-
-def place_lines(frames: Sequence[Sequence[str]]) -> list[str]:
-    """Return one aligned line for each of `own_frames`: "mine.py:7 in work  return 1 // number"."""
-    width = max((len(place) for place, _ in frames), default=0)
-    return [f"{place:{width}}  {source}".rstrip() for place, source in frames]
-
-
 def _write_traceback(error: BaseException) -> None:
     import traceback
 
     for part in traceback.format_exception(error):
         sys.stderr.write(cut(part, 2 * LONGEST))
-
-
-def shown(error: BaseException) -> str:
-    """Return an exception as one line, cut to a length that can be shown."""
-    message = first_line(error)
-    return f"{type(error).__name__}: {message}" if message else type(error).__name__
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of an exception's text, cut to a length that can be shown; "" if it has none."""
-    try:
-        lines = str(error).strip().splitlines()
-    except Exception:  # noqa: BLE001 - a user's class may raise anything
-        return ""
-    return cut(lines[0], LONGEST) if lines else ""
 
 
 def deliver(spec: ProcessSpec, answer: dict[str, Any]) -> None:

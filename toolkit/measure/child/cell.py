@@ -26,11 +26,9 @@ from gilscope.toolkit.measure.child.base import (
     gil_enabled,
     hash_seed,
     import_pyperf,
-    own_frames,
     refuse_wrong_gil,
     report_progress,
     set_alarm,
-    shown,
     take_values,
 )
 from gilscope.toolkit.measure.child.metrics import growth, read_final, read_totals
@@ -45,8 +43,9 @@ from gilscope.toolkit.measure.child.other_load import (
 )
 from gilscope.toolkit.measure.child.process_tree import cpu_seconds, descendants
 from gilscope.toolkit.measure.child.spec import CellSpec
-from gilscope.toolkit.measure.child.subject import LoadedSubject, ModuleMissingError, PayloadsError, RefusedError, load
+from gilscope.toolkit.measure.child.subject import LoadedSubject, PayloadsError, load
 from gilscope.toolkit.measure.child.turns import NoTurns, ScheduledTurns, ValueTurns, take_value
+from gilscope.toolkit.measure.child.user_code import ModuleMissingError, RefusedError, own_frames, shown
 from gilscope.toolkit.processes import lifeline
 
 if TYPE_CHECKING:

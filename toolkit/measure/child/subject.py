@@ -7,21 +7,16 @@ sent exclude only models that send them.  Modules that only these checks need ar
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.measure.child import calls
-from gilscope.toolkit.measure.child.base import first_line
+from gilscope.toolkit.measure.child.user_code import RefusedError, first_line, resolve
 
 if TYPE_CHECKING:
     from gilscope.toolkit.measure.child.spec import CellSpec, UserTarget
-
-
-class RefusedError(Exception):
-    """The user's function, payloads or check cannot be used; the message has the reason and the remedy."""
 
 
 class PayloadsError(Exception):
@@ -30,14 +25,6 @@ class PayloadsError(Exception):
     def __init__(self, message: str, raised: BaseException) -> None:
         super().__init__(message)
         self.raised = raised
-
-
-class ModuleMissingError(RefusedError):
-    """The user's module, or a package that it should be in, was not found."""
-
-    def __init__(self, message: str, missing: str) -> None:
-        super().__init__(message)
-        self.missing = missing
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,51 +157,6 @@ def _payloads(target: UserTarget) -> list[Any]:
     if not listed:
         raise RefusedError(f"{target.payloads} gave no payloads: return a list with one entry per task")
     return listed
-
-
-def resolve(name: str) -> Any:
-    """Return the object that "package.module:attribute.path" names.
-
-    Raises:
-        RefusedError: there is no such module or attribute.
-    """
-    module_name, _, path = name.partition(":")
-    if module_name == "__main__":
-        raise RefusedError(f"{name} is in __main__, which workers cannot import: name the module that defines it")
-    try:
-        return calls.find(name)
-    except calls.NameMissingError as missed:
-        own = [each for each in dir(missed.owner)
-               if not isinstance(getattr(missed.owner, each, None), ModuleType)]
-        raise RefusedError(f"{module_name} has no {path!r}{_hint(missed.part, own)}") from None
-    except ModuleNotFoundError as error:
-        missing = error.name or ""
-        if module_name == missing or module_name.startswith(missing + "."):
-            outer, _, last = missing.rpartition(".")
-            if outer in sys.modules:
-                raise ModuleMissingError(
-                    f"there is no module {missing!r}: {outer} was found, and has no {last!r}", missing) from error
-            raise ModuleMissingError(
-                f"there is no module {missing!r} (looked for {name}); "
-                "run from the folder that holds it, or name that folder with --path or PYTHONPATH", missing
-            ) from error
-        raise RefusedError(
-            f"{module_name} imports {missing!r}, which this build does not have; add it with --with {missing}"
-        ) from error
-
-
-def _hint(name: str, known: Sequence[str]) -> str:
-    from difflib import get_close_matches
-
-    public = [each for each in known if not each.startswith("_")]
-    close = get_close_matches(name, public, n=1)
-    if close:
-        return f"; did you mean {close[0]!r}?"
-    more = f" and {len(public) - MOST_NAMES} more" if len(public) > MOST_NAMES else ""
-    return f"; it has {', '.join(public[:MOST_NAMES]) or 'nothing public'}{more}"
-
-
-MOST_NAMES = 8   # in a message
 
 
 def _call_reason(found: Any, name: str, *, with_payload: bool) -> str | None:

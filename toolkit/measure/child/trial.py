@@ -15,14 +15,13 @@ from gilscope.toolkit.cores import queued_seconds
 from gilscope.toolkit.measure.child.base import (
     NoValueError,
     answered,
-    own_frames,
     report_progress,
-    shown,
 )
 from gilscope.toolkit.measure.child.other_load import core_demand
 from gilscope.toolkit.measure.child.process_tree import cpu_seconds
 from gilscope.toolkit.measure.child.spec import CellSpec
-from gilscope.toolkit.measure.child.subject import LoadedSubject, PayloadsError, RefusedError, load, pickle_reason
+from gilscope.toolkit.measure.child.subject import LoadedSubject, PayloadsError, load, pickle_reason
+from gilscope.toolkit.measure.child.user_code import RefusedError, own_frames, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -157,7 +157,7 @@ class Zygote:
         return results
 
     def _layout(self) -> tuple[list[str], str | None]:
-        """Find out in a fork whether headers can be read and objects made immortal; "" or the reason why not."""
+        """Find out in a fork which locks can be read and whether the layout is known; return why not, or None."""
         def verified() -> dict[str, int]:
             verify(self._core)
             return {kind.__qualname__: offset for kind, offset in lock_offsets(self._core).items()}
@@ -399,7 +399,7 @@ def _failure(error: BaseException, request: dict[str, Any]) -> dict[str, str]:
     What is imported here would be among the program's objects, but nothing is measured any more.
     """
     if isinstance(error, (NameMissingError, ModuleNotFoundError)):
-        from gilscope.toolkit.measure.child.subject import ModuleMissingError, RefusedError, resolve  # noqa: PLC0415
+        from gilscope.toolkit.measure.child.user_code import ModuleMissingError, RefusedError, resolve  # noqa: PLC0415
 
         for name in filter(None, (request.get("function"), request.get("payloads"))):
             try:
@@ -412,11 +412,11 @@ def _failure(error: BaseException, request: dict[str, Any]) -> dict[str, str]:
 
 def _told(error: BaseException) -> str:
     """Return an error of the user's code with its place: "KeyError: 'x' (mine.py:7 in work)"."""
-    from gilscope.toolkit.measure.child.base import own_frames  # noqa: PLC0415 - only what fails needs it
+    from gilscope.toolkit.measure.child import user_code  # noqa: PLC0415 - only what fails needs it
 
-    frames = own_frames(error)
-    place = f" ({message(frames[-1][0])})" if frames else ""
-    return f"{type(error).__name__}: {message(str(error))[:200]}{place}"
+    frames = user_code.own_frames(error)
+    place = f" ({frames[-1][0]})" if frames else ""
+    return message(f"{user_code.shown(error)}{place}")
 
 
 def _tell(answers: Any, answer: Any) -> None:
