@@ -75,7 +75,7 @@ def _floor(document: dict[str, Any]) -> str:
 
 
 def base_revision() -> str:
-    """Return what to compare with: the input, the base of the pull request, or the commit before the push.
+    """Return the revision to compare with: the input, the base of the pull request, or the commit before the push.
 
     Raises:
         InputError: None of them is there, or the input is no revision.
@@ -113,7 +113,7 @@ def _commit(workspace: Path, revision: str) -> str:
 
 
 def _git(workspace: Path, *words: str, check: bool = True) -> str | None:
-    """Return what git printed; None if it failed, where that is allowed."""
+    """Run git and return its output; None if it failed and `check` is False."""
     done = subprocess.run(["git", *words], cwd=workspace, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode and check:
         raise InputError(f"`git {' '.join(words)}` failed: see the log")

@@ -1,4 +1,4 @@
-"""What a check found, as annotations beside the lines, as Markdown and as SARIF.  Pure."""
+"""Findings of a check, as annotations beside the lines, as Markdown and as SARIF.  Pure."""
 
 from __future__ import annotations
 

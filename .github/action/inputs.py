@@ -1,4 +1,4 @@
-"""What a step is given: the action's inputs, and what the runner says of the event."""
+"""The input of a step: the action's inputs, and the event that started the workflow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a mode found, and what that means for the job.  Pure, but for `read_report`."""
+"""The outcome of a mode, and its consequence for the job.  Pure, but for `read_report`."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ CLEAN, FAILED = "clean", "failed"   # results, beside FINDINGS and INCONCLUSIVE
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ModeOutcome:
-    """What a mode found.
+    """The findings of a mode, or the reason why there are none.
 
     Attributes:
         headline: The result in some words, which follow the name of the mode.

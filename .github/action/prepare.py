@@ -49,7 +49,7 @@ def prepare() -> int:
 
 
 def cache_prefix(inputs: ActionInputs) -> str:
-    """Return what the keys of all caches for this system, Python, mode and version of gilscope begin with."""
+    """Return the common start of the cache keys for this system, Python, mode and version of gilscope."""
     words = ("gilscope", os.environ.get("RUNNER_OS", sys.platform), os.environ.get("RUNNER_ARCH", os.uname().machine),
              str(sysconfig.get_config_var("SOABI")), inputs.mode, "+".join(inputs.builds),
              inputs.version or __version__)
