@@ -23,6 +23,10 @@ class Plain:
         self.inner = object()
 
 
+class Special(Plain):
+    limit = object()
+
+
 def rate():
     return 271828.5
 
@@ -44,6 +48,7 @@ TABLE = {3: object(), "k" * 100: object()}
 CONFIG = Config()
 PLAIN = Plain()
 INNER = make()
+FAILED = ValueError
 LOCK = threading.Lock()
 PART = functools.partial(f, object())
 RATES = {"eu": {"de": {"same": rate()}}}     # a constant of code, too, which is nearer

@@ -18,6 +18,7 @@ NAMED = {
     "program.PLAIN.inner": (f"{NAME}.PLAIN.inner", "attribute"),
     "program.Config": (f"class {NAME}.Config", "class"),
     "program.Config.limits": (f"class {NAME}.Config (attribute limits)", "class attribute"),
+    "program.Special": (f"class {NAME}.Special", "class"),
     "program.Color.RED": (f"class {NAME}.Color (attribute RED)", "class attribute"),
     "program.INNER.__closure__[0]": ("cell x of make()", "cell"),
     "program.INNER.__closure__[0].cell_contents": ("the value of cell x of make()", "item"),
@@ -32,6 +33,7 @@ NAMED = {
     "payload['rates']": ("argument conf['rates']", "item"),
     "payload['rates'][0]": ("argument conf['rates'][0]", "item"),
     "program.re.Match": ("class re.Match", "class of C"),
+    "program.FAILED": ("class ValueError", "class of C"),
     "made": ("an object of type object", "unknown"),
 }
 PROGRAM = f"""

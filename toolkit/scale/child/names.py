@@ -16,15 +16,16 @@ from gilscope.toolkit.measure.child.calls import find
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
 MOST = 400_000        # objects that are looked at
 LONGEST_KEY = 40      # characters
 LATER = 4             # steps: constants of code come after what is so much farther away
 ITEM = "the value of "
-# Types of C whose instances are counted; a class statement leaves one of these in the namespace of a class.
-FROM_CLASS_STATEMENT = ("__static_attributes__", "__firstlineno__", "__weakref__", "__dict__")
+HEAP_TYPE = 1 << 9     # Py_TPFLAGS_HEAPTYPE: made while the program runs
+# A class statement leaves one of these in the namespace of a class; before 3.13 perhaps only in that of its base.
+FROM_CLASS_STATEMENT = ("__static_attributes__", "__firstlineno__", "__weakref__", "__dict__", "__slots__")
 
 
 class _Way:
@@ -175,13 +176,17 @@ def _globals(_way: _Way, module: types.ModuleType) -> Iterator[tuple[_Way, Any]]
 
 def _class_way(value: type) -> _Way:
     name = f"{value.__module__}.{value.__qualname__}" if value.__module__ != "builtins" else value.__qualname__
-    space = type.__dict__["__dict__"].__get__(value)
-    own = any(each in space for each in FROM_CLASS_STATEMENT)
+    own = any(base.__flags__ & HEAP_TYPE and any(each in _namespace(base) for each in FROM_CLASS_STATEMENT)
+              for base in type.__dict__["__mro__"].__get__(value))
     return _Way("class" if own else "class of C", f"class {name}")
 
 
+def _namespace(each: type) -> Mapping[str, Any]:
+    return type.__dict__["__dict__"].__get__(each)  # type: ignore[no-any-return]
+
+
 def _class_parts(way: _Way, each: type) -> Iterator[tuple[_Way, Any]]:
-    space = type.__dict__["__dict__"].__get__(each)
+    space = _namespace(each)
     for name, value in [*space.items()]:
         if isinstance(value, types.FunctionType):
             yield way.part("function", f"{value.__module__}.{value.__qualname__}()"), value
