@@ -108,7 +108,7 @@ def test_run_prints_a_table_and_keeps_its_values(folder):
     assert code == 0
     assert again.startswith(overview)   # all of it is derived from what is kept
     assert "Noise floor" in again
-    assert rest.strip() == "`gilscope report first` has every cell, with its time, CPU time and memory."
+    assert rest.strip().startswith("`gilscope report first` has the tables of each workload")
     code, listed, said = folder.call("report")
     assert (code, said) == (0, "")
     assert listed.splitlines()[2].startswith("first ")

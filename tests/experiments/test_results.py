@@ -16,7 +16,7 @@ from gilscope.toolkit.experiments.running import ExperimentRequest
 from gilscope.toolkit.measure.abilities import Abilities
 from gilscope.toolkit.measure.child.base import NoValueError
 from gilscope.toolkit.measure.child.program import ProgramSpec, ProgramTrial
-from gilscope.toolkit.model import Cell
+from gilscope.toolkit.model import Cell, SkipKind
 from gilscope.toolkit.report.document import Duration, Quantity
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.terminal import render
@@ -191,6 +191,19 @@ def test_each_can_be_reported_when_nothing_was_measured(name, maker):
     assert "nothing works here" in render(document(experiment, run, None))
     assert experiment.findings(Results(run)) == ()
     experiment.figures(Results(run))
+
+
+def test_experiment_that_the_budget_cut_says_how_to_go_on(maker, tmp_path):
+    experiment, plan = planned("convoy", EffortLevel.QUICK)
+    for each in plan.cells:
+        maker.skip(each, "no time", SkipKind.OUT_OF_BUDGET)
+    run = maker.run(("3.14", "3.14t"), cells=plan.cells, rounds_done=1, rounds_planned=3, stopped="budget",
+                    options={"experiment": "convoy", "effort": "quick"})
+    text = " ".join(render(document(experiment, run, tmp_path / "today" / "convoy")).split())
+    assert "1 of 3 rounds (incomplete: " in text
+    assert "`gilscope experiment run --resume today --budget TIME` measures the rest" in text
+    published = dataclasses.replace(run, machine=dataclasses.replace(run.machine, hostname=""))
+    assert "--resume" not in render(document(experiment, published, tmp_path))
 
 
 @ALL

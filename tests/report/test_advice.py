@@ -213,7 +213,17 @@ def test_cell_that_the_budget_left_out_is_not_known_but_a_skipped_one_is():
     made.skip(cell("free-threaded", 2), "the GIL is enabled in this build")
     line, remedy, _ = made.lines()
     assert line.endswith("Unknown: processes-fork (not measured).")
-    assert "`gilscope run --resume example`" in remedy
+    assert "`gilscope run --resume example`)" in remedy
+
+
+def test_published_run_is_continued_where_it_was_measured():
+    made = Made().add("threads", 2, 2.0)
+    made.skip(cell("processes-fork", 2), "no time", SkipKind.OUT_OF_BUDGET)
+    run = made.run(("3.14",))
+    published = replace(run, machine=replace(run.machine, hostname=""))
+    (text,) = [each for section in run_document(published).sections if isinstance(section, Lines)
+               for each in section.items if "--resume" in each]
+    assert "`gilscope run --resume example` where it was measured)" in text
 
 
 @pytest.mark.parametrize(("changes", "why", "remedy"), [

@@ -237,13 +237,22 @@ def test_many_workloads_are_dealt_out_over_the_width():
 def test_four_workloads_fit_a_screen():
     text = terminal.render(overview_document(look(("primes", "sha256_64k", "http_fetch", "fetch_parse")).run(BUILDS)))
     assert len(text.splitlines()) <= 35
-    assert "`gilscope report example` has every cell" in text
+    assert "`gilscope report example` has the tables of each workload" in " ".join(text.split())
 
 
 def test_report_begins_with_the_overview():
     run = make_run()
     whole, short = run_document(run).sections, overview_document(run).sections
     assert whole[:len(short) - 1] == short[:-1]
+
+
+def test_round_that_the_budget_cut_is_no_complete_one():
+    made = look()
+    made.skip(cell("processes-fork", 2), "no time", SkipKind.OUT_OF_BUDGET)
+    text = terminal.render(overview_document(made.run(BUILDS, rounds_planned=9, rounds_done=1, stopped="budget")))
+    assert "1 of 9 rounds (incomplete: 1 of" in text
+    whole = terminal.render(overview_document(look().run(BUILDS)))
+    assert "incomplete" not in whole
 
 
 def test_run_without_any_number_says_why():

@@ -12,6 +12,7 @@ from gilscope.toolkit.errors import BadFileError, ToolkitError
 from gilscope.toolkit.experiments import catalog
 from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.model import SkipKind
 from gilscope.toolkit.report.as_json import finite, floor_values, head, measured, summary
 from gilscope.toolkit.report.document import Banner, Document, Heading, Lines, Picture
 from gilscope.toolkit.report.figures.drawing import draw_figures
@@ -23,7 +24,7 @@ from gilscope.toolkit.report.table_sentences import noise_line
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.experiments.base import Experiment, Publication
     from gilscope.toolkit.model import Cell, Run
@@ -66,7 +67,7 @@ def document(experiment: Experiment, run: Run, folder: Path | None, pictures: Se
         sections.append(Banner(SMOKE))
     sections.append(Lines("Then", (experiment.claim, *map(_source_line, experiment.sources))))
     sections += experiment.sections(results)
-    if findings := _findings(experiment, results):
+    if findings := (*_findings(experiment, results), *_cut_lines(run, folder)):
         sections.append(Lines("Now", findings))
     sections.append(Lines("", (noise_line(results.floors()),)))
     return Document((*sections, *pictures))
@@ -79,6 +80,16 @@ def _is_smoke(run: Run) -> bool:
 def _findings(experiment: Experiment, results: Results) -> tuple[str, ...]:
     """Return the findings; a smoke run has none, since its numbers mean nothing."""
     return () if _is_smoke(results.run) else experiment.findings(results)
+
+
+def _cut_lines(run: Run, folder: Path | None) -> Iterator[str]:
+    """Yield what to do if the budget ended before everything had been measured once."""
+    if not any(skip.kind == SkipKind.OUT_OF_BUDGET for skip in run.skips):
+        return
+    goes_on = ""
+    if folder is not None and run.machine.hostname:   # published copies have no host name and cannot go on
+        goes_on = f": `gilscope experiment run --resume {folder.parent.name} --budget TIME` measures the rest"
+    yield f"The budget ended before everything had been measured once, so findings may be missing{goes_on}."
 
 
 def _source_line(source: Publication) -> str:

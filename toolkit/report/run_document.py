@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.model import Phase
+from gilscope.toolkit.model import Phase, SkipKind
 from gilscope.toolkit.report.advice_sentences import SEEDS
 from gilscope.toolkit.report.document import (
     Banner,
@@ -31,7 +31,7 @@ from gilscope.toolkit.report.sessions import scope_text, session_lines, unsteady
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, title_text
 from gilscope.toolkit.report.wording import ratio_number
-from gilscope.toolkit.units import format_bytes, format_seconds, list_text
+from gilscope.toolkit.units import counted, format_bytes, format_seconds, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -73,7 +73,8 @@ def run_document(run: Run, tables: Sequence[WorkloadTable] | None = None) -> Doc
 def overview_document(run: Run) -> Document:
     """Return the overview of a run, on one screen."""
     failed = ", and the last output of failed processes" if any(each.output for each in run.failures) else ""
-    rest = f"`gilscope report {run.label}` has every cell, with its time, CPU time and memory{failed}."
+    rest = (f"`gilscope report {run.label}` has the tables of each workload: times with intervals, efficiency, CPU time "
+            f"relative to the baseline, memory{failed}.")
     sections = (*beginning(run), *overview(build_tables(run, fits=False), run), Lines("", (rest,)))
     return with_scope(Document(sections), scope_text(run))
 
@@ -107,12 +108,22 @@ def about(run: Run) -> Lines:
 def _rounds_lines(run: Run) -> Iterator[str]:
     """Yield the number of rounds and why there are no more, and the rounds of the cells if they differ."""
     ended = _CLEAR.get(run.stopped, f"ended by: {run.stopped}")
-    yield f"{run.rounds_done} of {run.rounds_planned} rounds, {ended}; {_seed_text(run)}"
+    yield f"{run.rounds_done} of {run.rounds_planned} rounds{_cut_text(run)}, {ended}; {_seed_text(run)}"
     yield from session_lines(run)
     failed = {failure.cell for failure in run.failures}
     counts = {len(each.observations) for each in run.measurements if each.cell not in failed} if run.looks else set()
     if len(counts) > 1:
         yield f"cells with a clear answer got fewer rounds than open ones: {min(counts)} to {max(counts)}"
+
+
+def _cut_text(run: Run) -> str:
+    """Return how much of the last round is missing if the budget ended within it, else ""."""
+    cut = sum(skip.kind == SkipKind.OUT_OF_BUDGET and not skip.cell.twin for skip in run.skips)
+    if not cut:
+        return ""
+    cells = sum(not cell.twin for cell in run.cells)
+    last = "the last one " if run.rounds_done > 1 else ""
+    return f" ({last}incomplete: {cut} of {counted(cells, 'cell')} not measured)"
 
 
 def _seed_text(run: Run) -> str:
