@@ -58,6 +58,14 @@ def test_build_with_the_gil_only_says_so(project_with_gil):
     assert "= GIL =" not in done.output
 
 
+def test_quiet_session_on_a_build_with_the_gil_says_so_at_the_end(project_with_gil):
+    place = project_with_gil()
+    place.write({"tests/test_a.py": "def test_it(): pass"})
+    done = place.test("-q")
+    assert done.code == 0
+    assert done.output.count("gilscope: this build has the GIL: --gil=off has nothing to check") == 1
+
+
 def test_nothing_is_checked_or_imported_without_the_option(project):
     place = project()
     place.add("turner")

@@ -78,6 +78,11 @@ class GilReporter:
         """Return the line for the start of the session."""
         return f"gilscope: {self.header}"
 
+    def pytest_terminal_summary(self, terminalreporter: Any) -> None:
+        """Say the same at the end of a session without a header, as with -q."""
+        if not terminalreporter.showheader:
+            terminalreporter.write_line(f"gilscope: {self.header}")
+
     def check_start(self) -> None:
         """Check what pytest has imported before the tests."""
 
