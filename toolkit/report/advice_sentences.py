@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.model import Phase
+from gilscope.toolkit.report.sessions import where_text
 from gilscope.toolkit.report.table import rounds_to_tell
 from gilscope.toolkit.report.wording import (
     interval_text,
@@ -223,7 +224,8 @@ def _remedies(why: Doubt, unclear: Iterable[Comparison], run: Run) -> Iterator[R
             if (sufficient or not needed) and len(run.sessions) == 1:
                 yield RemedyText(text=f"more rounds ({_resume_text(run, rounds_needed)})", is_look=True)
             if len(run.sessions) > 1:
-                yield RemedyText(text=f"more sessions (`gilscope run --add-session {run.label}`{_where(run)})", is_look=True)
+                command = f"`gilscope run --add-session {run.label}`{where_text(run)}"
+                yield RemedyText(text=f"more sessions ({command})", is_look=True)
             elif len(sufficient) < len(needed):
                 yield RemedyText(text=QUIETER)
         case _:
@@ -236,12 +238,7 @@ def _resume_text(run: Run, rounds: int | None = None) -> str:
     hosts = run.options.get(MERGED, 1)   # each of them measures its part of the rounds
     more = "" if rounds is None else f" --rounds {-(-rounds // hosts)}"
     fleet = " --fleet ADDRESS" if hosts > 1 else ""
-    return f"`gilscope run --resume {run.label}{more}{fleet}`{_where(run)}"
-
-
-def _where(run: Run) -> str:
-    """Return where the run can be continued, of one without a host name: that is a published copy."""
-    return "" if run.machine.hostname else " where it was measured"
+    return f"`gilscope run --resume {run.label}{more}{fleet}`{where_text(run)}"
 
 
 def _models_text(several: Sequence[OpenCell], table: WorkloadTable) -> str:

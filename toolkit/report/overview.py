@@ -164,8 +164,8 @@ def _legend(table: Table) -> Iterator[str]:
     if gains:
         sets = "; besides, 5 % for each set of * that it lacks the fastest measured model" if has_sets else ""
         yield ("Error probability, at most, if the noise model holds: 5 % that any verdict of this report is false"
-               f"{sets}. Verdicts use wider intervals than the printed ones: these hold for all verdicts together and "
-               "allow for the noise floor.")
+               f"{sets}. The intervals behind verdicts are wider than the printed ones, since they hold for all "
+               "verdicts together and allow for the noise floor.")
 
 
 def _none_text(gains: Iterable[GainValue]) -> str:

@@ -31,6 +31,11 @@ def scope_text(run: Run) -> str:
     return f"in these {sessions} sessions" if sessions > 1 else "in this session"
 
 
+def where_text(run: Run) -> str:
+    """Return where a run can be continued if not here: a published copy, which has no host name, cannot."""
+    return "" if run.machine.hostname else " where it was measured"
+
+
 def session_lines(run: Run) -> Iterator[str]:
     """Yield a line on the sessions of a run, if it has or is to have several."""
     planned = run.options.get("sessions", 1)
@@ -50,4 +55,5 @@ def unsteady_banners(run: Run) -> Iterator[Banner]:
             f"{format_seconds(each.high)})" for each in found)
         yield Banner(f"the CPU time of {run.baseline} spread within a session, from a tenth to nine tenths of its "
                      f"values: {several}; usual is up to {USUAL_SPREAD * 100:.0f} %. The machine changed its speed: "
-                     f"before you rely on a ratio, measure a further session: gilscope run --add-session {run.label}")
+                     f"before you rely on a ratio, measure a further session: gilscope run --add-session {run.label}"
+                     f"{where_text(run)}")
