@@ -162,10 +162,9 @@ def _legend(table: Table) -> Iterator[str]:
     ]
     yield "; ".join(text for text, there in parts if there) + "."
     if gains:
-        sets = "; besides, 5 % for each set of * that it lacks the fastest measured model" if has_sets else ""
-        yield ("Error probability, at most, if the noise model holds: 5 % that any verdict of this report is false"
-               f"{sets}. The intervals behind verdicts are wider than the printed ones, since they hold for all "
-               "verdicts together and allow for the noise floor.")
+        sets = "; 5 % for each set of * that it lacks the fastest measured model" if has_sets else ""
+        yield ("Error probability, if the noise model holds: at most 5 % that any verdict is false (they use wider "
+               f"intervals than printed){sets}.")
 
 
 def _none_text(gains: Iterable[GainValue]) -> str:
