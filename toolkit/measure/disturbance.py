@@ -24,7 +24,7 @@ class ArmLoad:
     """The other load while one arm was measured."""
 
     others: float             # cores' worth of CPU time that other programs used
-    bearable: float | None    # more than this starves the arm; None: nothing does, as with one worker
+    bearable: float | None    # more than this starves the arm; None: no load starves it (one worker)
 
 
 QUIET = ArmLoad(others=0.0, bearable=None)

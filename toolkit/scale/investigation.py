@@ -252,10 +252,6 @@ class _Investigator:
         return gain(some, two, full) >= EXPLAINS
 
 
-
-
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _OwnerGroup:
     """Suspects of one owner, the likeliest first."""

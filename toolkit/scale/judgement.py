@@ -1,4 +1,4 @@
-"""From what was measured to the verdict and its cause: pure functions, rung by rung.
+"""From what was measured to the verdict and its cause: pure functions, checked in this order.
 
 Which measurement decides what was found by planted programs: making everything immortal speeds up programs that lose to
 reference counts, and hardly any other; a lock that is held shows in its object's header; whether threads are idle or

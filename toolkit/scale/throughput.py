@@ -30,7 +30,6 @@ class CleanCalls:
     spent: int = 0          # nanoseconds of those calls
     lasted: int = 0         # of all calls, disturbed ones, too
     queued: int = 0         # thereof without a core
-    ran: int = 0            # thereof on a core
     system: int = 0         # thereof in the kernel
     switches: int = 0       # voluntary ones
     collections: int = 0    # of the garbage collector
@@ -45,11 +44,6 @@ class CleanCalls:
     def rate(self) -> float:
         """Calls a second of all threads together; 0.0 if none was undisturbed."""
         return self.threads * self.calls / self.spent * 1e9 if self.spent else 0.0
-
-    @property
-    def idle_share(self) -> float:
-        """Share of the threads' time in which they neither ran nor waited for a core."""
-        return max(0.0, 1 - (self.ran + self.queued) / self.lasted) if self.lasted else 0.0
 
     @property
     def queued_share(self) -> float:
@@ -77,7 +71,7 @@ def clean_calls(answer: Mapping[str, Any]) -> CleanCalls:
     every = [row for thread in rows for row in thread]
     return CleanCalls(
         threads=len(rows), calls=chunks * answer["calls"], spent=spent, lasted=sum(row[1] - row[0] for row in every),
-        queued=sum(row[3] for row in every), ran=sum(row[2] for row in every), system=1000 * answer["system"],
+        queued=sum(row[3] for row in every), system=1000 * answer["system"],
         switches=answer["switches"], collections=answer["collections"], measurements=1)
 
 

@@ -35,7 +35,7 @@ FOUND, UNFINISHED = 1, 3
 
 DESCRIPTION = """\
 Call a function of yours from several threads on each free-threaded build, and from as many processes in the same
-moments: what these reach is the ceiling. The verdict is "scales", "plateaus", "gets slower" or "unsure". If it does not
+moments. The throughput of the processes is called the ceiling. The verdict is "scales", "plateaus", "gets slower" or "unsure". If it does not
 scale, gilscope finds out why by experiment: it makes objects immortal in copies of the process, so that nobody counts
 references to them, and looks at locks in the headers of objects. The answer names the objects as your program does.
 

@@ -96,7 +96,7 @@ def _blamed(found: ScalingInvestigation) -> Iterator[str]:
         these = "these were" if len(found.objects) > 1 else "this was"
         rest = "" if found.explained >= MOSTLY else " The rest of the loss is not explained."
         yield (f"When {these} immortal, so that nobody counted references, it reached {found.without:.2f} of the "
-               f"ceiling; that wins back about {percent(found.explained)} of the loss.{rest}")
+               f"ceiling: without counting, about {percent(found.explained)} of the loss disappears.{rest}")
     for one in found.also:
         yield f"{'Also seen' if found.objects else 'Seen, but not proven to be in the way'}: {object_text(one)}"
 
