@@ -30,6 +30,13 @@ def test_each_request_is_answered():
         assert echo.receive() == {"heard": [1, None]}
 
 
+def test_lines_that_come_at_once_are_answers_of_their_own():
+    with helper("import sys; sys.stdout.write('1\\n2\\n[3, \\n'); sys.stdout.flush(); input()") as other:
+        assert (other.receive(60), other.receive(60)) == (1, 2)
+        with pytest.raises(HelperFailedError, match=r"said '\[3,'"):
+            other.receive(60)
+
+
 @pytest.mark.parametrize(("code", "said"), [
     ("", "ended"),
     ("print('hello')", "said 'hello'"),

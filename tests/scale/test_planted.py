@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.scale.planted import FREE, WRONG, investigated, programs, score
+from tests.scale.planted import CURED, FREE, RIGHT, WRONG, investigated, programs, score
 
 SOME = ("shared_object", "mortal_constant", "lock", "list_append", "private_work")
 
@@ -15,6 +15,14 @@ def test_answer_is_right_or_open(label, name):
     program = programs()[name]
     found = investigated(program, FREE[label])
     assert score(program, found) != WRONG, (found.judgement, found.objects, found.also)
+
+
+@pytest.mark.slow   # up to three minutes
+@pytest.mark.skipif(not FREE, reason="no free-threaded build")
+@pytest.mark.parametrize("label", FREE)
+def test_plain_case_gets_an_answer_in_one_of_three_tries(label):
+    program = programs()["shared_object"]
+    assert any(score(program, investigated(program, FREE[label])) in {RIGHT, CURED} for _ in range(3))
 
 
 def test_every_program_has_a_truth_and_every_truth_a_program():

@@ -1,7 +1,8 @@
 """Start helper processes: programs of gilscope that answer each line of JSON with a line of JSON.
 
-For helpers that run only our code: the servers and clients of experiments, the loopback services, the processes that
-render pages and that calibrate the machine.  They end when we do, since their standard input closes.
+The servers and clients of experiments, the loopback services, the processes that render pages and that calibrate the
+machine run only our code.  The zygote of `scale` runs the user's, and keeps both streams out of its reach.  They end
+when we do, since their standard input closes.
 Runs in measured processes: imports little.
 """
 
@@ -9,8 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import select
 import subprocess
+import time
 from typing import TYPE_CHECKING, Any, Self
 
 if TYPE_CHECKING:
@@ -34,6 +37,7 @@ class HelperProcess:
         self._process: subprocess.Popen[str] = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, encoding="utf-8", **options)
         self.pid = self._process.pid
+        self._unread = b""       # what it printed after the last line that was read
         self.ready: Any = None   # its first line, where the caller waited for one
 
     def __enter__(self) -> Self:
@@ -97,13 +101,17 @@ class HelperProcess:
             HelperFailedError: None came within `limit` seconds, or it ended.
         """
         assert self._process.stdout is not None
-        # A helper prints one line for each request, so no line waits in a buffer that `select` does not see.
-        if not select.select([self._process.stdout], [], [], limit)[0]:
-            raise HelperFailedError(f"did not answer within {limit:g} s")
-        line = self._process.stdout.readline()
-        if not line:
-            raise HelperFailedError("ended")
-        return line.strip()
+        # Not by the file's own buffer, into which `select` does not see.
+        until = None if limit is None else time.monotonic() + limit
+        while b"\n" not in self._unread:
+            left = None if until is None else max(0.0, until - time.monotonic())
+            if not select.select([self._process.stdout], [], [], left)[0]:
+                raise HelperFailedError(f"did not answer within {limit:g} s")
+            if not (part := os.read(self._process.stdout.fileno(), 1 << 16)):
+                raise HelperFailedError("ended")
+            self._unread += part
+        line, _, self._unread = self._unread.partition(b"\n")
+        return line.decode("utf-8", "replace").strip()
 
     def end(self, patience: float = 0.0) -> int:
         """Return the exit code of the helper, which is killed unless it ends by itself within `patience` seconds."""

@@ -32,8 +32,8 @@ TEXTS = {
     RepairCode.THREAD_VALUE: "Compute the value inside each thread, or bind it to a local name once, before the loop "
                              "that uses it: a copy does not help, because it is the same object.",
     RepairCode.LOCAL_NAME: "Bind it to a local name once, before the loop that uses it.",
-    RepairCode.BYTECODE: "Load the module from its .pyc, whose constants have no reference count: run `python -m compileall`, "
-                         "and leave PYTHONDONTWRITEBYTECODE unset.",
+    RepairCode.BYTECODE: "Load the module from its .pyc, whose constants have no reference count: run "
+                         "`python -m compileall`, and leave PYTHONDONTWRITEBYTECODE unset.",
     RepairCode.OWN_FUNCTION: "Make the function inside each thread, or pass what it holds as an argument.",
     RepairCode.C_TYPE: "The type is written in C and counts itself at every use: Python code cannot change that.",
     RepairCode.SHARD: "Let each thread fill one of its own and merge them at the end, or take the lock less often.",

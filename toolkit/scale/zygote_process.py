@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import last_lines
+from gilscope.toolkit.builds.compile_library import announce
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.measure.preparation import child_environment
 from gilscope.toolkit.processes.helper_process import HelperFailedError, HelperProcess
@@ -20,7 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
 PROGRAM = "from gilscope.toolkit.scale.child.zygote import main; main()"
-START_LIMIT = 180.0      # seconds; a core may have to be compiled first
+START_LIMIT = 180.0      # seconds, without a compilation of the core
+COMPILE_LIMIT = 660.0    # more than a compiler may take, see `builds.compile_library`
 LOAD_LIMIT = 300.0       # of the user's module, and of the calls that warm it up
 WINDOWS = (0.04, 0.1, 0.16, 0.16)     # seconds of the tries until enough of them was undisturbed
 EASILY = 3.0             # times the quota in one window: a shorter one would do
@@ -101,7 +103,7 @@ class ZygoteProcess:
             self._output = stack.enter_context(tempfile.NamedTemporaryFile(prefix=temporary.prefix()))
             self._helper = stack.enter_context(HelperProcess(
                 [python, "-P", "-c", PROGRAM], env=environment, stderr=self._output))
-            self._receive(START_LIMIT)
+            self._wait_until_ready()
             self._stack = stack.pop_all()
 
     def __enter__(self) -> Self:
@@ -172,6 +174,13 @@ class ZygoteProcess:
         answer: list[str | None] = self._ask(LOAD_LIMIT, do="results", immortal=immortal)
         return answer
 
+    def _wait_until_ready(self) -> None:
+        """Wait until the core is loaded, and say that it is being compiled if it is."""
+        limit = START_LIMIT
+        while (state := self._answer(limit)) != {"ready": True}:
+            announce("the race checker's core", state["compiling"])
+            limit = COMPILE_LIMIT
+
     def _ask(self, limit: float, **request: Any) -> Any:
         try:
             self._helper.send(request)
@@ -179,11 +188,15 @@ class ZygoteProcess:
             raise self._lost(error) from None
         return self._receive(limit)
 
-    def _receive(self, limit: float) -> Any:
+    def _answer(self, limit: float) -> dict[str, Any]:
         try:
-            answer = self._helper.receive(limit)
+            answer: dict[str, Any] = self._helper.receive(limit)
         except HelperFailedError as error:
             raise self._lost(error) from None
+        return answer
+
+    def _receive(self, limit: float) -> Any:
+        answer = self._answer(limit)
         if "unknown" in answer:
             raise UnknownNameError(answer["unknown"])
         for kind in ("refused", "failed"):

@@ -91,7 +91,8 @@ def add_user(group: Any) -> None:
         "--kind",
         choices=sorted(KINDS),
         help="Declare that the function computes or waits (default: gilscope measures it). Use io if a "
-        "waiting function is wrongly called starved, and cpu if a computing one should be checked for starvation and is not.",
+        "waiting function is wrongly called starved, and cpu if a computing one should be checked for "
+        "starvation and is not.",
     )
     group.add_argument(
         "--path",
@@ -159,8 +160,8 @@ def add_effort(group: Any) -> None:
         "--resolution",
         metavar="PERCENT",
         type=share,
-        help=f"Stop measuring a cell, after {FIRST_LOOK} rounds at the earliest, once its verdict is clear and its interval "
-        "is within +-PERCENT, e.g. 2%% (default: all rounds). Use it to save time on a quiet machine.",
+        help=f"Stop measuring a cell, after {FIRST_LOOK} rounds at the earliest, once its verdict is clear and its "
+        "interval is within +-PERCENT, e.g. 2%% (default: all rounds). Use it to save time on a quiet machine.",
     )
     group.add_argument(
         "--timeout",

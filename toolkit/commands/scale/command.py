@@ -35,9 +35,10 @@ FOUND, UNFINISHED = 1, 3
 
 DESCRIPTION = """\
 Call a function of yours from several threads on each free-threaded build, and from as many processes in the same
-moments. The throughput of the processes is called the ceiling. The verdict is "scales", "plateaus", "gets slower" or "unsure". If it does not
-scale, gilscope finds out why by experiment: it makes objects immortal in copies of the process, so that nobody counts
-references to them, and looks at locks in the headers of objects. The answer names the objects as your program does.
+moments. The throughput of the processes is called the ceiling. The verdict is "scales", "plateaus", "gets slower" or
+"unsure". If it does not scale, gilscope finds out why by experiment: it makes objects immortal in copies of the
+process, so that nobody counts references to them, and looks at locks in the headers of objects. The answer names the
+objects as your program does.
 
 The function is called many thousand times, in forks of one process: it must be safe to repeat, take less than 0.25 s,
 and leave no thread running. Needs Linux."""

@@ -43,6 +43,7 @@ LEAST_WARM = 0.012      # seconds of a measurement that are not counted: threads
 LEAST_CALLS = 20        # in a measurement
 LONGEST_CALL = 0.25     # seconds; with a longer one, an answer would take minutes
 PATIENCE = 20.0         # seconds that a measurement may take longer than it should
+NAMING = 60.0           # seconds for the names of objects, of which there may be hundreds of thousands
 COMPARED = 8            # payloads whose results are compared
 
 
@@ -141,7 +142,8 @@ class Zygote:
     def names(self, numbers: Sequence[int]) -> list[dict[str, Any]]:
         """Return how a reader knows the objects."""
         wanted = [self._objects[number] for number in numbers]
-        named: list[dict[str, Any]] = self._asked(lambda: names_of(wanted, self._name, self._payloads), PATIENCE)
+        named: list[dict[str, Any]] = self._asked(
+            lambda: names_of(wanted, self._name, self._payloads), NAMING, "the search for the names of its objects")
         return named
 
     def results(self, *, immortal: bool) -> list[str | None]:
@@ -162,7 +164,7 @@ class Zygote:
             verify(self._core)
             return {kind.__qualname__: offset for kind, offset in lock_offsets(self._core).items()}
 
-        (answer,) = _answers([self._fork(verified)], PATIENCE)
+        (answer,) = _answers([self._fork(verified)], PATIENCE, "the check of the layout of objects")
         if isinstance(answer, str):
             return [], answer
         kinds = {type(threading.Lock()): answer.get("lock"), type(threading.RLock()): answer.get("RLock")}
@@ -236,13 +238,13 @@ class Zygote:
                 "switches": sum(switches for *_, switches in found), "collections": _collections() - collections,
                 "sampled": sampled}
 
-    def _asked(self, action: Callable[[], Any], limit: float) -> Any:
-        """Run `action` in a fork and return its result.
+    def _asked(self, action: Callable[[], Any], limit: float, what: str = "the function") -> Any:
+        """Run `action` in a fork and return its result; `what` is said if it does not return.
 
         Raises:
             FailedMeasurementError: It failed, or took longer than `limit` seconds.
         """
-        (answer,) = _answers([self._fork(action)], limit)
+        (answer,) = _answers([self._fork(action)], limit, what)
         if isinstance(answer, str):
             raise FailedMeasurementError(answer)
         return answer
@@ -306,8 +308,14 @@ def _chunk_of(call: Callable[..., object], payloads: list[Any] | None) -> Callab
     return chunk
 
 
-def _answers(forks: Sequence[tuple[int, int]], limit: float) -> list[Any]:
-    """Return each fork's answer, or the text of its error; kill those that take longer than `limit` seconds."""
+def _answers(forks: Sequence[tuple[int, int]], limit: float, what: str = "the function") -> list[Any]:
+    """Return each fork's answer, or the text of its error; kill those that take longer than `limit` seconds.
+
+    Args:
+        forks: Process IDs, with where to read their answers.
+        limit: Seconds.
+        what: The subject of the error if one does not return.
+    """
     until = time.monotonic() + limit
     answers: list[Any] = []
     for pid, reader in forks:
@@ -323,7 +331,7 @@ def _answers(forks: Sequence[tuple[int, int]], limit: float) -> list[Any]:
                 text += part
         _, status = os.waitpid(pid, 0)
         if hung:
-            answers.append(f"it did not return within {limit:.0f} s")
+            answers.append(f"{what} did not return within {limit:.0f} s")
         elif not text:
             code = os.waitstatus_to_exitcode(status)
             answers.append(f"the measuring process died: signal {-code}" if code < 0 else
@@ -366,10 +374,11 @@ _NULL = os.open(os.devnull, os.O_WRONLY)
 
 def main() -> None:
     """Answer requests until standard input ends."""
-    answers = os.fdopen(os.dup(1), "w")
+    requests, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)      # a function that reads standard input takes no request of ours
     os.dup2(2, 1)        # what the function prints while it is loaded is no answer of ours
     try:
-        core = build.load()
+        core = build.load(lambda seconds: _tell(answers, {"compiling": seconds}))
         if hasattr(core, "end_with_parent"):
             core.end_with_parent(os.getppid())      # also while the user's function does not return
         zygote = Zygote(core)
@@ -379,7 +388,7 @@ def main() -> None:
     _tell(answers, {"ready": True})
     actions: dict[str, Callable[..., Any]] = {
         "load": zygote.load, "measure": zygote.measure, "names": zygote.names, "results": zygote.results}
-    for line in sys.stdin:
+    for line in requests:
         request = json.loads(line)
         action = actions[request.pop("do")]
         try:

@@ -1,0 +1,146 @@
+"""An investigation from the first round to the named object, with a measuring process whose rates are planted.
+
+The fake has no noise and no busy machine, so that each answer is the only right one: an investigation that is always
+unsure fails here.
+"""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from gilscope.toolkit.scale.investigation import MOST_ALONE, investigate
+from gilscope.toolkit.scale.judgement import Doubt, Obstacle, ScalingVerdict
+from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls
+from gilscope.toolkit.scale.zygote_process import LoadedFunction, ProgramObject, SampledObject
+
+ALONE = 10_000.0      # calls a second of one thread, and of each process
+CLEAN = 100 * LEAST_CLEAN
+LOADED = LoadedFunction(seconds_per_call=1e-4, payloads=0, dealt=False, objects=100, gil=False, refused=None,
+                        bytecode=True)
+
+
+@dataclass
+class PlantedProcess:
+    """Stands for `ZygoteProcess`: answers what the planted program would."""
+
+    counted: dict[int, float] = field(default_factory=dict)   # objects in the way: throughput lost to each, in calls
+    other_loss: float = 0.0         # that immortality does not give back
+    collecting: float = 0.0         # thereof lost to the collector
+    locked: dict[int, float] = field(default_factory=dict)
+    moving: tuple[int, ...] = ()    # their counts move, and nobody waits for them
+    clean: float = CLEAN            # seconds of each measurement that were undisturbed
+    hides: bool = False             # no single object gives anything back
+    fades: bool = False             # what the search found is gone when it is measured beside the ceiling once more
+    changes: bool = False           # results differ with everything immortal
+    searched: bool = False
+    measurements: int = 0
+
+    def rate(self, mode):
+        """Return the calls a second of all threads together."""
+        if self.fades and mode.immortal:
+            self.searched = True
+        if self.searched and mode.processes:
+            self.hides = True
+        if mode.processes or mode.threads == 1:
+            return ALONE * mode.threads
+        immortal = self.counted if mode.everything else () if self.hides else mode.immortal
+        lost = self.other_loss + sum(cost for number, cost in self.counted.items() if number not in immortal)
+        return ALONE * mode.threads - lost - self.collecting * mode.collector
+
+    def measure_cleanly(self, mode):
+        self.measurements += 1
+        spent = round(self.clean * mode.threads * 1e9)
+        return CleanCalls(threads=mode.threads, calls=round(self.rate(mode) * spent / mode.threads / 1e9), spent=spent,
+                          lasted=spent, collections=bool(self.collecting) * 5, measurements=1)
+
+    def sample(self, threads, watched=None, period=0):
+        seen = {*self.counted, *self.moving, *self.locked} & set(watched or range(100))
+        return [SampledObject(number=number, moved=0.0 if number in self.locked else 0.5 + number / 1000,
+                              locked=self.locked.get(number, 0.0), parked=0.0) for number in sorted(seen)]
+
+    def names(self, numbers):
+        return [ProgramObject(name=f"app.N{number}", owner=f"app.N{number}", kind="global", type="app.T")
+                for number in numbers]
+
+    def results(self, *, immortal):
+        return ["immortal" if immortal and self.changes else "42"]
+
+
+def found(**planted):
+    process = PlantedProcess(**planted)
+    answer = investigate(process, LOADED, 2)
+    assert answer.measurements == process.measurements > 0
+    return answer
+
+
+def test_function_that_reaches_the_ceiling_scales_and_blames_nothing():
+    answer = found(moving=(7,))
+    assert (answer.judgement.verdict, answer.judgement.obstacle) == (ScalingVerdict.SCALES, Obstacle.NONE)
+    assert answer.objects == ()
+    assert answer.evidence.of_ceiling.ratio == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("lost", "verdict"), [(8_000.0, ScalingVerdict.PLATEAUS), (14_000.0, ScalingVerdict.SLOWER)])
+def test_the_object_whose_counts_are_in_the_way_is_named_among_others_that_move(lost, verdict):
+    answer = found(counted={42: lost}, moving=(7, 8, 43, 60))
+    assert (answer.judgement.verdict, answer.judgement.obstacle) == (verdict, Obstacle.COUNTS)
+    assert answer.judgement.doubt is None
+    assert [each.name for each in answer.objects] == ["app.N42"]
+    assert answer.explained == pytest.approx(1.0)
+    assert answer.without == pytest.approx(1.0)
+
+
+def test_two_objects_that_both_cost_something_are_both_named():
+    answer = found(counted={42: 5_000.0, 50: 5_000.0}, moving=(7, 45))
+    assert {each.name for each in answer.objects} == {"app.N42", "app.N50"}
+
+
+def test_what_the_objects_do_not_explain_is_no_part_of_their_share():
+    answer = found(counted={42: 8_000.0}, other_loss=4_000.0)
+    assert [each.name for each in answer.objects] == ["app.N42"]
+    assert answer.explained == pytest.approx(2 / 3, abs=0.01)
+
+
+def test_many_objects_are_in_doubt_rather_than_one_of_them_blamed():
+    answer = found(counted=dict.fromkeys(range(40, 40 + 3 * MOST_ALONE), 1_000.0))
+    assert answer.judgement.obstacle is Obstacle.COUNTS
+    assert len(answer.objects) != 1
+
+
+def test_lock_that_was_seen_held_is_named():
+    answer = found(other_loss=9_000.0, locked={3: 0.6}, moving=(7,))
+    assert answer.judgement.obstacle is Obstacle.LOCK
+    assert [(each.name, each.kind, each.held) for each in answer.objects] == [("app.N3", "lock", 0.6)]
+
+
+def test_collector_is_to_blame_if_threads_are_faster_without_it():
+    answer = found(collecting=9_000.0, moving=(7,))
+    assert answer.judgement.obstacle is Obstacle.COLLECTOR
+    assert answer.objects == ()
+
+
+def test_loss_that_nothing_gives_back_is_not_the_programs_objects():
+    answer = found(other_loss=9_000.0, moving=(7, 8))
+    assert answer.judgement.obstacle is Obstacle.NOT_YOUR_OBJECTS
+    assert answer.objects == ()
+
+
+@pytest.mark.parametrize("planted", ["hides", "fades"])
+def test_set_that_experiment_does_not_confirm_is_not_named(planted):
+    answer = found(counted={42: 9_000.0}, **{planted: True})
+    assert (answer.judgement.obstacle, answer.judgement.doubt) == (Obstacle.COUNTS, Doubt.SET)
+    assert answer.objects == ()
+
+
+def test_without_undisturbed_time_the_answer_is_open_after_a_bounded_number_of_measurements():
+    answer = found(counted={42: 9_000.0}, clean=LEAST_CLEAN / 100)
+    assert (answer.judgement.verdict, answer.judgement.doubt) == (ScalingVerdict.UNSURE, Doubt.FEW_CLEAN)
+    assert answer.objects == ()
+    assert answer.measurements < 100
+
+
+def test_immortality_that_changes_results_is_not_used():
+    answer = found(counted={42: 9_000.0}, changes=True)
+    assert answer.evidence.refused is Doubt.RESULTS
+    assert answer.evidence.immortal is None
+    assert answer.objects == ()

@@ -1,0 +1,59 @@
+"""The process that calls the user's function: what that reads, prints or leaves hanging is no answer of ours."""
+
+import os
+
+import pytest
+
+from gilscope.toolkit.scale.child import zygote
+from gilscope.toolkit.scale.zygote_process import CallMode, ZygoteProcess
+from tests.scale.planted import FREE
+
+PROGRAM = """
+import sys
+
+def reads():
+    return sys.stdin.read(1)
+
+def prints():
+    print('{"answer": 1}')
+"""
+pytestmark = pytest.mark.skipif(not FREE, reason="no free-threaded build")
+
+
+@pytest.fixture(params=FREE)
+def process(request, tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    with ZygoteProcess(FREE[request.param], [tmp_path]) as process:
+        yield process
+
+
+@pytest.mark.parametrize("name", ["reads", "prints"])
+def test_standard_streams_of_the_function_are_not_those_of_the_requests(process, name):
+    loaded = process.load(f"program:{name}", None, None, 2)
+    assert loaded.objects > 0
+    assert process.measure(CallMode(threads=2)).lasted > 0
+    (named,) = process.names([0])
+    assert named.name
+
+
+@pytest.mark.parametrize("build", FREE)
+@pytest.mark.slow   # compiles the core
+def test_compilation_of_the_core_is_waited_for_and_said(build, tmp_path, monkeypatch, capfd):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("gilscope.toolkit.scale.zygote_process.START_LIMIT", 5.0)
+    said = []
+    monkeypatch.setattr("gilscope.toolkit.scale.zygote_process.announce", lambda *args: said.append(args))
+    with ZygoteProcess(FREE[build], [tmp_path]) as process:
+        assert process.load("program:prints", None, None, 2).objects > 0
+    assert said[0] == ("the race checker's core", 0.0)
+
+
+def test_error_says_what_did_not_return():
+    reader, writer = os.pipe()
+    pid = os.fork()
+    if not pid:
+        os.read(os.pipe()[0], 1)
+    (answer,) = zygote._answers([(pid, reader)], 0.01, "the search for the names of its objects")
+    os.close(writer)
+    assert answer == "the search for the names of its objects did not return within 0 s"
