@@ -16,7 +16,7 @@ OTHER_BUILDS = $(VENV)/gilscope builds --json | $(VENV)/python -c 'import json, 
 	if re.fullmatch(r"3\.\d+t?", build["label"])))'
 
 # Many tests wait for a process most of their time: three of them keep two cores busy.  ARGS="-n 0" runs one after the other.
-PYTEST = -m pytest -n 3 --dist worksteal
+PYTEST = -m pytest -n 3 --dist worksteal --durations=15
 
 # What the oldest Python at hand runs, too, as the Python that runs gilscope: all commands, without the other builds.
 OLDEST_TESTS = tests/test_*.py tests/builds tests/commands tests/gil tests/measure tests/report tests/stats \
