@@ -267,9 +267,9 @@ PROGRAMS = {
             raised += 1
             raise Late
         signal.signal(signal.SIGALRM, handler)
-        event, line = threading.Event(), queue.Queue()
         threading.Thread(target=threading.Event().wait, args=(60,), daemon=True).start()
         for number in range(400):
+            event, line = threading.Event(), queue.Queue()    # an error within their methods may leave them locked
             try:
                 signal.setitimer(signal.ITIMER_REAL, 0.001 + number % 7 * 1e-5)
                 while raised == number:

@@ -1,11 +1,13 @@
 """A confirming run: what it says is what happened, and what cannot happen is not said."""
 
+import os
 import re
 import subprocess
 import sys
 import textwrap
 import threading
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -243,7 +245,8 @@ def test_race_within_a_test_module_is_confirmed(tmp_path):
     done = subprocess.run(
         [sys.executable, "-c", GILSCOPE, "race", "--confirm", MANY, "--",
          "pytest", "-p", "no:cacheprovider", "test_pay.py"],
-        cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT, check=False)
+        cwd=tmp_path, capture_output=True, text=True, timeout=TIMEOUT, check=False,
+        env={**os.environ, "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"})
     assert "lost update (confirmed: 1 update lost" in done.stderr, done.stderr
 
 
