@@ -11,7 +11,10 @@ from gilscope.toolkit.race._core import build, compiling
 from gilscope.toolkit.race.core import CoreUnavailableError
 from tests.conformance.builds import ROOT, builds, run_child
 
-LOAD = "from gilscope.toolkit.race._core.build import load; print(load(lambda seconds: seconds or print('compiling')).name)"
+LOAD = """
+from gilscope.toolkit.race._core.build import load
+print(load(lambda seconds: seconds or print("compiling")).name)
+"""
 TELL = """
 from gilscope.toolkit.race._core.build import load
 from gilscope.toolkit.race.core import CoreUnavailableError
