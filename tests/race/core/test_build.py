@@ -67,7 +67,7 @@ def test_every_build_has_a_core_of_its_own(label, tmp_path):
 
 def test_what_is_compiled_is_loaded_without_heavy_imports():
     heavy = "pathlib", "subprocess", "hashlib", "sysconfig", "tempfile", "re", "typing", "dataclasses", "ast", "inspect"
-    code = f"{LOAD}; import sys; print([name for name in {heavy} if name in sys.modules])"
+    code = f"{LOAD}\nimport sys; print([name for name in {heavy} if name in sys.modules])"
     run_child(sys.executable, "-c", LOAD)
     child = run_child(sys.executable, "-S", "-c", code)
     if "CoreUnavailableError" in child.stderr:
