@@ -192,13 +192,13 @@ def test_errors_become_exit_codes(error, code, shown, monkeypatch, capsys):
     def fail(_args):
         raise error
 
-    monkeypatch.setattr("gilscope.toolkit.commands.report.run", fail)
+    monkeypatch.setattr("gilscope.toolkit.commands.report.command.run", fail)
     assert call("report") == code
     assert capsys.readouterr().err == shown
 
 
 def commanded(monkeypatch, run):
-    monkeypatch.setattr("gilscope.toolkit.commands.report.run", run)
+    monkeypatch.setattr("gilscope.toolkit.commands.report.command.run", run)
     before = [signal.getsignal(number) for number in stopping.NUMBERS]
     code = call("report")
     assert [signal.getsignal(number) for number in stopping.NUMBERS] == before
@@ -272,7 +272,7 @@ def test_our_own_mistakes_are_no_finding_and_leave_a_file_to_attach(monkeypatch,
     def fail(_args):
         raise AssertionError("ours\x1b[31m\n::error::injected")
 
-    monkeypatch.setattr("gilscope.toolkit.commands.report.run", fail)
+    monkeypatch.setattr("gilscope.toolkit.commands.report.command.run", fail)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert call("report") == 3
     (line,) = capsys.readouterr().err.splitlines()
@@ -288,7 +288,7 @@ def test_our_own_mistakes_are_said_where_nothing_can_be_written(monkeypatch, cap
     def fail(_args):
         raise AssertionError("ours")
 
-    monkeypatch.setattr("gilscope.toolkit.commands.report.run", fail)
+    monkeypatch.setattr("gilscope.toolkit.commands.report.command.run", fail)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     assert call("report") == 3
     assert "the traceback could not be written anywhere" in capsys.readouterr().err
@@ -303,7 +303,7 @@ def test_what_a_machine_lacks_is_a_sentence_and_no_mistake_of_a_user(error, word
     def fail(_args):
         raise error
 
-    monkeypatch.setattr("gilscope.toolkit.commands.report.run", fail)
+    monkeypatch.setattr("gilscope.toolkit.commands.report.command.run", fail)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     assert call("report") == 3
     assert words in capsys.readouterr().err
@@ -314,7 +314,7 @@ def test_machine_without_a_usable_temporary_folder_is_no_mistake_of_a_user(monke
     def fail(_args):
         tempfile.mkdtemp()
 
-    monkeypatch.setattr("gilscope.toolkit.commands.report.run", fail)
+    monkeypatch.setattr("gilscope.toolkit.commands.report.command.run", fail)
     monkeypatch.setattr(tempfile, "tempdir", None)
     monkeypatch.setattr(tempfile, "_candidate_tempdir_list", lambda: [str(tmp_path / "gone")])
     assert call("report") == 3
@@ -475,10 +475,13 @@ def _options(parser):
 @pytest.mark.parametrize(("words", "unwanted", "most"), [
     # Modules and not times: what is imported is what a start costs.  A bare start has about 30.
     (["--version"], {"argparse", "re", "gilscope.toolkit.commands.run.command"}, 60),
-    (["run", "--help"], {"shtab", "rich", "pyperf", "gilscope.toolkit.commands.run.running"}, 220),
-    (["--help"], {"shtab", "rich", "pyperf", "gilscope.toolkit.commands.run.command"}, 160),
+    (["run", "--help"], {"shtab", "rich", "pyperf", "gilscope.toolkit.commands.run.running"}, 175),
+    (["--help"], {"shtab", "rich", "pyperf", "gilscope.toolkit.commands.run.command"}, 135),
+    (["report", str(ROOT / "results" / "example")],
+     {"rich", "pyperf", "jinja2", "packaging", "gilscope.toolkit.experiments", "gilscope.toolkit.site",
+      "gilscope.toolkit.commands.fleet", "gilscope.toolkit.redaction", "gilscope.workloads.catalog"}, 255),
 ])
-def test_first_words_import_nothing_that_works(words, unwanted, most):
+def test_commands_import_nothing_that_they_do_not_need(words, unwanted, most):
     code = ("import sys\nfrom gilscope.toolkit.cli import main\n"
             "try:\n    main(sys.argv[1:])\nexcept SystemExit:\n    pass\nprint(*sys.modules, file=sys.stderr)")
     done = run_child(sys.executable, "-c", code, *words)

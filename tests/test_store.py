@@ -205,6 +205,10 @@ def rename_first(suite):
     suite["benchmarks"][0].setdefault("metadata", {})["name"] = "my favourite"
 
 
+def first_run(suite):
+    return suite["benchmarks"][0]["runs"][0]
+
+
 DAMAGES = {
     "run.json cut off": (cut("run.json"), "run.json is cut off or not JSON"),
     "run.json empty": (put("run.json", b""), "run.json is cut off or not JSON"),
@@ -245,6 +249,10 @@ DAMAGES = {
     "benchmark renamed": (damage_suite(rename_first), "3.14.json: 'my favourite' is not the name of a gilscope cell"),
     "values edited": (damage_suite(lambda suite: suite["benchmarks"][0]["runs"][0].update(values=["fast"])),
                       "3.14.json"),
+    "metadata empty": (damage_suite(lambda suite: first_run(suite)["metadata"].update(gilscope_cpu=" ")),
+                       "metadata 'gilscope_cpu' is ' ', not text"),
+    "loops none": (damage_suite(lambda suite: first_run(suite)["metadata"].update(loops=0)),
+                   "loops is 0, not a whole number from 1 on"),
     "values negative": (damage_suite(lambda suite: suite["benchmarks"][0]["runs"][0].update(values=[-1.0])),
                         "3.14.json"),
 }
@@ -258,6 +266,13 @@ def test_damaged_file_is_refused_by_name(damage, path):
         with pytest.raises(BadFileError, match=words) as refused:
             read(path)
         assert str(path) in str(refused.value)
+
+
+def test_what_pyperf_refuses_is_no_run_to_continue(path):
+    damage_suite(lambda suite: first_run(suite).update(warmups=[[0, 1.0]]))(path)
+    assert load_run(path).measurements   # which needs no warm-ups
+    with pytest.raises(BadFileError, match=r"3.14.json: a run of .* is none of pyperf's \(warmups must"):
+        Store.reopen(path)
 
 
 def test_run_from_before_there_were_looks_has_none(path):

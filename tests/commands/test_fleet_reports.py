@@ -11,7 +11,8 @@ import pytest
 from gilscope.toolkit import cli
 from gilscope.toolkit.commands.fleet import reports
 from gilscope.toolkit.store import Fleet, FleetStore, Host, HostState, list_runs, load_run, read_fleet, transfer_rounds
-from gilscope.toolkit.store.transfer_rounds import PENDING, cut_block
+from gilscope.toolkit.store.header import PENDING
+from gilscope.toolkit.store.transfer_rounds import cut_block
 from tests.fakes import RunMaker
 from tests.report.hosts.made_up import LOST, cell, write_fleet
 from tests.test_store import write

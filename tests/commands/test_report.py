@@ -187,7 +187,7 @@ def test_experiments_are_published_each_in_a_folder(today, here, capsys):
 
 
 def test_figures_whose_values_are_not_published_stay_with_what_was_published(here, capsys, monkeypatch):
-    monkeypatch.setattr("gilscope.toolkit.commands.report.python_that_draws", lambda _: None)
+    monkeypatch.setattr("gilscope.toolkit.commands.report.publishing.python_that_draws", lambda _: None)
     published = EXPERIMENTS / "gil-trace"   # without the traces that its figures show
     assert shown(capsys, str(published), "--publish", "there")[0] == 0
     report = (here / "there" / "report.md").read_text()

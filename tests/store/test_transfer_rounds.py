@@ -9,8 +9,8 @@ import pytest
 from gilscope.toolkit.errors import BadFileError, LabelTakenError, SaveError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.store import load_run, transfer_rounds
-from gilscope.toolkit.store.header import HEADER, replace_file
-from gilscope.toolkit.store.transfer_rounds import PENDING, RoundReceiver, SavePace, cut_block
+from gilscope.toolkit.store.header import HEADER, PENDING, replace_file
+from gilscope.toolkit.store.transfer_rounds import RoundReceiver, SavePace, cut_block
 from tests.fakes import RunMaker
 from tests.test_store import write
 

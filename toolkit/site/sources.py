@@ -29,9 +29,9 @@ from gilscope.toolkit.store import (
     results_folder,
     results_folders,
 )
-from gilscope.toolkit.store.header import HEADER
+from gilscope.toolkit.store.header import HEADER, PENDING
 from gilscope.toolkit.store.labels import FLEET, label_of
-from gilscope.toolkit.store.transfer_rounds import PENDING, merge_pending
+from gilscope.toolkit.store.transfer_rounds import merge_pending
 from gilscope.toolkit.units import inflect
 
 if TYPE_CHECKING:

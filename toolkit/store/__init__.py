@@ -1,5 +1,9 @@
 """The folders of runs: reading, writing and finding them."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from gilscope.toolkit.store.fleet import (
     Fleet,
     FleetStore,
@@ -14,7 +18,6 @@ from gilscope.toolkit.store.fleet import (
     with_machines,
 )
 from gilscope.toolkit.store.header import header, read_header, read_json
-from gilscope.toolkit.store.keeping import Store, file_path, load_run
 from gilscope.toolkit.store.labels import (
     default_label,
     find_fleet,
@@ -25,6 +28,10 @@ from gilscope.toolkit.store.labels import (
     results_folders,
 )
 from gilscope.toolkit.store.listing import RunListing, find_label, find_runs, list_runs
+from gilscope.toolkit.store.reading import file_path, load_run
+
+if TYPE_CHECKING:
+    from gilscope.toolkit.store.keeping import Store
 
 __all__ = [
     "Fleet", "FleetStore", "Host", "HostState", "RunListing", "Store", "default_label", "file_path", "find_fleet",
@@ -32,3 +39,12 @@ __all__ = [
     "load_run", "machine_marks", "make_folder", "on_one_machine", "read_fleet", "read_header", "read_json",
     "results_folder", "results_folders", "with_machines",
 ]
+
+
+def __getattr__(name: str) -> object:
+    # Only what writes runs needs pyperf, whose import takes longer than reading a run.
+    if name == "Store":
+        from gilscope.toolkit.store.keeping import Store  # noqa: PLC0415
+
+        return Store
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -28,6 +28,7 @@ MOST_SECONDS, LEAST_SECONDS = 1e10, 1e-12   # limits of measured durations and o
 MOST_METRIC = 1e18     # largest metric of an experiment
 MOST_WORKERS = 100_000
 MOST_ROUNDS = 1_000_000
+SUITE_VERSION = "1.0"  # of pyperf's files, as every version of gilscope wrote them
 _LABEL = re.compile(r"[^\s/\x00-\x1f.-][^/\x00-\x1f]{0,199}")   # a build's label, which becomes a file's name
 _VERSION = re.compile(r"3\.\d{1,3}\.\d{1,3}[\w.+-]{0,40}")   # a build's version, which becomes a folder's name
 
@@ -257,12 +258,15 @@ def _round_problems(run: Run) -> Iterable[str]:
 
 
 def check_suite(document: Mapping[str, Any]) -> None:
-    """Check the structure of a pyperf suite, which pyperf does not.
+    """Check the structure of a pyperf suite.
 
     Raises:
         DamagedError: A field is missing or of another type.
     """
-    for benchmark in _listed(document, "benchmarks", "the suite"):
+    benchmarks = _listed(document, "benchmarks", "the suite")
+    if document.get("version") != SUITE_VERSION:
+        raise DamagedError(f"its version is {shown(document.get('version'))}, not {SUITE_VERSION}")
+    for benchmark in benchmarks:
         for run in _listed(benchmark, "runs", "a benchmark"):
             if not isinstance(run, dict):
                 raise DamagedError(f"a run is {shown(run)}, not an object")
@@ -293,5 +297,5 @@ def _check_metadata(holder: Mapping[str, Any]) -> None:
     if not isinstance(metadata.get("name", ""), str):
         raise DamagedError(f"metadata name is {shown(metadata['name'])}, not text")
     for name, value in metadata.items():
-        if not isinstance(value, str) and not is_number(value):
+        if not (value.strip() if isinstance(value, str) else is_number(value)):
             raise DamagedError(f"metadata {shown(name)} is {shown(value)}, not text or a finite number")

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 HEADER = "run.json"
 FORMAT = "gilscope run"
 LOCK = ".lock"
+PENDING = ".blocks"   # folder of received rounds that are not merged into the suites yet, see `transfer_rounds`
 VERSION = 1
 
 

@@ -1,8 +1,8 @@
-"""The folder of a run: one pyperf suite per build, and `run.json` beside them.
+"""The folder of a run, written: one pyperf suite per build, and `run.json` beside them.
 
 Every measured process is one pyperf run, so that pyperf's own commands can read the files; fields that pyperf lacks are
-stored in the run's metadata under names that begin with `gilscope_`.  No derived number is stored.  Files are replaced
-atomically: a reader, also after a crash, sees either the old or the new one.
+metadata, see `run_metadata`.  Files are replaced atomically: a reader, also after a crash, sees either the old or the
+new one.
 """
 
 from __future__ import annotations
@@ -10,28 +10,25 @@ from __future__ import annotations
 import dataclasses
 import json
 import os
-import re
 import shutil
 from typing import IO, TYPE_CHECKING, Any
 
 import pyperf
 
-from gilscope.toolkit import metrics
-from gilscope.toolkit.bounded_reading import RESULTS, parse_json, read_text
 from gilscope.toolkit.errors import BadFileError, SaveError, ToolkitError
-from gilscope.toolkit.model import Build, Cell, Evidence, Measurement, Observation, Run
-from gilscope.toolkit.records import DamagedError, shown
-from gilscope.toolkit.store.checking import REMEDY, check_suite, check_values, observation_problems
-from gilscope.toolkit.store.header import HEADER, header, lock_folder, read_header, replace_file, suite_path
-from gilscope.toolkit.store.labels import label_of, label_path, label_taken, make_folder, new_folder
-from gilscope.toolkit.store.transfer_rounds import PENDING
+from gilscope.toolkit.model import Measurement
+from gilscope.toolkit.store.checking import REMEDY, observation_problems
+from gilscope.toolkit.store.header import HEADER, header, lock_folder, replace_file, suite_path
+from gilscope.toolkit.store.labels import label_path, label_taken, make_folder, new_folder
+from gilscope.toolkit.store.reading import file_path, load_run, read_observations
+from gilscope.toolkit.store.run_metadata import make_observation, to_metadata
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
-_PREFIX = "gilscope_"
-_METRIC = "gilscope_metric_"
+    from gilscope.toolkit.model import Build, Cell, Observation, Run
+
 # pyperf does not check the files that it loads, so a file of another program may raise any of these.
 _NO_SUITE = (ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError, RuntimeError)
 
@@ -87,10 +84,14 @@ class Store:
         return store, dataclasses.replace(run, measurements=store.measurements(), failures=failures)
 
     def _load_rounds(self, path: Path, build: Build, rounds: int) -> None:
-        for cell, pyperf_run, observation in _read_suite(path, build):
+        for cell, run, observation in read_observations(path, build):
             # An interrupted round is repeated as a whole: continued later, it would mix two states of the machine.
             if observation.round < rounds:
-                self._insert(cell, pyperf_run, observation)
+                try:
+                    self._insert(cell, _pyperf_run(run), observation)
+                except ValueError as error:
+                    raise BadFileError(f"{suite_path(path, build.label)}: a run of {cell.name} is none of pyperf's "
+                                       f"({error}){REMEDY}") from error
 
     def add(self, cell: Cell, values: Path, details: Mapping[str, Any]) -> Observation:
         """Add the pyperf file `values` of one measured process; it replaces an earlier one of the same round.
@@ -107,7 +108,7 @@ class Store:
         """
         try:
             (run,) = pyperf.Benchmark.load(str(values)).get_runs()
-            observation = _observation(run.values, details)
+            observation = make_observation(run.values, details)
         except OSError as error:
             raise BadFileError(f"its values cannot be read: {error.strerror}") from error
         except _NO_SUITE as error:
@@ -116,7 +117,7 @@ class Store:
         for problem in observation_problems(observation):
             raise BadFileError(f"a measured value is impossible: {problem}")
         metadata = dict(run.get_metadata())
-        metadata |= dict(details.get("metadata", {})) | _to_metadata(observation)
+        metadata |= dict(details.get("metadata", {})) | to_metadata(observation)
         complete = pyperf.Run(run.values, warmups=run.warmups, metadata=metadata, collect_metadata=False)
         self._refuse_elsewhere(cell, complete)
         self._insert(cell, complete, observation)
@@ -212,149 +213,11 @@ class Store:
         self._lock.close()
 
 
-def file_path(path: Path, cell: Cell, name: str) -> Path:
-    """Return the path of the file `name` that a measured process of `cell` left in the run in `path`."""
-    readable = re.sub(r"[^A-Za-z0-9._+=-]", "_", f"{cell.build}-{cell.name}")
-    return path / "files" / f"{readable}-{name}"
-
-
-def load_run(path: Path) -> Run:
-    """Return the run in the folder `path`.
+def _pyperf_run(plain: Mapping[str, Any]) -> pyperf.Run:
+    """Return the run of `read_observations` as pyperf's.
 
     Raises:
-        BadFileError: A file is missing, damaged, of another format or of a later version; the message names it.
+        ValueError: pyperf refuses its metadata or warm-ups.
     """
-    merging = (path / PENDING).exists()
-    run = read_header(path)
-    observations: dict[Cell, list[Observation]] = {}
-    for build in run.builds:
-        for cell, _pyperf_run, observation in _read_suite(path, build):
-            # A merge replaces the suites before the header; it may be in progress, or may have been killed.
-            if not merging or observation.round < run.rounds_done:
-                observations.setdefault(cell, []).append(observation)
-    measurements = tuple(
-        Measurement(cell=cell, observations=tuple(sorted(each, key=lambda one: one.round)))
-        for cell, each in observations.items()
-    )
-    run = dataclasses.replace(run, measurements=measurements, label=label_of(run.label, path))
-    check_values(run, path / HEADER)
-    return run
-
-
-def _read_suite(path: Path, build: Build) -> Iterable[tuple[Cell, pyperf.Run, Observation]]:
-    file = suite_path(path, build.label)
-    if not os.path.lexists(file):
-        return
-    for benchmark in _load_suite(file).get_benchmarks():
-        try:
-            cell = Cell.parse(benchmark.get_name() or "", build.label)
-        except ValueError as error:
-            raise BadFileError(f"{file}: {error}") from error
-        for run in benchmark.get_runs():
-            try:
-                yield cell, run, _from_metadata(run)
-            except (KeyError, ValueError, TypeError, OverflowError) as error:
-                raise BadFileError(
-                    f"{file}: a run of {cell.name} lacks what gilscope wrote ({error}); was it edited or converted?"
-                ) from error
-
-
-def _load_suite(file: Path) -> pyperf.BenchmarkSuite:
-    try:
-        text = read_text(file, RESULTS)
-        document = parse_json(text)
-        if not isinstance(document, dict):
-            raise DamagedError(f"it holds a {type(document).__name__}")
-        check_suite(document)
-        return pyperf.BenchmarkSuite.loads(text)
-    except FileNotFoundError:
-        raise BadFileError(f"{file} is a link to a missing file") from None
-    except OSError as error:
-        raise BadFileError(f"{file} cannot be read: {error.strerror}") from error
-    except _NO_SUITE as error:
-        problem = str(error) if isinstance(error, ValueError) else f"{type(error).__name__}: {error}"
-        raise BadFileError(f"{file} is cut off or not a pyperf suite: {problem}{REMEDY}") from error
-
-
-_OPTIONAL = ("gil_start", "gil_end", "gil_culprit", "demand", "tasks", "seconds", "hash_seed")
-_LISTS: dict[str, type[float | int]] = {"cpu": float, "passes": int, "began": float}   # one for each value
-_EVIDENCE = tuple(field.name for field in dataclasses.fields(Evidence))
-
-
-def _observation(values: tuple[float, ...], details: Mapping[str, Any]) -> Observation:
-    evidence = details.get("evidence", {})
-    return Observation(
-        round=details["round"],
-        wall=tuple(values),
-        cpu=tuple(details["cpu"]),
-        loops=details["loops"],
-        evidence=Evidence(**{name: evidence.get(name) for name in _EVIDENCE}),
-        starved=details["starved"],
-        retakes=details.get("retakes", 0),
-        metrics=tuple(sorted(dict(details.get("metrics", {})).items())),
-        passes=tuple(details.get("passes", ())),
-        began=tuple(details.get("began", ())),
-        again=details.get("again", 0),
-        session=details.get("session", 1),
-        **{name: details.get(name) for name in _OPTIONAL},
-    )
-
-
-def _to_metadata(observation: Observation) -> dict[str, str | int | float]:
-    fields: dict[str, Any] = {
-        "round": observation.round,
-        "retakes": observation.retakes,
-        "starved": observation.starved,
-        **{name: " ".join(map(repr, getattr(observation, name))) or None for name in _LISTS},
-        "again": observation.again or None,
-        "session": observation.session,
-        **{name: getattr(observation.evidence, name) for name in _EVIDENCE},
-        **{name: getattr(observation, name) for name in _OPTIONAL},
-    }
-    # pyperf accepts str, int and float only; unknown fields are left out.
-    known = {
-        _PREFIX + name: ("yes" if value else "no") if isinstance(value, bool) else value
-        for name, value in fields.items()
-        if value is not None
-    }
-    return known | {_metric_key(name): value for name, value in observation.metrics}
-
-
-def _metric_key(name: str) -> str:
-    return (_PREFIX if metrics.find_metric(name) else _METRIC) + name
-
-
-def _from_metadata(run: pyperf.Run) -> Observation:
-    metadata = run.get_metadata()
-    fields = {name.removeprefix(_PREFIX): value for name, value in metadata.items() if name.startswith(_PREFIX)}
-    details: dict[str, Any] = {name: fields.get(name) for name in _OPTIONAL}
-    for name in ("gil_start", "gil_end"):
-        details[name] = None if details[name] is None else _yes_or_no(fields, name)
-    details |= {
-        "round": _whole(fields["round"], "round"),
-        "retakes": _whole(fields["retakes"], "retakes"),
-        "starved": _yes_or_no(fields, "starved"),
-        **{name: [kind(each) for each in str(fields.get(name, "")).split()] for name, kind in _LISTS.items()},
-        "again": _whole(fields.get("again", 0), "again"),
-        "session": _whole(fields.get("session", 1), "session"),
-        "evidence": {name: fields.get(name) for name in _EVIDENCE},
-        "loops": run.get_total_loops(),
-        "metrics": {
-            name.removeprefix(_METRIC): value for name, value in metadata.items() if name.startswith(_METRIC)
-        } | {
-            each.name: fields[each.name] for each in metrics.CELL_METRICS if each.name in fields
-        },
-    }
-    return _observation(run.values, details)
-
-
-def _yes_or_no(fields: Mapping[str, Any], name: str) -> bool:
-    if fields[name] not in {"yes", "no"}:
-        raise ValueError(f"{_PREFIX}{name} is {shown(fields[name])}, not yes or no")
-    return bool(fields[name] == "yes")
-
-
-def _whole(value: object, name: str) -> int:
-    if not isinstance(value, int):   # int() would turn 1.5 into 1
-        raise ValueError(f"{_PREFIX}{name} is {shown(value)}, not a whole number")  # noqa: TRY004 - an error of the file
-    return value
+    return pyperf.Run(plain["values"], warmups=[*map(tuple, plain.get("warmups") or ())], metadata=plain["metadata"],
+                      collect_metadata=False)

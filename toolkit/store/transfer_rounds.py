@@ -20,6 +20,7 @@ from gilscope.toolkit.records import DamagedError, shown
 from gilscope.toolkit.store.checking import REMEDY, check_suite
 from gilscope.toolkit.store.header import (
     HEADER,
+    PENDING,
     lock_folder,
     parse_header,
     read_header,
@@ -27,6 +28,7 @@ from gilscope.toolkit.store.header import (
     replace_file,
     suite_path,
 )
+from gilscope.toolkit.store.reading import whole_runs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -35,7 +37,6 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Run
 
-PENDING = ".blocks"        # folder of the blocks that are not merged into the suites yet
 _PART = ".part"            # name, in that folder, of a block that is being written
 MOST = 1024 * MIB          # largest JSON of a block: more than a suite may have, but bounded
 SHARE = 0.05               # largest share of the time that merging may take
@@ -222,14 +223,11 @@ Runs = dict[str, dict[int, dict[str, Any]]]   # by benchmark and round: a pyperf
 def _runs(suite: Mapping[str, Any]) -> Runs:
     """Return the runs of a suite, each with the metadata that it shares with others."""
     runs: Runs = {}
-    for benchmark in suite.get("benchmarks", ()):
-        common = suite.get("metadata", {}) | benchmark.get("metadata", {})
-        for run in benchmark["runs"]:
-            metadata = common | run.get("metadata", {})
-            try:
-                runs.setdefault(metadata["name"], {})[int(metadata[_ROUND])] = run | {"metadata": metadata}
-            except (KeyError, ValueError, TypeError) as error:
-                raise DamagedError(f"a run of it lacks what gilscope wrote ({error})") from error
+    for name, run in whole_runs(suite):
+        try:
+            runs.setdefault(name, {})[int(run["metadata"][_ROUND])] = run
+        except (KeyError, ValueError, TypeError) as error:
+            raise DamagedError(f"a run of it lacks what gilscope wrote ({error})") from error
     return runs
 
 

@@ -245,6 +245,20 @@ def test_platforms_without_a_wheel_are_named_and_what_they_get(kit):
     assert missing(kit) == [("missing.platform", "caution", f"{text}; it gets the pure Python there")]
 
 
+@pytest.mark.parametrize(("second", "differs"), [
+    # As two versions of setuptools write the same requirements of psutil.
+    ("Requires-Python: <4, >= 3.9\nRequires-Dist: sphinx-rtd-theme ; (os_name == 'nt')\nRequires-Dist: cffi <3,>=2\n",
+     0),
+    ("Requires-Python: >=3.9,<4\nRequires-Dist: cffi>=2,<3\n", 1),
+    ("Requires-Python: >=3.10,<4\nRequires-Dist: cffi>=2,<3\nRequires-Dist: Sphinx_RTD.theme; os_name == 'nt'\n", 1),
+])
+def test_requirements_differ_in_meaning_not_in_spelling(second, differs, kit):
+    first = 'Requires-Python: >=3.9,<4\nRequires-Dist: cffi>=2,<3\nRequires-Dist: Sphinx_RTD.theme; os_name == "nt"\n'
+    kit.wheel("cp314-cp314-win_amd64", {"thing/c.pyd": b"PyInit_c\0"}, first)
+    kit.wheel("cp314-cp314t-win_amd64", {"thing/c.pyd": b"PyInit_c\0"}, second)
+    assert [code for code, _, _ in missing(kit)] == ["metadata.differs"] * differs
+
+
 def test_only_a_pure_wheel_beside_compiled_ones_loses_the_c_code(kit):
     kit.wheel("cp314-cp314-win_amd64", {"thing/c.pyd": b"PyInit_c\0"})
     assert missing(kit) == []   # said for each build

@@ -8,7 +8,9 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
+from packaging.utils import canonicalize_name
 
 from gilscope.toolkit.evaluate.facts import Effect
 from gilscope.toolkit.evaluate.packages.judge import comparable
@@ -186,8 +188,8 @@ def _metadata_differs(files: Sequence[Distributable]) -> Iterator[WheelFinding]:
     for each in files:
         if isinstance(each, WheelFile):
             said = each.metadata
-            values["Requires-Dist"]["\n".join(sorted(said.requires))].append(each)
-            values["Requires-Python"][said.requires_python].append(each)
+            values["Requires-Dist"]["\n".join(sorted(map(_requirement, said.requires)))].append(each)
+            values["Requires-Python"][_versions(said.requires_python)].append(each)
             values["the classifier Free Threading"][str(said.free_threading)].append(each)
     for name, by_value in values.items():
         if len(by_value) > 1:
@@ -195,6 +197,24 @@ def _metadata_differs(files: Sequence[Distributable]) -> Iterator[WheelFinding]:
             yield WheelFinding(code=WheelCode.METADATA_DIFFERS, effect=Effect.CAUTION, wheel=other[0].path.name,
                                text=f"{name} is not the same in all wheels: {few([each.abis for each in other])} "
                                     f"{inflect(len(other), 'differs', 'differ')}; uv and locks read one wheel for all")
+
+
+def _requirement(text: str) -> str:
+    """Return a requirement in the one spelling of all that mean the same; build back ends write them differently."""
+    try:
+        requirement = Requirement(text)
+    except InvalidRequirement:
+        return text
+    requirement.name = canonicalize_name(requirement.name)
+    return str(requirement)
+
+
+def _versions(text: str) -> str:
+    """Return a version specifier in the one spelling of all that mean the same."""
+    try:
+        return str(SpecifierSet(text))
+    except InvalidSpecifier:
+        return text
 
 
 def _by_kind(wheels: Iterable[WheelFile], kind: BuildKind) -> list[WheelFile]:

@@ -1,0 +1,1 @@
+"""`gilscope report`: `command` shows runs, `publishing` writes copies for others; `runs` has what both do."""
