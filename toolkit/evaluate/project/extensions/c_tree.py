@@ -281,7 +281,8 @@ class _Inside:
             return
         if kind == "preproc_def" and (named := node.child_by_field_name("name")) is not None:
             value = node.child_by_field_name("value")
-            of.macros[text_of(named)] = f"{of.macros.get(text_of(named), '')} {text_of(value) if value is not None else ''}"
+            before, name = of.macros.get(text_of(named), ""), text_of(named)
+            of.macros[name] = f"{before} {text_of(value) if value is not None else ''}"
         if kind in {"compound_statement", "case_statement"}:
             blocks = (*blocks, node.start_byte)
             of.block_ends[node.start_byte] = node.end_byte
