@@ -153,14 +153,19 @@ def _add_results(group: Any) -> None:
                             "wheels where it has C code. An existing file is not overwritten.")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Evaluate the project; return 1 when something blocks it on every build."""
-    asked = EvaluationRequest(
+def requested(args: argparse.Namespace) -> EvaluationRequest:
+    """Return the request of a call."""
+    return EvaluationRequest(
         path=args.path, lock=args.lock, tests=args.tests, workload=args.workload, payloads=args.payloads,
         calls=args.calls or 0, budget=args.budget,
         offline=args.offline, sdists=args.build_sdists, wait_quiet=args.wait_quiet, threads=args.threads or 0,
         hammer=args.hammer, extras=tuple(args.extra), labels=args.builds, added=tuple(args.build),
         ci_file=github_workflow.PLACE if args.ci else "")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Evaluate the project; return 1 when something blocks it on every build."""
+    asked = requested(args)
     find_project(asked.path, lock=asked.lock, extras=asked.extras)   # mistakes are reported before missing builds
     page = HtmlFile.requested(args)
     found = find_builds(args.build, project_dir=Path.cwd())

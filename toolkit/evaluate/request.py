@@ -45,7 +45,7 @@ class EvaluationRequest:
         named = [("--lock", self.lock), ("--tests", self.tests), ("--workload", self.workload),
                  ("--payloads", self.payloads), ("--calls", self.calls or None),
                  ("--threads", self.threads or None),
-                 ("--hammer", f"{self.hammer:g}" if self.hammer else None),
+                 ("--hammer", f"{self.hammer:g}s" if self.hammer else None),
                  ("--budget", None if self.budget == BUDGET else f"{self.budget:g}s"),
                  *(("--extra", name) for name in self.extras),
                  ("--builds", self.labels), *(("--build", each) for each in self.added)]
