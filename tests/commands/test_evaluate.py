@@ -219,4 +219,4 @@ def test_command_of_a_request_is_one_that_makes_the_same_request(options):
     request = EvaluationRequest(path=Path("shop"), **options)
     words = shlex.split(request.command())
     assert words[:2] == ["gilscope", "evaluate"]
-    assert command.requested(make_parser().parse_args(words[1:])) == request
+    assert command.request_of(make_parser().parse_args(words[1:])) == request

@@ -153,7 +153,7 @@ def _add_results(group: Any) -> None:
                             "wheels where it has C code. An existing file is not overwritten.")
 
 
-def requested(args: argparse.Namespace) -> EvaluationRequest:
+def request_of(args: argparse.Namespace) -> EvaluationRequest:
     """Return the request of a call."""
     return EvaluationRequest(
         path=args.path, lock=args.lock, tests=args.tests, workload=args.workload, payloads=args.payloads,
@@ -165,7 +165,7 @@ def requested(args: argparse.Namespace) -> EvaluationRequest:
 
 def run(args: argparse.Namespace) -> int:
     """Evaluate the project; return 1 when something blocks it on every build."""
-    asked = requested(args)
+    asked = request_of(args)
     find_project(asked.path, lock=asked.lock, extras=asked.extras)   # mistakes are reported before missing builds
     page = HtmlFile.requested(args)
     found = find_builds(args.build, project_dir=Path.cwd())
