@@ -164,6 +164,15 @@ def test_context_of_a_callback_is_private_where_each_caller_gives_something_priv
     assert [each.line for each in remarks_of_c(WALK.format(given=given, table=table))] == lines
 
 
+@pytest.mark.parametrize(("code", "line"), [
+    ("int x;\nPyMODINIT_FUNC PyInit_a(void)\n{\n}", 2), ("\nPYBIND11_MODULE(a, m) {}", 2),
+    ("#define INIT(name) PyMODINIT_FUNC PyInit_##name(void)\nINIT(a) {}", 1),
+    ("#ifndef PyMODINIT_FUNC\n#define PyMODINIT_FUNC void\n#endif", 0), ("PyMODINIT_FUNC PyInit_a(void);", 0),
+    ("PyMODINIT_FUNC PyInit_a(void);\nPyMODINIT_FUNC\nPyInit_a(void)\n{\n}", 2)])
+def test_line_that_defines_a_module_is_no_prototype_of_it(code, line):
+    assert c_source.module_line(code) == line
+
+
 def test_module_state():
     code = "PyObject *f(PyObject *m) { State *s = PyModule_GetState(m);\ns->calls++; return g(s->error); }"
     assert told(remarks_of_c(code)) == [(2, "module state", "s->calls")]
@@ -257,6 +266,26 @@ cdef Wrapper wrap(call_t call{given}):
     ("Wrapper()", "", []), ("Wrapper.__new__(Wrapper)", "", []), ("known[call]", "", [4]), ("find()", "", [4])])
 def test_cython_method_that_is_called_on_new_objects_alone(made, given, lines):
     assert [each.line for each in remarks_of_cython(WRAPPER.format(made=made, given=given))] == lines
+
+
+DERIVED = """
+cdef class Base:
+    cdef _init(self, thing):
+        self.thing = thing
+cdef class Derived(Base):
+    def __init__(self, thing):
+        self._init(thing)
+        self.other = thing
+    def again(self):
+        self.other = None
+cdef public class Last(Base) [object Last, type LastType]:
+    def again(self):
+        self.other = None
+"""
+
+
+def test_methods_of_a_derived_extension_type_are_methods():
+    assert [each.line for each in remarks_of_cython(DERIVED)] == [10, 13]
 
 
 PACKER = """

@@ -132,7 +132,7 @@ def _asks(text: str, name: str) -> bool:
 
 LOCK_AROUND = "@cython.critical_section, or `with` a cython.pymutex around it, where threads may share the object"
 _CLASS = re.compile(r"cdef\s+(?:public\s+|api\s+)*class\s+\w+")
-_METHOD = re.compile(r"(?:async\s+)?(?P<kind>c?p?def)\b(?P<head>[^=(]*?)\b(?P<name>\w+)\s*\(")
+_METHOD = re.compile(r"(?:async\s+)?(?P<kind>c?p?def)\b(?!(?:\s+\w+)*\s+class\b)(?P<head>[^=(]*?)\b(?P<name>\w+)\s*\(")
 _GUARD = re.compile(r"\bcritical_section\b|(?<![a-z])(?:r?lock|mutex)", re.IGNORECASE)
 _STORED = r"self(?:\s*\.\s*\w+|\[[^\[\]]*\])+"
 _WRITE = re.compile(rf"(?<![\w.])(?P<stored>{_STORED})\s*(?:[-+%&|^@]|\*\*?|//?|<<|>>)?=(?!=)"
