@@ -1,12 +1,15 @@
 """`gilscope evaluate`: its options, what it prints, and its exit code.  Real evaluations are in tests/evaluate."""
 
 import json
+import shlex
+from pathlib import Path
 
 import pytest
 
 from gilscope.toolkit.builds.find import FoundBuilds
-from gilscope.toolkit.cli import main
+from gilscope.toolkit.cli import main, make_parser
 from gilscope.toolkit.commands import evaluate as command
+from gilscope.toolkit.evaluate.request import WAIT_QUIET, EvaluationRequest
 from gilscope.toolkit.site.renderer_process import CannotRenderError
 from gilscope.toolkit.site.single import page
 from tests.evaluate.made_up import evaluation
@@ -204,3 +207,16 @@ def test_mistakes_on_the_command_line(words, capsys):
 def test_folder_that_is_none(capsys, tmp_path):
     assert main(["evaluate", str(tmp_path / "absent")]) == 2
     assert "is not a folder" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("options", [
+    {"hammer": 20.0, "threads": 8, "budget": 90.0},
+    {"workload": "load:load", "payloads": "load:orders", "calls": 60, "wait_quiet": WAIT_QUIET},
+    {"tests": "pytest -x 'a b'", "offline": True, "sdists": True, "extras": ("web", "db"), "labels": "3.14t",
+     "lock": Path("pylock.toml"), "added": ("it=/my py/python",)},
+])
+def test_command_of_a_request_is_one_that_makes_the_same_request(options):
+    request = EvaluationRequest(path=Path("shop"), **options)
+    words = shlex.split(request.command())
+    assert words[:2] == ["gilscope", "evaluate"]
+    assert command.request_of(make_parser().parse_args(words[1:])) == request

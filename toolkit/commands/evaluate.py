@@ -105,6 +105,10 @@ def _add_code(group: Any) -> None:
                        help="Call the function of --workload with each of these payloads in turn, and take that as one "
                             "call. They come from a sequence, or from a function that returns one. Use it to "
                             "evaluate the function and payloads that `gilscope run` measures.")
+    group.add_argument("--calls", metavar="N", type=positive,
+                       help="Call the function of --workload N times from each thread under the race checker, as far "
+                            "as the budget allows (default: at most 25 times, and 4 seconds). Use it for state that "
+                            "only many calls reach, such as a full cache. Cost and gain choose their number.")
     group.add_argument("--threads", metavar="N", type=several,
                        help="Run each test in N threads at once, by pytest-run-parallel, and call the workload from "
                             "N threads (default: run the tests unchanged, and call the workload from 4 threads). Use "
@@ -149,14 +153,19 @@ def _add_results(group: Any) -> None:
                             "wheels where it has C code. An existing file is not overwritten.")
 
 
-def run(args: argparse.Namespace) -> int:
-    """Evaluate the project; return 1 when something blocks it on every build."""
-    asked = EvaluationRequest(
+def request_of(args: argparse.Namespace) -> EvaluationRequest:
+    """Return the request of a call."""
+    return EvaluationRequest(
         path=args.path, lock=args.lock, tests=args.tests, workload=args.workload, payloads=args.payloads,
-        budget=args.budget,
+        calls=args.calls or 0, budget=args.budget,
         offline=args.offline, sdists=args.build_sdists, wait_quiet=args.wait_quiet, threads=args.threads or 0,
         hammer=args.hammer, extras=tuple(args.extra), labels=args.builds, added=tuple(args.build),
         ci_file=github_workflow.PLACE if args.ci else "")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Evaluate the project; return 1 when something blocks it on every build."""
+    asked = request_of(args)
     find_project(asked.path, lock=asked.lock, extras=asked.extras)   # mistakes are reported before missing builds
     page = HtmlFile.requested(args)
     found = find_builds(args.build, project_dir=Path.cwd())

@@ -43,7 +43,7 @@ from gilscope.toolkit.evaluate.project.suite.running import run_tests
 from gilscope.toolkit.evaluate.project.where_to_run import RunSite
 from gilscope.toolkit.evaluate.project.worker_costs import LIMIT as WORKERS_LIMIT
 from gilscope.toolkit.evaluate.project.worker_costs import measure_workers, modules_inside
-from gilscope.toolkit.evaluate.project.workload.name_check import refuse_misnamed
+from gilscope.toolkit.evaluate.project.workload.name_check import refuse_lone_options, refuse_misnamed
 from gilscope.toolkit.evaluate.project_requirements import read_requirements
 from gilscope.toolkit.evaluate.run_sites import NO_TESTS, NOTHING_INSTALLED, PreparedSites, RunSitePreparer
 from gilscope.toolkit.evaluate.sections import (
@@ -128,6 +128,7 @@ class Evaluator:
         self._clock = clock
         self._began = clock()
         project = find_project(request.path, lock=request.lock, tests=request.tests, extras=request.extras)
+        refuse_lone_options(request)
         if request.workload is not None:
             refuse_misnamed(request.workload, project, request.payloads)
         self._extensions = find_extensions(project.root, next(iter(self._builds), None))
@@ -216,7 +217,7 @@ class Evaluator:
         lock, request = self._project.lock, self._request
         content = digest(sums(lock.parent, [lock])) if lock else ""
         return (*(build.label for build in self._builds), content, str(request.sdists), str(request.extras),
-                str(request.threads), str(request.offline))
+                str(request.threads), str(request.calls), str(request.offline))
 
     # The budget.
 
@@ -319,7 +320,8 @@ class Evaluator:
         if self._extensions.runs_uncompiled:
             run_sites = {label: run_site if isinstance(run_site, Missing) else run_site.without_compiled(project)
                          for label, run_site in run_sites.items()}
-        check = RaceCheckRequest(project=project, workload=self._request.called, threads=self._request.threads)
+        check = RaceCheckRequest(project=project, workload=self._request.called, threads=self._request.threads,
+                                 calls=self._request.calls)
         return look_for_races(check, run_sites, tests, left=self._left, say=self._say)
 
     def _compared(self, project: Project, run_sites: RunSites, tests: Tests) -> CostsAndGains:

@@ -23,6 +23,7 @@ class EvaluationRequest:
     tests: str | None = None
     workload: str | None = None  # "package.module:function" or a script
     payloads: str | None = None  # "package.module:name": what each call of the function goes through
+    calls: int = 0               # of the function by each thread under the race checker; 0: as many as fit
     budget: float = BUDGET
     wait_quiet: float = 0.0      # seconds to wait at most until the machine is quiet, before anything is timed
     offline: bool = False        # install nothing: use the lock, and what an earlier call has installed
@@ -42,9 +43,9 @@ class EvaluationRequest:
     def command(self, *more: str) -> str:
         """Return the shell command that repeats this evaluation, without options for its output, with `more` words."""
         named = [("--lock", self.lock), ("--tests", self.tests), ("--workload", self.workload),
-                 ("--payloads", self.payloads),
+                 ("--payloads", self.payloads), ("--calls", self.calls or None),
                  ("--threads", self.threads or None),
-                 ("--hammer", f"{self.hammer:g}" if self.hammer else None),
+                 ("--hammer", f"{self.hammer:g}s" if self.hammer else None),
                  ("--budget", None if self.budget == BUDGET else f"{self.budget:g}s"),
                  *(("--extra", name) for name in self.extras),
                  ("--builds", self.labels), *(("--build", each) for each in self.added)]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 CRASHES = frozenset({signal.SIGSEGV, signal.SIGBUS, signal.SIGABRT, signal.SIGFPE, signal.SIGILL, signal.SIGTRAP,
                      signal.SIGSYS})
 LAST_WORDS_SECONDS = 1.0   # for faulthandler to print the stacks of a hanging process
-MOST_OUTPUT = 8192         # bytes at the end of what a fork prints
+MOST_OUTPUT = 16384         # bytes at the end of what a fork prints
 CHUNK = 2**16
 RELEASE_SECONDS = 0.004    # for which a thread is stopped at most, if the machine is not busy
 

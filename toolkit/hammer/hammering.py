@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from gilscope.toolkit.children.asking import ask
+from gilscope.toolkit.hammer.symbols import function_at
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -190,8 +191,12 @@ def _detail(record: Mapping[str, Any]) -> str:
 
 
 def c_function(output: str) -> str:
-    """Return the innermost C function of an extension module in the stack of a crash, which 3.14 and later print."""
-    for file, function in re.findall(r'Binary file "([^"]*)", at (\w+)', output):
-        if ".so" in file and "libc" not in file and "libpython" not in file and "lib-dynload" not in file:
-            return str(function)
+    """Return the innermost C function of an extension module in the stack of a crash, which 3.14 and later print.
+
+    They print static functions as an offset.  The one that is called has the instruction before that.
+    """
+    for file, function, offset in re.findall(r'Binary file "([^"]*)", at (\w*)\+0x([0-9a-f]+)', output):
+        if ".so" in file and "libc" not in file and "libpython" not in file and "lib-dynload" not in file and (
+                named := function or function_at(file, int(offset, 16) - 1)):
+            return str(named)
     return ""

@@ -123,4 +123,6 @@ class CoreUnavailableError(Exception):
     """The C core is not available here; the message has the reason."""
 
 
+# In the uid of a foreign lock, one of an extension type: it may be a lock or not, so it is held but orders nothing.
+FOREIGN_LOCK = 1 << 31
 NO_VALUE = NoValue()   # stands for a value that is not known

@@ -74,7 +74,7 @@ OPS = (
     "item_read", "item_write", "item_delete", "item_proxy",
     "global_read", "global_write", "global_update", "cell_read", "cell_write", "cell_update",
     "method", "contains", "size", "iterate", "advance", "dynamic",
-    "enter", "begin", "reads", "writes", "token", "locals_", "slice_",
+    "enter", "begin", "reads", "writes", "token", "locals_", "slice_", "locking",
 )
 
 
@@ -97,6 +97,7 @@ class Severity(StrEnum):
 
     RACE = "race"
     VIOLATION = "atomicity violation"
+    DOUBT = "doubt"                    # a foreign lock was held that may have ordered the two
     SUPPRESSED = "suppressed"          # in records only: a report keeps suppressed races in a list of their own
     NOTE = "note"
 

@@ -62,7 +62,7 @@ def test_failure_blocks_and_says_how_to_repeat_it(kind):
     assert fact.effect is Effect.BLOCKS
     assert "recall, remember: called from 4 threads" in fact.text
     assert "3 of 40 trials" in fact.text
-    assert "gilscope evaluate svc --threads 4 --hammer 20 --fresh" in fact.action
+    assert "gilscope evaluate svc --threads 4 --hammer 20s --fresh" in fact.action
 
 
 def test_several_equal_objects_are_a_caution():

@@ -199,7 +199,7 @@ def test_flat_project_without_metadata(tmp_path):
      "requirements: none, as [tool.poetry] of pyproject.toml lists none"),
     ({"requirements.txt": "# none\n"}, {"requirements": ()}, "requirements: none, as requirements.txt lists none"),
     ({"pyproject.toml": '[project]\nname = "shop"\ndynamic = ["dependencies"]', "setup.py": ""}, {"requirements": ()},
-     ("requirements: none found (no [project], [tool.poetry], setup.cfg, requirements.txt or PKG-INFO; setup.py is not "
+     ("requirements: none found in [project], [tool.poetry], setup.cfg, requirements.txt or PKG-INFO (setup.py is not "
       "run: put them into a requirements.txt)")),
     ({"pyproject.toml": '[project]\nname = "shop"', "requirements.txt": "six\n"}, {"requirements": ("six",)},
      "requirements: requirements.txt"),

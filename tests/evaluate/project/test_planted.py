@@ -315,6 +315,24 @@ def test_results_that_can_be_compared_and_differ_are_told(result, otherwise):
     assert workload_in_threads.differing(work, callers, 60.0, shown) == otherwise
 
 
+FULL = """
+    SEEN, DROPPED = [], 0
+    def work():
+        global DROPPED
+        SEEN.append(1)
+        if len(SEEN) > 150:
+            DROPPED += 1
+    """
+
+
+@pytest.mark.parametrize(("calls", "variables"), [(0, set()), (60, {"global DROPPED in app.py"})])
+def test_calls_reach_what_25_calls_do_not(tmp_path, calls, variables):
+    races = raced(tmp_path, {"app.py": FULL}, "app:work", calls=calls)
+    assert isinstance(races, Races), races
+    assert races.looks[0].calls == (calls or 25) * 4
+    assert {race.variable for race in races.found} & {"global DROPPED in app.py"} == variables
+
+
 @pytest.mark.slow
 def test_both_races_of_one_function_are_named(tmp_path):
     files, workload, *_ = RACY["two races, one of them in a class"]

@@ -4,7 +4,7 @@ import pytest
 
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.evaluate.project.discovery import find_project
-from gilscope.toolkit.evaluate.project.workload.name_check import refuse_misnamed
+from gilscope.toolkit.evaluate.project.workload.name_check import refuse_lone_options, refuse_misnamed
 from gilscope.toolkit.evaluate.project.workload.rounds import UserWorkload
 from gilscope.toolkit.evaluate.request import EvaluationRequest
 
@@ -84,7 +84,6 @@ def test_methods_and_imported_functions_are_known_before_anything_is_measured(pr
     ("load:load", "load:order", r"--payloads load:order: .*load.py has no order"),
     ("load:load", "orders", r"--payloads orders: write module:name"),
     ("load:load", "shop.prices:all", r"--payloads shop.prices:all: shop has no module shop.prices$"),
-    ("load.py", "load:orders", r"--payloads load:orders is for a function"),
     ("load:load load:orders", None, r"write module:function"),   # it has an option
 ])
 def test_payloads_of_a_function_are_looked_for(project, text, payloads, complaint):
@@ -96,8 +95,19 @@ def test_payloads_of_a_function_are_looked_for(project, text, payloads, complain
             refuse_misnamed(text, project, payloads)
 
 
-def test_request_repeats_the_payloads(tmp_path):
-    request = EvaluationRequest(path=tmp_path, workload="load:load", payloads="load:orders")
+@pytest.mark.parametrize("workload", ["load.py", None])
+@pytest.mark.parametrize(("options", "complaint"), [
+    ({"payloads": "load:orders"}, r"--payloads load:orders is for a function: name it as --workload module:function"),
+    ({"calls": 3}, r"--calls 3 is for a function: name it as --workload module:function"),
+])
+def test_payloads_and_calls_are_for_a_function(tmp_path, workload, options, complaint):
+    with pytest.raises(ToolkitError, match=complaint):
+        refuse_lone_options(EvaluationRequest(path=tmp_path, workload=workload, **options))
+    refuse_lone_options(EvaluationRequest(path=tmp_path, workload="load:load", **options))
+
+
+def test_request_repeats_the_payloads_and_the_calls(tmp_path):
+    request = EvaluationRequest(path=tmp_path, workload="load:load", payloads="load:orders", calls=100)
     assert request.called == "load:load load:orders"
-    assert request.command().endswith("--workload load:load --payloads load:orders")
+    assert request.command().endswith("--workload load:load --payloads load:orders --calls 100")
     assert UserWorkload.of(request.called, tmp_path) == UserWorkload(kind="function", name=request.called)

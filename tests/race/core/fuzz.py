@@ -12,6 +12,7 @@ import sys
 from collections import deque
 
 from gilscope.toolkit.race.site import AccessKind, Flag
+from tests.race.core.cases.foreign_locks import Gate
 from tests.race.core.cases.run import load
 from tests.race.core.cases.world import Thing, World
 
@@ -63,6 +64,8 @@ ORDERS = {
     "lock": "if locks[{n}] not in held and locks[{n}].acquire(blocking=False): held.append(locks[{n}])",
     "unlock": "if locks[{n}] in held: held.remove(locks[{n}]); locks[{n}].release()",
     "relock": "if locks[{n}] in held: locks[{n}].release(); locks[{n}].acquire()",
+    "gate": "w.locking(gates[{n}], 'acquire').acquire()",
+    "ungate": "w.locking(gates[{n}], 'release').release()",
     "release": "w.core.release(event)",
     "acquire": "w.core.acquire(event)",
     "snapshot": "clocks.append(w.core.snapshot())",
@@ -92,7 +95,7 @@ def run(core, steps):
     """Return what a core tells of a plan, as sorted texts."""
     w = World(core)
     names = {"w": w, "things": (Thing(), Thing()), "table": {"a": 0}, "keys": "ab", "lines": ([0, 0], deque([0, 0])),
-             "items": {0}, "locks": (w.lock(), w.lock()), "event": Thing(), "clocks": [],
+             "items": {0}, "locks": (w.lock(), w.lock()), "gates": (Gate(), Gate()), "event": Thing(), "clocks": [],
              "S": {name: w.site(name, *fields[:4]) for name, fields in NOTED.items()}}
     bodies = []
     for thread in range(THREADS):

@@ -52,7 +52,8 @@ class StubCore:
         self.log = []      # SiteInfo of each op that ran
         self.ops = {name.removeprefix("op_"): self._recording(getattr(self, name))
                     for name in dir(self) if name.startswith("op_")}
-        self.ops |= {"token": object, "slice_": slice, "begin": lambda: 0, "locals_": self._locals}
+        self.ops |= {"token": object, "slice_": slice, "begin": lambda: 0, "locals_": self._locals,
+                     "locking": lambda lock, _method="": lock}
 
     def _recording(self, function):
         def op(*arguments):

@@ -13,7 +13,15 @@ from __future__ import annotations
 import sys
 
 from gilscope.toolkit.race._core import build
-from tests.race.model import locks, ops_containers, ops_items, ops_methods, ops_variables, patching
+from tests.race.model import (
+    foreign_locks,
+    locks,
+    ops_containers,
+    ops_items,
+    ops_methods,
+    ops_variables,
+    patching,
+)
 from tests.race.model.locks import LockTracker
 from tests.race.model.monitor import Monitor
 from tests.race.model.state import ReferenceSite, VectorClock
@@ -38,7 +46,8 @@ class ReferenceCore:
         self._fork_known = False
         self.ops: dict[str, Callable[..., Any]] = {
             **ops_variables.variable_ops(monitor), **ops_items.ops(monitor), **ops_methods.ops(monitor),
-            **ops_containers.ops(monitor), **ops_variables.call_ops(monitor)}
+            **ops_containers.ops(monitor), **ops_variables.call_ops(monitor),
+            "locking": foreign_locks.op(self._holding, monitor)}
 
     def site(self, info: SiteInfo, number: int) -> object:
         """Return the site object that ops get; its partners are site numbers already."""

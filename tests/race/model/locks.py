@@ -7,6 +7,7 @@ from _weakref import ref
 from itertools import starmap
 from sys import _getframe, modules
 
+from gilscope.toolkit.race.core import FOREIGN_LOCK
 from tests.race.model.object_kinds import descends
 
 TYPE_CHECKING = False
@@ -58,7 +59,7 @@ class LockTracker:
         self._monitor = monitor
         self._uids = 0
         self._serial = 0
-        self._origins: dict[int, tuple[int, LockRef]] = {}
+        self._origins: dict[int, tuple[int, Callable[[], object | None]]] = {}
 
     def record(self, lock: object) -> LockState:
         """Return the state of a new lock."""
@@ -100,8 +101,19 @@ class LockTracker:
 
     def origin(self, uid: int) -> tuple[tuple[Place, ...], object | None]:
         """Return the stack of a lock's first acquisition, and the lock if it still exists."""
-        context, lock = self._origins.get(uid, (0, None))
+        context, lock = self._origins.get(uid & ~FOREIGN_LOCK, (0, None))
         return self._monitor.contexts.places(context), lock and lock()
+
+    def next_serial(self) -> int:
+        """Return the number of another acquisition."""
+        self._serial += 1
+        return self._serial
+
+    def name_foreign(self, lock: object, frame: FrameType) -> int:
+        """Return a number for a lock that is not one of these classes."""
+        self._uids += 1
+        self._origins[self._uids] = self._monitor.contexts.of(frame), lambda: lock
+        return self._uids
 
     def _hold(self, state: ThreadState, record: LockState, frame: FrameType) -> None:
         self._unhold(record)
@@ -111,8 +123,7 @@ class LockTracker:
             state.join_order(record.clock)
         if not record.uid:
             self._name(record, frame)
-        self._serial += 1
-        hold = record.uid, self._serial
+        hold = record.uid, self.next_serial()
         record.holder = state, hold
         state.held.append(hold)
 

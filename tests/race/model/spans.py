@@ -179,7 +179,8 @@ def failed_check(touch: Operation, location: Location, opened: PendingRead, *, o
         if (alike and write.slot != touch.state.slot and _apart(span.locks, held)
                 and (write.presence or not opened.presence)
                 and not _past(opened.before.hard if span.relies_on(held) else opened.before.order, write)
-                and not (ordered and write.kind == WRITE and not touch.state.sees(write.slot, write.time))):
+                and not (ordered and write.kind == WRITE and not touch.state.sees(write.slot, write.time)
+                         and _apart(write.locks, held))):
             touch.conflict("span", location, write, touch.access(READ))
 
 
@@ -192,9 +193,9 @@ def _apart(locks: tuple[int, ...], others: tuple[int, ...]) -> bool:
 
 
 def _in_conflict(touch: Operation, other: AccessRecord, access: AccessRecord) -> bool:
-    """Return True if this pair is already reported as unordered."""
+    """Return True if this pair is already reported as unordered, and for sure: no foreign lock was held at both."""
     return (other.kind == WRITE and access.kind == WRITE
-            and not touch.state.sees(other.slot, other.time))
+            and not touch.state.sees(other.slot, other.time) and _apart(other.locks, access.locks))
 
 
 def _keep[Key, Record](records: dict[Key, Record], key: Key, record: Record) -> None:

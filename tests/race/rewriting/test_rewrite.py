@@ -12,8 +12,8 @@ import warnings
 import pytest
 
 from gilscope.toolkit.race.loading.hook import link
-from gilscope.toolkit.race.rewrite import compile_rewritten
-from gilscope.toolkit.race.site import Flag
+from gilscope.toolkit.race.rewrite import compile_rewritten, rewrite
+from gilscope.toolkit.race.site import OP_PREFIX, Flag
 from tests.race.fakes.stub import StubCore, in_builtins, run, shown, sites
 
 pytestmark = pytest.mark.every_python
@@ -60,6 +60,40 @@ def function(body, head="def f(self, x, d, q):"):
 ])
 def test_accesses_become_operations(body, expected):
     assert shown(function(body)) == expected
+
+
+def locked(source):
+    """Return what stands inside of the op for locks, with the method that is called."""
+    calls = [node for node in ast.walk(rewrite(source, "program.py")[0]) if isinstance(node, ast.Call)
+             and isinstance(node.func, ast.Name) and node.func.id == f"{OP_PREFIX}locking"]
+    return [", ".join(map(ast.unparse, node.args)) for node in calls]
+
+
+@pytest.mark.parametrize(("source", "expected"), [
+    ("def f(lock):\n    with lock: pass", ["lock"]),
+    ("def f(lock):\n    with lock as a, lock.b() as c: pass", ["lock", "lock.b()"]),
+    ("def f(lock):\n    lock.acquire(timeout=1)\n    lock.release()", ["lock, 'acquire'", "lock, 'release'"]),
+    ("def f(stack, lock):\n    stack.enter_context(lock)", ["lock"]),
+    ("from shop import LOCK\ndef f():\n    with LOCK: pass", ["LOCK"]),
+    ("import fastrlock\nL = fastrlock.rlock.FastRLock()\nwith L: pass", ["L"]),
+    ("import threading\nL = threading.Lock()\nL = given\nwith L: pass", ["L"]),
+    ("import threading\nL = threading.Lock()\ndef f(L):\n    with L: pass", ["L"]),
+])
+def test_context_managers_that_may_be_foreign_locks_have_an_operation(source, expected):
+    assert locked(source) == expected
+
+
+@pytest.mark.parametrize("source", [
+    "import threading\nL = threading.Lock()\nwith L: L.acquire()",
+    "import threading\nclass C:\n  def __init__(self): self.l = threading.Lock()\n  def f(self):\n    with self.l: 1",
+    "from threading import Lock as Made\nclass C: lock = Made()\nC.lock.release()",
+    "with open('f') as file: pass",
+    "import contextlib\nwith contextlib.suppress(OSError): pass",
+    "async def f(lock):\n    async with lock: pass",
+    "def f(lock): lock.locked()",
+])
+def test_locks_that_the_library_makes_have_none(source):
+    assert locked(source) == []
 
 
 @pytest.mark.parametrize("body", [

@@ -89,7 +89,8 @@ def _is_worth_saying(args: Namespace, report: RaceReport) -> bool:
     """Return True if there is something to report, or a reader for the line that there is no race."""
     remarks = report.unused_suppressions or report.unexplained_suppressions
     limits = report.unrewritten or report.lost
-    return bool(report.races or limits or remarks or args.shared or (args.notes and report.notes)) or wants_all_clear()
+    found = report.races or report.doubts
+    return bool(found or limits or remarks or args.shared or (args.notes and report.notes)) or wants_all_clear()
 
 
 def _confirmations(args: Namespace, report: RaceReport, first: FirstRun) -> dict[str, ConfirmationOutcome]:

@@ -55,7 +55,7 @@ def run(context: ProbeContext) -> HammerReport | Missing:
         seconds = min(context.request.hammer, context.left())
         if seconds < LEAST_SECONDS:
             return NO_TIME
-        context.say(f"{label}: call {few(modules)} from several threads for {seconds:g} s")
+        context.say(f"{label}: call {few(modules)} from several threads for {seconds:.3g} s")
         return hammer(site.python, _request(context, site, modules, seconds),
                       variables=compiled_into(site.compiled) if site.compiled else None)
     return NOTHING_BUILT if sites else NO_SITE
@@ -105,7 +105,7 @@ def facts(found: Evaluation) -> Iterator[Fact]:
         yield _failed(report, failure, again)
     if not report.failures:
         yield Fact(code="hammer.clean", target=FREE_THREADING, effect=Effect.NOTE, subject="--hammer", heading=HEADING,
-                   text=f"{report.seconds:g} s of calls from {report.threads} threads "
+                   text=f"{report.seconds:.3g} s of calls from {report.threads} threads "
                         f"({counted(report.trials, 'trial')}) showed nothing; that proves nothing")
     yield Fact(code="hammer.called", target=FREE_THREADING, effect=Effect.NOTE, subject="--hammer", heading=HEADING,
                text=_called(report))

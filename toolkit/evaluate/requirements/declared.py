@@ -77,9 +77,9 @@ def find_requirements(root: Path, pyproject: Mapping[str, Any], notes: list[str]
         notes.append(f"requirements: none, as {where} declares none")
     else:
         known = False
-        unread = "; setup.py is not run: put them into a requirements.txt" if (root / "setup.py").is_file() else ""
-        notes.append(f"requirements: none found (no [project], [tool.poetry], setup.cfg, requirements.txt or PKG-INFO"
-                     f"{unread})")
+        unread = " (setup.py is not run: put them into a requirements.txt)" if (root / "setup.py").is_file() else ""
+        notes.append("requirements: none found in [project], [tool.poetry], setup.cfg, requirements.txt or PKG-INFO"
+                     f"{unread}")
     for_tests = _find_test_requirements(root, pyproject, notes)
     return DeclaredRequirements(
         runtime=_checked(root, _resolve_own_extras(project, found)),

@@ -31,6 +31,7 @@
 #include "ops/whole_containers.c"
 #include "ops/methods.c"
 #include "locking/locks.c"
+#include "locking/foreign_locks.c"
 #include "locking/patching.c"
 #include "headers.c"
 #include "module.c"

@@ -608,7 +608,7 @@ static PyMethodDef op_defs[] = {
     OP("method", op_method), OP("contains", op_contains), OP("size", op_size), OP("iterate", op_iterate),
     OP("advance", op_advance), OP("dynamic", op_dynamic), OP("enter", op_enter), OP("begin", op_begin),
     OP("reads", op_reads), OP("writes", op_writes), OP("token", op_token), OP("locals_", op_locals),
-    OP("slice_", op_slice), {NULL, NULL, 0, NULL}};
+    OP("slice_", op_slice), OP("locking", op_locking), {NULL, NULL, 0, NULL}};
 
 static PyMethodDef api[] = {
     {"site", api_site, METH_VARARGS, "The object that stands for a site in rewritten code."},
@@ -646,7 +646,7 @@ make_types(PyObject *module)
     const struct { PyTypeObject **place; PyType_Spec *spec; } all[] = {
         {&core.site_type, &site_spec}, {&clock_type, &clock_spec}, {&attribute_proxy, &attribute_proxy_spec},
         {&item_proxy, &item_proxy_spec}, {&method_proxy, &method_proxy_spec}, {&tracker_type, &tracker_spec},
-        {&wrapped_type, &wrapped_spec}, {&busy_type, &busy_spec},
+        {&wrapped_type, &wrapped_spec}, {&busy_type, &busy_spec}, {&foreign_lock_type, &foreign_lock_spec},
     };
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++) {
         *all[i].place = (PyTypeObject *)PyType_FromModuleAndSpec(module, all[i].spec, NULL);

@@ -32,6 +32,7 @@ FOREIGN_METHODS = frozenset({
     "task_done", "read", "readline", "readlines", "write", "writelines", "flush", "seek", "tell", "fileno", "debug",
     "info", "warning", "error", "exception", "critical", "log", "send", "recv", "sendall", "close", "exists", "mkdir",
 }) - {"count", "index", "find", "replace"}
+LOCK_METHODS = frozenset({"acquire", "release", "lock", "unlock"})    # as in _core/locking/foreign_locks.c
 ITEM_METHODS = {"__getitem__": 1, "__setitem__": 2, "__delitem__": 1}    # explicit calls -> number of arguments
 # Calls of these return another value each time, or remove what they return, so their result is no memo.
 UNREPEATABLE = frozenset({

@@ -140,6 +140,9 @@ class PausingOps:
     def attr_store(self, value: Any, owner: Any, site: PausingSite) -> None:
         setattr(AttributeProxy(owner, site, self.recent), site.key, value)
 
+    def locking(self, lock: Any, _method: str = "") -> Any:
+        return lock
+
     def item_read(self, owner: Any, key: Any, site: PausingSite) -> Any:
         site.arrive(owner, key)
         try:

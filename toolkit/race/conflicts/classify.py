@@ -39,7 +39,23 @@ class Classification(NamedTuple):
 
 
 def classify(conflict: ConflictContext) -> Classification:
-    """Return the kind of a conflict, and whether it is a race, an atomicity violation or a note."""
+    """Return the kind of a conflict, and whether it is a race, an atomicity violation, a doubt or a note.
+
+    It is a doubt if it is a race only as long as a foreign lock is none: one that was held at both accesses, or that a
+    benign pattern relies on.
+    """
+    found = _classify(conflict)
+    first, second = conflict.first, conflict.second
+    if found.severity is Severity.NOTE or not (first.foreign or second.foreign):
+        return found
+    trusting = conflict._replace(first=first.trusting(), second=second.trusting())
+    ordered = conflict.sort != "span" and first.foreign & second.foreign
+    if ordered or _classify(trusting).severity is Severity.NOTE:
+        return Classification(found.kind, Severity.DOUBT)
+    return _classify(trusting) if conflict.sort == "span" else found
+
+
+def _classify(conflict: ConflictContext) -> Classification:
     in_span = conflict.sort == "span"
     kind = next(kind for kind, _, holds in (SPAN_KINDS if in_span else ORDER_KINDS) if holds(conflict))
     if rule := _benign_pattern(conflict, kind):

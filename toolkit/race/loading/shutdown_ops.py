@@ -44,7 +44,7 @@ def operations() -> dict[str, Callable[..., Any]]:
 
     passing = ("attr_read", "attr_write", "attr_update", "attr_proxy", "item_proxy", "global_read", "global_write",
                "global_update", "cell_read", "cell_write", "cell_update", "method", "size", "iterate", "advance",
-               "enter")
+               "enter", "locking")
     return {**dict.fromkeys(passing, first), "reads": second, "writes": second, "item_read": item_read,
             "item_write": item_write, "item_delete": item_delete, "attr_store": attr_store, "contains": contains,
             "dynamic": dynamic, "locals_": locals_, "begin": int, "token": object, "slice_": slice}

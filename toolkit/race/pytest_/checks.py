@@ -65,17 +65,17 @@ class RaceReporter:
         return without_pytest(load(self.spool, self.chosen.suppressions, section))
 
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
-        """Show notes, and the limits of the check itself."""
+        """Show doubts and notes, and the limits of the check itself."""
         found = self.report()
         wants_notes = self.config.option.gilscope_race_notes or self.chosen.notes
         lines = [f"{path} ran unchecked: {reason}" for path, reason in found.unrewritten]
         lines += map(lost_records, found.lost)
         lines += warn_of_installed_copy(self.config.rootpath, self.include)
         lines += [*found.unused_suppressions, *found.unexplained_suppressions]
-        notes = [render_race(note, found.root) for note in found.notes] if wants_notes else []
-        if lines or notes:
+        shown = [render_race(race, found.root) for race in (*found.doubts, *(found.notes if wants_notes else ()))]
+        if lines or shown:
             terminalreporter.section("race checker")
-            terminalreporter.write_line("\n\n".join([*notes, *map(message, lines)]))
+            terminalreporter.write_line("\n\n".join([*shown, *map(message, lines)]))
 
 
 class RaceXdistController(RaceReporter):

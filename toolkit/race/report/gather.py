@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.report.settings import Suppression
 
 
+GRAVE = (Severity.RACE, Severity.VIOLATION)
 NO_PROCESS = ProcessRecord(pid=0, core="", root="")   # no process has written a header
 
 
@@ -58,7 +59,8 @@ def load(folder: str, suppressions: Sequence[Suppression] = (), section: str | N
     comments = [(path, line, why) for (path, line), why in sorted(gathered.noted.items())]
     return RaceReport(
         target=gathered.head.target, build=gathered.head.build, core=gathered.head.core, root=gathered.head.root,
-        races=tuple(race for race in shown if race.severity is not Severity.NOTE),
+        races=tuple(race for race in shown if race.severity in GRAVE),
+        doubts=tuple(race for race in shown if race.severity is Severity.DOUBT),
         notes=tuple(race for race in shown if race.severity is Severity.NOTE),
         suppressed=tuple(hidden),
         unused_suppressions=sentences.unused(
@@ -125,7 +127,7 @@ def _race(key: RaceKey, gathered: _Gathered) -> Race:
     lock = sentences.missing_lock(_locksets(gathered, record.base), first, second, process)
     updated = any(other.base == record.base and other.kind == RaceKind.LOST_UPDATE
                   and other.severity is not Severity.NOTE for _, other in gathered.records.values())
-    return Race(
+    race = Race(
         ident=_ident(record), variable=record.variable, base=record.base, name=record.name, item_key=record.item_key,
         kind=record.kind,
         severity=Severity.RACE if record.severity is Severity.SUPPRESSED else record.severity, rule=record.rule,
@@ -135,6 +137,10 @@ def _race(key: RaceKey, gathered: _Gathered) -> Race:
         repair=sentences.repair(record.kind, record.part, first, second, lock, updated=updated),
         reason=_reason(record),
     )
+    if record.severity is not Severity.DOUBT:
+        return race
+    return replace(race, pattern=sentences.unknown_order(first, second), repair=sentences.REPAIR_OF_DOUBT,
+                   missing=sentences.course_of_doubt(record.kind, record.part, first, second))
 
 
 def _locksets(gathered: _Gathered, base: str) -> Locksets:
@@ -189,13 +195,21 @@ def _place_order(race: Race) -> tuple[Any, ...]:
 
 
 def _without_shadows(races: list[Race]) -> list[Race]:
-    """Return the races without notes whose places and variable have a graver report in the same run."""
+    """Return the races without doubts and notes whose places and variable have a graver report in the same run."""
     def places_and_variable(race: Race) -> tuple[Any, ...]:
         places = frozenset((side.place.path, side.place.line) for side in (race.first, race.second))
         return race.section, race.base, places
 
-    grave = {places_and_variable(race) for race in races if race.severity is not Severity.NOTE}
-    return [race for race in races if race.severity is not Severity.NOTE or places_and_variable(race) not in grave]
+    gravest: dict[tuple[Any, ...], int] = {}
+    for race in races:
+        where, rank = places_and_variable(race), _class_rank(race)
+        gravest[where] = min(gravest.get(where, rank), rank)
+    return [race for race in races if _class_rank(race) == gravest[places_and_variable(race)]]
+
+
+def _class_rank(race: Race) -> int:
+    """Return 0 for races and violations, 1 for doubts, 2 for notes."""
+    return 0 if race.severity in GRAVE else 1 if race.severity is Severity.DOUBT else 2
 
 
 def _suppress(races: Iterable[Race], suppressions: Sequence[Suppression],

@@ -13,13 +13,13 @@ from gilscope.toolkit.race.site import Severity
 if TYPE_CHECKING:
     from gilscope.toolkit.race.report.model import Access, Race, RaceReport
 
-LEVELS = {Severity.RACE: "error", Severity.VIOLATION: "error", Severity.NOTE: "notice"}
+LEVELS = {Severity.RACE: "error", Severity.VIOLATION: "error", Severity.DOUBT: "warning", Severity.NOTE: "notice"}
 
 
 def render(report: RaceReport, *, notes: bool = False) -> str:
     """Return one command per line, without a newline at the end; "" when there is nothing to show."""
     report = visible_all(report, shown)
-    races = [*report.races, *(report.notes if notes else ())]
+    races = [*report.races, *report.doubts, *(report.notes if notes else ())]
     lines = [_command(race, report.root) for race in races]
     lines += [f"::warning title=gilscope race::{in_command(text)}"
               for text in (*map(lost_records, report.lost), *report.unexplained_suppressions,

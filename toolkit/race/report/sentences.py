@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, NamedTuple
 
+from gilscope.toolkit.race.core import FOREIGN_LOCK
 from gilscope.toolkit.race.site import RaceKind
 from gilscope.toolkit.units import inflect
 
@@ -84,6 +85,25 @@ class LockAdvice(NamedTuple):
     sentence: str
     name: str | None                   # of the lock to hold at both places; None: none was held
     lacking: tuple[Access, ...] = ()   # the accesses that did not hold it
+
+
+REPAIR_OF_DOUBT = ("None if it excludes other threads: say so with `# race: ok WHY`, or use threading.Lock, which is "
+                   "watched.")
+
+
+def unknown_order(first: Access, second: Access) -> str:
+    """Return the sentence on two accesses that a foreign lock may order."""
+    others = {lock.uid for lock in first.locks}
+    foreign = [lock for side in (second, first) for lock in side.locks if lock.uid & FOREIGN_LOCK]
+    both = next((lock.name for lock in foreign if lock.uid in others and lock in second.locks), None)
+    held = f"both hold {both}" if both else f"it depends on {foreign[0].name}" if foreign else "it depends on a lock"
+    return f"The order is not known: {held}, a lock of C that is not watched."
+
+
+def course_of_doubt(kind: RaceKind, part: str, first: Access, second: Access) -> str:
+    """Return the sentence on what goes wrong if the foreign lock lets two threads in."""
+    course = _course(kind, part, first, second)
+    return f"If it lets two threads in at a time: {course[0].lower()}{course[1:]}"
 
 
 def missing_lock(found: Locksets, first: Access, second: Access, process: str) -> LockAdvice:

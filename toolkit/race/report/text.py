@@ -24,9 +24,11 @@ if TYPE_CHECKING:
 
     Paint = Callable[[str, str], str]
 
-TITLES = {Severity.RACE: "DATA RACE", Severity.VIOLATION: "ATOMICITY VIOLATION", Severity.NOTE: "NOTE"}
-COLOURS = {Severity.RACE: "1;31", Severity.VIOLATION: "1;33", Severity.NOTE: "1;36", "repair": "32", "dim": "2",
-           "bold": "1"}
+TITLES = {Severity.RACE: "DATA RACE", Severity.VIOLATION: "ATOMICITY VIOLATION", Severity.DOUBT: "DOUBT",
+          Severity.NOTE: "NOTE"}
+COLOURS = {Severity.RACE: "1;31", Severity.VIOLATION: "1;33", Severity.DOUBT: "1;35", Severity.NOTE: "1;36",
+           "repair": "32", "dim": "2", "bold": "1"}
+APART = (Severity.DOUBT, Severity.NOTE)      # not among the races of a variable
 WIDEST = 46      # of a place; the source line stands behind it
 MOST_LINES = 60  # of a report: what does not fit is in the list of variables alone
 
@@ -51,7 +53,7 @@ def render(
     """
     report = visible_all(report, shown)
     paint = _painted if color else _plain
-    races = [*report.races, *(report.notes if notes else ())]
+    races = [*report.races, *report.doubts, *(report.notes if notes else ())]
     if stacks:
         blocks = ["\n".join(_race(race, report.root, paint, stacks=True)) for race in races]
     else:
@@ -84,10 +86,11 @@ def _painted(text: str, what: str) -> str:
 
 
 def _by_variable(races: Sequence[Race]) -> list[list[Race]]:
-    """Return the races of each variable, and its notes apart, in the order in which each comes first."""
-    found: dict[tuple[str | None, str, bool], list[Race]] = {}
+    """Return the races of each variable, its doubts and notes apart, in the order in which each comes first."""
+    found: dict[tuple[str | None, str, str], list[Race]] = {}
     for race in races:
-        found.setdefault((race.section, race.base, race.severity == Severity.NOTE), []).append(race)
+        apart = race.severity if race.severity in APART else ""
+        found.setdefault((race.section, race.base, apart), []).append(race)
     return list(found.values())
 
 
@@ -122,7 +125,7 @@ def _variable(group: Sequence[Race], root: str, paint: Paint) -> Iterator[str]:
 def _list(groups: Sequence[Sequence[Race]], root: str, paint: Paint) -> Iterator[str]:
     """Yield a line for each variable with a race: its name, the lines, the repair."""
     rows = [(_name_of(group), lines_of(group, root), repair_of_all(group))
-            for group in groups if group[0].severity != Severity.NOTE]
+            for group in groups if group[0].severity not in APART]
     yield paint("Repairs", "bold")
     for variable, lines, repair in rows:
         yield f"  {paint(variable, 'bold')}  {lines}"
@@ -272,6 +275,8 @@ def _summary(report: RaceReport, *, notes: bool, paint: Paint) -> str:
     counts = [counted(races, "data race")]
     if violations:
         counts.append(counted(violations, Severity.VIOLATION))
+    if report.doubts:
+        counts.append(counted(len(report.doubts), Severity.DOUBT))
     if report.notes:
         counts.append(counted(len(report.notes), Severity.NOTE) + ("" if notes else " (--notes shows them)"))
     if report.suppressed:

@@ -175,6 +175,11 @@ class UnsharedNodes:
                 if isinstance(method, _FUNCTIONS):
                     self._look_at(method, plain=node.name in plain)
         self._find_restored(module, None, initializing=False)
+        self._library_made = _library_made(module, table)
+
+    def is_library_made(self, node: ast.Attribute | ast.Name) -> bool:
+        """Return True if all that the module stores under the name comes from calls of the standard library."""
+        return (node.attr if isinstance(node, ast.Attribute) else node.id) in self._library_made
 
     def is_private(self, variable: Variable) -> bool:
         """Return True if the variable is a local container that never escapes."""
@@ -215,6 +220,32 @@ class UnsharedNodes:
             if isinstance(child, ast.Attribute) and not isinstance(child.ctx, ast.Load) and not initializing:
                 self.restored.add(mangle(child.attr, owner))
             self._find_restored(child, inner, initializing=inside)
+
+
+def _library_made(module: ast.Module, table: ScopeTable) -> set[str]:
+    """Return the names of variables and attributes in which the module stores only what the library makes."""
+    made: set[str] = set()
+    other: set[str] = set()
+    known: set[ast.expr] = set()       # targets of such stores; a tree is walked from the outside to the inside
+    for node in ast.walk(module):
+        if isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Call):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if _is_of_library(node.value.func, table):
+                known.update(targets)
+        if isinstance(node, ast.Attribute | ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                (made if node in known else other).add(node.attr if isinstance(node, ast.Attribute) else node.id)
+        elif isinstance(node, ast.arg):
+            other.add(node.arg)
+        elif isinstance(node, ast.alias):
+            other.add(node.asname or node.name.partition(".")[0])
+    return made - other
+
+
+def _is_of_library(function: ast.expr, table: ScopeTable) -> bool:
+    while isinstance(function, ast.Attribute):
+        function = function.value
+    return isinstance(function, ast.Name) and table.is_stdlib(table.module, function.id)
 
 
 def _escapes(statement: ast.stmt, first: str, own: list[ast.Attribute]) -> bool:

@@ -51,7 +51,21 @@ class CallRewriter(AccessRewriter):
         else:
             node.func = self.expr(node.func)
         self.arguments(node)
+        if isinstance(node.func, ast.Attribute) and node.func.attr == "enter_context" and len(node.args) == 1:
+            node.args[0] = self.locking(node.args[0])
         return node
+
+    def locking(self, node: ast.expr, method: str = "") -> ast.expr:
+        """Return the rewritten expression with the op for locks, of which a method is called, else `with` enters it."""
+        if isinstance(node, ast.Starred):
+            return node
+        return call("locking", node, *([ast.Constant(method)] if method else []), at=node)
+
+    def is_library_made(self, node: ast.expr) -> bool:
+        """Return True if only builtins and the standard library make the object, so that it is no foreign lock."""
+        if isinstance(node, ast.Call):
+            return self.is_builtin(node.func) or self.is_stdlib(node.func)
+        return self.is_plain(node) or (isinstance(node, ast.Attribute | ast.Name) and self.pruned.is_library_made(node))
 
     def arguments(self, node: ast.Call, iterated: Sequence[ast.expr] = ()) -> None:
         """Rewrite a call's arguments, of which it iterates over some."""
@@ -84,6 +98,9 @@ class CallRewriter(AccessRewriter):
             marker = self.sites.add("method", node, name, self.test, role=role, text=function.value)
             value = self.expr(function.value)
             function.value = call("method", value, marker, at=value)
+            return function
+        if name in known_names.LOCK_METHODS and not self.is_library_made(function.value):
+            function.value = self.locking(self.expr(function.value), name)
             return function
         if name in self.table.stored_attributes and name not in CONTAINER_METHODS:
             return self.load_attribute(function)

@@ -229,7 +229,9 @@ class StatementRewriter(ExpressionRewriter):
         """Rewrite a with statement."""
         bound: list[ast.expr] = []
         for item in node.items:
-            item.context_expr = self.context(item.context_expr)
+            known = isinstance(node, ast.AsyncWith) or self.is_library_made(item.context_expr)
+            context = self.context(item.context_expr)
+            item.context_expr = context if known else self.locking(context)
             self.forget()
             if item.optional_vars:
                 item.optional_vars = self.expr(item.optional_vars)

@@ -28,6 +28,9 @@ def lines_of(path: str) -> Sequence[str]:
     return linecache.getlines(path)
 
 
+GROUPS = ("races", "doubts", "notes", "suppressed")
+
+
 def race_values(report: Mapping[str, Any], lines: Lines = lines_of) -> dict[str, Any]:
     """Return the page's values.
 
@@ -35,7 +38,7 @@ def race_values(report: Mapping[str, Any], lines: Lines = lines_of) -> dict[str,
         report: The document.
         lines: Returns the lines of a file.
     """
-    groups = {name: [_race(each, lines) for each in report[name]] for name in ("races", "notes", "suppressed")}
+    groups = {name: [_race(each, lines) for each in report[name]] for name in GROUPS}
     return {
         "title": f"{_found(report['races'])} in {report['target']}", "circumstances": _circumstances(report), **groups,
         "shared": list(report.get("shared", ())),

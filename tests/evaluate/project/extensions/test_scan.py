@@ -134,6 +134,45 @@ def test_parameter_is_private_where_each_caller_gives_something_private(given, c
     assert [each.concern for each in remarks_of_c(code)] == concerns
 
 
+WALK = """
+typedef int (*Visit)(Node *, void *);
+static int walk(Node *root, Visit visit, void *extra) {{ return visit(root, extra) && walk(root->next, visit, extra); }}
+static void put(Buffer *b, int n) {{ b->size += n; }}
+static int save(Node *node, void *extra)
+{{
+#define self ((Buffer *)extra)
+    Node *copy = (Node *)(self->data + self->size);
+    self->count += 1;
+    copy->value = node->value;
+    put(self, 1);
+#undef self
+    return 1;
+}}
+{table}
+static PyObject *dump(T *self) {{ Buffer mine; put(&mine, 0); return walk(self->root, save, {given}); }}
+static PyMethodDef methods[] = {{{{"dump", dump}}}};
+"""
+
+
+@pytest.mark.parametrize(("given", "table", "lines"), [
+    ("&mine", "", []),
+    ("&self->buffer", "", [4, 9, 10]),
+    ("&mine", "static Visit all[] = {save};", [4, 9, 10]),
+    ("&mine", "static PyObject *other(T *self) { keep(save, self); }", [4, 9, 10]),
+])
+def test_context_of_a_callback_is_private_where_each_caller_gives_something_private(given, table, lines):
+    assert [each.line for each in remarks_of_c(WALK.format(given=given, table=table))] == lines
+
+
+@pytest.mark.parametrize(("code", "line"), [
+    ("int x;\nPyMODINIT_FUNC PyInit_a(void)\n{\n}", 2), ("\nPYBIND11_MODULE(a, m) {}", 2),
+    ("#define INIT(name) PyMODINIT_FUNC PyInit_##name(void)\nINIT(a) {}", 1),
+    ("#ifndef PyMODINIT_FUNC\n#define PyMODINIT_FUNC void\n#endif", 0), ("PyMODINIT_FUNC PyInit_a(void);", 0),
+    ("PyMODINIT_FUNC PyInit_a(void);\nPyMODINIT_FUNC\nPyInit_a(void)\n{\n}", 2)])
+def test_line_that_defines_a_module_is_no_prototype_of_it(code, line):
+    assert c_source.module_line(code) == line
+
+
 def test_module_state():
     code = "PyObject *f(PyObject *m) { State *s = PyModule_GetState(m);\ns->calls++; return g(s->error); }"
     assert told(remarks_of_c(code)) == [(2, "module state", "s->calls")]
@@ -210,6 +249,43 @@ def alone():
 @pytest.mark.parametrize(("decorator", "lines"), [("", [3]), ("@cython.critical_section", [])])
 def test_writes_of_cython_through_a_pointer(decorator, lines):
     assert [each.line for each in remarks_of_cython(POINTERS.format(decorator=decorator))] == lines
+
+
+WRAPPER = """
+cdef class Wrapper:
+    cdef void _set(self, call_t call):
+        self.call = call
+cdef Wrapper wrap(call_t call{given}):
+    cdef Wrapper made = {made}
+    made._set(call)
+    return made
+"""
+
+
+@pytest.mark.parametrize(("made", "given", "lines"), [
+    ("Wrapper()", "", []), ("Wrapper.__new__(Wrapper)", "", []), ("known[call]", "", [4]), ("find()", "", [4])])
+def test_cython_method_that_is_called_on_new_objects_alone(made, given, lines):
+    assert [each.line for each in remarks_of_cython(WRAPPER.format(made=made, given=given))] == lines
+
+
+DERIVED = """
+cdef class Base:
+    cdef _init(self, thing):
+        self.thing = thing
+cdef class Derived(Base):
+    def __init__(self, thing):
+        self._init(thing)
+        self.other = thing
+    def again(self):
+        self.other = None
+cdef public class Last(Base) [object Last, type LastType]:
+    def again(self):
+        self.other = None
+"""
+
+
+def test_methods_of_a_derived_extension_type_are_methods():
+    assert [each.line for each in remarks_of_cython(DERIVED)] == [10, 13]
 
 
 PACKER = """

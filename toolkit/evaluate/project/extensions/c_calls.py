@@ -48,6 +48,7 @@ _NEW_CONTAINERS = re.compile(r"Py(?:List|Dict|Set|Tuple)_New$|Py_BuildValue$|PyD
                              r"PyObject_Dir$|PyObject_CallNoArgs$")
 _FILLED = re.compile(r"\b(?:Py_buffer|Py_complex|PyThreadState|PyConfig)\b")
 _NUMBER = re.compile(r"(?:NULL|nullptr|0|-1|nil)$")
+_CAST = re.compile(r"\(\s*\(\s*(?:const\s+|struct\s+)*\w+\s*\*+\s*\)\s*(\w+)\s*\)")
 WORDS = re.compile(r"\w+")
 _MODULE_DEFINITION = re.compile(r"\bPyModuleDef\s+\w+\s*=\s*\{([^;]*)\}")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc")
@@ -180,9 +181,7 @@ class CallGraph:
     @cached_property
     def _referenced(self) -> set[str]:
         """Return the functions that tables, macros, Cython, or others' arguments name: their callers are not known."""
-        bodies = " ".join([self._elsewhere, *(self._unlocked(body) for body in self._macros.values())])
-        tables = re.sub(r"\b\w+\s*\([^(){}]*\)\s*;", " ", self._outside)   # declarations of functions
-        found = {*WORDS.findall(tables), *WORDS.findall(bodies)} & self._named.keys()
+        found = {*self._in_tables}
         for function in self.functions:
             called = {call.node.child_by_field_name("function").start_byte for call in function.calls}
             for name in function.names.keys() & self._named.keys() - {function.name}:
@@ -192,6 +191,44 @@ class CallGraph:
                 if any(place not in called and place not in ends for place in function.names[name]):
                     found.add(name)
         return found
+
+    @cached_property
+    def _in_tables(self) -> set[str]:
+        """Return the functions that tables, macros or Cython name."""
+        bodies = " ".join([self._elsewhere, *(self._unlocked(body) for body in self._macros.values())])
+        tables = re.sub(r"\b\w+\s*\([^(){}]*\)\s*;", " ", self._outside)   # declarations of functions
+        return {*WORDS.findall(tables), *WORDS.findall(bodies)} & self._named.keys()
+
+    @cached_property
+    def _contexts(self) -> dict[tuple[str, int], list[tuple[Function, Call, Node]]]:
+        """The values that callbacks get as their context, a `void *`, from those who pass on both.
+
+        Only of functions that nothing but such calls names: `each_node(root, save_node, &buffer)`, where `each_node` is
+        the project's and has one `void *`, as the callback has.
+        """
+        found: dict[tuple[str, int], list[tuple[Function, Call, Node]]] = {}
+        known: dict[str, int] = {}     # function -> places at which such a call names it
+        for by in self.functions:
+            for call in by.calls:
+                passed = [bare(each) for each in call.arguments]
+                for name in (text_of(each) for each in passed if each is not None and each.type == "identifier"):
+                    given, got = self._context_place(call.name), self._context_place(name)
+                    if name in self._referenced and -1 not in (given, got) and given < len(call.arguments):
+                        found.setdefault((name, got), []).append((by, call, call.arguments[given]))
+                        known[name] = known.get(name, 0) + 1
+        named = {name: sum(len(function.names.get(name, ())) for function in self.functions
+                           if name not in function.locals) for name in known}
+        direct = {name: len(self._all_callers.get(name, ())) for name in known}
+        return {place: values for place, values in found.items()
+                if place[0] not in self._in_tables and named[place[0]] == known[place[0]] + direct[place[0]]}
+
+    def _context_place(self, name: str) -> int:
+        """Return the place of a function's only parameter that is a `void *`, -1 if it has none or several."""
+        places = {tuple(place for place, each in enumerate(function.parameters)
+                        if each.pointer and each.type.replace("const", "").strip() == "void")
+                  for function in self._named.get(name, ())}
+        only = places.pop() if len(places) == 1 else ()
+        return only[0] if len(only) == 1 else -1
 
     def _unlocked(self, body: str) -> str:
         """Return the effects of a macro outside of locks that it takes itself."""
@@ -272,15 +309,18 @@ class CallGraph:
     @cached_property
     def private_parameters(self) -> set[tuple[str, int]]:
         """Return the parameters for which every caller gives something private, or holds a lock."""
+        contexts = self._contexts
         found = {(name, place) for name, functions in self._named.items()
                  if name in self.callers and name not in self._referenced
-                 for place in range(max(len(each.parameters) for each in functions))}
+                 for place in range(max(len(each.parameters) for each in functions))} | {*contexts}
         self.__dict__["private_parameters"] = found   # the first guess; it is asked for while it is made smaller
         while unsafe := {(name, place) for name, place in found if not all(
                 self.holds(by, call.start) or by.name in self.exclusive
                 or (place < len(call.arguments)
                     and self.is_private(by, call.arguments[place], call.start, call.blocks))
-                for by, call in self.callers[name])}:
+                for by, call in self.callers.get(name, ())) or not all(
+                is_number(value) or self.is_private(by, value, call.start, call.blocks)
+                for by, call, value in contexts.get((name, place), ()))}:
             found -= unsafe
         return found
 
@@ -321,6 +361,9 @@ class CallGraph:
                 parts = [value.child_by_field_name("consequence"), value.child_by_field_name("alternative")]
                 return all(each is not None and (is_number(each) or self.is_private(
                     function, each, start, blocks, parameters=parameters, seen=seen)) for each in parts)
+            case "binary_expression" if text_of(value.child_by_field_name("operator")) in {"+", "-"}:   # of pointers
+                return self.is_private(function, value.child_by_field_name("left"), start, blocks,
+                                       parameters=parameters, seen=seen)
             case "pointer_expression" if text_of(value).startswith("&"):
                 inner = bare(value.child_by_field_name("argument"))
                 name, through = root(inner)
@@ -347,6 +390,8 @@ class CallGraph:
             return name in seen
         variable = function.locals.get(name)
         place = function.parameter(name)
+        if variable is None and place < 0 and (meant := self._meant_by_macro(function, name)):
+            return self.is_private_name(function, meant, start, blocks, parameters=parameters, seen=seen | {name})
         if (variable is None and place < 0) or (variable is not None and variable.static):
             return False
         if place >= 0 and _FILLED.search(function.parameters[place].type):
@@ -357,6 +402,12 @@ class CallGraph:
         values = [each for each in values if not is_number(each.value)]
         return bool(values) and all(self.is_private(function, each.value, each.start, each.blocks,
                                                      parameters=parameters, seen=seen | {name}) for each in values)
+
+    def _meant_by_macro(self, function: Function, name: str) -> str:
+        """Return the variable in `#define self ((PickleData *)extra)`; "" if it is no such macro."""
+        body = function.macros.get(name) or self._macros.get(name, "")
+        meant = {match[1] for match in _CAST.finditer(body)}
+        return meant.pop() if len(meant) == 1 and not _CAST.sub("", body).strip() else ""
 
     @staticmethod
     def _values(function: Function, name: str, start: int, blocks: tuple[int, ...]) -> list[Any] | None:

@@ -107,6 +107,7 @@ class Function:
     block_ends: dict[int, int] = field(default_factory=dict)
     names: dict[str, list[int]] = field(default_factory=dict)     # offsets of each identifier
     loops: list[tuple[Node, Node]] = field(default_factory=list)  # range loops: the loop and what it goes through
+    macros: dict[str, str] = field(default_factory=dict)          # defined between its braces: the bodies
 
     def parameter(self, name: str) -> int:
         """Return the index of a parameter; -1 if there is none of this name."""
@@ -278,6 +279,10 @@ class _Inside:
             return
         if kind in _CLASSES and node.child_by_field_name("body") is not None:
             return
+        if kind == "preproc_def" and (named := node.child_by_field_name("name")) is not None:
+            value = node.child_by_field_name("value")
+            before, name = of.macros.get(text_of(named), ""), text_of(named)
+            of.macros[name] = f"{before} {text_of(value) if value is not None else ''}"
         if kind in {"compound_statement", "case_statement"}:
             blocks = (*blocks, node.start_byte)
             of.block_ends[node.start_byte] = node.end_byte

@@ -132,7 +132,7 @@ def _asks(text: str, name: str) -> bool:
 
 LOCK_AROUND = "@cython.critical_section, or `with` a cython.pymutex around it, where threads may share the object"
 _CLASS = re.compile(r"cdef\s+(?:public\s+|api\s+)*class\s+\w+")
-_METHOD = re.compile(r"(?:async\s+)?(?P<kind>c?p?def)\b(?P<head>[^=(]*?)\b(?P<name>\w+)\s*\(")
+_METHOD = re.compile(r"(?:async\s+)?(?P<kind>c?p?def)\b(?!(?:\s+\w+)*\s+class\b)(?P<head>[^=(]*?)\b(?P<name>\w+)\s*\(")
 _GUARD = re.compile(r"\bcritical_section\b|(?<![a-z])(?:r?lock|mutex)", re.IGNORECASE)
 _STORED = r"self(?:\s*\.\s*\w+|\[[^\[\]]*\])+"
 _WRITE = re.compile(rf"(?<![\w.])(?P<stored>{_STORED})\s*(?:[-+%&|^@]|\*\*?|//?|<<|>>)?=(?!=)"
@@ -265,12 +265,27 @@ def _functions(code: str, mutexes: frozenset[str]) -> Iterator[_Function]:
         yield function
 
 
+def _is_called_on_new_objects(method: str, functions: Sequence[_Function]) -> bool:
+    """Return True if the method is called, and each time on an object that the calling function has made."""
+    calls = []
+    for by in functions:
+        text = "\n".join(line for _, line, _ in by.lines)
+        for match in re.finditer(rf"(?<![\w.])(\w+)\s*\.\s*{method}\s*\(", text):
+            made = rf"(?m)^\s*(?:cdef\s+\w+\s+)?{match[1]}\s*=\s*([A-Z]\w*)\s*(?:\.\s*__new__\s*)?\("
+            assigned = rf"(?m)^\s*(?:cdef\s+\w+\s+)?{match[1]}\s*=(?!=)"
+            calls.append(len(re.findall(made, text)) == len(re.findall(assigned, text)) > 0)
+        if re.search(rf"[\w)\]]\s*\.\s*\w+\s*\.\s*{method}\s*\(|[)\]]\s*\.\s*{method}\s*\(", text):
+            return False
+    return bool(calls) and all(calls)
+
+
 def _safe_functions(functions: Sequence[_Function]) -> set[str]:
     """Return the functions in which no other thread writes: locked, on a private object, or called only by such."""
     safe = {each.name for each in functions if each.guarded or (each.method and each.name in _EXCLUSIVE)}
     calls = {each.name: [(by.name, held) for by in functions for _, text, held in by.lines
                          if re.search(rf"(?:\bself\s*\.\s*|(?<![\w.])){each.name}\s*\(", text)]
              for each in functions if each.inner}
+    safe |= {name for name, by in calls.items() if not by and _is_called_on_new_objects(name, functions)}
     # Start with all candidates, so that functions that call each other can be safe, and remove the unsafe ones.
     within = {name for name, by in calls.items() if by}
     while unsafe := {name for name in within - safe

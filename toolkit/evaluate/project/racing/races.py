@@ -33,6 +33,7 @@ class RaceCheckRequest:
     project: Project
     workload: str | None       # as the user named it
     threads: int               # number of threads that run each test at once; 0 to run tests as they are
+    calls: int = 0             # of the workload's function by each thread; 0: as many as fit
 
 
 def look_for_races(
@@ -79,7 +80,7 @@ def _workload(
         name = workload.name
         placed = run_site.placed_file(wanted.project, name) if workload.kind == "script" else name
         return check_workload(run_site.placed(wanted.project), run_site, replace(workload, name=placed), limit=limit,
-                              threads=wanted.threads)
+                              threads=wanted.threads, calls=wanted.calls)
 
     seen = _first(places, left() * SHARE_FOR_WORKLOAD, left, look)
     return {"script": seen} if workload.kind == "script" else {"workload": seen}
@@ -157,7 +158,8 @@ SHARE = 0.4     # of the time for the first run of a function; confirming runs m
 
 
 def check_workload(
-    project: Project, run_site: RunSite, workload: UserWorkload, *, limit: float, threads: int = 0, confirm: int = 1,
+    project: Project, run_site: RunSite, workload: UserWorkload, *, limit: float, threads: int = 0, calls: int = 0,
+    confirm: int = 1,
 ) -> Races | Missing:
     """Run the workload under the race checker on one build and return the races in the project's code.
 
@@ -167,6 +169,7 @@ def check_workload(
         workload: The workload.
         limit: Seconds for everything.
         threads: Number of threads that call the function at once; 0 for THREADS.
+        calls: Number of calls by each of them; 0 for as many as fit, see `workload_in_threads`.
         confirm: Number of attempts to confirm a race; 0 for none.
     """
     if limit <= 0:
@@ -174,7 +177,7 @@ def check_workload(
     script = workload.kind == "script"
     workers = 0 if script else max(2, threads or THREADS)
     words = ((workload.name, *workload.words) if script else
-             (str(CALLER), workload.name, str(workers), f"{LATE}/{TOLD}", f"{limit * SHARE:.1f}"))
+             (str(CALLER), workload.name, str(workers), f"{LATE}/{TOLD}", f"{limit * SHARE:.1f}", str(calls)))
     program = CheckedProgram(words=words, wrong=lambda ending, place: _failure(ending, place, script=script),
                              after=_told, root_too=True, is_ignored=lambda first, _second: first == str(CALLER))
     # A workload need not print anything.

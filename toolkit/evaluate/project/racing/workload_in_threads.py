@@ -37,14 +37,23 @@ def _calls() -> ModuleType:
 class CallingThread(threading.Thread):
     """A thread and its calls."""
 
-    def __init__(self, number: int, name: str, calls: ModuleType, meeting: threading.Barrier) -> None:
-        """Set up; each thread looks up `name`, so that threads share only what the program shares."""
+    def __init__(self, number: int, name: str, calls: ModuleType, meeting: threading.Barrier, wanted: int = 0) -> None:
+        """Set up; each thread looks up `name`, so that threads share only what the program shares.
+
+        Args:
+            number: Of the thread.
+            name: Of the function.
+            calls: The module with the rules for functions that are called.
+            meeting: Where the threads begin and end together.
+            wanted: Number of calls to make; 0 for at most MOST_CALLS in SECONDS.
+        """
         super().__init__(name=f"caller {number}", daemon=True)   # a hanging thread must not delay the report
         self.made = 0
         self.seen = 0.0     # duration of its longest call
         self.results: set[str | None] = set()
         self.failure: BaseException | None = None
-        self._wanted = name
+        self._name = name
+        self._wanted = wanted
         self._calls = calls
         self._meeting = meeting
 
@@ -58,16 +67,21 @@ class CallingThread(threading.Thread):
         self._meeting.wait()
 
     def _call(self) -> None:
-        function = self._calls.function_called(self._wanted)
+        function = self._calls.function_called(self._name)
         began = time.monotonic()
-        while not self.made or (self.made < MOST_CALLS
-                                and time.monotonic() - began < (LONG if self.made < LEAST_CALLS else SECONDS)):
+        while self._goes_on(time.monotonic() - began):
             before = time.monotonic()
             result = function()
             self.seen = max(self.seen, time.monotonic() - before)
-            self._calls.refuse_unawaited(self._wanted, result)
+            self._calls.refuse_unawaited(self._name, result)
             self.results.add(self._calls.shown(result))
             self.made += 1
+
+    def _goes_on(self, seconds: float) -> bool:
+        """Return True if another call is to be made after these seconds."""
+        if self._wanted or not self.made:
+            return self.made < max(1, self._wanted)
+        return self.made < MOST_CALLS and seconds < (LONG if self.made < LEAST_CALLS else SECONDS)
 
 
 def differing(function: Any, callers: list[CallingThread], left: float, shown: Any) -> list[str]:
@@ -87,16 +101,17 @@ def differing(function: Any, callers: list[CallingThread], left: float, shown: A
     return [str(each) for each in (*results, *here)]
 
 
-def main(name: str, count: int, told: str, limit: float) -> None:
+def main(name: str, count: int, told: str, limit: float, wanted: int) -> None:
     """Call the function "package.module:name" from `count` threads; write the number of calls into the file `told`.
 
-    After `limit` seconds the process ends, whatever the threads do: the races observed by then are known.
+    Each thread makes `wanted` calls, or if it is 0 as many as fit.  After `limit` seconds the process ends, whatever
+    the threads do: the races observed by then are known.
     """
     end = time.monotonic() + limit
     calls = _calls()
     function = calls.function_called(name)
     meeting = threading.Barrier(count)
-    callers = [CallingThread(number, name, calls, meeting) for number in range(1, count + 1)]
+    callers = [CallingThread(number, name, calls, meeting, wanted) for number in range(1, count + 1)]
     for each in callers:
         each.start()
     for each in callers:
@@ -116,4 +131,4 @@ def main(name: str, count: int, told: str, limit: float) -> None:
 if __name__ == "__main__":
     if sys.path and os.path.abspath(sys.path[0]) == HERE:
         del sys.path[0]   # our folder is not the program's
-    main(sys.argv[1], int(sys.argv[2]), sys.argv[3], float(sys.argv[4]))
+    main(sys.argv[1], int(sys.argv[2]), sys.argv[3], float(sys.argv[4]), int(sys.argv[5]))

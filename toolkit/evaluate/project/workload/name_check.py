@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.evaluate.project.discovery import Project
+    from gilscope.toolkit.evaluate.request import EvaluationRequest
 
 MOST_HOPS = 5   # from module to module, to where a name is defined
 WORDS = 2       # of a function's name with its payloads
@@ -40,6 +41,17 @@ def script_of(text: str, root: Path) -> tuple[Path, tuple[str, ...]] | None:
     return None
 
 
+def refuse_lone_options(request: EvaluationRequest) -> None:
+    """Refuse options that say how a function is called if no function is to be called.
+
+    Raises:
+        ToolkitError: --payloads or --calls is there, and --workload is not, or names a script.
+    """
+    for option, value in (("--payloads", request.payloads), ("--calls", request.calls)):
+        if value and not is_function(request.workload or ""):
+            raise ToolkitError(f"{option} {value} is for a function: name it as --workload module:function")
+
+
 def refuse_misnamed(text: str, project: Project, payloads: str | None = None) -> None:
     """Refuse a workload that certainly does not exist; foreign modules are only found when they are imported.
 
@@ -48,8 +60,6 @@ def refuse_misnamed(text: str, project: Project, payloads: str | None = None) ->
     """
     folders = (*project.sources, project.root)
     if not is_function(text):
-        if payloads is not None:
-            raise ToolkitError(f"--payloads {payloads} is for a function: name it as --workload module:function")
         if script_of(text, project.root) is None:
             hint = f"; a function is named module:function, like {':'.join(text.rsplit('.', 1))}" if re.fullmatch(
                 rf"{DOTTED}\.\w+", text) and not text.endswith(".py") else ""

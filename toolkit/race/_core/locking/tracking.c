@@ -18,11 +18,12 @@ is_life_lock(void)
 #endif
 }
 
+/* Give the lock its uid; `mark` is FOREIGN_LOCK or 0.  */
 static void
-lock_baptize(Thread *thread, Record *record, PyObject *lock)
+lock_baptize(Record *record, PyObject *lock, uint32_t mark)
 {
     Sync *sync = record->sync;
-    bool ignored = is_life_lock();
+    bool ignored = mark == 0 && is_life_lock();
     uint32_t context = atomic_load(&core.started) ? context_now(0) : 0;
     PyObject *ref = NULL;
 #if LOCKS_NEED_REFS
@@ -32,7 +33,7 @@ lock_baptize(Thread *thread, Record *record, PyObject *lock)
 #endif
     spin_lock(&record->spin);
     if (sync->uid == 0) {
-        uint32_t uid = atomic_fetch_add(&n_locks, 1) + 1;
+        uint32_t uid = (atomic_fetch_add(&n_locks, 1) + 1) | mark;
         sync->origin = context;
         sync->ignored = ignored;
         sync->ref = ref;
@@ -44,18 +45,17 @@ lock_baptize(Thread *thread, Record *record, PyObject *lock)
     }
     spin_unlock(&record->spin);
     Py_XDECREF(ref);
-    (void)thread;
 }
 
 static inline Record *
-lock_record(Thread *thread, PyObject *lock)
+lock_record(Thread *thread, PyObject *lock, uint32_t mark)
 {
     Record *record = record_of(thread, lock, true);
     if (unlikely(record->sync == NULL)) {
         sync_of(thread, lock, true);
     }
     if (unlikely(record->sync->uid == 0)) {
-        lock_baptize(thread, record, lock);
+        lock_baptize(record, lock, mark);
     }
     return record;
 }
@@ -76,6 +76,20 @@ locks_matter(Thread *thread)
     return thread->muted == 0 && !atomic_load_explicit(&thread->ended, memory_order_relaxed) && !core.dead;
 }
 
+static void
+held_add(Thread *thread, PyObject *lock, Record *record, uint32_t count)
+{
+    Sync *sync = record->sync;
+    if (thread->n_held < MAX_HELD) {
+        thread->held[thread->n_held++] = (HeldLock){
+            .lock = lock, .record = record, .sync = sync, .uid = sync->uid, .serial = ++thread->acquisitions,
+            .count = count, .life = atomic_load_explicit(&record->serial, memory_order_relaxed),
+            .strayed = atomic_load_explicit(&sync->strayed, memory_order_relaxed)};
+        thread->lock_set_known = false;
+        thread->learned++;
+    }
+}
+
 /* Track that the lock was acquired, `count` times at once for a restored RLock.  */
 static void
 lock_acquired(Thread *thread, PyObject *lock, bool reentrant, uint32_t count)
@@ -88,21 +102,13 @@ lock_acquired(Thread *thread, PyObject *lock, bool reentrant, uint32_t count)
         thread->held[at].count += count;
         return;
     }
-    Record *record = lock_record(thread, lock);
-    Sync *sync = record->sync;
-    if (unlikely(sync->ignored)) {
+    Record *record = lock_record(thread, lock, 0);
+    if (unlikely(record->sync->ignored)) {
         return;
     }
-    if (thread->n_held < MAX_HELD) {
-        thread->held[thread->n_held++] = (HeldLock){
-            .lock = lock, .record = record, .sync = sync, .uid = sync->uid, .serial = ++thread->acquisitions,
-            .count = count, .life = atomic_load_explicit(&record->serial, memory_order_relaxed),
-            .strayed = atomic_load_explicit(&sync->strayed, memory_order_relaxed)};
-        thread->lock_set_known = false;
-        thread->learned++;
-    }
+    held_add(thread, lock, record, count);
     if (is_active()) {
-        sync_acquire(thread, sync, false);
+        sync_acquire(thread, record->sync, false);
     }
 }
 
@@ -132,7 +138,7 @@ lock_releasing(Thread *thread, PyObject *lock, bool reentrant, bool (*locked)(Py
         return;
     }
     bool matters = locks_matter(thread);
-    Sync *sync = matters || at < 0 ? lock_record(thread, lock)->sync : NULL;
+    Sync *sync = matters || at < 0 ? lock_record(thread, lock, 0)->sync : NULL;
     if (at < 0) {
         atomic_fetch_add_explicit(&sync->strayed, 1, memory_order_relaxed);
     }
@@ -161,6 +167,6 @@ lock_reinitialized(Thread *thread, PyObject *lock)
         held_remove(thread, at);
     }
     else {
-        atomic_fetch_add_explicit(&lock_record(thread, lock)->sync->strayed, 1, memory_order_relaxed);
+        atomic_fetch_add_explicit(&lock_record(thread, lock, 0)->sync->strayed, 1, memory_order_relaxed);
     }
 }
