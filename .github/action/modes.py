@@ -144,7 +144,7 @@ def _diagnosed(
     builds = ["--builds", ",".join(inputs.builds)] if inputs.builds else []
     outputs = ["--json", str(report), "--markdown", str(folder / "doctor.md")]
     status = run([*GILSCOPE, "doctor", *words, *builds, *outputs], inputs.folder, **build_variables())
-    return report, status, read_report(report, "gilscope/doctor/1")
+    return report, status, read_report(report, "gilscope/doctor/2")
 
 
 def _markdown(folder: Path) -> str:

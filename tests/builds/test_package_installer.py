@@ -12,14 +12,19 @@ from gilscope.toolkit.builds.package_installer import (
     INDEX_UNREACHED,
     NOT_FOUND,
     WITHOUT_WHEEL,
+    available_versions,
     full_output,
     gave_up,
     is_conflict,
+    listed_files,
     other_versions,
+    packages_without_file,
     problem_in_verbose_output,
     shortened,
     unavailable_packages,
     unmatched_requirement,
+    unmet_needs,
+    was_cancelled,
 )
 
 
@@ -89,13 +94,13 @@ def test_complaint_becomes_one_line(said, why):
 LAST = "WARNING: Retrying (Retry(total=0, connect=None)) after connection broken by 'TimeoutError'"
 
 
-@pytest.mark.parametrize(("said", "line"), [
-    (f"{LAST.replace('=0', '=1')}\n{LAST}\nERROR: No matching distribution found for one", LAST),
+@pytest.mark.parametrize(("said", "why"), [
+    (f"{LAST.replace('=0', '=1')}\n{LAST}\nERROR: No matching distribution found for one", "'TimeoutError'"),
     ("error: Request failed after 3 retries\n  Caused by: timeout", "error: Request failed after 3 retries"),
     (f"{LAST.replace('=0', '=1')}\nERROR: No matching distribution found for one", ""),   # then it answered
 ])
-def test_index_that_does_not_answer_at_last_is_told_from_one_that_was_slow(said, line):
-    assert gave_up(said) == line
+def test_index_that_does_not_answer_at_last_is_told_from_one_that_was_slow(said, why):
+    assert gave_up(said) == why
 
 
 def test_versions_that_there_are_are_told():
@@ -108,3 +113,31 @@ def test_versions_that_there_are_are_told():
 def test_what_a_package_needs_is_told_from_the_package():
     assert unmatched_requirement("ERROR: No matching distribution found for needed>=2 (from one)") == "needed>=2"
     assert unmatched_requirement("ERROR: the disk is full") is None
+
+
+@pytest.mark.parametrize(("said", "names"), [
+    ("ERROR: No matching distribution found for Needed_one>=2 (from one)", ["Needed_one"]),
+    ("  Because only one.two==1.0 is available and one.two==1.0 has no wheels", ["one.two"]),
+    ("  Because one was not found in the package registry\nBecause two.", ["one", "two"]),
+    ("ERROR: the disk is full", []),
+])
+def test_packages_without_a_file_are_named_as_the_installer_writes_them(said, names):
+    assert packages_without_file(said) == names
+
+
+def test_needs_that_are_not_installed_are_told_from_those_of_another_version():
+    assert unmet_needs("one 1.0 requires two-three, which is not installed.\n"
+                       "one 1.0 has requirement four>=2, but you have four 1.0.") == ["two-three"]
+
+
+def test_end_by_the_user_is_told_from_a_failure():
+    assert was_cancelled("Collecting one\nERROR: Operation cancelled by user\n")
+    assert not was_cancelled("ERROR: No matching distribution found for one")
+
+
+def test_versions_and_files_of_an_index_are_listed():
+    assert available_versions("one (1.1)\nAvailable versions: 1.1, 1.0\n  INSTALLED: 1.0\n") == ["1.1", "1.0"]
+    assert available_versions("ERROR: No matching distribution found for one") == []
+    assert listed_files("  Found link https://index.example/b/one-1.0.tar.gz#sha256=0 (from ...)\n"
+                        "  Skipping link: https://index.example/a/one-1.0-py3-none-any.whl (none)\n"
+                        "  https://index.example/b/one-1.0.tar.gz\n") == ["one-1.0-py3-none-any.whl", "one-1.0.tar.gz"]

@@ -65,7 +65,7 @@ def test_newest_version_that_blocks_too_is_not_advised():
     for status, what in ((Status.UNKNOWN, "unknown"), (Status.NO_WHEEL, "no wheel")):
         other = replace(report(finding(Status.GIL)), newest={"lxml": ("7.0", status)})
         assert steps(found(readiness=other)) == (
-            f"3.14t: lxml 7.0, the newest, is no way out ({what}): ask its owners, or do without it",)
+            f"3.14t: lxml 7.0, the newest, does not help ({what}): ask its owners, or do without it",)
     lost = replace(report(finding(Status.LOST)), newest={"lxml": ("7.0", Status.LOST)})
     assert steps(found(readiness=lost))[0].startswith("3.14t: lxml runs without its C code")
     unjudged = replace(report(finding(Status.UNKNOWN)), newest={"lxml": ("6.1", Status.UNKNOWN)})

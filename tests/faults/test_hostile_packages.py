@@ -104,7 +104,7 @@ def test_doctor_judges_all_of_them_at_once(home, tmp_path, label):
     assert {name: found[name]["status"] for name in good} == dict.fromkeys(good, "pure-python")
     assert {name: found[name]["status"] for name in files} == dict.fromkeys(files, "unknown")
     for name, (text, kinds) in hostile.items():
-        assert found[name]["imports"]["natural"]["kind"] in kinds, name
+        assert found[name]["details"]["imports"]["natural"]["kind"] in kinds, name
         told = tmp_path / f"told-{name}"
         if "tell(" in text:
             assert gone(int(told.read_text()))

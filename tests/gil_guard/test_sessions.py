@@ -209,7 +209,7 @@ def test_environment_is_as_before_after_the_session(project):
 @pytest.mark.parametrize(("answers", "expected"), [
     ([("2.0", True, "ready"), ("3.0", True, "ready")], "turner 3.0 leaves the GIL off, as `gilscope doctor` found"),
     ([("2.0", True, "ready"), ("3.0", False, "crashes")], "turner 2.0 leaves the GIL off"),
-    ([("2.0", False, "turns the GIL on")], "turner 2.0 is no way out, as `gilscope doctor` found: turns the GIL on."),
+    ([("2.0", False, "turns the GIL on")], "turner 2.0 does not help, as `gilscope doctor` found: turns the GIL on."),
     ([("1.0", False, "turns the GIL on")], "`gilscope doctor turner` says whether a newer version leaves the GIL off"),
     ([], "`gilscope doctor turner` says whether a newer version leaves the GIL off"),
 ])

@@ -88,6 +88,11 @@ _UNANSWERED = re.compile(
     r"|The repository located at (.*?) and is being ignored", re.MULTILINE)
 _UNAVAILABLE = re.compile(r"have no matching distributions available for your environment:\n((?: +\S+\n)+)")
 _UNMATCHED = re.compile(r"No matching distribution found for (.+)")
+_WITHOUT_FILE = re.compile(r"(?:No matching distribution found for|Because(?: only)?) ([A-Za-z0-9][\w.-]*)")
+_UNMET = re.compile(r"requires ([\w.-]+), which is not installed")
+_CANCELLED = "Operation cancelled by user"
+_AVAILABLE = re.compile(r"^Available versions: (.+)$", re.MULTILINE)
+_FILE = re.compile(r"/([^/#?\s]+\.(?:whl|tar\.gz|zip))(?=[#?\s]|$)", re.MULTILINE)
 
 
 def run_installer(command: Sequence[str | Path], extra: dict[str, str] | None = None) -> str:
@@ -108,6 +113,11 @@ def failure_in(outcome: subprocess.CompletedProcess[str] | str) -> str:
 def was_stopped(code: int) -> bool:
     """Return True if the exit code of an installer says that it was stopped from outside, by a signal or Ctrl-C."""
     return code < 0 or code == INTERRUPTED
+
+
+def was_cancelled(output: str) -> bool:
+    """Return True if pip reports Ctrl-C, which its exit code does not tell: that is 1, as after any failure."""
+    return _CANCELLED in output
 
 
 def full_output(command: Sequence[str | Path]) -> str:
@@ -140,11 +150,12 @@ def run_to_end(
 
 
 def gave_up(output: str) -> str:
-    """Return the line in which pip or uv reports that it stopped retrying the index, or "" if there is none.
+    """Return why pip or uv stopped retrying the index, in its words, or "" if it did not.
 
     Lines about earlier failed attempts do not count, since a later attempt may have succeeded.
     """
-    return next((line.strip() for line in output.splitlines() if _GAVE_UP.search(line)), "")
+    line = next((line.strip() for line in output.splitlines() if _GAVE_UP.search(line)), "")
+    return line.rpartition("broken by ")[2] or line
 
 
 def shortened(reason: str) -> str:
@@ -191,6 +202,27 @@ def unmatched_requirement(reason: str) -> str | None:
     """Return the requirement that pip found no file for: the requested package or one of its dependencies."""
     match = _UNMATCHED.search(reason)
     return match[1].partition(" (from ")[0].strip() if match else None
+
+
+def packages_without_file(reason: str) -> list[str]:
+    """Return the names of packages, as pip or uv writes them, for which it reports that it found no file."""
+    return [name.rstrip(".-") for name in _WITHOUT_FILE.findall(reason)]
+
+
+def unmet_needs(output: str) -> list[str]:
+    """Return the names of packages that others need and that are not installed, from the output of `pip check`."""
+    return _UNMET.findall(output)
+
+
+def available_versions(output: str) -> list[str]:
+    """Return the versions in the output of `pip index versions`; empty if it lists none."""
+    match = _AVAILABLE.search(output)
+    return match[1].split(", ") if match else []
+
+
+def listed_files(output: str) -> list[str]:
+    """Return the names of the wheels and sdists in an index, sorted, from pip's output with -vvv."""
+    return sorted(set(_FILE.findall(output)))
 
 
 def is_conflict(reason: str) -> bool:

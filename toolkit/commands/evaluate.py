@@ -102,9 +102,9 @@ def _add_code(group: Any) -> None:
                             "without arguments, from several threads. Measures cost, gain and waits (default: cost "
                             "from the tests; no gain).")
     group.add_argument("--payloads", metavar="MODULE:NAME",
-                       help="Call the function of --workload with each of these payloads in turn, and take that as one "
-                            "call. They come from a sequence, or from a function that returns one. Use it to "
-                            "evaluate the function and payloads that `gilscope run` measures.")
+                       help="Call the function of --workload with each of these payloads in turn; all payloads "
+                            "together count as one call. They come from a sequence, or from a function that returns "
+                            "one. Use it to evaluate the function and payloads that `gilscope run` measures.")
     group.add_argument("--calls", metavar="N", type=positive,
                        help="Call the function of --workload N times from each thread under the race checker, as far "
                             "as the budget allows (default: at most 25 times, and 4 seconds). Use it for state that "
@@ -115,9 +115,9 @@ def _add_code(group: Any) -> None:
                             "it to find data races if the tests start no threads.")
     group.add_argument("--hammer", metavar="SECONDS", type=duration, nargs="?", const=HAMMER_SECONDS, default=0.0,
                        help="For SECONDS (default: 20), call the project's own C functions with arguments from its "
-                            "tests and doctests, from N threads of --threads (default: 4) on shared objects, in "
-                            "processes that may crash. Use it to see whether C code that no race checker reads "
-                            "crashes, hangs, loses counts or gives other results than one thread.")
+                            "tests and doctests, from as many threads as --threads says (default: 4) on shared "
+                            "objects, in processes that may crash. Use it to see whether C code that no race checker "
+                            "reads crashes, hangs, loses counts or gives other results than one thread.")
 
 
 def _add_effort(group: Any) -> None:

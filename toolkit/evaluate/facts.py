@@ -15,7 +15,6 @@ from gilscope.toolkit.evaluate.sections import Cause
 if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.decision import State
     from gilscope.toolkit.evaluate.sections import Missing, Place
-    from gilscope.toolkit.report.document import Inflation
     from gilscope.toolkit.stats.verdict import Comparison
 
 FREE_THREADING = "free-threading"   # the target of a fact about every build without a GIL
@@ -73,15 +72,6 @@ Confidence = Literal["high", "medium", "low"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TableCell:
-    """A value for the table of targets."""
-
-    column: str                     # its title
-    value: str | Inflation
-    notes: tuple[str, ...] = ()     # footnotes
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Gap:
     """The open question of a fact, why it is open, and which call answers it; most come from a `Missing` section."""
 
@@ -119,7 +109,6 @@ class Fact:
     consequence: bool = False       # caused by another fact; fixing that one fixes it
     confidence: Confidence | None = None   # the most that a verdict with this fact may have; None: by the effect
     heading: str = ""               # of the screen, under which the text is shown
-    cell: TableCell | None = None   # in a column of the probe's own; sections that gilscope measures have theirs
     value: Comparison | None = None   # the number behind the text
 
     @property

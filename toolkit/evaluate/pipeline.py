@@ -293,7 +293,7 @@ class Evaluator:
             return NO_TIME
         if isinstance(readiness, Missing):
             return readiness
-        self._say(f"{counterpart.label}: what one more interpreter, thread and process take")
+        self._say(f"{counterpart.label}: memory and start time of one more interpreter, thread, process")
         path = self._project.sources if isinstance(run_site, Missing) else run_site.folders
         python = readiness.python or (
             Path(counterpart.executable) if isinstance(run_site, Missing) else run_site.python)

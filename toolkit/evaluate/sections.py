@@ -72,7 +72,7 @@ def workload_failed(why: str, where: str = "") -> Missing:
 
 NO_TIME = Missing(reason="no time was left in the budget", cause=Cause.TIME)
 UNASKED = Missing(reason="not asked for")
-NOT_THE_SAME = "it is not the same work, so what it gains says nothing"
+NOT_THE_SAME = "the threads do different work, so a speed-up means nothing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

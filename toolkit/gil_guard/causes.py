@@ -83,7 +83,7 @@ def _advice(owner: Distribution | None) -> str:
     if mending:
         return f"{owner.name} {mending} leaves the GIL off, as `gilscope doctor` found: upgrade to it."
     if newer:
-        return f"{owner.name} {newer[0].version} is no way out, as `gilscope doctor` found: {newer[0].status}."
+        return f"{owner.name} {newer[0].version} does not help, as `gilscope doctor` found: {newer[0].status}."
     return f"`gilscope doctor {owner.name}` says whether a newer version leaves the GIL off."
 
 

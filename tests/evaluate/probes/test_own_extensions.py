@@ -358,7 +358,7 @@ def test_markdown_has_the_places():
 
 
 def test_json_has_modules_sources_and_what_was_built():
-    told = plain(whole())
+    told = plain(whole())["details"]
     assert told["extensions"]["modules"][0]["name"] == "lxml.etree"
     assert told["extensions"]["sources"][0]["remarks"][1] == {
         "line": 20, "concern": "borrowed reference", "what": "PyDict_GetItem", "instead": "PyDict_GetItemRef"}

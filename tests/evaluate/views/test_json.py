@@ -3,8 +3,10 @@
 import dataclasses
 import json
 
+from gilscope import __version__
 from gilscope.toolkit.evaluate.evaluation import BuildEvaluation, Evaluation
-from gilscope.toolkit.evaluate.views.json_document import INTERNAL, SCHEMA, plain
+from gilscope.toolkit.evaluate.facts import PlanStep
+from gilscope.toolkit.evaluate.views.json_document import INTERNAL, PROMISED, plain
 from tests.evaluate.made_up import evaluation
 
 
@@ -16,17 +18,17 @@ def test_comes_back_as_it_went():
     assert told() == plain(evaluation())
 
 
-def test_top_keys():
-    assert set(told()) == {
-        "schema", "tool", "project", "machine", "builds", "interpreters", "processes", "races", "conclusions",
-        "next_steps", "seconds", "development", "extensions", "upkeep", "command", "kept", "kept_since", "answer",
-        "plan", "facts"}
-    assert (told()["schema"], told()["tool"]) == (SCHEMA, "gilscope evaluate")
-    assert {field.name for field in dataclasses.fields(Evaluation)} - INTERNAL < set(told())
+def test_says_what_wrote_it():
+    assert (told()["schema"], told()["tool"], told()["gilscope"]) == (
+        "gilscope/evaluate/2", "gilscope evaluate", __version__)
 
 
-def test_build_has_every_section_or_the_reason_why_not():
-    first, second = told()["builds"]
+def test_details_have_every_section_that_is_not_promised():
+    assert set(told()["details"]) == {field.name for field in dataclasses.fields(Evaluation)} - PROMISED - INTERNAL
+
+
+def test_details_of_a_build_are_every_section_or_the_reason_why_not():
+    first, second = told()["details"]["builds"]
     assert set(first) == {field.name for field in dataclasses.fields(BuildEvaluation)}
     assert first["build"] == {"label": "3.14t", "version": "3.14.0", "free_threaded": True}
     assert first["gain"]["measured"]["2"]["verdict"] == "faster"
@@ -34,13 +36,14 @@ def test_build_has_every_section_or_the_reason_why_not():
 
 
 def test_culprit_has_distribution_file_way_and_the_newest_version():
-    (lxml, _) = told()["builds"][0]["readiness"]["packages"]
+    first, _ = told()["details"]["builds"]
+    (lxml, _) = first["readiness"]["packages"]
     assert (lxml["name"], lxml["version"], lxml["newest"]) == ("lxml", "6.1", ["7.0", "ready"])
     (culprit,) = lxml["culprits"]
     assert (culprit["module"], culprit["seen_by"]) == ("lxml.etree", "hook and import")
     assert culprit["way"][0]["line"] == 41
     assert lxml["extensions"][0]["file"].endswith(".so")
-    (asked,) = told()["builds"][0]["tests"]["imports"]
+    (asked,) = first["tests"]["imports"]
     assert (asked["what"], asked["file"], asked["line"]) == ("lxml.etree", "src/myapp/io.py", 3)
 
 
@@ -48,6 +51,16 @@ def test_conclusion_has_word_reasons_and_confidence():
     first = told()["conclusions"][0]
     assert (first["target"], first["word"], first["confidence"]) == ("3.14t", "BLOCKED", "high")
     assert first["reasons"]
+
+
+def test_step_of_a_fact_is_a_key_of_the_plan_however_it_is_worded(monkeypatch):
+    found = evaluation()
+    for each in PlanStep:
+        monkeypatch.setattr(each, "_value_", "other words")
+    values = plain(found)
+    steps = {fact["code"]: fact["step"] for fact in values["facts"]}
+    assert (steps["package.turns-gil-on"], steps["cost.measured"]) == ("dependencies", "cost-and-gain")
+    assert {*steps.values()} - {None} <= {step["key"] for step in values["plan"]}
 
 
 def test_answer_and_plan_are_those_of_the_screen():

@@ -1,7 +1,11 @@
-"""What `evaluate` and `doctor` write fits the schemas that are shipped, and the codes of facts are in them."""
+"""What `evaluate` and `doctor` write fits the schemas that are shipped, and has every promised field."""
 
+import copy
 import json
+import os
 import re
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -41,8 +45,10 @@ from tests.evaluate.made_up import (
     suite,
     workers,
 )
+from tests.evaluate.places import build_called, one_of_each
 from tests.report.test_as_json import closed
 
+jsonschema = pytest.importorskip("jsonschema")
 SCHEMAS = ROOT / "toolkit" / "report" / "schemas"
 CODE = re.compile(r'"([a-z]+(?:-[a-z]+)*\.[a-z0-9]+(?:-[a-z0-9]+)*)"')
 UNWATCHED = Unwatched(file="a.py", line=3, what="what exec runs")
@@ -53,9 +59,49 @@ FAILED = OwnBuild(build="3.14t", failure=Missing(reason="no compiler"),
 FORCED = Forced(against="3.14", by="workload", cost=found().cost, measured={2: ratio(1.4)}, failure="", machine=QUIET)
 
 
+# What CONTRIBUTING.md promises: to take a field out of this table takes a new number in `schema`, and a warning before.
+DECLARATION = {"name", "file", "init", "gil", "interpreters", "problem", "damaged"}
+PACKAGE = {
+    "name", "version", "requested", "status", "status_words", "blocks", "reasons", "interpreters",
+    "interpreter_reasons", "way", "wheel_tags", "libc", "culprits", "lost", "newest", "extensions", "details"}
+PROMISED = {
+    ("evaluate", ""): {"schema", "tool", "gilscope", "command", "answer", "conclusions", "facts", "plan",
+                       "next_steps", "details"},
+    ("evaluate", "Fact"): {"code", "target", "effect", "subject", "text", "evidence", "places", "step", "action",
+                           "owner", "provisional"},
+    ("evaluate", "Conclusion"): {"target", "word", "confidence", "reasons", "unexercised"},
+    ("evaluate", "Answer"): {"decision", "target", "because", "gain", "cost", "blockers", "effort", "instead", "more",
+                             "failing"},
+    ("evaluate", "Gained"): {"how", "ratio", "lo", "hi", "threads", "against", "today", "busiest"},
+    ("evaluate", "Paid"): {"times", "lo", "hi", "against", "by", "busy", "memory", "forced", "of"},
+    ("evaluate", "Memory"): {"here", "there", "process"},
+    ("evaluate", "Missing"): {"missing", "cause"},
+    ("evaluate", "Blocker"): {"what", "who", "action", "package", "mend"},
+    ("evaluate", "Effort"): {"files", "places", "packages", "unknown", "beside"},
+    ("evaluate", "Step"): {"key", "name", "state", "says"},
+    ("doctor", "Packages"): {"schema", "tool", "gilscope", "blocked", "builds"},
+    ("doctor", "Metadata"): {"schema", "tool", "gilscope", "metadata_only", "lock", "builds"},
+    ("doctor", "WheelSets"): {"schema", "tool", "gilscope", "blocked", "unusable_files", "sets"},
+    ("doctor", "BuildReport"): {
+        "build", "version", "reference", "blocked", "versions_chosen_by", "others", "pure_python_dependencies",
+        "pure_python_here_compiled_elsewhere", "unowned_modules_that_need_the_gil", "packages"},
+    ("doctor", "Package"): PACKAGE,
+    ("doctor", "Extension"): DECLARATION,
+    ("doctor", "ImportStep"): {"module", "file", "line"},
+    ("doctor", "WheelChoice"): {"name", "version", "kind", "wheel", "note", "libc", "needed_by"},
+    ("doctor", "WheelSet"): {"name", "version", "blocked", "files", "answers", "findings", "builds"},
+    ("doctor", "SetFile"): {"file", "sha256", "kind", "requires_python", "free_threading", "tags", "installed_on",
+                            "extensions", "libraries"},
+    ("doctor", "WheelAnswer"): {"build", "file", "why_no_wheel", "run", "twin", "status", "gil_on", "lost",
+                                "interpreters"},
+    ("doctor", "WheelFinding"): {"code", "effect", "builds", "wheel", "files", "package", "text"},
+}
+PACKAGES = doctor.plain([replace(report(lxml(), finding(Status.NO_WHEEL)), newest={"lxml": ("7.0", Status.READY)})])
+LOCK = doctor.plain_metadata("uv.lock", {"3.14t": [WheelChoice(name="a", version="1", kind="pure")]})
+
+
 def valid(document, name):
     """Check a document against its schema, which must describe every field."""
-    jsonschema = pytest.importorskip("jsonschema")
     schema = json.loads((SCHEMAS / f"{name}.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(json.loads(json.dumps(document)), closed(schema))
@@ -76,10 +122,78 @@ def test_evaluation_fits_its_schema(given):
     valid(plain(given), "evaluate")
 
 
-def test_packages_and_what_a_lock_alone_tells_fit_their_schema():
-    newest = replace(report(lxml(), finding(Status.NO_WHEEL)), newest={"lxml": ("7.0", Status.READY)})
-    valid(doctor.plain([newest]), "doctor")
-    valid(doctor.plain_metadata("uv.lock", {"3.14t": [WheelChoice(name="a", version="1", kind="pure")]}), "doctor")
+@pytest.mark.parametrize("document", [PACKAGES, LOCK], ids=["packages", "lock"])
+def test_packages_and_what_a_lock_alone_tells_fit_their_schema(document):
+    valid(document, "doctor")
+
+
+@pytest.mark.parametrize(("name", "part"), PROMISED, ids=".".join)
+def test_schema_describes_and_requires_exactly_the_promised_fields(name, part):
+    schema = json.loads((SCHEMAS / f"{name}.json").read_text())
+    described = schema["$defs"][part] if part else schema
+    assert set(described["properties"]) == set(described["required"]) == PROMISED[name, part]
+
+
+def test_every_object_that_a_schema_describes_is_promised():
+    assert {(name, part) for name in ("evaluate", "doctor")
+            for part in json.loads((SCHEMAS / f"{name}.json").read_text())["$defs"]} == {
+        each for each in PROMISED if each[1]}
+
+
+def fields_of(value, way=()):
+    """Yield the way to each field that is not below `details`, once for each place in a list or object."""
+    for key, each in value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ():
+        if isinstance(value, dict):
+            yield (*way, key)
+        if key != "details":
+            yield from fields_of(each, (*way, key))
+
+
+def test_document_without_a_promised_field_fails():
+    for name, document in (("evaluate", plain(evaluation())), ("doctor", PACKAGES), ("doctor", LOCK)):
+        document = json.loads(json.dumps(document))   # noqa: PLW2901 - each its own copy
+        ways = {tuple("*" if isinstance(key, int) else key for key in way): way for way in fields_of(document)}
+        accepted = []
+        for way in ways.values():
+            less = copy.deepcopy(document)
+            inner = less
+            for key in way[:-1]:
+                inner = inner[key]
+            del inner[way[-1]]
+            try:
+                valid(less, name)
+            except jsonschema.ValidationError:
+                continue
+            accepted.append(way)
+        assert accepted == [("builds", "3.14t")] * (document == LOCK)   # a build of the user's choice, no field
+
+
+PROJECT = """
+[project]
+name = "tiny"
+version = "1.0"
+dependencies = []
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not (FREE := one_of_each(free_threaded=(True,))), reason="no build without a GIL was found")
+def test_json_of_a_project_that_was_evaluated_fits_its_schema(tmp_path):
+    (tmp_path / "pyproject.toml").write_text(PROJECT)
+    (tmp_path / "tiny.py").write_text("def work():\n    return sum(range(10_000))\n")
+    build = build_called(FREE[-1])
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "gilscope", "evaluate", ".", "--workload", "tiny:work", "--builds", build.label,
+         f"--build={build.label}={build.executable}", "--offline", "--budget", "20s", "--json", "found.json"],
+        cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT), "GILSCOPE_CACHE": str(tmp_path / "cache")},
+        capture_output=True, text=True, timeout=300, check=False)
+    assert (tmp_path / "found.json").exists(), done.stderr
+    found = json.loads((tmp_path / "found.json").read_text())
+    valid(found, "evaluate")
+    assert {each["target"] for each in found["conclusions"]} >= {build.label}
+    assert found["answer"]["target"] == build.label
+    assert found["facts"]
+    assert found["details"]["project"]["name"] == "tiny"
 
 
 def test_schema_has_every_code_that_a_probe_names():
@@ -93,7 +207,7 @@ def test_schema_has_every_code_that_a_probe_names():
 def test_codes_are_identifiers_that_the_schema_lists_and_have_words(codes):
     assert all(re.fullmatch("[a-z]+(-[a-z]+)*", each) for each in codes)
     assert all(each.words for each in codes)
-    schema = json.loads((SCHEMAS / "evaluate.json").read_text())
-    enums = [prop["enum"] for kind in schema["$defs"].values() for prop in kind.get("properties", {}).values()
-             if "enum" in prop]
+    enums = [prop["enum"] for name in ("evaluate", "doctor")
+             for kind in json.loads((SCHEMAS / f"{name}.json").read_text())["$defs"].values()
+             for prop in kind.get("properties", {}).values() if "enum" in prop]
     assert [*codes] in enums

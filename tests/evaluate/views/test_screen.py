@@ -125,7 +125,7 @@ UNKNOWN = WheelChoice(name="lxml", version="6.1", kind="not known")
 
 @pytest.mark.parametrize(("changes", "said", "unsaid"), [
     ({"readiness": newest("7.0", Status.GIL)}, "; 7.0, the newest, has the same", "mends"),
-    ({"readiness": newest("7.0", Status.UNKNOWN)}, "; 7.0, the newest, is no way out (unknown)", "mends"),
+    ({"readiness": newest("7.0", Status.UNKNOWN)}, "; 7.0, the newest, does not help (unknown)", "mends"),
     ({"readiness": newest("6.1", Status.GIL)}, "; 6.1 is the newest", "has the same"),
     ({"readiness": newest("", Status.UNKNOWN)}, "; 6.1 is the newest", "has the same"),
     ({"readiness": report(lxml())}, "through src/myapp/io.py:3 Gain", "newest"),

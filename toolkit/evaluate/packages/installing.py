@@ -27,7 +27,10 @@ from gilscope.toolkit.builds.package_installer import (
     InstallProblem,
     InstallProblemKind,
     gave_up,
+    packages_without_file,
     problem_in,
+    unmet_needs,
+    was_cancelled,
 )
 from gilscope.toolkit.builds.uv import uv_command
 from gilscope.toolkit.errors import BuildError
@@ -47,10 +50,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.packages.fetch_wheels import BundledPip, WheelFetch
     from gilscope.toolkit.model import Build
 
-# Messages of pip and uv about a requirement without a wheel.
-_MISSING = re.compile(r"(?:No matching distribution found for|Because(?: only)?) ([A-Za-z0-9][\w.-]*)")
-_NEEDS = re.compile(r"requires ([\w.-]+), which is not installed")   # from `pip check`
-_CANCELLED = re.compile(r"Operation cancelled by user")   # the only sign of Ctrl-C: pip exits with 1 either way
 # The tool that made a package's wheels tells what building from source needs; setuptools does not name the compiler.
 _SETUPTOOLS = "a compiler of C, C++ or Rust"
 _TOOLCHAINS = (("maturin", "rustc"), ("meson", "a C compiler and meson"), ("scikit-build", "a C++ compiler and CMake"),
@@ -177,7 +176,7 @@ def _locked(pip: BundledPip, build: Build, requirements: Sequence[str]) -> dict[
         return None
     missing |= _with_limits(pip.environment, [text for text in requirements if text not in pins], limits)
     # If the pins are not a complete lock, they need further packages.
-    needed = dict.fromkeys(map(canonicalize_name, _NEEDS.findall(pip.run("check"))))
+    needed = dict.fromkeys(map(canonicalize_name, unmet_needs(pip.run("check"))))
     return missing | _with_limits(pip.environment, [name for name in needed if name not in missing], limits)
 
 
@@ -297,7 +296,7 @@ def _without_missing(
         reason = attempt([*chain.from_iterable(todo.values())])
         if not reason:
             break
-        names = [canonicalize_name(match.rstrip(".-")) for match in _MISSING.findall(reason)]
+        names = map(canonicalize_name, packages_without_file(reason))
         name = next((name for name in names if name in todo), None)
         if name is None:   # a dependency of one of them
             return missing, [*chain.from_iterable(todo.values())]
@@ -316,11 +315,10 @@ def _installed(folder: Path, arguments: Sequence[str]) -> str:
 
 
 def _checked(reason: str) -> str:
-    if _CANCELLED.search(reason):
+    if was_cancelled(reason):
         raise BuildError(STOPPED)
-    if line := gave_up(reason):
-        told = line.rpartition("broken by ")[2]
-        raise BuildError(f"the package index does not answer ({textwrap.shorten(told, 200)}); --offline does without")
+    if why := gave_up(reason):
+        raise BuildError(f"the package index does not answer ({textwrap.shorten(why, 200)}); --offline does without")
     return reason
 
 

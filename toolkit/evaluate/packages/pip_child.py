@@ -9,13 +9,12 @@ import contextlib
 import importlib
 import json
 import os
-import re
 import runpy
 import sys
 import tempfile
 from pathlib import Path
 
-from gilscope.toolkit.builds.package_installer import gave_up
+from gilscope.toolkit.builds.package_installer import gave_up, listed_files
 from gilscope.toolkit.children.child import Journal
 from gilscope.toolkit.processes import lifeline
 
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
 # Modules that every download imports; other versions of pip may lack them and import theirs in each fork.
 USUAL = ("pip._internal.cli.main", "pip._internal.commands.download", "pip._internal.resolution.resolvelib.resolver")
 MOST_TOLD = 4000   # characters of a run's output
-_FILE = re.compile(r"/([^/#?\s]+\.(?:whl|tar\.gz|zip))(?=[#?\s]|$)", re.MULTILINE)
 
 
 def main() -> None:
@@ -51,7 +49,7 @@ def main() -> None:
         if gave_up(text):
             waiting.clear()   # the others would only take as long to find the same
         journal.write("ran", number=number, code=os.waitstatus_to_exitcode(status), output=text[-MOST_TOLD:],
-                      files=sorted(set(_FILE.findall(text))))
+                      files=listed_files(text))
 
 
 def _start(words: list[str], path: str) -> int:

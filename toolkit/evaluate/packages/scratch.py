@@ -26,7 +26,7 @@ from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.environment import identity, python_of
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.builds.missing_packages import has_exact_version
-from gilscope.toolkit.builds.package_installer import InstallProblem
+from gilscope.toolkit.builds.package_installer import InstallProblem, available_versions
 from gilscope.toolkit.builds.uv import uv_command
 from gilscope.toolkit.children.at_once import at_once
 from gilscope.toolkit.errors import BuildError
@@ -60,7 +60,6 @@ MOST_REQUIREMENTS = 6                   # requirements to list in a message
 FRESH_SECONDS = 24 * 3600.0     # a new wheel may be out tomorrow
 QUERY_SECONDS = 30.0   # for one query to the index
 MOST_QUERIES = 4
-_AVAILABLE = re.compile(r"^Available versions: (.+)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -279,8 +278,7 @@ def _newer(python: Path, found: Distribution, allowed: SpecifierSet) -> str:
 
 def newest_of(answer: str, allowed: SpecifierSet) -> str:
     """Return the newest allowed release in the output of `pip index versions`; "" if there is none."""
-    told = _AVAILABLE.search(answer)
-    versions = [Version(text) for text in told[1].split(", ")] if told else []
+    versions = map(Version, available_versions(answer))
     return str(max((each for each in versions if each in allowed), default=""))
 
 

@@ -110,7 +110,7 @@ def advice(report: BuildReport, finding: Finding) -> str:
     """Return the action for a package that no newer version is known to fix."""
     newest, status = report.newest.get(finding.name, ("", None))
     if finding.verdict.status is Status.GIL and newest and status:   # the newest version does not mend it
-        does = "still turns the GIL on" if status is Status.GIL else f"is no way out ({status.words})"
+        does = "still turns the GIL on" if status is Status.GIL else f"does not help ({status.words})"
         return f"{finding.name} {newest}, the newest, {does}: ask its owners, or do without it"
     return ADVICE[finding.verdict.status].format(name=finding.name)
 
@@ -181,7 +181,7 @@ def _newest(report: BuildReport, finding: Finding) -> str:
     version, status = report.newest[finding.name]
     if version in {"", finding.version}:
         return f"; {finding.version} is the newest"
-    same = "has the same" if status is finding.verdict.status else f"is no way out ({status.words})"
+    same = "has the same" if status is finding.verdict.status else f"does not help ({status.words})"
     return f"; {version}, the newest, {'mends it' if status.mends else same}"
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from gilscope import __version__
 from gilscope.toolkit.evaluate.packages.doctor import version_of
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users, loadable_nowhere, lost_modules
@@ -17,12 +18,12 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
-    from gilscope.toolkit.evaluate.packages.evidence import ImportRun
+    from gilscope.toolkit.evaluate.packages.evidence import Extension, ImportRun
     from gilscope.toolkit.evaluate.requirements.wheel_for_build import WheelChoice
     from gilscope.toolkit.report.document import Section
 
 
-SCHEMA = "gilscope/doctor/1"   # toolkit/report/schemas/doctor.json
+SCHEMA = "gilscope/doctor/2"   # toolkit/report/schemas/doctor.json
 TOOL = "gilscope doctor"
 
 
@@ -70,13 +71,24 @@ def _offer(offered: WheelChoice | None) -> str:
 
 def plain_metadata(lock: str, offers: Mapping[str, Sequence[WheelChoice]]) -> dict[str, Any]:
     """Return the files of a lock that each build would take, as values that JSON has."""
-    return {"schema": SCHEMA, "tool": TOOL, "metadata_only": True, "lock": lock,
-            "builds": {label: [asdict(each) for each in found] for label, found in offers.items()}}
+    return {**preamble(), "metadata_only": True, "lock": lock,
+            "builds": {label: [_plain_choice(each) for each in found] for label, found in offers.items()}}
+
+
+def preamble() -> dict[str, Any]:
+    """Return the fields that every document of `doctor` begins with."""
+    return {"schema": SCHEMA, "tool": TOOL, "gilscope": __version__}
+
+
+def _plain_choice(choice: WheelChoice) -> dict[str, Any]:
+    return {
+        "name": choice.name, "version": choice.version, "kind": choice.kind, "wheel": choice.wheel,
+        "note": choice.note, "libc": choice.libc, "needed_by": list(choice.needed_by)}
 
 
 def plain(reports: Sequence[BuildReport]) -> dict[str, Any]:
     """Return everything as values that JSON has."""
-    return {"schema": SCHEMA, "tool": TOOL, "blocked": any(report.blocked for report in reports), "builds": [{
+    return {**preamble(), "blocked": any(report.blocked for report in reports), "builds": [{
         "build": report.build.label, "version": report.build.version,
         "reference": report.reference.label if report.reference else None, "blocked": report.blocked,
         "versions_chosen_by": report.chosen_by or None,
@@ -99,16 +111,25 @@ def _plain_finding(report: BuildReport, finding: Finding) -> dict[str, Any]:
         "way": list(finding.way),
         "wheel_tags": list(seen.distribution.tags) if seen.distribution else [],
         "libc": libc_floor(platforms_of(seen.distribution.tags)) if seen.distribution else "",
-        "culprits": [{"module": module, "seen_by": how, "way": [asdict(step) for step in report.way_to(module)]}
+        "culprits": [{"module": module, "seen_by": how, "way": [
+            {"module": step.module, "file": step.file, "line": step.line} for step in report.way_to(module)]}
                      for module, how in gil_users(seen).items()],
         "lost": list(lost_modules(seen)),
         "newest": list(report.newest.get(finding.name, ())),
-        "extensions": [asdict(extension) for extension in seen.extensions],
-        "imports": {label: _plain_run(run) for label, run in (
-            ("natural", seen.run), ("gil_forced_off", seen.forced), ("reference", seen.reference),
-            ("control", seen.control)) if run},
-        "interpreter_imports": [_plain_run(run) for run in seen.interpreters],
+        "extensions": [*map(_plain_extension, seen.extensions)],
+        "details": {
+            "imports": {label: _plain_run(run) for label, run in (
+                ("natural", seen.run), ("gil_forced_off", seen.forced), ("reference", seen.reference),
+                ("control", seen.control)) if run},
+            "interpreter_imports": [_plain_run(run) for run in seen.interpreters],
+        },
     }
+
+
+def _plain_extension(extension: Extension) -> dict[str, Any]:
+    return {
+        "name": extension.name, "file": extension.file, "init": extension.init, "gil": extension.gil,
+        "interpreters": extension.interpreters, "problem": extension.problem, "damaged": extension.damaged}
 
 
 def _plain_run(run: ImportRun) -> dict[str, Any]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.facts import TableCell, processes_on, subinterpreters_on
+from gilscope.toolkit.evaluate.facts import processes_on, subinterpreters_on
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.readings import cpu_time_factor, is_quiet, own_finding
 from gilscope.toolkit.evaluate.sections import Missing, Workers, known
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.evaluate.packages.doctor import BuildReport, Finding
     from gilscope.toolkit.evaluate.sections import Cost, MachineFacts, Measure, TestRun, WorkerPrice
 
-# The columns in their order; a probe may have another one, which comes after them.
+# The columns in their order.
 COLUMNS = ("packages", "C files", "GIL off", "C lost", "tests", "1 thread", "memory")
 AT_IMPORT = "off after the imports; whether it is at the end of the project's tests is not known"
 LOADABLE = "packages that load all they have in an interpreter with its own GIL"
@@ -29,24 +30,32 @@ IN_PLACE: dict[Measure, tuple[str, ...]] = {
     "tests": ("CPU time of the tests, their start with it: no --workload was measured",)}
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableCell:
+    """A value for the table of targets."""
+
+    column: str                     # its title
+    value: str | Inflation
+    notes: tuple[str, ...] = ()     # footnotes
+
+
 def table(found: Evaluation) -> Table:
     """Return a row for each build, and for subinterpreters and processes on each build with a GIL."""
     notes = Footnotes()
     cells = {(target, cell.column): cell for target, cell in _cells(found)}
-    titles = tuple(dict.fromkeys((*COLUMNS, *(column for _, column in cells))))
 
     # The table has little room.
     short = {**{subinterpreters_on(each.build.label): f"subint {each.build.label}" for each in found.interpreters},
              **{processes_on(each.build.label): f"processes {each.build.label}" for each in found.processes}}
 
     def row(conclusion: Conclusion) -> tuple[Entry, ...]:
-        own = [cells.get((conclusion.target, title)) for title in titles]
+        own = [cells.get((conclusion.target, title)) for title in COLUMNS]
         return (Entry(short.get(conclusion.target, conclusion.target)), Entry(conclusion.word),
                 *(Entry(cell.value, notes.marks(cell.notes)) if cell else Entry() for cell in own))
 
     rows = tuple(map(row, found.conclusions))
     columns = tuple(Column(title=title, align="left", key=title == "target")
-                    for title in ("target", "verdict", *titles))
+                    for title in ("target", "verdict", *COLUMNS))
     return Table(title="", columns=columns, rows=rows, footnotes=notes.texts())
 
 
@@ -60,7 +69,6 @@ def _cells(found: Evaluation) -> Iterator[tuple[str, TableCell]]:
         match workers.get(processes.build):
             case Workers(process=price):
                 yield from ((processes_on(processes.build.label), cell) for cell in _growth(price))
-    yield from ((fact.target, fact.cell) for fact in found.facts if fact.cell)
 
 
 def _build(build: BuildEvaluation, machine: MachineFacts | Missing) -> Iterator[TableCell]:

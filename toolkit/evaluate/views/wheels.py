@@ -175,7 +175,7 @@ def _blocked_on(report: SetReport) -> str:
 
 def plain(reports: Sequence[SetReport], unusable: Sequence[UnusableFile]) -> dict[str, Any]:
     """Return everything as values that JSON has."""
-    return {"schema": packages.SCHEMA, "tool": packages.TOOL,
+    return {**packages.preamble(),
             "blocked": bool(unusable) or any(each.blocked for each in reports),
             "unusable_files": [{"file": str(each.path), "problem": each.problem.value, "reason": each.reason}
                                for each in unusable],

@@ -1,4 +1,4 @@
-"""The dataclasses of a race report."""
+"""The dataclasses of a race report, which are its JSON: race.json promises their fields, so rename none."""
 
 from __future__ import annotations
 
