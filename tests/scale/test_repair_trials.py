@@ -86,6 +86,7 @@ def test_what_holds_the_objects_is_copied_once():
     ({"used": (7,)}, [OBJECT], TrialOutcome.STILL_USED, ""),
     ({"moved": 0.4}, [OBJECT], TrialOutcome.STILL_USED, ""),
     ({"clean": 1}, [OBJECT], TrialOutcome.FEW_CLEAN, ""),
+    ({"clean": 4}, [OBJECT], TrialOutcome.FEW_CLEAN, ""),      # enough for a ratio, not for a statement
 ])
 def test_repair_that_could_not_be_tried_says_why(changes, names, outcome, detail):
     (trial,) = tried(FakeZygote(**changes), *names)
