@@ -364,6 +364,9 @@ def test_report_without_a_gil_says_so():
     headings = text.partition("Where each")[2].splitlines()[1].split()
     assert headings == ["thread", "there", "CPU", "no", "core", "locks", "objects", "idle"]
     assert "CPU inflation: 1.50 times the CPU time" in text
+    assert text.count("gilscope scale") == 2      # here, and in the last sentence
+    little = render(document(diagnose(["program.py"], recording, cpu_inflation=1.1), places=5), ascii_only=True)
+    assert little.count("gilscope scale") == 1
 
 
 def elsewhere(**changes):

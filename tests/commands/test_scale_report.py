@@ -1,16 +1,20 @@
 """The report of `gilscope scale`: numbers point at the footnote that explains them, and a gain is a sentence."""
 
-from gilscope.toolkit.commands.scale.report import document
+from dataclasses import replace
+
+from gilscope.toolkit.commands.scale.report import NOT_TRIED, document
 from gilscope.toolkit.report.document import Table
 from gilscope.toolkit.report.terminal import render
-from gilscope.toolkit.scale.investigation import BlamedObject, ScalingInvestigation
+from gilscope.toolkit.scale.blamed_object import BlamedObject
+from gilscope.toolkit.scale.investigation import ScalingInvestigation
 from gilscope.toolkit.scale.judgement import Judgement, Obstacle, ScalingEvidence, ScalingVerdict, Span
+from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairTrial, TrialOutcome
 from gilscope.toolkit.scale.scaling_values import BuildScaling
-from gilscope.toolkit.scale.zygote_process import LoadedFunction
+from gilscope.toolkit.scale.zygote_process import CodePlace, LoadedFunction
 from tests.fakes import make_build
 
 
-def slower():
+def slower(**changes):
     """Return a function that counts of one object make slower."""
     half = Span(ratio=0.5, lo=0.4, hi=0.6)
     found = ScalingInvestigation(
@@ -20,7 +24,10 @@ def slower():
         evidence=ScalingEvidence(threads=2, clean_seconds=0.1, enough=True, of_ceiling=half, speedup=half, ceiling=1.8,
                                  immortal=Span(ratio=2.4, lo=2.0, hi=2.8)),
         judgement=Judgement(verdict=ScalingVerdict.SLOWER, obstacle=Obstacle.COUNTS), also=(),
-        objects=(BlamedObject(name="app.PRICES", kind="global", type="list"),))
+        objects=(BlamedObject(name="app.PRICES", kind="global", type="list", places=(
+            CodePlace(file="app.py", line=7, function="work"), CodePlace(file="app.py", line=9, function="work"))),),
+        trials=())
+    found = replace(found, **changes)
     return document("app:work", 2, [BuildScaling(build=make_build("3.14t"), found=found)])
 
 
@@ -33,3 +40,40 @@ def test_every_footnote_is_pointed_at():
 def test_gain_is_told_as_a_sentence():
     said = " ".join(render(slower()).split())
     assert "it reached 1.20 of the ceiling: without counting, about 100 % of the loss disappears." in said
+
+
+def said(**changes):
+    return " ".join(render(slower(**changes)).split())
+
+
+def test_lines_stand_beside_the_object():
+    assert "reference counts: app.PRICES (list), used at app.py:7 and app.py:9" in said()
+
+
+def test_repair_says_what_it_reached_or_why_it_was_not_tried():
+    measured = RepairTrial(outcome=TrialOutcome.MEASURED, method=CopyMethod.DEEP, without=0.3,
+                           of_ceiling=Span(ratio=0.95, lo=0.9, hi=1.0))
+    assert ("Tried: with a copy by copy.deepcopy in each thread, it reached 0.95 [0.90, 1.00] of the ceiling; without, "
+            "0.30.") in said(trials=(measured,))
+    uncopied = RepairTrial(outcome=TrialOutcome.UNCOPIED, method=CopyMethod.DEEP, detail="TypeError: no")
+    assert "Not tried with a copy by copy.deepcopy in each thread: it cannot be made (TypeError: no)." in said(
+        trials=(uncopied,))
+    assert "Not tried: that takes a change of the code." in said()
+    assert set(NOT_TRIED) == set(TrialOutcome) - {TrialOutcome.MEASURED}
+
+
+def test_constants_are_told_what_a_pyc_gains():
+    constant = BlamedObject(name="constant 1000003 in f()", kind="constant", type="int")
+    text = said(objects=(constant,))
+    assert "so that is what a .pyc gains" in text
+    assert "Not tried" not in text
+
+
+def test_lock_beside_neighbours_says_what_disturbed_calls_show():
+    seen = ScalingEvidence(threads=2, clean_seconds=0.0, enough=False, of_ceiling=None, speedup=None, ceiling=1.8,
+                           disturbed=Span(ratio=0.5, lo=0.4, hi=0.6))
+    lock = BlamedObject(name="app.LOCK", kind="lock", type="_thread.lock", held=0.6)
+    text = said(evidence=seen, judgement=Judgement(verdict=ScalingVerdict.PLATEAUS, obstacle=Obstacle.LOCK),
+                objects=(lock,), explained=None, without=None)
+    assert "By all calls, they reach 0.50 [0.40, 0.60] of the ceiling, or less" in text
+    assert "in the way: lock of app.LOCK" in text

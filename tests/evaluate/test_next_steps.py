@@ -1,12 +1,15 @@
 """What to do next: what blocks first, once for all builds that it concerns."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
+from gilscope.toolkit.evaluate.decision import UNREAD
 from gilscope.toolkit.evaluate.packages.evidence import Status
 from gilscope.toolkit.evaluate.packages.wording import ADVICE
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Binding, ExtensionSource, OwnExtensions, Remark
+from gilscope.toolkit.evaluate.request import EvaluationRequest
 from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Contention, LeftOut, Missing, NativePool, WorkloadFailure
 from gilscope.toolkit.gil.records import WaitReason
 from tests.evaluate.made_up import (
@@ -168,6 +171,40 @@ def test_pools_of_libraries_are_limited_where_threads_are_more_than_cores(thread
     assert sum("OPENBLAS_NUM_THREADS=1" in step for step in steps(found(contention=crowd))) == said
     facts = concluded(found(contention=crowd)).facts
     assert sum(fact.code == "contention.native-pool" for fact in facts) == said
+
+
+@pytest.mark.parametrize(("workload", "payloads", "inflation", "command"), [
+    ("mine:convert", None, 2.0, "gilscope scale mine:convert --builds 3.14t"),
+    ("mine:convert", "mine:ORDERS", 2.0, "gilscope scale mine:convert --payloads mine:ORDERS --builds 3.14t"),
+    ("mine:convert", None, 1.2, None), ("bench.py 3", None, 2.0, None), (None, None, 2.0, None)])
+def test_threads_in_each_others_way_lead_to_gilscope_scale(workload, payloads, inflation, command):
+    request = EvaluationRequest(path=Path(), workload=workload, payloads=payloads)
+    crowd = Contention(inflation=inflation, parked=0.0, places=())
+    evaluated = concluded(found(contention=crowd), request=request)
+    said = [step for step in evaluated.next_steps if "gilscope scale" in step]
+    facts = [fact.code for fact in evaluated.facts if fact.code == "contention.object"]
+    if command is None:
+        assert (said, facts) == ([], [])
+    else:
+        assert len(facts) == len(said) == 1
+        assert f"`{command}` names the object" in said[0]
+
+
+def test_project_in_another_folder_is_imported_from_there():
+    request = EvaluationRequest(path=Path("app"), workload="mine:convert")
+    (said,) = (step for step in concluded(found(contention=Contention(inflation=2.0, parked=0.0, places=())),
+                                          request=request).next_steps if "gilscope scale" in step)
+    assert "--builds 3.14t --path app`" in said
+
+
+def test_image_without_bytecode_is_a_step_and_blocks_nothing():
+    usual = concluded(found())
+    without = concluded(found(), upkeep=replace(UNREAD, no_bytecode=("Dockerfile:4",)))
+    (said,) = (step for step in without.next_steps if step not in usual.next_steps)
+    assert said.startswith("Dockerfile:4: run `python -m compileall` when the image is built, or leave ")
+    assert without.conclusions[0].word == usual.conclusions[0].word
+    (fact,) = (fact for fact in without.facts if fact.code == "upkeep.no-bytecode")
+    assert fact.subject == "Dockerfile:4"
 
 
 def waiting(reason):

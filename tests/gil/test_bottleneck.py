@@ -96,7 +96,17 @@ def test_nothing_limits_threads_that_run():
     found = limit_of(contended(WaitReason.LOCK, 0.02))
     assert (found.what, found.place) == (Limiter.NOTHING, None)
     assert found.sentence == "Nothing limits it: its threads waited 2.0 % of their non-idle time for locks and objects."
-    assert "--inflation" in limit_of(contended(WaitReason.LOCK, 0.02), free_threaded=True).sentence
+    free = limit_of(contended(WaitReason.LOCK, 0.02), free_threaded=True).sentence
+    assert "--inflation" in free
+    assert "`gilscope scale MODULE:FUNCTION`" in free
+
+
+def test_gilscope_scale_is_named_where_threads_without_a_gil_hardly_wait_and_nowhere_else():
+    waiting = limit_of(contended(WaitReason.LOCK, 0.5), free_threaded=True)
+    alone = limit_of(make_process(threads=(make_thread(0, [], main=True, cpu=0.95, run_queue=0.0),), sites=(None,)),
+                     free_threaded=True)
+    for found in (waiting, alone):
+        assert "gilscope scale" not in found.sentence
 
 
 def test_program_without_threads_is_said_to_have_one():

@@ -4,7 +4,8 @@ from dataclasses import replace
 
 from gilscope.toolkit.model import Cell, Phase, SkipKind
 from gilscope.toolkit.report import terminal
-from gilscope.toolkit.report.document import Table
+from gilscope.toolkit.report.as_json import run_values
+from gilscope.toolkit.report.document import Lines, Table
 from gilscope.toolkit.report.run_document import overview_document, run_document
 from gilscope.toolkit.report.wording import entry_text
 from tests.fakes import RunMaker, make_run
@@ -261,3 +262,37 @@ def test_run_without_any_number_says_why():
     run = replace(made.run(("3.14",)), cells=(cell(), cell("threads", 2)))
     assert table_of(run) is None
     assert "killed by SIGSEGV" in " ".join(terminal.render(overview_document(run)).split())
+
+
+def far_below(share, *, user=True, interval=0.002):
+    """Return the sentences of a run whose free threads reach `share` of the processes' throughput."""
+    made = RunMaker(noise=interval)
+    made.measure(cell(build="3.14t"), 1.0)
+    made.twin(cell(build="3.14t"), 1.0)
+    made.measure(cell("processes-forkserver", 2, "3.14t"), 0.5)
+    made.measure(cell("free-threaded", 2, "3.14t"), 0.5 / share)
+    options = {"selection": {"user": {"function": "mine:convert", "payloads": None, "payload": "{'a b': 1}"}}}
+    run = made.run(("3.14t",), options=options if user else {"selection": {"user": None}})
+    return "\n".join(sentence for each in overview_document(run).sections if isinstance(each, Lines)
+                     for sentence in each.items), run_values(run)["best"][0]["below_ceiling"]
+
+
+def test_own_function_below_half_of_what_processes_do_is_sent_to_gilscope_scale():
+    said, below = far_below(0.3)
+    assert "2 free threads reach 0.30 on 3.14t of the throughput of as many processes" in said
+    assert "`gilscope scale mine:convert --payload '{'\"'\"'a b'\"'\"': 1}' --builds 3.14t`" in said
+    assert (below["model"], below["workers"], below["ceiling"]) == ("free-threaded", 2, "processes-forkserver")
+    assert 0.28 < below["ratio"]["ratio"] < 0.32
+
+
+def test_function_that_may_reach_half_is_not():
+    for share, interval in ((0.55, 0.002), (0.45, 0.08)):      # below half; an interval that includes it
+        said, below = far_below(share, interval=interval)
+        assert below is None
+        assert "gilscope scale" not in said
+
+
+def test_own_workloads_of_gilscope_are_not():
+    said, below = far_below(0.3, user=False)
+    assert below is not None
+    assert "gilscope scale" not in said

@@ -54,9 +54,27 @@ def test_cause_of_a_loss(of_ceiling, immortal, held, obstacle):
 @pytest.mark.parametrize(("of_ceiling", "ceiling", "obstacle"), [
     (1.05, 1.9, Obstacle.NONE), (0.88, 1.9, Obstacle.NONE), (0.95, 1.1, Obstacle.HARDWARE)])
 def test_nothing_is_blamed_where_threads_reach_the_ceiling(of_ceiling, ceiling, obstacle):
-    # However much immortality gains, and whatever lock is seen held.
-    found = judge(evidence(of_ceiling, 3.0, ceiling=ceiling, locks=locks(0.9)))
+    # Although immortality gains a little, and whatever lock is seen held.
+    found = judge(evidence(of_ceiling, 1.3, ceiling=ceiling, locks=locks(0.9)))
     assert found == Judgement(verdict=SCALES, obstacle=obstacle)
+
+
+def test_lock_that_waiters_yield_their_cores_for_is_blamed_if_even_disturbed_calls_show_its_cost():
+    seen = evidence(enough=False, of_ceiling=0.0, locks=locks(0.6), disturbed=span(0.5), disturbed_immortal=span(1.0))
+    seen = replace(seen, of_ceiling=None)
+    assert judge(seen) == Judgement(verdict=PLATEAUS, obstacle=Obstacle.LOCK)
+    for changed in ({"disturbed": span(0.7)}, {"disturbed": None}, {"locks": locks(0.1)}, {"locks": ()},
+                    {"disturbed_immortal": span(1.6)}):      # too near, not seen often, or counts may cost it
+        assert judge(replace(seen, **changed)).doubt is Doubt.FEW_CLEAN
+        assert judge(replace(seen, **changed)).verdict is UNSURE
+
+
+def test_threads_that_seem_to_scale_and_gain_much_from_immortality_are_unsure():
+    assert judge(evidence(0.95, 3.0)) == Judgement(
+        verdict=UNSURE, obstacle=Obstacle.UNKNOWN, doubt=Doubt.SURPRISE)
+    assert judge(evidence(0.95, 1.3)).verdict is SCALES      # counts cost something, too, where nobody contends
+    wide = replace(evidence(0.95), immortal=Span(ratio=1.6, lo=1.1, hi=2.3))
+    assert judge(wide).verdict is SCALES
 
 
 def test_less_than_one_thread_gets_slower():

@@ -5,7 +5,7 @@ import copy
 
 import pytest
 
-from gilscope.toolkit.scale.investigation import BlamedObject
+from gilscope.toolkit.scale.blamed_object import BlamedObject
 from gilscope.toolkit.scale.judgement import Obstacle
 from gilscope.toolkit.scale.repairs import TEXTS, UNCOPIED, RepairCode, repairs
 

@@ -41,6 +41,13 @@ def test_nothing_clean_is_no_rate():
     assert (found.rate, found.enough()) == (0.0, False)
 
 
+def test_all_calls_have_a_rate_without_the_time_that_threads_lacked_a_core():
+    found = clean_calls(measured([(0, 1, 0), (1, 3, 1)], [(0, 1, 0), (1, 3, 1)]))
+    assert found.rate_on_cores == pytest.approx(40 / 0.002)
+    assert clean_calls(measured([(0, 1, 1)])).rate_on_cores == 0.0
+    assert pooled([found, found]).rate_on_cores == pytest.approx(40 / 0.002)
+
+
 def test_pooled_measurements_weigh_by_their_clean_time():
     long = CleanCalls(threads=2, calls=1000, spent=20 * MS)
     short = CleanCalls(threads=2, calls=10, spent=MS)

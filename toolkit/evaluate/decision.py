@@ -117,11 +117,12 @@ class Step:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Upkeep:
-    """The parts of a project's files that already deal with builds without a GIL: CI, classifiers."""
+    """The parts of a project's files that deal with builds without a GIL: CI, classifiers, images without bytecode."""
 
     ci: str            # the file that has its tests run on one; "": none was found
     classifier: str    # "Programming Language :: Python :: Free Threading :: 2 - Beta"; ""
     published: bool    # it has metadata that classifiers belong to
+    no_bytecode: tuple[str, ...] = ()   # "file:line" where what is deployed is told to write no .pyc
 
 
 UNREAD = Upkeep(ci="", classifier="", published=False)

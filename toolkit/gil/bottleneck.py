@@ -21,6 +21,9 @@ LIMITS = 0.1       # share of the threads' time in waits for one thing, from whi
 MOSTLY = 0.5       # share of their time outside Python and its waits, from which on the program waits for I/O
 HARDLY = 0.2       # of the highest demand to run: threads with less do not count
 SEEN = 0.001       # smaller shares are left out of sentences
+# What waits do not show: threads that count references to one object slow each other down, and none of them waits.
+NAMES_THE_OBJECT = ("If it is not as fast as its cores allow, `gilscope scale MODULE:FUNCTION` measures one of its "
+                    "functions, and names the object in the way.")
 
 
 class Limiter(StrEnum):
@@ -161,7 +164,7 @@ def _nothing(summary: RecordingSummary, of_gil: float, of_locks: float, *, free_
     else:
         sentence = f"Nothing limits it: {_little(of_gil, of_locks, begin='its threads')}."
         if free_threaded:
-            sentence += " --inflation shows what sharing costs without waits."
+            sentence += f" --inflation shows what sharing costs without waits. {NAMES_THE_OBJECT}"
     return Limit(what=Limiter.NOTHING, share=max(of_gil, of_locks), thread=None, place=None, queued=0.0,
                  sentence=sentence)
 

@@ -214,6 +214,10 @@ def _best(advice: Advice) -> dict[str, Any]:
         "not_known": [
             {"model": each.cell.runner, "workers": each.cell.workers, "why": each.why} for each in advice.open
         ],
+        "below_ceiling": None if advice.below_ceiling is None else {
+            "model": advice.below_ceiling.cell.runner, "workers": advice.below_ceiling.cell.workers,
+            "ceiling": advice.below_ceiling.ceiling.runner,
+            "ratio": comparison(advice.below_ceiling.comparison)},
     }
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase, SkipKind
@@ -185,6 +186,7 @@ def closing_lines(tables: Sequence[WorkloadTable], run: Run) -> Iterator[str]:
         text = _cost_text(found, named=_several(tables))
         yield f"Cost of this build of {build} against this build of {gil_build} (CPU time of one thread): {text}."
     yield from _fastest_lines(steady, named=_several(tables))
+    yield from _ceiling_lines(steady, run)
     comparisons = [*(each for found in costs.values() for each in found.values()),
                    *(each.comparison for each in fastest)]
     unclear = [each for each in comparisons if judge_comparison(each) == SpeedVerdict.CANNOT_TELL]
@@ -201,6 +203,23 @@ def _costs(tables: Iterable[WorkloadTable], free: Container[str]) -> dict[tuple[
             if each.comparison is not None and alone and cell.build in free and gil.build not in free:
                 pairs.setdefault((cell.build, gil.build), {})[table.workload] = each.comparison
     return pairs
+
+
+def _ceiling_lines(tables: Iterable[WorkloadTable], run: Run) -> Iterator[str]:
+    """Name the command that finds the object in the way of free threads that are far below processes.
+
+    Only for a function of the user's: gilscope's own workloads are as they are on purpose.
+    """
+    user = (run.options.get("selection") or {}).get("user")
+    gaps = [gap for table in tables for advice in table.advice if (gap := advice.below_ceiling) is not None]
+    if not gaps or not user:
+        return
+    shares = [f"{gap.comparison.ratio:.2f} on {gap.cell.build}" for gap in gaps]
+    given = [word for option in ("payloads", "payload") if user.get(option) is not None
+             for word in (f"--{option}", user[option])]
+    words = ["gilscope", "scale", user["function"], *given, "--builds", ",".join(gap.cell.build for gap in gaps)]
+    yield (f"{gaps[0].cell.workers} free threads reach {list_text(shares)} of the throughput of as many processes, "
+           f"which share no objects: `{shlex.join(words)}` finds out which object or lock is in the way.")
 
 
 def _several(tables: Iterable[WorkloadTable]) -> bool:

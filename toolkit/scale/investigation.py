@@ -6,10 +6,12 @@ import time
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.scale.blamed_object import BlamedObject
 from gilscope.toolkit.scale.judgement import (
     CONTRAST,
     EXPLAINS,
     LOCKED,
+    MUCH_LOCKED,
     ContendedLock,
     Doubt,
     Judgement,
@@ -20,6 +22,8 @@ from gilscope.toolkit.scale.judgement import (
     judge,
     limited,
 )
+from gilscope.toolkit.scale.repair_trials import try_copies
+from gilscope.toolkit.scale.repairs import COPIED, repairs
 from gilscope.toolkit.scale.scaling_rounds import ScalingRounds
 from gilscope.toolkit.scale.search import ENOUGH, SearchLimitError, smallest_set
 from gilscope.toolkit.scale.throughput import pooled
@@ -29,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gilscope.toolkit.scale.judgement import Span
+    from gilscope.toolkit.scale.repair_trials import RepairTrial
     from gilscope.toolkit.scale.throughput import CleanCalls
     from gilscope.toolkit.scale.zygote_process import (
         LoadedFunction,
@@ -52,17 +57,6 @@ ONE, THREADS, PROCESSES, IMMORTAL, NO_COLLECTOR = "one", "threads", "processes",
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BlamedObject:
-    """An object in the way of scaling, or the owner of some."""
-
-    name: str           # as a reader knows it
-    kind: str           # see `child.names`
-    type: str
-    count: int = 1      # of objects; more than one: those that this owner holds, itself among them
-    held: float | None = None      # of a lock: the share of looks in which it was held
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ScalingInvestigation:
     """The findings about one function on one build; rates are calls a second."""
 
@@ -75,6 +69,7 @@ class ScalingInvestigation:
     also: tuple[BlamedObject, ...]          # locks that were seen held beside them
     explained: float | None                 # share of the loss that the objects explain; None: not measured
     without: float | None                   # throughput with the objects out of the way, as a share of the ceiling
+    trials: tuple[RepairTrial, ...]         # of a copy in each thread; empty if a copy is no repair
     queued_share: float                     # of the threads' time, they waited for a core
     switches: float                         # voluntary ones a second and thread
     measurements: int
@@ -108,6 +103,7 @@ class _Investigator:
         self._also: tuple[BlamedObject, ...] = ()
         self._explained: float | None = None
         self._without: float | None = None
+        self._trials: tuple[RepairTrial, ...] = ()
 
     def run(self) -> ScalingInvestigation:
         if not self._refused and not self._same_results():
@@ -128,18 +124,14 @@ class _Investigator:
         if limited(evidence):
             evidence, judgement = self._find_cause(rounds)
         elif judgement.verdict is ScalingVerdict.UNSURE:
-            self._also = self._locks([
-                ContendedLock(number=each.number, held=each.locked)
-                for each in self._sampled() if each.locked >= LOCKED])
-            if self._also and rounds.enough([ONE, PROCESSES]) and not rounds.enough([THREADS]):
-                # Waiters for a lock yield their cores, so on a busy machine they are never undisturbed.
-                judgement = replace(judgement, doubt=Doubt.YIELDING)
+            evidence, judgement = self._look_for_locks(rounds, evidence)
         total = rounds.total(THREADS)
         return ScalingInvestigation(
             threads=self._threads, loaded=self._loaded,
             rates={name: rounds.total(name).rate for name in self._modes}, evidence=evidence, judgement=judgement,
             objects=self._objects, also=self._also, explained=self._explained, without=self._without,
-            queued_share=total.queued_share, switches=total.switches / total.lasted * 1e9 if total.lasted else 0.0,
+            trials=self._trials, queued_share=total.queued_share,
+            switches=total.switches / total.lasted * 1e9 if total.lasted else 0.0,
             measurements=self._process.measurements, seconds=self._clock() - self._began)
 
     def _same_results(self) -> bool:
@@ -158,6 +150,23 @@ class _Investigator:
             ceiling=rounds.total(PROCESSES).rate / one if one else None,
             immortal=None if self._refused else rounds.span(THREADS, IMMORTAL), refused=self._refused)
 
+    def _look_for_locks(self, rounds: ScalingRounds, evidence: ScalingEvidence) -> tuple[ScalingEvidence, Judgement]:
+        """See whether a lock explains why the verdict is open: waiters yield their cores, and are never undisturbed."""
+        locks = tuple(ContendedLock(number=each.number, held=each.locked)
+                      for each in sorted(self._sampled(), key=lambda each: -each.locked) if each.locked >= LOCKED)
+        if rounds.enough([ONE, PROCESSES]) and not rounds.enough([THREADS]):
+            evidence = replace(evidence, locks=locks, disturbed=rounds.span_on_cores(PROCESSES, THREADS),
+                               disturbed_immortal=rounds.span_on_cores(THREADS, IMMORTAL)
+                               if IMMORTAL in self._modes else None)
+        judgement = judge(evidence)
+        if judgement.obstacle is Obstacle.LOCK:
+            self._objects = self._locks([each for each in locks if each.held >= MUCH_LOCKED])
+        else:
+            self._also = self._locks(locks)
+            if locks and evidence.disturbed is not None:
+                judgement = replace(judgement, doubt=Doubt.YIELDING)
+        return evidence, judgement
+
     def _find_cause(self, rounds: ScalingRounds) -> tuple[ScalingEvidence, Judgement]:
         rounds.take(CAUSE_ROUNDS, [name for name in self._modes if name != ONE] + [NO_COLLECTOR])
         seen = self._sampled()
@@ -172,6 +181,7 @@ class _Investigator:
         held = [each for each in locks if each.held >= LOCKED]
         if judgement.obstacle is Obstacle.LOCK:
             self._objects = self._locks(held)
+            self._try_copies(judgement.obstacle, [each.number for each in held])
         elif judgement.obstacle is Obstacle.COUNTS and evidence.immortal is not None:
             self._also = self._locks(held)
             judgement = self._blame_counts(seen, evidence.immortal, judgement)
@@ -184,9 +194,16 @@ class _Investigator:
         return self._process.sample(self._threads, sorted(numbers), CLOSE_PERIOD) if numbers else []
 
     def _locks(self, held: Sequence[ContendedLock]) -> tuple[BlamedObject, ...]:
-        names = self._process.names([each.number for each in held])
-        return tuple(BlamedObject(name=name.name, kind="lock", type=name.type, held=each.held)
-                     for each, name in zip(held, names, strict=True))
+        numbers = [each.number for each in held]
+        return tuple(BlamedObject(name=name.name, kind="lock", type=name.type, held=each.held, places=places)
+                     for each, name, places in zip(
+                         held, self._process.names(numbers), self._process.places(numbers), strict=True))
+
+    def _try_copies(self, obstacle: Obstacle, numbers: Sequence[int]) -> None:
+        """Try a copy in each thread where that is the repair."""
+        if self._objects and COPIED.issuperset(repairs(obstacle, self._objects)):
+            self._trials = try_copies(
+                self._process, self._threads, list(zip(numbers, self._process.names(numbers), strict=True)))
 
     def _blame_counts(self, seen: Sequence[SampledObject], immortal: Span, judgement: Judgement) -> Judgement:
         """Find the set of objects whose counts are in the way."""
@@ -202,15 +219,17 @@ class _Investigator:
                 suspects += [each for each in _suspects(self._sampled()) if each.number not in known]
                 groups = self._groups(suspects)
                 places = smallest_set([group.numbers for group in groups], search.share_of)
-        except SearchLimitError:
-            places = list(range(len(groups))) if search.explained_together(groups) else None
+        except SearchLimitError:      # all suspects may be enough, but which of them are needed is not known
+            places = None
         if places is None:
             return doubtful
         chosen = [groups[place] for place in places]
         named, numbers = self._narrowed(chosen, search)
         if not self._confirmed(numbers):
             return doubtful
-        self._objects = named
+        lines = self._process.places([each.number for each in named])
+        self._objects = tuple(replace(each.blamed, places=places) for each, places in zip(named, lines, strict=True))
+        self._try_copies(judgement.obstacle, numbers)
         return judgement
 
     def _groups(self, suspects: Sequence[SampledObject]) -> list[_OwnerGroup]:
@@ -224,8 +243,8 @@ class _Investigator:
 
     def _narrowed(
         self, chosen: Sequence[_OwnerGroup], search: _CountSearch,
-    ) -> tuple[tuple[BlamedObject, ...], list[int]]:
-        """Return the objects of the owners that are needed, or the owners if many are."""
+    ) -> tuple[list[_NamedSuspect], list[int]]:
+        """Return the objects of the owners that are needed, or the owners if many are, and the numbers of all."""
         members = [(number, name) for group in chosen for number, name in zip(group.numbers, group.names, strict=True)]
         if len(members) > 1:
             try:
@@ -233,10 +252,10 @@ class _Investigator:
             except SearchLimitError:
                 places = None
             if places is None:
-                return tuple(group.blamed() for group in chosen), [number for number, _ in members]
+                return [group.named() for group in chosen], [number for number, _ in members]
             members = [members[place] for place in places]
-        return (tuple(BlamedObject(name=name.name, kind=name.kind, type=name.type) for _, name in members),
-                [number for number, _ in members])
+        return ([_NamedSuspect(number=number, blamed=BlamedObject(name=name.name, kind=name.kind, type=name.type))
+                 for number, name in members], [number for number, _ in members])
 
     def _confirmed(self, numbers: Sequence[int]) -> bool:
         """Measure the set once more beside what it is compared with; return True if it explains most of the gain."""
@@ -245,11 +264,20 @@ class _Investigator:
             SET: CallMode(threads=self._threads, immortal=tuple(numbers))})
         rounds.take(CAUSE_ROUNDS)
         two, processes, full, some = (rounds.total(name).rate for name in (THREADS, PROCESSES, IMMORTAL, SET))
-        if not two or not processes or some / two < CONTRAST:
+        better = rounds.span(THREADS, SET)
+        if not two or not processes or some / two < CONTRAST or better is None or better.lo <= 1:
             return False
         self._explained = min(1.0, gain(some, two, processes))
         self._without = some / processes
         return gain(some, two, full) >= EXPLAINS
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _NamedSuspect:
+    """An object to blame, or the first one of its owner's, with its number."""
+
+    number: int
+    blamed: BlamedObject
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -264,10 +292,12 @@ class _OwnerGroup:
         self.numbers.append(suspect.number)
         self.names.append(name)
 
-    def blamed(self) -> BlamedObject:
-        first = next((each for each in self.names if each.name == self.owner), self.names[0])
-        return BlamedObject(name=self.owner if len(self.names) > 1 else first.name, kind=first.kind, type=first.type,
-                            count=len(self.names))
+    def named(self) -> _NamedSuspect:
+        place = next((place for place, each in enumerate(self.names) if each.name == self.owner), 0)
+        first = self.names[place]
+        return _NamedSuspect(number=self.numbers[place], blamed=BlamedObject(
+            name=self.owner if len(self.names) > 1 else first.name, kind=first.kind, type=first.type,
+            count=len(self.names)))
 
 
 def _suspects(seen: Sequence[SampledObject]) -> list[SampledObject]:
@@ -298,11 +328,6 @@ class _CountSearch:
                 raise SearchLimitError
             self._known[key] = self._measured(key)
         return self._known[key]
-
-    def explained_together(self, groups: Sequence[_OwnerGroup]) -> bool:
-        """Return True if all suspects together are known to be enough."""
-        key = tuple(sorted(number for group in groups for number in group.numbers))
-        return self._known.get(key, 0.0) >= EXPLAINS
 
     def _measured(self, numbers: tuple[int, ...]) -> float:
         some: list[CleanCalls] = []

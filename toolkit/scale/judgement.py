@@ -18,8 +18,11 @@ COUNTS_GAIN = 0.2      # share of the loss that everything immortal gains back w
 COUNTS_GAIN_BESIDE_LOCK = 0.5   # where a lock is seen held, too: counts of what it protects rise with it
 BESIDE_COLLECTOR = 1.15         # more than without the collector: immortality also makes collections cheap
 LOCKED = 0.05          # share of looks in which a lock was held
+MUCH_LOCKED = 0.2      # the same where the rest of the evidence comes from a busy machine
+SURELY_DISTURBED = 0.7   # of the ceiling, by disturbed calls: neighbours hide contention, so the truth is below
 LEAST_CEILING = 0.7    # of the number of threads: what processes reach on idle cores
 EXPLAINS = 0.6         # share of what everything immortal gains that a named set must gain
+SURPRISING = 1.5       # times: so much cannot be the cost of counts that nobody contends for
 SLOWER = 0.95          # of one thread's throughput
 
 
@@ -51,6 +54,7 @@ class Doubt(StrEnum):
     YIELDING = "threads-yield"           # likewise, because they wait for a lock, which is named
     WIDE = "wide-interval"               # the interval includes both answers
     CONTRAST = "little-contrast"         # immortality gains something, but not clearly
+    SURPRISE = "gain-without-loss"       # immortality gains much, although threads seem to reach the ceiling
     SET = "set-explains-little"          # no set of objects gains what all of them do
     REFUSED = "immortality-refused"      # the experiment cannot be made on this build
     RESULTS = "results-change"           # results differ with everything immortal
@@ -88,6 +92,8 @@ class ScalingEvidence:
     immortal_beside: float | None = None   # everything immortal against without the collector
     collected: bool = False            # the collector ran while threads were measured
     locks: tuple[ContendedLock, ...] = ()   # those seen held, most often first
+    disturbed: Span | None = None      # threads against processes by all calls, disturbed ones, too
+    disturbed_immortal: Span | None = None   # everything immortal against threads, likewise
     refused: Doubt | None = None       # why immortality was not tried
 
 
@@ -108,6 +114,8 @@ def judge(evidence: ScalingEvidence) -> Judgement:
     if verdict is ScalingVerdict.SCALES:
         low = evidence.ceiling is not None and evidence.ceiling < LEAST_CEILING * evidence.threads
         return Judgement(verdict=verdict, obstacle=Obstacle.HARDWARE if low else Obstacle.NONE)
+    if not evidence.enough:      # nothing else can be told without enough clean time
+        return Judgement(verdict=verdict, obstacle=Obstacle.LOCK)
     obstacle, doubt = _obstacle(evidence)
     return Judgement(verdict=verdict, obstacle=obstacle, doubt=doubt)
 
@@ -122,13 +130,27 @@ def gain(part: float, two: float, full: float) -> float:
     return (part - two) / (full - two) if full > two else 0.0
 
 
+def yielding_lock(evidence: ScalingEvidence) -> ContendedLock | None:
+    """Return the lock whose waiters are never undisturbed on a busy machine, if its cost is beyond doubt all the same.
+
+    Neighbours hide contention, so disturbed calls say at most how much threads reach of the ceiling.
+    """
+    lock = next((each for each in evidence.locks if each.held >= MUCH_LOCKED), None)
+    below = evidence.disturbed is not None and evidence.disturbed.hi <= SURELY_DISTURBED
+    counts = evidence.disturbed_immortal is not None and evidence.disturbed_immortal.ratio >= CONTRAST
+    return lock if below and not counts else None
+
+
 def _verdict(evidence: ScalingEvidence) -> tuple[ScalingVerdict, Doubt | None]:
     span = evidence.of_ceiling
     if not evidence.enough or span is None:
-        return ScalingVerdict.UNSURE, Doubt.FEW_CLEAN
+        return (ScalingVerdict.PLATEAUS, None) if yielding_lock(evidence) else (ScalingVerdict.UNSURE, Doubt.FEW_CLEAN)
     if span.ratio >= SCALES:
-        settled = span.lo >= SURELY_SCALES
-        return (ScalingVerdict.SCALES, None) if settled else (ScalingVerdict.UNSURE, Doubt.WIDE)
+        if span.lo < SURELY_SCALES:
+            return ScalingVerdict.UNSURE, Doubt.WIDE
+        gained = evidence.immortal
+        surprising = gained is not None and gained.ratio >= SURPRISING and gained.lo >= CONTRAST
+        return (ScalingVerdict.UNSURE, Doubt.SURPRISE) if surprising else (ScalingVerdict.SCALES, None)
     if span.hi > SURELY_NOT:
         return ScalingVerdict.UNSURE, Doubt.WIDE
     slower = evidence.speedup is not None and evidence.speedup.hi < SLOWER

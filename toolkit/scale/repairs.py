@@ -10,7 +10,7 @@ from gilscope.toolkit.scale.judgement import Doubt, Obstacle
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gilscope.toolkit.scale.investigation import BlamedObject
+    from gilscope.toolkit.scale.blamed_object import BlamedObject
 
 
 class RepairCode(StrEnum):
@@ -39,6 +39,8 @@ TEXTS = {
     RepairCode.SHARD: "Let each thread fill one of its own and merge them at the end, or take the lock less often.",
     RepairCode.COLLECTOR: "Call gc.freeze() once the program's objects are made, or let the collector run less often.",
 }
+# Repairs that a copy in each thread is, or shows the gain of.
+COPIED = frozenset({RepairCode.THREAD_COPY, RepairCode.THREAD_VALUE, RepairCode.SHARD})
 # Types of which every copy, also a deep one, is the same object; as the child names them.
 UNCOPIED = frozenset({"int", "float", "complex", "str", "bytes", "tuple", "range"})
 _OF_KIND = {
@@ -70,6 +72,8 @@ DOUBTS = {
     Doubt.WIDE: "the measurements differ too much to exclude either answer; try again on a quieter machine",
     Doubt.CONTRAST: "making every object immortal helps, but not clearly; try again on a quieter machine, or with a "
                     "function in which the suspected code takes more of the time",
+    Doubt.SURPRISE: "threads seem to reach the ceiling, but making every object immortal helps much more than it could "
+                    "then; try again on a quieter machine",
     Doubt.SET: "reference counts are in the way, but no small set of objects explains it; try again on a quieter "
                "machine, or with a smaller part of the work",
     Doubt.REFUSED: "objects of this build cannot be made immortal, so counts can be neither blamed nor acquitted",

@@ -49,9 +49,19 @@ class ScalingRounds:
 
     def span(self, baseline: str, sample: str) -> Span | None:
         """Return how many times the rate of `baseline` that of `sample` is; None if too few rounds have both."""
-        seconds = {name: {number: 1 / calls.rate for number, calls in by_round.items()
-                          if calls.rate and calls.enough(LEAST_OF_QUOTA * LEAST_CLEAN)}
-                   for name, by_round in self._found.items()}
+        return self._span(baseline, sample, {
+            name: {number: 1 / calls.rate for number, calls in by_round.items()
+                   if calls.rate and calls.enough(LEAST_OF_QUOTA * LEAST_CLEAN)}
+            for name, by_round in self._found.items()})
+
+    def span_on_cores(self, baseline: str, sample: str) -> Span | None:
+        """Return the same of all calls, by `CleanCalls.rate_on_cores`."""
+        return self._span(baseline, sample, {
+            name: {number: 1 / calls.rate_on_cores for number, calls in by_round.items() if calls.rate_on_cores}
+            for name, by_round in self._found.items()})
+
+    @staticmethod
+    def _span(baseline: str, sample: str, seconds: Mapping[str, Mapping[int, float]]) -> Span | None:
         found = PairedArms({name: by_round for name, by_round in seconds.items() if by_round}).compare(
             baseline, sample) if seconds[baseline] and seconds[sample] else None
         return None if found is None else Span(ratio=found.ratio, lo=found.lo, hi=found.hi)

@@ -46,7 +46,9 @@ def _build_values(each: BuildScaling) -> dict[str, Any]:
         "explained": found.explained, "without": found.without,
         "repairs": [{"code": code.value, "text": TEXTS[code]}
                     for code in repairs(judgement.obstacle, (*found.objects, *found.also))],
-        "of_ceiling": _span(evidence.of_ceiling), "speedup": _span(evidence.speedup), "ceiling": evidence.ceiling,
+        "trials": [asdict(one) | {"of_ceiling": _span(one.of_ceiling)} for one in found.trials],
+        "of_ceiling": _span(evidence.of_ceiling), "disturbed": _span(evidence.disturbed),
+        "speedup": _span(evidence.speedup), "ceiling": evidence.ceiling,
         "immortal": _span(evidence.immortal), "no_collector": _span(evidence.no_collector),
         "rates": found.rates, "function": asdict(found.loaded), "clean_seconds": evidence.clean_seconds,
         "queued_share": found.queued_share, "switches": found.switches, "measurements": found.measurements,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -56,6 +56,25 @@ class LoadedFunction:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ThreadCopies:
+    """The copies that each thread makes for itself, of globals and of its payloads."""
+
+    how: str                             # see `child.thread_copies`
+    held: tuple[tuple[str, str], ...]    # module and name of each global
+    arguments: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CopyTest:
+    """The first call with copies, before any is measured."""
+
+    why: str | None                   # why there can be none
+    results: list[str | None]         # as of `ZygoteProcess.results`
+    originals: list[int]              # numbers of the globals that are copied
+    used: list[int]                   # of these and of the watched objects, those that lines of the program still use
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CallMode:
     """One way to run the function, which is compared with others."""
 
@@ -64,6 +83,16 @@ class CallMode:
     immortal: tuple[int, ...] = ()     # numbers of objects
     everything: bool = False           # makes every object immortal
     collector: bool = True
+    copies: ThreadCopies | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CodePlace:
+    """A line of the program."""
+
+    file: str          # from the working directory, if it is below
+    line: int
+    function: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +113,8 @@ class ProgramObject:
     owner: str         # "app.TABLE": the global, argument, function or class that it is found in
     kind: str          # see `child.names`
     type: str
+    held: tuple[str, str] | None = None     # module and name, if the owner is a global
+    argument: bool = False                  # the owner is an argument of the function
 
 
 class ZygoteProcess:
@@ -136,7 +167,7 @@ class ZygoteProcess:
         self.measurements += 1
         return clean_calls(self._ask(LOAD_LIMIT, do="measure", threads=mode.threads, processes=mode.processes,
                                      immortal=mode.immortal, everything=mode.everything, collector=mode.collector,
-                                     seconds=seconds))
+                                     copies=_plain(mode.copies), seconds=seconds))
 
     def measure_cleanly(self, mode: CallMode, quota: float = LEAST_CLEAN) -> CleanCalls:
         """Measure with longer and longer windows until `quota` seconds were undisturbed, or `WINDOWS` are over."""
@@ -154,11 +185,12 @@ class ZygoteProcess:
 
     def sample(
         self, threads: int, watched: Sequence[int] | None = None, period: int = SAMPLED_PERIOD,
+        copies: ThreadCopies | None = None,
     ) -> list[SampledObject]:
         """Sample the headers of the objects while threads work; None watches all mortal objects."""
         self.measurements += 1
         answer = self._ask(LOAD_LIMIT, do="measure", threads=threads, seconds=SAMPLED_SECONDS, period=period,
-                           watched=None if watched is None else list(watched))["sampled"]
+                           copies=_plain(copies), watched=None if watched is None else list(watched))["sampled"]
         looks = max(1, answer["passes"])
         return [SampledObject(number=number, moved=moved / looks, locked=locked / looks, parked=parked / looks)
                 for number, moved, locked, parked in answer["seen"]]
@@ -167,7 +199,19 @@ class ZygoteProcess:
         """Return how a reader knows the objects."""
         if not numbers:
             return []
-        return [ProgramObject(**each) for each in self._ask(LOAD_LIMIT, do="names", numbers=list(numbers))]
+        return [ProgramObject(**each | {"held": each["held"] and tuple(each["held"])})
+                for each in self._ask(LOAD_LIMIT, do="names", numbers=list(numbers))]
+
+    def places(self, numbers: Sequence[int]) -> list[tuple[CodePlace, ...]]:
+        """Return the lines of the program that use each of the objects; none where they are not known."""
+        if not numbers:
+            return []
+        return [tuple(CodePlace(file=file, line=line, function=function) for file, line, function in each)
+                for each in self._ask(LOAD_LIMIT, do="places", numbers=list(numbers))]
+
+    def test_copies(self, copies: ThreadCopies, watched: Sequence[int] = ()) -> CopyTest:
+        """Call the function with such copies, and see which of the watched objects lines of the program still use."""
+        return CopyTest(**self._ask(LOAD_LIMIT, do="copied", watched=list(watched), **asdict(copies)))
 
     def results(self, *, immortal: bool) -> list[str | None]:
         """Return the results of calls, with every object immortal or none; None for one that cannot be compared."""
@@ -207,3 +251,7 @@ class ZygoteProcess:
     def _lost(self, error: HelperFailedError) -> LostZygoteError:
         said = last_lines(Path(self._output.name))
         return LostZygoteError(f"the measuring process {error}" + (f"\n{said}" if said else ""))
+
+
+def _plain(copies: ThreadCopies | None) -> dict[str, Any] | None:
+    return None if copies is None else asdict(copies)

@@ -39,6 +39,24 @@ def test_classifier(tmp_path, file, text, classifier, published):
     assert (found.classifier, found.published) == (classifier, published)
 
 
+@pytest.mark.parametrize(("file", "text", "lines"), [
+    ("Dockerfile", "FROM python:3.14t\nENV PYTHONDONTWRITEBYTECODE 1\n", [2]),
+    ("Dockerfile", "ENV PYTHONUNBUFFERED=1 \\\n    PYTHONDONTWRITEBYTECODE=1\n", [2]),
+    ("deploy/web.Dockerfile", "ENV PYTHONDONTWRITEBYTECODE='x'", [1]),
+    ("compose.yaml", 'environment:\n  PYTHONDONTWRITEBYTECODE: "1"\n', [2]),
+    ("docker-compose.dev.yml", "environment:\n  - PYTHONDONTWRITEBYTECODE=1\n", [2]),
+    ("Dockerfile", "# ENV PYTHONDONTWRITEBYTECODE=1", []),
+    ("Dockerfile", 'ENV PYTHONDONTWRITEBYTECODE=""', []),
+    ("Dockerfile", "ENV PYTHONDONTWRITEBYTECODE=1\nRUN python -m compileall /app\n", []),
+    ("Dockerfile", "ENV PYTHONDONTWRITEBYTECODE=1\nRUN uv sync --compile-bytecode\n", []),
+    ("notes.txt", "PYTHONDONTWRITEBYTECODE=1", []),
+])
+def test_image_that_is_told_to_write_no_bytecode_and_does_not_compile_it(tmp_path, file, text, lines):
+    (tmp_path / file).parent.mkdir(exist_ok=True)
+    (tmp_path / file).write_text(text)
+    assert upkeep(tmp_path).no_bytecode == tuple(f"{file}:{line}" for line in lines)
+
+
 def test_file_that_is_no_text_says_nothing(tmp_path):
     (tmp_path / "setup.cfg").write_bytes(b"\xff\xfe\0")
     assert upkeep(tmp_path) == UNREAD

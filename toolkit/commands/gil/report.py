@@ -46,6 +46,7 @@ WHOLE_RATIOS = 10    # a speed-up from this on is written without a fraction
 MOST_HELD = 0.8      # share of the waits for the GIL in which a thread held it; a smaller one gets a sentence
 WORST = 3            # holders whose waiting threads are listed
 SHOWN = 0.005        # smaller shares would be written as 0 %
+MUCH_SHARED = 1.25   # CPU inflation from which on it is worth a look which objects cause it
 MOST_LAST = 10       # threads of killed processes whose last activity is listed
 LAST = {SpanKind.WAIT: "waited for the GIL", SpanKind.HOLD: "had the GIL", SpanKind.SWITCH: "handed the GIL over",
         SpanKind.PARK: "was parked, for a lock or an object", SpanKind.IDLE: "waited for another thread",
@@ -168,8 +169,9 @@ def _measured(found: Diagnosis) -> Iterator[str]:
         yield (f"The machine was busy: the threads waited for a core {percent(queued)} of the time in which they "
                "wanted one. A thread that holds a lock then keeps it longer than on a quiet machine.")
     if isinstance(found.cpu_inflation, float):
+        named = " `gilscope scale MODULE:FUNCTION` names the objects." if found.cpu_inflation >= MUCH_SHARED else ""
         yield (f"CPU inflation: {found.cpu_inflation:.2f} times the CPU time of the same work with the GIL on. "
-               "The part above 1 is the cost of sharing objects, which no wait shows.")
+               f"The part above 1 is the cost of sharing objects, which no wait shows.{named}")
     elif found.cpu_inflation is not None:
         yield f"CPU inflation: unknown, because {found.cpu_inflation}."
     elif found.free_threaded:

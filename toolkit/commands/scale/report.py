@@ -6,19 +6,32 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table, summary_lines
 from gilscope.toolkit.scale.judgement import Doubt, Obstacle, ScalingVerdict
-from gilscope.toolkit.scale.repairs import DOUBTS, TEXTS, repairs
-from gilscope.toolkit.units import counted, format_seconds, percent
+from gilscope.toolkit.scale.repair_trials import CopyMethod, TrialOutcome
+from gilscope.toolkit.scale.repairs import DOUBTS, TEXTS, RepairCode, repairs
+from gilscope.toolkit.units import counted, format_seconds, list_text, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.report.document import Section
-    from gilscope.toolkit.scale.investigation import BlamedObject, ScalingInvestigation
+    from gilscope.toolkit.scale.blamed_object import BlamedObject
+    from gilscope.toolkit.scale.investigation import ScalingInvestigation
     from gilscope.toolkit.scale.judgement import Span
     from gilscope.toolkit.scale.scaling_values import BuildScaling
 
 BUSY = 0.2         # share of the threads' time without a core that is worth a word
 LEGEND = (1,)      # the table's only footnote
+COPIES = {
+    CopyMethod.DEEP: "a copy by copy.deepcopy in each thread",
+    CopyMethod.PICKLED: "a copy by pickle in each thread, in which numbers, texts and tuples are new as well",
+}
+NOT_TRIED = {
+    TrialOutcome.ELSEWHERE: "an object belongs to no global and no argument that could be replaced",
+    TrialOutcome.UNCOPIED: "it cannot be made",
+    TrialOutcome.STILL_USED: "the original was still used, as by a method or a closure, which keep what they have",
+    TrialOutcome.RESULTS: "results change",
+    TrialOutcome.FEW_CLEAN: "the machine was too busy to measure it",
+}
 MOSTLY = 0.75      # share of the loss; a set that explains less gets a word
 
 
@@ -83,22 +96,49 @@ def _sentences(each: BuildScaling) -> Iterator[str]:
                "C code, such as stop-the-world pauses, the lock on types, or the allocator: which, it does not tell.")
     if judgement.obstacle is Obstacle.COLLECTOR and evidence.no_collector is not None:
         yield f"Without the garbage collector it is {evidence.no_collector.ratio:.2f} times as fast."
+    if evidence.disturbed is not None and judgement.obstacle is Obstacle.LOCK:
+        reached = _span_text(evidence.disturbed)
+        yield ("Threads that wait for a lock give their cores to other programs, so too few of their calls were "
+               f"undisturbed. By all calls, they reach {reached} of the ceiling, or less: while a thread lacks a core, "
+               "the others meet it less often.")
     yield from _blamed(found)
-    for code in repairs(judgement.obstacle, (*found.objects, *found.also)):
-        yield TEXTS[code]
+    yield from _repairs(found)
     yield from _measured(found)
+
+
+def _repairs(found: ScalingInvestigation) -> Iterator[str]:
+    """Yield the repairs that fit, with what they reached where they could be tried."""
+    codes = repairs(found.judgement.obstacle, (*found.objects, *found.also))
+    yield from (TEXTS[code] for code in codes)
+    for trial in found.trials:
+        if trial.outcome is TrialOutcome.MEASURED and trial.of_ceiling is not None:
+            without = "" if trial.without is None else f"; without, {trial.without:.2f}"
+            reached = f"{_span_text(trial.of_ceiling)} of the ceiling"
+            yield f"Tried: with {COPIES[trial.method]}, it reached {reached}{without}."
+        else:
+            detail = f" ({trial.detail})" if trial.detail else ""
+            yield f"Not tried with {COPIES[trial.method]}: {NOT_TRIED[trial.outcome]}{detail}."
+    if found.objects and codes and not found.trials and codes != [RepairCode.BYTECODE]:
+        yield "Not tried: that takes a change of the code."
 
 
 def _blamed(found: ScalingInvestigation) -> Iterator[str]:
     for one in found.objects:
-        yield f"{found.judgement.obstacle.value}: {object_text(one)}"
+        yield f"{found.judgement.obstacle.value}: {object_text(one)}{_places_text(one)}"
     if found.explained is not None and found.without is not None and found.objects:
         these = "these were" if len(found.objects) > 1 else "this was"
         rest = "" if found.explained >= MOSTLY else " The rest of the loss is not explained."
         yield (f"When {these} immortal, so that nobody counted references, it reached {found.without:.2f} of the "
                f"ceiling: without counting, about {percent(found.explained)} of the loss disappears.{rest}")
+        if all(one.kind == "constant" for one in found.objects):
+            yield "Constants that come from a .pyc are immortal, so that is what a .pyc gains."
     for one in found.also:
-        yield f"{'Also seen' if found.objects else 'Seen, but not proven to be in the way'}: {object_text(one)}"
+        seen = "Also seen" if found.objects else "Seen, but not proven to be in the way"
+        yield f"{seen}: {object_text(one)}{_places_text(one)}"
+
+
+def _places_text(one: BlamedObject) -> str:
+    return f", used at {list_text(f'{each.file}:{each.line}' for each in one.places)}" if one.places else ""
 
 
 def object_text(one: BlamedObject) -> str:

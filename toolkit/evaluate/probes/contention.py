@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, Gap
+from gilscope.toolkit.evaluate.project.workload.name_check import is_function
 from gilscope.toolkit.evaluate.readings import is_quiet
 from gilscope.toolkit.evaluate.sections import Cause, Missing, known
 from gilscope.toolkit.gil.records import WaitReason
@@ -14,6 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gilscope.toolkit.evaluate.evaluation import Evaluation
+    from gilscope.toolkit.evaluate.request import EvaluationRequest
     from gilscope.toolkit.evaluate.sections import Contention, MachineFacts, NativePool, Place
 
 HEADING = "Where threads wait for each other"
@@ -51,7 +55,8 @@ def facts(found: Evaluation) -> Iterator[Fact]:
                 yield Fact(code="contention.not-looked-at", target=label, effect=Effect.NOT_LOOKED_AT,
                            subject="contention", text=reason)
             case contention:
-                yield from _contention(label, contention, sure=is_quiet(found.machine))
+                yield from _contention(label, contention, sure=is_quiet(found.machine),
+                                       scale=_scale_command(found.request, label))
                 for place in own_places(contention):
                     own.setdefault((place.file, place.line), _line(place, found.project.measuring))
     yield from [each for each in own.values() if each.action or each.places][:MOST_LINES]
@@ -61,13 +66,27 @@ def facts(found: Evaluation) -> Iterator[Fact]:
     yield from _machine(found)
 
 
-def _contention(label: str, found: Contention, *, sure: bool) -> Iterator[Fact]:
+def _scale_command(request: EvaluationRequest, label: str) -> str:
+    """Return the command that names the object in the way; "" if the workload is no function."""
+    if request.called is None or not is_function(request.called):
+        return ""
+    function, *payloads = request.called.split()
+    options = (("--payloads", *payloads) if payloads else ()), ("--builds", label), (
+        ("--path", str(request.path)) if request.path != Path() else ())
+    return shlex.join(["gilscope", "scale", function, *(word for option in options for word in option)])
+
+
+def _contention(label: str, found: Contention, *, sure: bool, scale: str) -> Iterator[Fact]:
     where = found.places[0] if found.places else None
     at = f", most at {where}" if where else ""
     if sure and found.inflation is not None and found.inflation > SLOW_SHARE:
         yield Fact(code="contention.cpu-time", target=label, effect=Effect.COSTS, subject="contention",
                    text="threads get in each other's way: "
                         f"{found.inflation:.1f} times the CPU time per operation{at}")
+        if scale:       # waits have a line; threads that count references to one object do not wait
+            yield Fact(code="contention.object", target=label, effect=Effect.NOTE, subject="contention",
+                       text=f"`{scale}` finds out which object or lock is in the way",
+                       action=f"`{scale}` names the object that is in the way of the workload's threads")
     if sure and found.parked is not None and found.parked > PARKED_MUCH:
         yield Fact(code="contention.parked", target=label, effect=Effect.COSTS, subject="contention",
                    text=f"threads are parked {found.parked * 100:.0f} % of their time{at}")

@@ -24,6 +24,7 @@ Doubt = Literal["starved", "failed", "not measured", "rounds", "floor", "noise"]
 SETTLING_GAIN = 0.25   # a gain below it seldom pays for a change of model, so an interval up to it settles the question
 NEARLY = 0.95  # of the best number of workers: fewer workers that reach it are the better choice
 CLOSE = 0.9    # of the fastest: an option from there on may be preferred for its memory or its simplicity
+HALF_CEILING = 0.5  # of what processes do: threads that surely stay below share something that is in their way
 ALIKE = 1.25   # times the least memory: up to there memory is no reason to prefer an option
 
 
@@ -55,6 +56,15 @@ class DispatchCost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CeilingGap:
+    """Free threads that are less than half as fast as the same number of processes, which share no objects."""
+
+    cell: Cell
+    ceiling: Cell
+    comparison: Comparison   # of `cell` with `ceiling`: the ratio is below 0.5, and so is its interval
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
     """The recommendation for one build."""
 
@@ -72,6 +82,7 @@ class Advice:
     tasks: int | None = None            # tasks in a pass, if some cell has more workers than that
     task: float | None = None           # seconds of one task of the baseline
     dispatch: tuple[DispatchCost, ...] = ()   # of each model, the cheapest first
+    below_ceiling: CeilingGap | None = None   # of free threads, with the most workers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,6 +121,7 @@ def advise(ratios: Ratios, build: str, results: Sequence[CellResult]) -> Advice:
         tasks=_too_few_tasks(index, base.cell, results),
         task=None if base.time is None else base.time.center / (index.tasks(base.cell) or 1),
         dispatch=_dispatch_costs(index, base, results),
+        below_ceiling=_below_ceiling(ratios, [each.cell for each in results if each.absence is None]),
         floor=max((each.speedup.floor for each in compared if each.speedup.floor is not None), default=None),
     )
 
@@ -169,6 +181,20 @@ def _too_few_tasks(index: Index, baseline: Cell, results: Sequence[CellResult]) 
     tasks = index.tasks(baseline)
     widest = max(each.cell.workers for each in results)
     return tasks if tasks is not None and baseline.phase is Phase.STEADY and tasks < widest else None
+
+
+def _below_ceiling(ratios: Ratios, measured: Sequence[Cell]) -> CeilingGap | None:
+    """Return how far free threads are below processes with as many workers, if that surely is more than half."""
+    free = [cell for cell in measured if find_model(cell.runner).gil is False and cell.workers > 1]
+    if not free or free[0].phase is not Phase.STEADY:
+        return None
+    cell = max(free, key=lambda each: each.workers)
+    ceilings = [each for each in measured if find_model(each.runner).family == "processes"
+                and each.workers == cell.workers]
+    found = [CeilingGap(cell=cell, ceiling=each, comparison=comparison)
+             for each in ceilings if (comparison := ratios.compare(each, cell)) is not None]
+    lowest = min(found, key=lambda each: each.comparison.ratio, default=None)
+    return lowest if lowest is not None and lowest.comparison.between[1] < HALF_CEILING else None
 
 
 def _dispatch_costs(index: Index, base: CellResult, results: Sequence[CellResult]) -> tuple[DispatchCost, ...]:

@@ -23,6 +23,7 @@ MOST = 400_000        # objects that are looked at
 LONGEST_KEY = 40      # characters
 LATER = 4             # steps: constants of code come after what is so much farther away
 ITEM = "the value of "
+ARGUMENT = "argument "
 HEAP_TYPE = 1 << 9     # Py_TPFLAGS_HEAPTYPE: made while the program runs
 # A class statement leaves one of these in the namespace of a class; before 3.13 perhaps only in that of its base.
 FROM_CLASS_STATEMENT = ("__static_attributes__", "__firstlineno__", "__weakref__", "__dict__", "__slots__")
@@ -49,7 +50,7 @@ class _Way:
 
 
 def names_of(wanted: Sequence[Any], function: str, payloads: list[Any] | None) -> list[dict[str, Any]]:
-    """Return name, owner, kind and type of each object; the kind "unknown" has the name of its type alone."""
+    """Return name, owner, kind, type and holder of each object; the kind "unknown" has the name of its type alone."""
     found = _ways({id(each) for each in wanted}, _roots(function, payloads))
     return [_described(each, found.get(id(each))) for each in wanted]
 
@@ -59,7 +60,14 @@ def _described(each: Any, way: _Way | None) -> dict[str, Any]:
     told = f"{kind.__module__}.{kind.__qualname__}" if kind.__module__ != "builtins" else kind.__qualname__
     if way is None:
         way = _Way("unknown", f"an object of type {told}")
-    return {"name": message(way.text), "owner": message(way.owner), "kind": way.kind, "type": message(told)}
+    return {"name": message(way.text), "owner": message(way.owner), "kind": way.kind, "type": message(told),
+            "held": _held(way.owner), "argument": way.owner.startswith(ARGUMENT)}
+
+
+def _held(owner: str) -> list[str] | None:
+    """Return module and name of the global that the owner is; None if it is something else."""
+    module, _, name = owner.rpartition(".")
+    return [module, name] if name in getattr(sys.modules.get(module), "__dict__", ()) else None
 
 
 def _roots(function: str, payloads: list[Any] | None) -> list[tuple[_Way, Any]]:
@@ -69,7 +77,7 @@ def _roots(function: str, payloads: list[Any] | None) -> list[tuple[_Way, Any]]:
     parameter = _parameter(found)
     for number, payload in enumerate(payloads or ()):
         which = f" of payload {number + 1}" if payloads and len(payloads) > 1 else ""
-        roots.append((_Way("argument", f"argument {parameter}{which}"), payload))
+        roots.append((_Way("argument", f"{ARGUMENT}{parameter}{which}"), payload))
     roots.append((_Way("function", f"{function.replace(':', '.')}()"), found))
     others = [(name, module) for name, module in [*sys.modules.items()]
               if isinstance(module, types.ModuleType) and name != own and not name.startswith("gilscope")]
@@ -153,7 +161,7 @@ def _partial_parts(way: _Way, each: functools.partial[Any]) -> Iterator[tuple[_W
 
 def _item(way: _Way, key: str) -> _Way:
     path = f"{way.path}[{key}]"
-    return way.part("item", path, path if path.startswith("argument ") else ITEM + path)
+    return way.part("item", path, path if path.startswith(ARGUMENT) else ITEM + path)
 
 
 def _globals(_way: _Way, module: types.ModuleType) -> Iterator[tuple[_Way, Any]]:

@@ -103,7 +103,8 @@ class Zygote:
 
     def measure(  # noqa: PLR0913 - the fields of a mode, and what the sampler does
         self, threads: int, *, processes: bool = False, immortal: Sequence[int] = (), everything: bool = False,
-        collector: bool = True, seconds: float = 0.04, period: int = 0, watched: Sequence[int] | None = None,
+        collector: bool = True, copies: dict[str, Any] | None = None, seconds: float = 0.04, period: int = 0,
+        watched: Sequence[int] | None = None,
     ) -> dict[str, Any]:
         """Return the times of calls in so many threads, each pinned to a core.
 
@@ -113,6 +114,7 @@ class Zygote:
             immortal: Objects to make immortal before the threads start.
             everything: True to make all of them immortal.
             collector: False to turn the garbage collector off.
+            copies: What each thread copies for itself: the arguments of `ThreadCopy`.
             seconds: The time that is measured.
             period: Microseconds between looks of the sampler; 0 for no sampler.
             watched: The objects for the sampler; None: all that are not immortal.
@@ -125,7 +127,7 @@ class Zygote:
         warm = max(LEAST_WARM, 3 * self._each)
         lasts = max(seconds, LEAST_CALLS * self._each)
         plan = _Plan(threads=threads, each=1 if processes else threads, warm=warm, seconds=lasts, collector=collector,
-                     number=self._number)
+                     number=self._number, copies=copies)
         chosen = self._objects if everything else [self._objects[number] for number in immortal]
         objects = None if period == 0 else watched if watched is not None else self._mortal()
         forks = [self._fork(partial(self._measured, plan, first, chosen, objects, period))
@@ -146,14 +148,50 @@ class Zygote:
             lambda: names_of(wanted, self._name, self._payloads), NAMING, "the search for the names of its objects")
         return named
 
+    def places(self, numbers: Sequence[int]) -> list[list[tuple[str, int, str]]]:
+        """Return the lines of the program that use each of the objects: file, line and function."""
+        def found() -> list[list[tuple[str, int, str]]]:
+            from gilscope.toolkit.scale.child.places import places_of  # noqa: PLC0415 - in a fork alone, see `load`
+
+            return places_of([self._objects[number] for number in numbers], _calls(self._call, self._payloads))
+
+        places: list[list[tuple[str, int, str]]] = self._asked(found, PATIENCE + COMPARED * self._each)
+        return places
+
+    def copied(self, watched: Sequence[int], **copies: Any) -> dict[str, Any]:
+        """Try what a thread copies for itself; return the results of its calls, or why it cannot.
+
+        Args:
+            watched: Objects of which the answer tells whether a line of the program still uses them.
+            copies: The arguments of `ThreadCopy`.
+        """
+        def called() -> dict[str, Any]:
+            from gilscope.toolkit.scale.child.places import places_of  # noqa: PLC0415 - in a fork alone, see `load`
+            from gilscope.toolkit.scale.child.thread_copies import ThreadCopy, UncopiedError  # noqa: PLC0415 - likewise
+
+            originals = {id(vars(sys.modules[module])[name]) for module, name in copies["held"]}
+            numbers = [number for number, each in enumerate(self._objects) if id(each) in originals]
+            try:
+                own = ThreadCopy(self._call, self._payloads, **copies)
+            except UncopiedError as error:
+                return {"why": message(str(error)), "results": [], "originals": [], "used": []}
+            looked_at = sorted({*watched, *numbers})
+            lines = places_of([self._objects[number] for number in looked_at], _calls(own.call, own.payloads))
+            return {"why": None, "results": _results(own.call, own.payloads), "originals": numbers,
+                    "used": [number for number, each in zip(looked_at, lines, strict=True) if each]}
+
+        try:
+            found: dict[str, Any] = self._asked(called, PATIENCE + COMPARED * self._each)
+        except FailedMeasurementError as error:
+            return {"why": str(error), "results": [], "originals": [], "used": []}
+        return found
+
     def results(self, *, immortal: bool) -> list[str | None]:
         """Return the results of calls, with every object immortal or none; None for one that cannot be compared."""
         def called() -> list[str | None]:
             if immortal:
                 self._core.immortalize(self._objects)
-            if self._payloads is None:
-                return [shown(self._call())]
-            return [shown(self._call(payload)) for payload in self._payloads[:COMPARED]]
+            return _results(self._call, self._payloads)
 
         results: list[str | None] = self._asked(called, PATIENCE + COMPARED * self._each)
         return results
@@ -191,10 +229,16 @@ class Zygote:
     def _mortal(self) -> list[int]:
         return [number for number, each in enumerate(self._objects) if not is_immortal(self._core, each)]
 
-    def _work(self, thread: int) -> Work:
-        if self._payloads is None or not self._dealt:
-            return self._call, self._payloads
-        return self._call, self._payloads[thread % self._threads::self._threads]
+    def _work(self, thread: int, copies: dict[str, Any] | None) -> Work:
+        own = self._payloads
+        if own is not None and self._dealt:
+            own = own[thread % self._threads::self._threads]
+        if copies is None:
+            return self._call, own
+        from gilscope.toolkit.scale.child.thread_copies import ThreadCopy  # noqa: PLC0415 - in a fork alone
+
+        made = ThreadCopy(self._call, own, **copies)
+        return made.call, made.payloads
 
     def _measured(
         self, plan: _Plan, first: int, immortal: list[Any], watched: Sequence[int] | None, period: int,
@@ -213,7 +257,7 @@ class Zygote:
             os.sched_setaffinity(0, {cpus[(plan.number + first + place) % len(cpus)]})
             try:
                 found[place] = self._core.call_for(
-                    _chunk_of(*self._work(first + place)), self._chunk(), self._gate, plan.threads,
+                    _chunk_of(*self._work(first + place, plan.copies)), self._chunk(), self._gate, plan.threads,
                     int(plan.warm * 1e9), int(plan.seconds * 1e9), int(PATIENCE / 2 * 1e9))
             except BaseException as error:  # noqa: BLE001 - the user's code raises what it likes
                 problems.append(f"{self._name} raised {_told(error)}")
@@ -282,6 +326,15 @@ class _Plan:
         self.seconds: float = values["seconds"]
         self.collector: bool = values["collector"]
         self.number: int = values["number"]
+        self.copies: dict[str, Any] | None = values["copies"]
+
+
+def _results(call: Callable[..., object], payloads: list[Any] | None) -> list[str | None]:
+    return [shown(each()) for each in _calls(call, payloads)]
+
+
+def _calls(call: Callable[..., object], payloads: list[Any] | None) -> list[Callable[[], object]]:
+    return [call] if payloads is None else [partial(call, payload) for payload in payloads[:COMPARED]]
 
 
 def _chunk_of(call: Callable[..., object], payloads: list[Any] | None) -> Callable[[int], None]:
@@ -387,7 +440,8 @@ def main() -> None:
         return
     _tell(answers, {"ready": True})
     actions: dict[str, Callable[..., Any]] = {
-        "load": zygote.load, "measure": zygote.measure, "names": zygote.names, "results": zygote.results}
+        "load": zygote.load, "measure": zygote.measure, "names": zygote.names, "results": zygote.results,
+        "places": zygote.places, "copied": zygote.copied}
     for line in requests:
         request = json.loads(line)
         action = actions[request.pop("do")]

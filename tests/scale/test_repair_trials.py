@@ -1,0 +1,140 @@
+"""A repair is tried with copies in each thread, and whoever cannot try it says why."""
+
+from dataclasses import replace
+
+import pytest
+
+from gilscope.toolkit.scale.repair_trials import CopyMethod, TrialOutcome, try_copies
+from gilscope.toolkit.scale.throughput import CleanCalls
+from gilscope.toolkit.scale.zygote_process import (
+    CopyTest,
+    ProgramObject,
+    SampledObject,
+    UnscalableFunctionError,
+    ZygoteProcess,
+)
+from tests.scale.planted import FREE
+
+OBJECT = ProgramObject(name="app.TABLE", owner="app.TABLE", kind="global", type="dict", held=("app", "TABLE"))
+VALUE = replace(OBJECT, name="the value of app.TABLE[3]", kind="item", type="float")
+HELD = replace(OBJECT, name="cell x of make()", owner="cell x of make()", kind="cell", held=None)
+ARGUMENT = replace(OBJECT, name="argument conf", owner="argument conf", kind="argument", held=None, argument=True)
+MS = 1_000_000
+
+
+class FakeZygote:
+    """A process that is measured at rates which are made up: the ceiling, the control, and each kind of copy."""
+
+    def __init__(self, *, deep=1.9, pickled=1.9, clean=20, why=None, results=("1",), moved=0.0, fails=False,
+                 used=()):
+        self.rates = {None: 2.0, "same": 0.6, "deepcopy": deep, "pickle": pickled}
+        self.clean, self.why, self.results, self.moved, self.fails, self.used = (
+            clean, why, results, moved, fails, used)
+        self.asked = []
+
+    def test_copies(self, copies, watched=()):
+        if copies.how == "same":
+            return CopyTest(why=None, results=["1"], originals=[7], used=[7])
+        self.asked.append(copies)
+        return CopyTest(why=self.why, results=list(self.results), originals=[7], used=list(self.used))
+
+    def sample(self, threads, watched, period, copies):
+        self.watched = watched
+        return [SampledObject(number=number, moved=self.moved, locked=0.0, parked=0.0) for number in watched]
+
+    def measure_cleanly(self, mode):
+        if self.fails:
+            raise UnscalableFunctionError("f raised LookupError")
+        spent = self.clean * MS
+        rate = self.rates[mode.copies and mode.copies.how]
+        return CleanCalls(threads=2, calls=int(rate * 500 * self.clean), spent=2 * spent)
+
+
+def tried(process, *names):
+    return try_copies(process, 2, list(enumerate(names)))
+
+
+def test_copy_that_reaches_the_ceiling_is_told_beside_the_control():
+    (trial,) = tried(FakeZygote(), OBJECT)
+    assert (trial.outcome, trial.method) == (TrialOutcome.MEASURED, CopyMethod.DEEP)
+    assert trial.of_ceiling.ratio == pytest.approx(0.95)
+    assert trial.without == pytest.approx(0.3)
+
+
+def test_pickle_is_tried_where_a_deep_copy_is_not_enough_and_only_then():
+    first, second = tried(FakeZygote(deep=0.7), OBJECT, VALUE)
+    assert (first.method, second.method) == (CopyMethod.DEEP, CopyMethod.PICKLED)
+    assert first.of_ceiling.ratio == pytest.approx(0.35)
+    assert second.of_ceiling.ratio == pytest.approx(0.95)
+    (only,) = tried(FakeZygote(deep=0.7), VALUE)      # a deep copy of a number is the same number
+    assert only.method is CopyMethod.PICKLED
+
+
+def test_what_holds_the_objects_is_copied_once():
+    process = FakeZygote()
+    tried(process, OBJECT, VALUE, ARGUMENT)
+    (copies,) = process.asked
+    assert (copies.held, copies.arguments) == ((("app", "TABLE"),), True)
+    assert process.watched == [0, 2, 7]      # not the number, which a deep copy keeps
+
+
+@pytest.mark.parametrize(("changes", "names", "outcome", "detail"), [
+    ({}, [OBJECT, HELD], TrialOutcome.ELSEWHERE, ""),
+    ({"why": "TypeError: cannot pickle"}, [OBJECT], TrialOutcome.UNCOPIED, "TypeError: cannot pickle"),
+    ({"fails": True}, [OBJECT], TrialOutcome.UNCOPIED, "f raised LookupError"),
+    ({"results": ("2",)}, [OBJECT], TrialOutcome.RESULTS, ""),
+    ({"used": (7,)}, [OBJECT], TrialOutcome.STILL_USED, ""),
+    ({"moved": 0.4}, [OBJECT], TrialOutcome.STILL_USED, ""),
+    ({"clean": 1}, [OBJECT], TrialOutcome.FEW_CLEAN, ""),
+    ({"clean": 4}, [OBJECT], TrialOutcome.FEW_CLEAN, ""),      # enough for a ratio, not for a statement
+])
+def test_repair_that_could_not_be_tried_says_why(changes, names, outcome, detail):
+    (trial,) = tried(FakeZygote(**changes), *names)
+    assert (trial.outcome, trial.detail, trial.of_ceiling) == (outcome, detail, None)
+
+
+PROGRAM = """
+import threading
+
+class Config:
+    def __init__(self):
+        self.rate = 2.5
+
+    def read(self):
+        return CONFIG.rate
+
+CONFIG = Config()
+TABLE = {"a": 1.5}
+LOCK = threading.Lock()
+
+def through_a_method():
+    return CONFIG.read()
+
+def f():
+    return TABLE["a"]
+
+def guarded():
+    with LOCK:
+        return 1
+"""
+
+
+@pytest.mark.skipif(not FREE, reason="no free-threaded build")
+@pytest.mark.parametrize(("function", "name", "outcomes"), [
+    ("through_a_method", "CONFIG", {TrialOutcome.STILL_USED}),
+    ("guarded", "LOCK", {TrialOutcome.UNCOPIED}),
+    ("f", "TABLE", {TrialOutcome.MEASURED, TrialOutcome.FEW_CLEAN}),      # as busy as the machine is
+])
+@pytest.mark.parametrize("label", FREE)
+def test_program_is_tried_on_a_free_threaded_build(label, function, name, outcomes, tmp_path):
+    (tmp_path / "app.py").write_text(PROGRAM)
+    with ZygoteProcess(FREE[label], [tmp_path]) as process:
+        loaded = process.load(f"app:{function}", None, None, 2)
+        names = process.names(range(loaded.objects))
+        (number,) = (number for number, each in enumerate(names) if each.name == f"app.{name}")
+        assert names[number].held == ("app", name)
+        trials = try_copies(process, 2, [(number, names[number])])
+        assert {trial.outcome for trial in trials} <= outcomes
+        (places,) = process.places([number])
+        assert {place.function for place in places} == ({"through_a_method", "Config.read"} if name == "CONFIG"
+                                                        else {function})

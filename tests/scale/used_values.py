@@ -1,0 +1,3 @@
+"""What used_program.py uses of another module."""
+
+SHARED = object()

@@ -1,0 +1,93 @@
+"""Give a thread copies of its own of some objects: the repair that `gilscope scale` tries.
+
+The thread calls a copy of the user's function whose globals, and those of the other functions of these modules, are its
+own; in them, the objects are replaced.  Methods of classes keep the globals of their module: what they use is not
+replaced, and whoever tries the repair sees that the original is still used.
+"""
+
+from __future__ import annotations
+
+import copy
+import pickle
+import sys
+import types
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+SAME, DEEP, PICKLED = "same", "deepcopy", "pickle"      # how to copy; "same" is the control, which copies nothing
+_COPY: dict[str, Callable[[Any], Any]] = {
+    SAME: lambda each: each, DEEP: copy.deepcopy,
+    PICKLED: lambda each: pickle.loads(pickle.dumps(each))}  # noqa: S301 - the program's own object
+
+
+class UncopiedError(Exception):
+    """An object cannot be copied, or the function cannot be given a copy; the message says why."""
+
+
+class ThreadCopy:
+    """The function and the payloads that one thread works with; made inside that thread."""
+
+    def __init__(self, call: Callable[..., object], payloads: list[Any] | None, how: str, *,
+                 held: Sequence[tuple[str, str]], arguments: bool) -> None:
+        """Copy.
+
+        Args:
+            call: The user's function.
+            payloads: The thread's payloads; None: it takes no argument.
+            how: SAME, DEEP or PICKLED.
+            held: Module and name of the globals to copy.
+            arguments: True to copy the payloads, too.
+
+        Raises:
+            UncopiedError: Something cannot be copied.
+        """
+        self.payloads = self._copied(payloads, how) if arguments else payloads
+        self.call = call
+        if held:
+            originals = [vars(sys.modules[module])[name] for module, name in held]
+            self._copies = {id(each): self._copied(each, how) for each in originals}
+            self._spaces: dict[int, dict[str, Any]] = {}
+            self.call = self._private(call, {module for module, _ in held})
+
+    @staticmethod
+    def _copied(each: Any, how: str) -> Any:
+        try:
+            return _COPY[how](each)
+        except Exception as error:  # noqa: BLE001 - a class may refuse with anything
+            raise UncopiedError(f"{type(error).__name__}: {error}") from None
+
+    def _private(self, call: Callable[..., object], modules: set[str]) -> Callable[..., object]:
+        """Return the function with globals of the thread's own."""
+        if not isinstance(call, types.FunctionType):
+            raise UncopiedError("the function is no plain Python function, whose globals could be replaced")
+        package = call.__module__.partition(".")[0]
+        own = {name: module for name, module in [*sys.modules.items()] if isinstance(module, types.ModuleType)
+               and (name in modules or name.partition(".")[0] == package)}
+        clones = {id(vars(module)): types.ModuleType(name) for name, module in own.items()}
+        if id(call.__globals__) not in clones:
+            raise UncopiedError("the function's globals are no module's")
+        for module in own.values():
+            self._fill(vars(clones[id(vars(module))]), vars(module), clones)
+        return self._function(call, clones)
+
+    def _fill(self, space: dict[str, Any], original: dict[str, Any], clones: dict[int, types.ModuleType]) -> None:
+        for name, value in [*original.items()]:
+            if id(value) in self._copies:
+                space[name] = self._copies[id(value)]
+            elif isinstance(value, types.ModuleType) and id(vars(value)) in clones:
+                space[name] = clones[id(vars(value))]
+            elif isinstance(value, types.FunctionType) and id(value.__globals__) in clones:
+                space[name] = self._function(value, clones)
+            else:
+                space[name] = value
+
+    @staticmethod
+    def _function(each: types.FunctionType, clones: dict[int, types.ModuleType]) -> types.FunctionType:
+        made = types.FunctionType(each.__code__, vars(clones[id(each.__globals__)]), each.__name__, each.__defaults__,
+                                  each.__closure__)
+        made.__kwdefaults__ = each.__kwdefaults__
+        made.__dict__.update(each.__dict__)
+        return made

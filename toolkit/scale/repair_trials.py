@@ -1,0 +1,120 @@
+"""Try a repair by itself: a copy of the objects in the way, made inside each thread.
+
+A copy by `copy.deepcopy` keeps numbers, texts and tuples as they are; one by `pickle` makes new ones of them, too.
+What such a copy reaches is measured beside the function with the same globals of its own and no copy.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.scale.judgement import SCALES
+from gilscope.toolkit.scale.repairs import UNCOPIED
+from gilscope.toolkit.scale.scaling_rounds import ScalingRounds
+from gilscope.toolkit.scale.zygote_process import CLOSE_PERIOD, CallMode, ThreadCopies, UnscalableFunctionError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gilscope.toolkit.scale.judgement import Span
+    from gilscope.toolkit.scale.zygote_process import ProgramObject, ZygoteProcess
+
+ROUNDS = 3
+STILL_MOVES = 0.02      # share of looks in which the count of an original had moved: it is still used
+PROCESSES, CONTROL, COPIES = "processes", "control", "copies"
+
+
+class CopyMethod(StrEnum):
+    """The way to copy; JSON has the value."""
+
+    SAME = "same"             # the control: it copies nothing
+    DEEP = "deepcopy"
+    PICKLED = "pickle"
+
+
+class TrialOutcome(StrEnum):
+    """The outcome of a trial; JSON has the value."""
+
+    MEASURED = "measured"
+    ELSEWHERE = "reached-otherwise"       # not every object is held by a global or an argument
+    UNCOPIED = "cannot-be-copied"
+    STILL_USED = "original-still-used"    # through a method, another module or a closure
+    RESULTS = "results-change"
+    FEW_CLEAN = "few-clean"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RepairTrial:
+    """A repair that was tried, or the reason why it was not."""
+
+    outcome: TrialOutcome
+    method: CopyMethod
+    of_ceiling: Span | None = None     # with the copies
+    without: float | None = None       # of the ceiling, without them
+    detail: str = ""                   # the error of a copy
+
+
+def try_copies(
+    process: ZygoteProcess, threads: int, objects: Sequence[tuple[int, ProgramObject]],
+) -> tuple[RepairTrial, ...]:
+    """Measure the function with copies of the objects, or of what holds them, in each thread.
+
+    Args:
+        process: The zygote.
+        threads: Their number.
+        objects: Those in the way, by number.
+    """
+    names = [name for _, name in objects]
+    if not all(name.held or name.argument for name in names):
+        return (RepairTrial(outcome=TrialOutcome.ELSEWHERE, method=CopyMethod.DEEP),)
+    held = tuple(dict.fromkeys(name.held for name in names if name.held))
+    arguments = any(name.argument for name in names)
+    trials: list[RepairTrial] = []
+    for method in (CopyMethod.DEEP, CopyMethod.PICKLED):
+        if method is CopyMethod.DEEP and all(name.type in UNCOPIED for name in names):
+            continue      # such a copy is the same object
+        trial = _tried(process, threads, objects, ThreadCopies(how=method, held=held, arguments=arguments))
+        trials.append(trial)
+        if trial.outcome is not TrialOutcome.MEASURED or (trial.of_ceiling and trial.of_ceiling.ratio >= SCALES):
+            break
+    return tuple(trials)
+
+
+def _tried(
+    process: ZygoteProcess, threads: int, objects: Sequence[tuple[int, ProgramObject]], copies: ThreadCopies,
+) -> RepairTrial:
+    method = CopyMethod(copies.how)
+    control = ThreadCopies(how=CopyMethod.SAME, held=copies.held, arguments=copies.arguments)
+    new = [number for number, name in objects if method is CopyMethod.PICKLED or name.type not in UNCOPIED]
+    plain, test = process.test_copies(control), process.test_copies(copies, new)
+    if why := plain.why or test.why:
+        return RepairTrial(outcome=TrialOutcome.UNCOPIED, method=method, detail=why)
+    if test.used:
+        return RepairTrial(outcome=TrialOutcome.STILL_USED, method=method)
+    if plain.results != test.results and plain.results == process.test_copies(control).results:
+        return RepairTrial(outcome=TrialOutcome.RESULTS, method=method)
+    try:
+        return _measured(process, threads, {*new, *test.originals}, control, copies)
+    except UnscalableFunctionError as error:      # a copy that works once may fail later
+        return RepairTrial(outcome=TrialOutcome.UNCOPIED, method=method, detail=str(error))
+
+
+def _measured(
+    process: ZygoteProcess, threads: int, replaced: set[int], control: ThreadCopies, copies: ThreadCopies,
+) -> RepairTrial:
+    method = CopyMethod(copies.how)
+    # C code uses an object in no line of the program.
+    if any(each.moved >= STILL_MOVES for each in process.sample(threads, sorted(replaced), CLOSE_PERIOD, copies)):
+        return RepairTrial(outcome=TrialOutcome.STILL_USED, method=method)
+    rounds = ScalingRounds(process, {
+        PROCESSES: CallMode(threads=threads, processes=True), CONTROL: CallMode(threads=threads, copies=control),
+        COPIES: CallMode(threads=threads, copies=copies)})
+    rounds.take(ROUNDS)
+    found = rounds.span(PROCESSES, COPIES)
+    ceiling = rounds.total(PROCESSES).rate
+    if found is None or not ceiling or not rounds.enough([PROCESSES, CONTROL, COPIES]):
+        return RepairTrial(outcome=TrialOutcome.FEW_CLEAN, method=method)
+    return RepairTrial(outcome=TrialOutcome.MEASURED, method=method, of_ceiling=found,
+                       without=rounds.total(CONTROL).rate / ceiling)
