@@ -1,7 +1,8 @@
 """Start helper processes: programs of gilscope that answer each line of JSON with a line of JSON.
 
-For helpers that run only our code: the servers and clients of experiments, the loopback services, the processes that
-render pages and that calibrate the machine.  They end when we do, since their standard input closes.
+For programs of ours: the servers and clients of experiments, the loopback services, the processes that render pages and
+that calibrate the machine.  They end when we do, since their standard input closes.  Answers are not sealed, so a
+helper that loads other people's code, as that of `gilscope scale` does, must first keep its standard output from it.
 Runs in measured processes: imports little.
 """
 
