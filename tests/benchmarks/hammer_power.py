@@ -1,6 +1,6 @@
-"""Tell how often `gilscope.toolkit.hammer` shows the faults of planted projects, and that it blames no repair.
+"""Tell how often `gilscope.toolkit.hammer` shows the faults of planted projects, and that it blames no fixed one.
 
-Usage: python -m tests.benchmarks.hammer_power PYTHON [--seconds 20] [--runs 10] [--repaired] [NAME ...]
+Usage: python -m tests.benchmarks.hammer_power PYTHON [--seconds 20] [--runs 10] [--fixed] [NAME ...]
 
 Compiles each project for the free-threaded PYTHON and hammers it RUNS times; prints the machine's load beside.
 """
@@ -42,9 +42,9 @@ def main():
     parser.add_argument("--seconds", type=float, default=20.0)
     parser.add_argument("--runs", type=int, default=10)
     parser.add_argument("--threads", type=int, default=4)
-    parser.add_argument("--repaired", action="store_true")
+    parser.add_argument("--fixed", action="store_true")
     args = parser.parse_intermixed_args()
-    variant = "repaired" if args.repaired else "faulty"
+    variant = "repaired" if args.fixed else "faulty"
     for name in args.names:
         kinds, told, trials, began = Counter(), 0, 0, time.monotonic()
         with tempfile.TemporaryDirectory() as folder:

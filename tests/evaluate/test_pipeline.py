@@ -2,7 +2,7 @@
 
 import importlib
 from contextlib import ExitStack
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
@@ -574,6 +574,27 @@ def test_section_of_a_probe_is_not_measured_twice(again, pickling):
     second, _, said = again(probes=(*PROBES, pickling))
     assert second.sections == first.sections == {"pickling": {"3.14t": 1}}
     assert said[-1] == "7/7 pickled objects: nothing has changed since it was measured"
+
+
+def test_section_of_a_probe_depends_on_the_options_that_it_names(again, pickling):
+    def section_of(said):
+        return said[-1].removeprefix("7/7 pickled objects")
+
+    hammering = replace(pickling, depends=("hammer",))
+    again(probes=(*PROBES, hammering), hammer=5.0)
+    assert section_of(again(probes=(*PROBES, hammering), hammer=5.0)[2]) == (
+        ": nothing has changed since it was measured")
+    assert section_of(again(probes=(*PROBES, hammering), hammer=6.0)[2]) == ""
+    again(probes=(*PROBES, pickling), hammer=5.0)
+    assert section_of(again(probes=(*PROBES, pickling), hammer=6.0)[2]) == (
+        ": nothing has changed since it was measured")
+
+
+def test_probes_name_options_that_a_request_has():
+    names = {each.name for each in fields(EvaluationRequest)}
+    assert {name for probe in PROBES for name in probe.depends} <= names
+    (hammer,) = (probe for probe in PROBES if probe.code == "hammer")
+    assert {*hammer.depends} == {"budget", "hammer"}
 
 
 def test_probe_without_its_section_says_so(steps, folder, pickling):

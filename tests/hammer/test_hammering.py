@@ -1,12 +1,14 @@
 """What processes answer, judged; and modules with planted faults called from threads for real."""
 
+import json
 from pathlib import Path
 
 import pytest
 
 from gilscope.toolkit.children.asking import ChildAnswer, ProcessEnding
 from gilscope.toolkit.hammer.hammering import HammerRequest, c_function, hammer, judge
-from tests.evaluate.places import at_hand
+from gilscope.toolkit.hammer.trials import state_entry
+from tests.evaluate.places import at_hand, version
 
 REQUEST = HammerRequest(modules=("_c",), threads=4, seconds=20.0)
 ROUND = {"hash": "1", "calls": 4, "values": 1, "few": [["'L0'", 4]], "one_object": True}
@@ -14,23 +16,24 @@ TWO = {"hash": "2", "calls": 4, "values": 2, "few": [["'L0'", 2], ["'L1'", 2]], 
 DIFFERENT = {"what": "results", "round": 0, "one": ROUND, "several": TWO}
 
 
-def cell(key="keys: f('a')", **changes):
+def repeated(key="keys: f('a')", **changes):
     usual = {"trials": 5, "called": ["f"], "size": [1, 1], "expected": "1", "one_object": True}
-    return {"event": "cell", "key": key, **usual, **changes}
+    return {"event": "repeated", "key": key, **usual, **changes}
 
 
 def failure(what="results", key="keys: f('a')", **changes):
-    usual = {"found": DIFFERENT, "names": ["f"], "calls": ["f('a')"], "places": ["t.py:3"], "reason": "", "output": ""}
+    usual = {"found": DIFFERENT, "names": ["f"], "calls": ["f('a')"], "places": ["t.py:3"], "reason": "", "output": "",
+             "count": 1}
     return {"event": "failure", "key": key, "what": what, **usual, **changes}
 
 
-def answer(*records, kind="done", reason=""):
-    called = {"event": "called", "called": ["f"], "left_out": ["g"]}
+def answer(*records, kind="done", reason="", complete=True, called=("f",)):
+    called = {"event": "called", "called": [*called], "left_out": ["g"], "complete": complete}
     return ChildAnswer(records=(called, *records), ending=ProcessEnding(kind=kind, reason=reason, output=""))
 
 
 def test_results_that_two_processes_expect_are_compared():
-    report = judge(REQUEST, [answer(cell(), failure()), answer(cell())])
+    report = judge(REQUEST, [answer(repeated(), failure()), answer(repeated())])
     (found,) = report.failures
     assert (found.kind, found.functions, found.failed, found.trials, found.place) == (
         "results-differ", ("f",), 1, 10, "t.py:3")
@@ -38,49 +41,90 @@ def test_results_that_two_processes_expect_are_compared():
     assert (report.called, report.left_out, report.trials) == (("f",), ("g",), 10)
 
 
-@pytest.mark.parametrize("other", [
-    [], [cell(expected="2")], [cell(expected="")]], ids=["one process", "other results", "several orders differ"])
+@pytest.mark.parametrize("other", [[], [repeated(expected="2")], [repeated(expected="")]],
+                         ids=["one process", "other results", "several orders differ"])
 def test_results_that_depend_on_the_process_are_not(other):
-    assert judge(REQUEST, [answer(cell(), failure()), answer(*other)]).failures == ()
+    assert judge(REQUEST, [answer(repeated(), failure()), answer(*other)]).failures == ()
 
 
 def test_function_counts_as_called_once_threads_have_called_it():
-    report = judge(REQUEST, [answer(cell(called=[]))])
+    report = judge(REQUEST, [answer(repeated(called=[]))])
     assert (report.called, report.no_time, report.left_out) == ((), ("f",), ("g",))
 
 
 def test_crash_counts_wherever_it_is_seen():
     crash = failure("crash", "mix: f('a')", found=None, reason="SIGSEGV",
                     output='  Binary file "/x/_c.cpython-314t-x86_64-linux-gnu.so", at c_recall+0x1f [0x7f]\n')
-    (found,) = judge(REQUEST, [answer(cell("mix: f('a')", expected=""), crash, crash)]).failures
+    (found,) = judge(REQUEST, [answer(repeated("mix: f('a')", expected=""), crash, crash)]).failures
     assert (found.kind, found.detail, found.failed) == ("crash", "SIGSEGV in c_recall", 2)
 
 
-def test_smaller_number_is_a_lost_count():
-    def state(before, after):
-        found = {"what": "state", "one": f"total() gives {before}", "several": f"total() gives {after}"}
-        (failed,) = judge(REQUEST, [answer(cell(), failure("state", found=found)), answer(cell())]).failures
-        return failed.kind, failed.detail
+@pytest.mark.parametrize(("before", "after", "kind"), [
+    (800, 793, "counts-lost"),
+    (800, 807, "results-differ"),
+    (1.0, 1e-05, "counts-lost"),
+    (1e-05, 1.0, "results-differ"),     # 1 is not less, although 5 would be more
+    (2, 1e+16, "results-differ"),
+    ("a1", "a0", "results-differ"),     # texts that end with digits
+    (True, False, "results-differ"),
+    (1, None, "results-differ"),
+])
+def test_smaller_number_is_a_lost_count(before, after, kind):
+    found = {"what": "state", "one": state_entry("total() gives", before),
+             "several": state_entry("total() gives", after)}
+    found = json.loads(json.dumps(found))
+    (failed,) = judge(REQUEST, [answer(repeated(), failure("state", found=found)), answer(repeated())]).failures
+    assert failed.kind == kind
+    assert failed.detail == f"total() gives {after!r}, and {before!r} with one thread"
 
-    assert state(800, 793) == ("counts-lost", "total() gives 793, and 800 with one thread")
-    assert state(800, 807)[0] == "results-differ"
-    assert state("'a'", "'b'")[0] == "results-differ"
+
+def test_failures_of_a_process_that_did_not_say_its_trials_count():
+    crash = failure("crash", found=None, reason="SIGSEGV", count=2)
+    report = judge(REQUEST, [answer(crash, kind="hang", reason="did not end")])
+    (found,) = report.failures
+    assert (found.failed, found.trials) == (2, 2)
+
+
+def test_slow_trials_are_counted_and_blame_nothing():
+    slow = {"event": "slow", "names": ["f"]}
+    report = judge(REQUEST, [answer(repeated(), slow, slow), answer(repeated(), {**slow, "names": ["g", "f"]})])
+    assert (report.failures, report.slow, report.slow_functions) == ((), 3, ("f", "g"))
+    assert (report.trials, report.problem) == (10, "")
 
 
 def test_several_equal_objects_count_where_both_processes_have_one():
     objects = failure("objects", found={"what": "objects", "round": 0, "several": ROUND})
-    (found,) = judge(REQUEST, [answer(cell(), objects), answer(cell(expected="2"))]).failures
+    (found,) = judge(REQUEST, [answer(repeated(), objects), answer(repeated(expected="2"))]).failures
     assert found.kind == "objects-differ"   # their values may depend on the process
-    assert judge(REQUEST, [answer(cell(), objects), answer(cell(one_object=False))]).failures == ()
+    assert judge(REQUEST, [answer(repeated(), objects), answer(repeated(one_object=False))]).failures == ()
 
 
-def test_reason_why_nothing_was_called():
+def test_crash_and_failed_import_are_reasons_why_nothing_was_called():
     nothing = ChildAnswer(records=(), ending=ProcessEnding(kind="crash", reason="crashed with SIGSEGV", output=""))
     assert judge(REQUEST, [nothing, nothing]).problem == "crashed with SIGSEGV"
     failed = ChildAnswer(records=({"event": "failed", "module": "_c", "error": "ImportError: no"},),
                          ending=ProcessEnding(kind="done", reason="", output=""))
     assert judge(REQUEST, [failed]).problem == "ImportError: no"
-    assert judge(REQUEST, [answer()]).problem == ""
+    assert judge(REQUEST, [failed, answer(repeated())]).problem == ""
+
+
+@pytest.mark.parametrize(("answers", "reason"), [
+    ([answer()], "there was no time for a trial"),
+    ([answer(repeated(trials=0), complete=False)],
+     "finding calls in its tests and documentation took more than 20 s"),
+    ([answer(called=())], "no call of its functions was found in its tests or documentation that can be repeated"),
+    ([answer({"event": "alone", "key": "k", "names": ["f"], "ending": "SIGSEGV"})],
+     "its calls fail in one thread, too: f SIGSEGV"),
+    ([answer(repeated(trials=1), {"event": "slow", "names": ["f"]})], "no trial ended in time"),
+    ([answer(kind="hang", reason="did not end within 90 s")], "did not end within 90 s"),
+])
+def test_without_a_trial_that_ended_there_is_a_reason(answers, reason):
+    assert judge(REQUEST, answers).problem == reason
+
+
+def test_search_that_was_cut_is_said():
+    assert judge(REQUEST, [answer(repeated())]).complete
+    assert not judge(REQUEST, [answer(repeated()), answer(repeated(), complete=False)]).complete
 
 
 @pytest.mark.parametrize("library", ["libc.so.6", "libpython3.14t.so.1.0"])
@@ -140,7 +184,7 @@ class Box:
         self.inside = 0
 ''',
 }
-REPAIRED = '''
+FIXED = '''
 import threading
 lock, labels, total = threading.Lock(), {}, 0
 mine = threading.local()
@@ -177,10 +221,11 @@ def address(key):
 
 @pytest.fixture(scope="module")
 def python():
-    build = next((each for each in at_hand() if each.label == "3.14t"), None)
-    if build is None:
-        pytest.skip("no 3.14t at hand")
-    return Path(build.executable)
+    """Return the newest free-threaded build that is found, or that GILSCOPE_TEST_BUILDS names."""
+    found = [each for each in at_hand() if each.free_threaded]
+    if not found:
+        pytest.skip("no free-threaded build at hand")
+    return Path(max(found, key=version).executable)
 
 
 def hammered(python, folder, source, seconds):
@@ -201,13 +246,12 @@ def test_fault_is_shown(kind, python, tmp_path):
 @pytest.mark.slow
 @pytest.mark.newest
 def test_correct_code_is_not_blamed(python, tmp_path):
-    report = hammered(python, tmp_path, REPAIRED, 10.0)
+    report = hammered(python, tmp_path, FIXED, 10.0)
     assert report.failures == ()
     assert set(report.called) == {"label", "hit", "calls_of_this_thread", "address"}
     assert report.trials > 0
 
 
-@pytest.mark.slow
 @pytest.mark.newest
 def test_what_no_test_calls_is_named_and_a_module_that_cannot_be_imported_is_a_problem(python, tmp_path):
     report = hammered(python, tmp_path, "def silent(): pass\n", 2.0)
@@ -216,7 +260,6 @@ def test_what_no_test_calls_is_named_and_a_module_that_cannot_be_imported_is_a_p
     assert hammered(python, tmp_path, "raise ImportError('no')\n", 2.0).problem == "ImportError: no"
 
 
-@pytest.mark.slow
 @pytest.mark.newest
 def test_call_that_crashes_alone_is_not_blamed_on_threads(python, tmp_path):
     source = 'import os\ndef f():\n    """\n    >>> f()\n    """\n    os.abort()\n'

@@ -5,7 +5,7 @@ import threading
 import pytest
 
 from gilscope.toolkit.hammer.meeting import run_in_turn
-from gilscope.toolkit.hammer.trials import CallResults, Trial, difference, drawn
+from gilscope.toolkit.hammer.trials import CallResults, Trial, difference, drawn, state_entry
 
 
 def order_of(order, threads=3, rounds=8):
@@ -51,6 +51,7 @@ def results(*rounds, state=()):
 
 
 ONE = object()
+EIGHT, SEVEN = (state_entry("total() gives", number) for number in (8, 7))
 
 
 @pytest.mark.parametrize(("one", "several", "what"), [
@@ -58,7 +59,8 @@ ONE = object()
     (results([1, 2, 3]), results([1, 2, 2]), "results"),         # one lost
     (results([1], [2]), results([1]), None),                     # there was no time for the second round
     (results([1], [2]), results([1], [3]), "results"),
-    (results([None], state=["total() gives 8"]), results([None], state=["total() gives 7"]), "state"),
+    (results([None], state=[EIGHT]), results([None], state=[EIGHT]), None),
+    (results([None], state=[EIGHT]), results([None], state=[SEVEN]), "state"),
     (results([ONE, ONE]), results([ONE, ONE]), None),
     (results([ONE, ONE]), results([object(), object()]), "objects"),
     (results([object(), object()]), results([object(), object()]), None),   # one thread gets two objects as well
@@ -78,3 +80,11 @@ def test_mix_draws_few_functions_the_same_ones_for_a_seed():
     assert [drawn(each, names) for each in trials] == [drawn(each, names) for each in trials]
     assert {len(drawn(each, names)) for each in trials} == {2, 3, 8}
     assert {*"abcdefgh"} == {name for each in trials for name in drawn(each, names)[:2]}
+
+
+@pytest.mark.parametrize(("value", "number"), [
+    (8, 8), (-0.5, -0.5), (2**60, None), (float("nan"), None), (float("inf"), None), (True, None), ("8", None),
+    (None, None)])
+def test_state_keeps_numbers_to_compare_them(value, number):
+    entry = state_entry("total() gives", value)
+    assert (entry["name"], entry["value"], entry["number"]) == ("total() gives", repr(value), number)

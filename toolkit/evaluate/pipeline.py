@@ -346,9 +346,10 @@ class Evaluator:
                 workload=self._request.called, builds=self._builds, run_sites=run_sites(),
                 tests=tests, left=self._left, say=self._say))
 
-        depends = (str(project.tests), str(self._request.called), str(self._request.budget),
-                   str(self._request.hammer))
-        return {probe.code: self._steps.once(probe.code, partial(run, probe), *depends)
+        def depends(probe: Probe) -> list[str]:
+            return [str(project.tests), *(str(getattr(self._request, name)) for name in probe.depends)]
+
+        return {probe.code: self._steps.once(probe.code, partial(run, probe), *depends(probe))
                 for probe in self._probes if probe.run}
 
     # The result.

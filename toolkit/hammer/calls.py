@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
-    from typing import Any
+    from typing import Any, Self
 
 # What a repeated call may use besides the project itself: it computes, and touches nothing outside of the process.
 SAFE_BUILTINS = frozenset({
@@ -51,10 +51,23 @@ class CallRecipe:
         words = [*self.args, *(f"{name}={value}" for name, value in self.kwargs)]
         return f"{f'{self.receiver}.' if self.receiver else ''}{self.callee}({', '.join(words)})"
 
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON holds it."""
+        return {name: getattr(self, name) for name in CallRecipe.__slots__}
+
+    @classmethod
+    def from_plain(cls, fields: dict[str, Any]) -> Self:
+        """Return the recipe that `plain` has returned, after JSON has made lists of its tuples."""
+        return cls(**{name: _tuples(value) for name, value in fields.items()})
+
     @property
     def same_as(self) -> tuple[object, ...]:
         """Return the key that two recipes of the same call share."""
         return self.setup, self.receiver, self.callee, self.args, self.kwargs
+
+
+def _tuples(value: Any) -> Any:
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,20 +8,22 @@ from __future__ import annotations
 import sys
 import time
 from dataclasses import dataclass
+from functools import partial
 
-from gilscope.toolkit.hammer.calls import calls_in_doctest, calls_in_file
-from gilscope.toolkit.hammer.forks import forked
+from gilscope.toolkit.hammer.calls import CallRecipe, calls_in_doctest, calls_in_file
 from gilscope.toolkit.hammer.targets import MUTABLE, ReachedFunctions, RepeatableCall, full_name, owner
 from gilscope.toolkit.hammer.values import can_vary
+from gilscope.toolkit.processes.forks import Fork
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Sequence
     from typing import Any
 
-    from gilscope.toolkit.hammer.calls import CallRecipe
-    from gilscope.toolkit.hammer.stalls import StallPipe
+    from gilscope.toolkit.processes.forks import WriteRecord
 
+FIND_SECONDS = 20.0     # for finding calls and trying each alone; what that leaves out is said
+SHARE_FOR_READING = 0.5   # of these, for reading files
 MOST_RECIPES = 4        # of one function
 TRY_SECONDS = 5.0       # for one call alone
 MOST_READ = 2**22       # bytes of a file
@@ -69,54 +71,90 @@ def _docstrings(module: Any) -> Iterator[str]:
                 yield text
 
 
-def find_candidates(job: dict[str, Any], modules: Sequence[str]) -> Iterator[CallCandidate]:
-    """Yield the calls that work alone and reach compiled functions of the project, few of each."""
+def find_candidates(job: dict[str, Any], modules: Sequence[str], seconds: float) -> tuple[list[CallCandidate], bool]:
+    """Return the calls that work alone and reach compiled functions of the project, few of each.
+
+    Args:
+        job: That of `child`.
+        modules: Those of the job that have been imported.
+        seconds: After which finding ends.
+
+    Returns:
+        The candidates, and True if all calls were found and tried.
+    """
+    until = time.monotonic() + seconds
+    # In a fork: how long a file takes cannot be said before, and what reading leaves in memory ends with it.
+    found, ending = Fork(lambda write: _write_recipes(write, job, modules)).result(seconds * SHARE_FOR_READING)
+    complete = ending.kind == "done"
     calls, seen = [], set()
-    for recipe in _recipes(job, modules):
+    for recipe in map(CallRecipe.from_plain, found):
         if recipe.same_as in seen:
             continue
+        if time.monotonic() > until:
+            return [], False
         seen.add(recipe.same_as)
         try:
             calls.append(RepeatableCall(recipe))
         except Exception:  # noqa: BLE001, S112  an import that fails here; the tests say so
             continue
     calls.sort(key=lambda each: len("".join(each.recipe.setup)) + len(each.recipe.shown))
+    tried = _Tries(calls, modules, until)
     count: dict[str, int] = {}
-    for candidate in _tried(calls, modules):
+    candidates = []
+    for candidate in tried.successes():
         count[candidate.name] = count.get(candidate.name, 0) + 1
         if count[candidate.name] <= MOST_RECIPES:
-            yield candidate
+            candidates.append(candidate)
+    return candidates, complete and tried.complete
 
 
-def _tried(calls: Sequence[RepeatableCall], modules: Sequence[str]) -> Iterator[CallCandidate]:
-    """Try each call alone, in as few forks as their crashes and hangs allow; again if it fails, after all others.
+def _write_recipes(write: WriteRecord, job: dict[str, Any], modules: Sequence[str]) -> None:
+    for recipe in _recipes(job, modules):
+        write(**recipe.plain())
+
+
+class _Tries:
+    """Tries each call alone, in as few forks as their crashes and hangs allow; again if it fails, after all others.
 
     Some need what another leaves in the module: `recall("a")` after `remember("a", "text")`.
     """
-    left = [*range(len(calls)), *range(len(calls))]
-    while left:
-        def try_all(write: Callable[..., None], _: StallPipe, numbers: tuple[int, ...] = tuple(left)) -> None:
-            fine = set()
-            for index, number in enumerate(numbers):
-                if number not in fine:
-                    write(begun=index)
-                    tried = _try(calls[number], modules)
-                    if tried["reached"]:
-                        fine.add(number)
-                    write(tried=number, **tried)
 
-        records, ending = forked(try_all, TRY_SECONDS, each=True)
-        for record in records:
-            if "tried" in record and record["reached"]:
-                yield CallCandidate(call=calls[record["tried"]], name=record["name"], seconds=record["seconds"],
-                                setup_seconds=record["setup_seconds"], vary=record["vary"],
-                                containers=record["containers"], made=record["made"],
-                                reached=frozenset(record["reached"]))
-        begun = [record["begun"] for record in records if "begun" in record]
-        if ending.kind == "done" or not begun:
-            return
-        fine, stopped = {record["tried"] for record in records if record.get("reached")}, left[begun[-1]]
-        left = [number for number in left[begun[-1] + 1:] if number not in fine and number != stopped]
+    def __init__(self, calls: Sequence[RepeatableCall], modules: Sequence[str], until: float) -> None:
+        self._calls = calls
+        self._modules = modules
+        self._until = until      # as `time.monotonic` gives it
+        self.complete = False    # all have been tried
+
+    def successes(self) -> Iterator[CallCandidate]:
+        """Yield those that work and reach compiled functions."""
+        left = [*range(len(self._calls)), *range(len(self._calls))]
+        while left:
+            if (seconds := self._until - time.monotonic()) <= 0:
+                return
+            records, ending = Fork(partial(self._try_all, left)).result(seconds, silence=TRY_SECONDS)
+            for record in records:
+                if "tried" in record and record["reached"]:
+                    yield CallCandidate(call=self._calls[record["tried"]], name=record["name"],
+                                        seconds=record["seconds"], setup_seconds=record["setup_seconds"],
+                                        vary=record["vary"], containers=record["containers"], made=record["made"],
+                                        reached=frozenset(record["reached"]))
+            begun = [record["begun"] for record in records if "begun" in record]
+            if ending.kind == "done" or not begun:
+                self.complete = ending.kind == "done"
+                return
+            fine, stopped = {record["tried"] for record in records if record.get("reached")}, left[begun[-1]]
+            left = [number for number in left[begun[-1] + 1:] if number not in fine and number != stopped]
+        self.complete = True
+
+    def _try_all(self, numbers: Sequence[int], write: WriteRecord) -> None:
+        fine = set()
+        for index, number in enumerate(numbers):
+            if number not in fine:
+                write(begun=index)
+                tried = _try(self._calls[number], self._modules)
+                if tried["reached"]:
+                    fine.add(number)
+                write(tried=number, **tried)
 
 
 def _try(call: RepeatableCall, modules: Sequence[str]) -> dict[str, Any]:

@@ -11,8 +11,8 @@ import sys
 import time
 
 from gilscope.toolkit.children.child import Journal, begin
-from gilscope.toolkit.hammer.candidates import find_candidates
-from gilscope.toolkit.hammer.cells import cells_of_all, hammer_cells, prepare, sized
+from gilscope.toolkit.hammer.candidates import FIND_SECONDS, find_candidates
+from gilscope.toolkit.hammer.repeated_trials import hammer_trials, prepare, repeated_trials_of, sized
 from gilscope.toolkit.hammer.targets import public_names
 
 TYPE_CHECKING = False
@@ -33,24 +33,24 @@ def main() -> None:
     modules = [name for name in job["modules"] if name in sys.modules]
     gil = getattr(sys, "_is_gil_enabled", lambda: True)()
     journal.write("imported", modules=modules, gil=gil, threads=len(os.listdir("/proc/self/task")))
+    candidates, complete = find_candidates(job, modules, FIND_SECONDS)
     deadline = time.monotonic() + job["seconds"]
-    candidates = [*find_candidates(job, modules)]
     called = set().union(*(each.reached for each in candidates))
     public = public_names(modules)
     journal.write("called", called=[name for name in public if name in called],
-                  left_out=[name for name in public if name not in called])
-    cells = [sized(cell, job["sizes"]) for cell in cells_of_all(candidates, job["threads"])]
+                  left_out=[name for name in public if name not in called], complete=complete)
+    trials = [sized(each, job["sizes"]) for each in repeated_trials_of(candidates, job["threads"])]
     if job["confirm"]:
-        cells = [cell for cell in cells if cell.key in job["confirm"]]
-        for cell in cells:
-            cell.ready = prepare(cell, cells, journal)
+        trials = [each for each in trials if each.key in job["confirm"]]
+        for each in trials:
+            each.ready = prepare(each, trials, journal)
     else:
-        hammer_cells(cells, deadline, job["seed"], journal)
-    for cell in cells:
-        if cell.ready:
-            journal.write("cell", key=cell.key, trials=cell.trials, called=sorted(cell.called),
-                          size=[cell.trial.rounds, cell.trial.repeats],
-                          expected=_digest(cell.expected), one_object=_one_object(cell.expected))
+        hammer_trials(trials, deadline, job["seed"], journal)
+    for each in trials:
+        if each.ready:
+            journal.write("repeated", key=each.key, trials=each.trials, called=sorted(each.called),
+                          size=[each.trial.rounds, each.trial.repeats],
+                          expected=_digest(each.expected), one_object=_one_object(each.expected))
     journal.write("end")
 
 
@@ -61,4 +61,6 @@ def _one_object(expected: dict[str, Any] | None) -> bool:
 
 def _digest(expected: dict[str, Any] | None) -> str:
     """Return a text by which another process tells whether it expects the same."""
-    return "" if expected is None else " ".join([*(each["hash"] for each in expected["rounds"]), *expected["state"]])
+    if expected is None:
+        return ""
+    return " ".join([*(each["hash"] for each in expected["rounds"]), *(each["value"] for each in expected["state"])])

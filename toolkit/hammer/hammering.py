@@ -10,9 +10,11 @@ from __future__ import annotations
 import re
 from collections import Counter
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Literal
 
 from gilscope.toolkit.children.asking import ask
+from gilscope.toolkit.hammer.candidates import FIND_SECONDS
 from gilscope.toolkit.hammer.symbols import function_at
 
 if TYPE_CHECKING:
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.children.asking import ChildAnswer
 
 CHILD = "gilscope.toolkit.hammer.child"
-SLACK_SECONDS = 60.0      # to start, to try each call alone, and to finish a trial that hangs
+SLACK_SECONDS = FIND_SECONDS + 70.0   # to start, and to finish a trial that does not end, with its repetition
 # Variables of each process, with its share of the time.
 FLAVOURS: tuple[tuple[dict[str, str], float], ...] = (({"PYTHONMALLOC": "debug"}, 0.7), ({}, 0.3))
 
@@ -64,8 +66,11 @@ class HammerReport:
     called: tuple[str, ...]           # functions and types, from several threads
     left_out: tuple[str, ...]         # no call of them was found in tests or documentation
     no_time: tuple[str, ...] = ()     # a call of them was found, and there was no time for it
+    slow: int = 0                     # trials that did not end in time, which is no failure
+    slow_functions: tuple[str, ...] = ()   # that they called
+    complete: bool = True             # False: finding calls ended before all were tried
     failures: tuple[HammerFailure, ...] = ()
-    problem: str = ""                 # why nothing could be called
+    problem: str = ""                 # why there was no trial that ended
 
 
 def hammer(python: Path, request: HammerRequest, *, variables: Mapping[str, str] | None = None) -> HammerReport:
@@ -80,7 +85,7 @@ def hammer(python: Path, request: HammerRequest, *, variables: Mapping[str, str]
         KeyboardInterrupt: The processes are gone.
     """
     def answer(seconds: float, seed: int, *, confirm: Sequence[str] = ()) -> ChildAnswer:
-        sizes = {cell["key"]: cell["size"] for cell in _events(answers, "cell")}
+        sizes = {each["key"]: each["size"] for each in _events(answers, "repeated")}
         job = {"path": [], "first": [*request.folders], "modules": [*request.modules], "own": [*request.own],
                "files": [[*each] for each in request.files], "threads": request.threads, "seed": seed,
                "seconds": seconds, "sizes": sizes, "confirm": [*confirm]}
@@ -98,7 +103,7 @@ def hammer(python: Path, request: HammerRequest, *, variables: Mapping[str, str]
 
 def _expected_once(answers: Sequence[ChildAnswer]) -> Iterator[str]:
     """Yield the keys of failures whose results in one thread only one process has."""
-    known = Counter(cell["key"] for cell in _events(answers, "cell"))
+    known = Counter(each["key"] for each in _events(answers, "repeated"))
     failed = dict.fromkeys(each["key"] for each in _events(answers, "failure") if each["found"])
     return (key for key in failed if known[key] < 2)
 
@@ -106,39 +111,51 @@ def _expected_once(answers: Sequence[ChildAnswer]) -> Iterator[str]:
 def judge(request: HammerRequest, answers: Sequence[ChildAnswer]) -> HammerReport:
     """Merge the answers of the processes."""
     known = dict.fromkeys(name for record in _events(answers, "called") for name in record["called"])
-    reached = {name for record in _events(answers, "cell") for name in record["called"]}
-    called = [name for name in known if name in reached]
+    repeated = [*_events(answers, "repeated")]
+    reached = {name for record in repeated for name in record["called"]}
     left_out = dict.fromkeys(name for record in _events(answers, "called") for name in record["left_out"])
-    cells = [*_events(answers, "cell")]
+    slow = [*_events(answers, "slow")]
     expected: dict[str, set[str]] = {}
     trials: Counter[str] = Counter()
-    for cell in cells:
-        trials[cell["key"]] += cell["trials"]
-        expected.setdefault(cell["key"], set()).add(cell["expected"])
-    twice = {key for key, count in Counter(cell["key"] for cell in cells).items() if count > 1}
+    for each in repeated:
+        trials[each["key"]] += each["trials"]
+        expected.setdefault(each["key"], set()).add(each["expected"])
+    twice = {key for key, count in Counter(each["key"] for each in repeated).items() if count > 1}
     sure = {key for key in twice if len(expected[key]) == 1}
-    one_object = twice - {cell["key"] for cell in cells if not cell["one_object"]}
+    one_object = twice - {each["key"] for each in repeated if not each["one_object"]}
     failures = [each for each in _events(answers, "failure") if each["what"] in {"crash", "hang"}
                 or each["key"] in (one_object if each["what"] == "objects" else sure)]
     return HammerReport(
-        threads=request.threads, seconds=request.seconds, trials=sum(trials.values()), called=tuple(called),
+        threads=request.threads, seconds=request.seconds, trials=sum(trials.values()),
+        called=tuple(name for name in known if name in reached),
         left_out=tuple(name for name in left_out if name not in known),
-        no_time=tuple(name for name in known if name not in reached),
-        failures=tuple(_failures(failures, trials)), problem=_problem(answers, known))
+        no_time=tuple(name for name in known if name not in reached), slow=len(slow),
+        slow_functions=tuple(dict.fromkeys(name for record in slow for name in record["names"])),
+        complete=all(record["complete"] for record in _events(answers, "called")),
+        failures=tuple(_failures(failures, trials)),
+        problem="" if sum(trials.values()) > len(slow) else _problem(answers))
 
 
 def _events(answers: Iterable[ChildAnswer], event: str) -> Iterator[dict[str, Any]]:
     return (record for answer in answers for record in answer.records if record["event"] == event)
 
 
-def _problem(answers: Sequence[ChildAnswer], called: Iterable[str]) -> str:
-    """Return why nothing was called."""
-    if [*called]:
-        return ""
-    errors = [record["error"] for record in _events(answers, "failed")]
-    endings = [answer.ending.reason for answer in answers if answer.ending.kind != "done"]
-    return next(iter((*errors, *endings)), "no call of its functions was found in its tests or documentation that can "
-                                           "be repeated")
+def _problem(answers: Sequence[ChildAnswer]) -> str:
+    """Return why no trial has ended: the first reason that explains the others."""
+    def events(event: str) -> list[dict[str, Any]]:
+        return [*_events(answers, event)]
+
+    called = events("called")
+    late = f"finding calls in its tests and documentation took more than {FIND_SECONDS:g} s"
+    return next(chain(
+        (str(record["error"]) for record in events("failed")),
+        (answer.ending.reason for answer in answers if answer.ending.kind != "done"),
+        (late for record in called if not record["complete"]),
+        ("no trial ended in time" for _ in events("slow")),
+        (f"its calls fail in one thread, too: {', '.join(record['names'])} {record['ending']}"
+         for record in events("alone")),
+        ("there was no time for a trial" for record in called if record["called"]),
+        ["no call of its functions was found in its tests or documentation that can be repeated"]))
 
 
 def _failures(records: Sequence[dict[str, Any]], trials: Mapping[str, int]) -> Iterator[HammerFailure]:
@@ -148,9 +165,11 @@ def _failures(records: Sequence[dict[str, Any]], trials: Mapping[str, int]) -> I
         groups.setdefault((_kind(record), tuple(record["names"])), []).append(record)
     for (kind, names), found in groups.items():
         first = found[0]
-        keys = {each["key"] for each in found}
+        failed = sum(each["count"] for each in found)
+        # The process may have ended before it said how many there were.
+        made = sum(trials[key] for key in {each["key"] for each in found})
         yield HammerFailure(kind=kind, functions=names, calls=tuple(first["calls"]), place=first["places"][0],
-                            detail=_detail(first), failed=len(found), trials=sum(trials[key] for key in keys))
+                            detail=_detail(first), failed=failed, trials=max(failed, made))
 
 
 def _kind(record: Mapping[str, Any]) -> FailureKind:
@@ -161,15 +180,14 @@ def _kind(record: Mapping[str, Any]) -> FailureKind:
             return "hang"
         case "objects":
             return "objects-differ"
-        case "state" if _is_less(record["found"]["one"], record["found"]["several"]):
+        case "state" if _is_less(record["found"]["several"]["number"], record["found"]["one"]["number"]):
             return "counts-lost"
     return "results-differ"
 
 
-def _is_less(one: str, several: str) -> bool:
-    """Return True if a state ends with a smaller number than it has with one thread."""
-    before, after = (re.search(r"(-?\d+(?:\.\d+)?)$", text) for text in (one, several))
-    return bool(before and after and float(after[1]) < float(before[1]))
+def _is_less(several: float | None, one: float | None) -> bool:
+    """Return True if both values are numbers, and several threads have left a smaller one than one thread."""
+    return several is not None and one is not None and several < one
 
 
 def _detail(record: Mapping[str, Any]) -> str:
@@ -178,7 +196,7 @@ def _detail(record: Mapping[str, Any]) -> str:
         place = c_function(record["output"])
         return f"{record['reason']} in {place}" if place else str(record["reason"])
     if record["what"] == "state":
-        return f"{found['several']}, and {found['one'].rpartition(' ')[2]} with one thread"
+        return f"{found['several']['name']} {found['several']['value']}, and {found['one']['value']} with one thread"
     several = found["several"]
     shown = ", ".join(text for text, _ in several["few"])
     if record["what"] == "objects":

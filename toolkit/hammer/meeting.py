@@ -10,6 +10,7 @@ import random
 import time
 from _thread import allocate_lock, start_new_thread
 from contextlib import contextmanager
+from functools import partial
 
 from gilscope.toolkit.hammer.stalls import Staller
 
@@ -19,10 +20,12 @@ if TYPE_CHECKING:
     from typing import Literal
 
     from gilscope.toolkit.hammer.stalls import StallPipe
+    from gilscope.toolkit.processes.forks import WriteRecord
 
     type Turns = Literal["one", "turns", "whole", "mixed"]
 
 SPINS = 300              # before a waiting thread offers its core to another
+LIFE_SECONDS = 1.0       # between two signs of life of threads that make calls
 MEETING_SECONDS = 0.06   # of rounds in which the threads meet; a busy machine gets through few of them
 TURNS = 2                # of each thread, where one makes calls after the other; each turn wakes a thread
 
@@ -38,6 +41,7 @@ class Meeting:
         """Have so many threads meet, and be stopped at times by `staller`, if there is one."""
         self.staller = staller
         self.rounds = 2**62     # that are made; thread 0 sets it before it arrives, when the time is up
+        self.passes = [0] * threads   # that each thread has made of its calls, if it repeats them
         self._arrived = [0] * threads
         self._until = time.perf_counter() + MEETING_SECONDS
 
@@ -79,12 +83,30 @@ class Meeting:
             staller.leave()
 
 
-def run_together(work: Sequence[Callable[[Meeting, int], None]], pipe: StallPipe, *, stalls: bool, seed: int) -> int:
+class SignsOfLife:
+    """Writes a record without content each second in which a call has returned."""
+
+    def __init__(self, write: WriteRecord, calls: Callable[[Meeting], int]) -> None:
+        """Look at `calls`, which returns how many have returned so far, or another number that grows with it."""
+        self._write = write
+        self._calls = calls
+        self._known = 0
+
+    def look(self, meeting: Meeting) -> None:
+        """Write a record if calls have returned since the last time."""
+        if (calls := self._calls(meeting)) > self._known:
+            self._known = calls
+            self._write()
+
+
+def run_together(work: Sequence[Callable[[Meeting, int], None]], pipe: StallPipe, life: SignsOfLife, *, stalls: bool,
+                 seed: int) -> int:
     """Run each thread's work at the same time, with its number; return how many rounds of a meeting there was time for.
 
     Args:
         work: What each thread does.
         pipe: Where threads are stopped.
+        life: Looks for calls that have returned, in this thread.
         stalls: Stop them at arbitrary instructions.
         seed: Of what is drawn.
     """
@@ -94,13 +116,13 @@ def run_together(work: Sequence[Callable[[Meeting, int], None]], pipe: StallPipe
     def run(thread: int) -> None:
         work[thread](meeting, thread)
 
-    _run_threads(run, len(work))
+    _run_threads(run, len(work), partial(life.look, meeting))
     if staller:
         staller.close()
     return meeting.rounds
 
 
-def _run_threads(run: Callable[[int], None], count: int) -> None:
+def _run_threads(run: Callable[[int], None], count: int, each_second: Callable[[], None] | None = None) -> None:
     """Run a function in so many threads and wait for them.
 
     Not `threading.Thread`, which waits until each has begun: on a busy machine that takes longer than all calls.
@@ -118,7 +140,11 @@ def _run_threads(run: Callable[[int], None], count: int) -> None:
     for thread in range(count):
         start_new_thread(to_its_end, (thread,))
     for each in ended:
-        each.acquire()
+        if each_second is None:
+            each.acquire()
+            continue
+        while not each.acquire(timeout=LIFE_SECONDS):
+            each_second()
 
 
 def run_in_turn(calls: Sequence[Sequence[Callable[[], None]]], order: Turns) -> None:

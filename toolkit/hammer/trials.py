@@ -24,7 +24,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from functools import partial
 
-from gilscope.toolkit.hammer.meeting import run_in_turn, run_together
+from gilscope.toolkit.hammer.meeting import SignsOfLife, run_in_turn, run_together
 from gilscope.toolkit.hammer.targets import MUTABLE
 from gilscope.toolkit.hammer.values import as_text, fresh, varied, with_fresh_arguments
 
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.hammer.meeting import Meeting, Turns
     from gilscope.toolkit.hammer.stalls import StallPipe
     from gilscope.toolkit.hammer.targets import RepeatableCall
+    from gilscope.toolkit.processes.forks import WriteRecord
 
     type Kind = Literal["first", "keys", "objects", "same", "apart", "mix", "callers"]
     type Order = Literal["together"] | Turns
@@ -48,7 +49,9 @@ LENGTHS = (1, 2, 4, 8, 16)   # by which values of a mix are multiplied
 SHARE_OF_ROLE = 0.5   # of a thread's calls in a mix: the one function that is its role
 SHARE_OF_READERS = 0.2
 LOOP_SECONDS = 0.08  # of CPU time of each thread, in a trial where only a crash or a hang counts
+MOST_LOOP_SECONDS = 5.0   # of such a trial: calls that wait use little CPU time
 SHARE_DELAYED = 0.7   # of the rounds in which threads meet: one begins a little later
+LARGEST = 2**53       # of numbers that are compared: JSON holds it, and so does a float
 LONGEST_DELAY = 60    # empty iterations between two threads' starts: 1 to 2 microseconds
 ORDERS: dict[str, tuple[Turns, ...]] = {
     # Threads that wait for each other in each round only change places within it.
@@ -78,8 +81,8 @@ class Trial:
 class CallResults:
     """The results of a trial, in a form that two trials are compared by."""
 
-    def __init__(self, rounds: Iterable[Sequence[Any]], state: Sequence[str]) -> None:
-        """Take the results of each round, and texts of the state afterwards."""
+    def __init__(self, rounds: Iterable[Sequence[Any]], state: Sequence[dict[str, Any]]) -> None:
+        """Take the results of each round, and the state afterwards, see `state_entry`."""
         self.rounds = [_of_round(each) for each in rounds]
         self.state = [*state]
 
@@ -93,6 +96,17 @@ class _Raised:
 
     def __init__(self, error: BaseException) -> None:
         self.name = f"raised {type(error).__name__}"
+
+
+def state_entry(name: str, value: Any) -> dict[str, Any]:
+    """Return a part of the state as JSON holds it; `number` is set if the value is one, so that it can be compared."""
+    is_number = type(value) in {int, float} and abs(value) < LARGEST
+    return {"name": name, "value": _text(value), "number": value if is_number else None}
+
+
+def raised(error: BaseException) -> object:
+    """Return the result of a call that raised an exception."""
+    return _Raised(error)
 
 
 def _text(result: Any) -> str:
@@ -119,7 +133,7 @@ def difference(expected: dict[str, Any], got: dict[str, Any], *, objects: bool =
         if here["hash"] != there["hash"]:
             return {"what": "results", "round": number, "one": here, "several": there}
     for here, there in zip(expected["state"], got["state"], strict=True):
-        if here != there:
+        if here["value"] != there["value"]:
             return {"what": "state", "one": here, "several": there}
     if objects and all(each["one_object"] for each in expected["rounds"]):
         for number, there in enumerate(got["rounds"]):
@@ -161,9 +175,17 @@ def _receivers(trial: Trial, call: RepeatableCall) -> list[tuple[dict[str, Any],
 
 # Judged trials.
 
-def run_judged(trial: Trial, call: RepeatableCall, observe: Callable[[Any], list[str]], pipe: StallPipe,
-               ) -> CallResults:
-    """Make a trial's calls and return their results; `observe` returns texts of the state of an object afterwards."""
+def run_judged(trial: Trial, call: RepeatableCall, observe: Callable[[Any], list[dict[str, Any]]], pipe: StallPipe,
+               write: WriteRecord) -> CallResults:
+    """Make a trial's calls and return their results.
+
+    Args:
+        trial: The trial.
+        call: The call that all threads make.
+        observe: Returns the state of an object, or of its module, afterwards.
+        pipe: Where threads are stopped.
+        write: Writes a sign of life.
+    """
     receivers = _receivers(trial, call)
     steps = [_steps(trial, call, thread, receivers) for thread in range(trial.threads)]
     results: list[list[list[Any]]] = [[[] for _ in range(trial.rounds)] for _ in range(trial.threads)]
@@ -171,7 +193,8 @@ def run_judged(trial: Trial, call: RepeatableCall, observe: Callable[[Any], list
     if trial.order == "together":
         meets = trial.meet and trial.rounds > 1
         rounds = min(rounds, run_together([partial(_meet_each_round if meets else _go_on, trial, *each)
-                                           for each in both], pipe, stalls=trial.stalls and not meets, seed=trial.seed))
+                                           for each in both], pipe, SignsOfLife(write, lambda _: _returned(results)),
+                                          stalls=trial.stalls and not meets, seed=trial.seed))
     else:
         run_in_turn([[partial(_repeat, step, trial.repeats, mine) for step, mine in zip(*each, strict=True)]
                      for each in both], trial.order)
@@ -181,6 +204,11 @@ def run_judged(trial: Trial, call: RepeatableCall, observe: Callable[[Any], list
     else:
         by_round = ([each for mine in results for each in mine[number]] for number in range(rounds))
     return CallResults(by_round, observe(receivers[0][1]) if trial.kind == "same" else [])
+
+
+def _returned(results: Sequence[Sequence[Sequence[Any]]]) -> int:
+    """Return how many calls have a result, while other threads add theirs."""
+    return sum(len(mine) for rounds in results for mine in rounds)
 
 
 def _repeat(step: Step, repeats: int, results: list[Any]) -> None:
@@ -223,7 +251,7 @@ def _go_on(trial: Trial, steps: Sequence[Step], results: Sequence[list[Any]], me
 # Trials in which only a crash or a hang counts.
 
 def run_mix(trial: Trial, calls: Sequence[RepeatableCall], more: Callable[[Any], Sequence[Callable[[], Any]]],
-            pipe: StallPipe) -> None:
+            pipe: StallPipe, write: WriteRecord) -> None:
     """Make all of some calls from all threads, on shared objects and with few different arguments.
 
     Args:
@@ -231,6 +259,7 @@ def run_mix(trial: Trial, calls: Sequence[RepeatableCall], more: Callable[[Any],
         calls: Those of one module, or of one type.
         more: Returns calls that read or iterate over an object.
         pipe: Where threads are stopped.
+        write: Writes a sign of life.
     """
     draw = random.Random(trial.seed)
     keys = draw.choice(KEYS)
@@ -255,7 +284,7 @@ def run_mix(trial: Trial, calls: Sequence[RepeatableCall], more: Callable[[Any],
                                        _colliding(args, keys, draw) if trial.vary else args, kwargs)
 
     run_together([partial(_loop, [*some_calls(draw.randrange(len(made)))]) for _ in range(trial.threads)], pipe,
-                 stalls=trial.stalls, seed=trial.seed)
+                 SignsOfLife(write, _passes), stalls=trial.stalls, seed=trial.seed)
 
 
 def drawn[Call](trial: Trial, calls: Sequence[Call]) -> list[Call]:
@@ -277,10 +306,10 @@ def _colliding(args: tuple[Any, ...], keys: int, draw: random.Random) -> tuple[A
 def _loop(calls: Sequence[Callable[[], Any]], meeting: Meeting, thread: int) -> None:
     """Make the calls again and again, keeping no result alive: it may be freed by another thread."""
     meeting.wait(thread, 0)
-    until = time.thread_time() + LOOP_SECONDS
+    until, at_most = time.thread_time() + LOOP_SECONDS, time.monotonic() + MOST_LOOP_SECONDS
     with meeting.stopped_at_times() as every:
         left = every or -1
-        while time.thread_time() < until:
+        while time.thread_time() < until and time.monotonic() < at_most:
             for call in calls:
                 try:  # noqa: SIM105  a `with` takes longer
                     call()
@@ -290,10 +319,18 @@ def _loop(calls: Sequence[Callable[[], Any]], meeting: Meeting, thread: int) -> 
                 if not left and meeting.staller:
                     meeting.staller.release()
                     left = every
+            meeting.passes[thread] += 1
 
 
-def run_callers(trial: Trial, call: RepeatableCall, pipe: StallPipe) -> None:
-    """Make one call from all threads but one, on containers of the caller's that this one changes meanwhile."""
+def _passes(meeting: Meeting) -> int:
+    return sum(meeting.passes)
+
+
+def run_callers(trial: Trial, call: RepeatableCall, pipe: StallPipe, write: WriteRecord) -> None:
+    """Make one call from all threads but one, on containers of the caller's that this one changes meanwhile.
+
+    With one thread, nothing changes them.
+    """
     scope = call.scope()
     receiver = call.receiver(scope)
     function = call.function(scope, receiver)
@@ -301,8 +338,9 @@ def run_callers(trial: Trial, call: RepeatableCall, pipe: StallPipe) -> None:
     containers = [(each, fresh(each)) for each in (*args, *kwargs.values(), receiver) if isinstance(each, MUTABLE)]
     changes: list[Callable[[], Any]] = [partial(_change, each, original) for each, original in containers]
     uses: list[Callable[[], Any]] = [partial(function, *args, **kwargs)] * trial.rounds
-    run_together([partial(_loop, changes), *(partial(_loop, uses) for _ in range(1, trial.threads))], pipe,
-                 stalls=trial.stalls, seed=trial.seed)
+    loops = [changes, *[uses] * (trial.threads - 1)] if trial.threads > 1 else [uses]
+    run_together([partial(_loop, each) for each in loops], pipe, SignsOfLife(write, _passes), stalls=trial.stalls,
+                 seed=trial.seed)
 
 
 def _change(container: Any, original: Any) -> None:

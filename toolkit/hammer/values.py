@@ -21,7 +21,7 @@ SMALL = 1024         # up to which integers may be immortal
 def fresh(value: Any) -> Any:
     """Return an equal object that nobody else has, where the type is known and such objects exist.
 
-    Constants of a program are immortal or shared, so a reference too few to one of them would never show.
+    Constants of a program are immortal or shared: a missing INCREF on one of them would go unnoticed.
     """
     kind = type(value)
     if kind is str or kind is bytes:

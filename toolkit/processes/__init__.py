@@ -3,8 +3,9 @@
 | What is started | Module | How it answers |
 | --- | --- | --- |
 | any command | `supervised` | by its output and its exit code |
-| a program that runs only our code | `helper_process` | a line of JSON to each line of JSON |
+| a program of ours, which keeps its output from other people's code | `helper_process` | JSON lines |
 | a process that runs other people's code | `sealed_answers` | lines of JSON behind a secret, in a file or a socket |
+| a fork of such a process | `forks` | the same, in a pipe |
 
 Sealed answers are a file or a socket of `measure/measured_process.py`, a journal of `children`, and the output
 of `measure/abilities.py`.  The race checker has a spool of its own, `race/spool.py`: its writing half imports no json

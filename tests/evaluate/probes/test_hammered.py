@@ -34,11 +34,12 @@ def facts(section, **others):
     return {each.code: each for each in judged(section, **others).facts if each.code.startswith("hammer.")}
 
 
-def test_clean_run_is_a_note_that_proves_nothing():
+def test_clean_run_is_a_note_that_does_not_prove_the_code_correct():
     clean = facts(CLEAN)
     assert [*clean] == ["hammer.clean", "hammer.called"]
     assert {each.effect for each in clean.values()} == {Effect.NOTE}
-    assert clean["hammer.clean"].text == "20 s of calls from 4 threads (120 trials) showed nothing; that proves nothing"
+    assert clean["hammer.clean"].text == (
+        "20 s of calls from 4 threads (120 trials) found no fault; this does not prove that there is none")
     assert clean["hammer.called"].text == (
         "3 of its 4 functions, types and methods called; without a repeatable call in tests or doctests: reset")
 
@@ -76,9 +77,32 @@ def test_missing_section_is_not_looked_at_where_it_was_asked_for_alone():
     assert facts(NO_TIME, extensions=OwnExtensions()) == {}
 
 
-def test_nothing_called_is_not_looked_at():
-    fact = facts(replace(CLEAN, problem="ImportError: no"))["hammer.nothing-called"]
-    assert (fact.effect, fact.text) == (Effect.NOT_LOOKED_AT, "ImportError: no")
+@pytest.mark.parametrize("counts", [{"trials": 0}, {"trials": 2, "slow": 2}])
+def test_nothing_called_is_not_looked_at(counts):
+    found = facts(replace(CLEAN, problem="ImportError: no", **counts))
+    assert [*found] == ["hammer.nothing-called"]
+    fact = found["hammer.nothing-called"]
+    assert (fact.effect, fact.text, fact.gap.reason) == (Effect.NOT_LOOKED_AT, "ImportError: no", "ImportError: no")
+
+
+def test_failure_is_shown_although_no_trial_was_counted():
+    assert "hammer.crash" in facts(replace(CLEAN, trials=0, problem="did not end", failures=(CRASH,)))
+
+
+def test_slow_trials_are_a_note_and_no_part_of_what_found_no_fault():
+    evaluation = judged(replace(CLEAN, slow=2, slow_functions=("label", "Counter.add")))
+    assert [each.word for each in evaluation.conclusions] == [each.word for each in judged(CLEAN).conclusions]
+    found = {each.code: each for each in evaluation.facts if each.code.startswith("hammer.")}
+    assert [*found] == ["hammer.clean", "hammer.slow", "hammer.called"]
+    assert found["hammer.slow"].effect is Effect.NOTE
+    assert found["hammer.slow"].text == (
+        "2 trials of label, Counter.add took over 10 s while threads ran: slow calls or a busy machine, no fault")
+    assert "(118 trials) found no fault" in found["hammer.clean"].text
+
+
+def test_search_that_was_cut_is_said():
+    assert facts(replace(CLEAN, complete=False))["hammer.called"].text.endswith(
+        "; finding calls ended before all were tried")
 
 
 def test_report_survives_the_cache():

@@ -11,6 +11,7 @@ from gilscope.toolkit.evaluate.probes.probe import Probe
 from gilscope.toolkit.evaluate.project.where_to_run import compiled_into
 from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, known
 from gilscope.toolkit.hammer.hammering import HammerReport, HammerRequest, hammer
+from gilscope.toolkit.hammer.repeated_trials import TRIAL_SECONDS
 from gilscope.toolkit.units import counted, few
 
 if TYPE_CHECKING:
@@ -92,11 +93,12 @@ def _files(project: Project) -> list[Path]:
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
-    """Yield each failure, or that there was none, and what was not called."""
+    """Yield each failure, or that there was none, what was too slow, and what was not called."""
     report = found.sections.get("hammer")
     if not isinstance(report, HammerReport):
         return
-    if report.problem:
+    ended = report.trials - report.slow
+    if not ended and not report.failures:
         yield Fact(code="hammer.nothing-called", target=FREE_THREADING, effect=Effect.NOT_LOOKED_AT, subject="--hammer",
                    text=report.problem, gap=gap(Missing(reason=report.problem)))
         return
@@ -104,11 +106,17 @@ def facts(found: Evaluation) -> Iterator[Fact]:
     for failure in report.failures:
         yield _failed(report, failure, again)
     if not report.failures:
-        yield Fact(code="hammer.clean", target=FREE_THREADING, effect=Effect.NOTE, subject="--hammer", heading=HEADING,
-                   text=f"{report.seconds:.3g} s of calls from {report.threads} threads "
-                        f"({counted(report.trials, 'trial')}) showed nothing; that proves nothing")
-    yield Fact(code="hammer.called", target=FREE_THREADING, effect=Effect.NOTE, subject="--hammer", heading=HEADING,
-               text=_called(report))
+        yield _note("hammer.clean", f"{report.seconds:.3g} s of calls from {report.threads} threads "
+                                    f"({counted(ended, 'trial')}) found no fault; this does not prove that there "
+                                    "is none")
+    if report.slow:
+        yield _note("hammer.slow", f"{counted(report.slow, 'trial')} of {few(report.slow_functions)} took over "
+                                   f"{TRIAL_SECONDS:g} s while threads ran: slow calls or a busy machine, no fault")
+    yield _note("hammer.called", _called(report))
+
+
+def _note(code: str, text: str) -> Fact:
+    return Fact(code=code, target=FREE_THREADING, effect=Effect.NOTE, subject="--hammer", heading=HEADING, text=text)
 
 
 def _failed(report: HammerReport, failure: HammerFailure, again: str) -> Fact:
@@ -130,8 +138,9 @@ def _called(report: HammerReport) -> str:
     kinds = counted(total, "function, type or method", "functions, types and methods")
     left_out = f"; without a repeatable call in tests or doctests: {few(report.left_out)}" if report.left_out else ""
     no_time = f"; no time was left for {few(report.no_time)}" if report.no_time else ""
-    return f"{len(report.called)} of its {kinds} called{no_time}{left_out}"
+    cut = "" if report.complete else "; finding calls ended before all were tried"
+    return f"{len(report.called)} of its {kinds} called{no_time}{left_out}{cut}"
 
 
 PROBE = Probe(name="its C functions called from several threads", facts=facts, run=run, section=HammerReport,
-              code="hammer", asked=asked)
+              code="hammer", asked=asked, depends=("budget", "hammer"))

@@ -52,6 +52,9 @@ class Probe:
     run: Callable[[ProbeContext], Any] | None = None
     section: Any = None   # required with `run`: the type of its result, as which the cache reads it
     code: str = ""   # required with `run`: the first part of its facts' codes, and the key in `Evaluation.sections`
+    # The fields of the request that the section depends on, besides those that every step does: a request with other
+    # values measures it anew.
+    depends: tuple[str, ...] = ()
     # Returns whether a call of `evaluate` has this probe; one that nobody asked for is not missing.
     asked: Callable[[EvaluationRequest, OwnExtensions], bool] = lambda _request, _extensions: True
 

@@ -1,0 +1,73 @@
+"""The process that hammers: what it writes, with a module of Python in place of one of C, on the build of the tests."""
+
+import json
+import os
+import sys
+
+from gilscope.toolkit.processes.sealed_answers import Seal
+from tests.conformance.builds import run_child
+
+STANDIN = '''
+def add(number):
+    """
+    >>> add(5)
+    6
+    """
+    return number + 1
+def silent(): ...
+'''
+CHILD = """
+import sys
+from gilscope.toolkit.hammer import child
+
+child.FIND_SECONDS = 4.0
+child.main()
+"""
+
+
+def written(folder, *, files=(), **changes):
+    """Return the records of the process by their events."""
+    (folder / "standin.py").write_text(STANDIN)
+    job = {"path": [], "answers": str(folder / "answers"), "secret": "secret", "harness": "", "first": [str(folder)],
+           "modules": ["standin"], "own": [], "files": [[str(file), file.name] for file in files], "threads": 2,
+           "seed": 1, "seconds": 1.0, "sizes": {}, "confirm": [], **changes}
+    (folder / "job.json").write_text(json.dumps(job))
+    done = run_child(sys.executable, "-c", CHILD, str(folder / "job.json"), timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    found = {}
+    for line in (folder / "answers").read_bytes().splitlines():
+        record = Seal("secret").opened(line)
+        found.setdefault(record["event"], []).append(record)
+    return found
+
+
+def test_calls_are_made_from_several_threads_and_counted(tmp_path):
+    found = written(tmp_path)
+    assert [(each["called"], each["left_out"], each["complete"]) for each in found["called"]] == [
+        (["add"], ["silent"], True)]
+    assert {name for each in found["repeated"] for name in each["called"]} == {"add"}
+    assert sum(each["trials"] for each in found["repeated"]) > 0
+    assert "failure" not in found
+    assert len(found["end"]) == 1
+
+
+def test_time_for_finding_calls_is_not_taken_from_the_time_for_making_them(tmp_path):
+    test = tmp_path / "test_a.py"
+    test.write_text("import standin\ndef test_add():\n    assert standin.add(1) == 2\n")
+    os.mkfifo(endless := tmp_path / "test_b.py")     # takes all the time for reading, which is more than `seconds`
+    found = written(tmp_path, files=(test, endless))
+    assert [(each["called"], each["complete"]) for each in found["called"]] == [(["add"], False)]
+    assert sum(each["trials"] for each in found["repeated"]) > 0
+
+
+def test_module_that_cannot_be_imported_is_named(tmp_path):
+    found = written(tmp_path, modules=["no_such_module", "standin"])
+    assert [each["module"] for each in found["failed"]] == ["no_such_module"]
+    assert found["repeated"]
+
+
+def test_results_in_one_thread_alone_are_confirmed_without_trials(tmp_path):
+    found = written(tmp_path, confirm=["keys: add(5)"], sizes={"keys: add(5)": [7, 2]})
+    (only,) = found["repeated"]
+    assert (only["key"], only["trials"], only["size"]) == ("keys: add(5)", 0, [7, 2])
+    assert only["expected"]

@@ -1,0 +1,149 @@
+"""Trials that end late, and what that is called: real forks, threads and hangs, with small limits.
+
+The functions behave by the number of threads that make calls.
+"""
+
+import json
+import sys
+
+import pytest
+
+from tests.conformance.builds import run_child
+
+STANDIN = """
+import _thread, os, threading, time
+
+def others():
+    return _thread._count() > 1
+
+def first(folder):
+    try:
+        os.close(os.open(folder + "/mark", os.O_CREAT | os.O_EXCL))
+    except FileExistsError:
+        return False
+    return True
+
+def blocks():
+    if others():
+        threading.Event().wait()
+
+def spins():
+    while others():
+        pass
+
+def spins_always():
+    while True:
+        pass
+
+def spins_in_one_fork():
+    while others() and (spinning.is_set() or first(os.environ["FOLDER"])):
+        spinning.set()
+
+def crashes_in_the_second_fork():
+    while others():
+        if not spinning.is_set() and not first(os.environ["FOLDER"]):
+            os.abort()
+        spinning.set()
+
+def creeps():
+    if others():
+        time.sleep(0.01)
+
+def works():
+    pass
+
+spinning = threading.Event()    # in this fork
+"""
+TRIAL = """
+import json, os, sys
+from gilscope.toolkit.hammer import meeting, repeated_trials
+from gilscope.toolkit.hammer.calls import CallRecipe
+from gilscope.toolkit.hammer.candidates import CallCandidate
+from gilscope.toolkit.hammer.repeated_trials import RepeatedTrial, hammer_trials, make_trial
+from gilscope.toolkit.hammer.targets import RepeatableCall
+from gilscope.toolkit.hammer.trials import Trial
+from gilscope.toolkit.processes import forks
+
+name, kind, rounds, alone, hammers = json.loads(sys.argv[1])
+sys.path.insert(0, os.environ["FOLDER"])
+repeated_trials.TRIAL_SECONDS, repeated_trials.WATCH_SECONDS = 1.0, 2.0
+repeated_trials.ALONE_SECONDS = alone
+meeting.LIFE_SECONDS = 0.2
+forks.IDLE_SHARE = forks.IDLE_SHARE if name == "blocks" else 0.0    # a busy machine gives little CPU time
+
+class Journal:
+    records = []
+    def write(self, event, **fields):
+        self.records.append({"event": event, **fields})
+
+recipe = CallRecipe(imports=("import standin",), setup=(), callee=f"standin.{name}", place="test_a.py:1")
+candidate = CallCandidate(call=RepeatableCall(recipe), name=name, seconds=1e-6, setup_seconds=1e-6, vary=False,
+                          containers=False, made="", reached=frozenset({name}))
+trial = Trial(kind=kind, threads=2, rounds=rounds, meet=False)
+repeated = RepeatedTrial(trial=trial, candidates=[candidate])
+if hammers:
+    repeated.ready = True
+    hammer_trials([repeated], float("inf"), 1, Journal())
+else:
+    make_trial(repeated, trial, [repeated], Journal())
+print(json.dumps({"trials": repeated.trials, "slow": repeated.slow, "failures": repeated.failures,
+                  "records": Journal.records}))
+"""
+
+
+def made(folder, name, *, kind="same", rounds=1, alone=60.0, hammers=False):
+    (folder / "standin.py").write_text(STANDIN)
+    done = run_child(sys.executable, "-c", TRIAL, json.dumps([name, kind, rounds, alone, hammers]), timeout=120,
+                     FOLDER=str(folder))
+    assert (done.returncode, done.stderr) == (0, "")
+    return json.loads(done.stdout)
+
+
+def test_trial_that_ends_is_neither(tmp_path):
+    assert made(tmp_path, "works") == {"trials": 1, "slow": 0, "failures": {}, "records": []}
+
+
+def test_trial_whose_threads_all_wait_is_a_hang_at_once(tmp_path):
+    found = made(tmp_path, "blocks")
+    assert (found["trials"], found["slow"], found["failures"]) == (1, 0, {"hang": 1})
+    (record,) = found["records"]
+    assert (record["what"], record["names"], record["count"]) == ("hang", ["blocks"], 1)
+    assert record["reason"] == "did not end within 1 s, and all its threads wait"
+    assert "in blocks" in record["output"]    # its stack
+
+
+@pytest.mark.parametrize("kind", ["same", "mix"])
+def test_trial_that_spins_in_two_forks_is_a_hang_if_one_thread_returns(kind, tmp_path):
+    found = made(tmp_path, "spins", kind=kind)
+    assert (found["trials"], found["slow"], found["failures"]) == (2, 0, {"hang": 2})
+    (record,) = found["records"]
+    assert (record["what"], record["count"]) == ("hang", 2)
+    assert record["reason"].startswith("did not end within 1 s, twice, while its threads ran; one thread makes the "
+                                       "calls in ")
+
+
+def test_trial_that_spins_in_one_fork_alone_is_slow(tmp_path):
+    found = made(tmp_path, "spins_in_one_fork")
+    assert (found["trials"], found["slow"], found["failures"]) == (2, 1, {})
+    assert found["records"] == [{"event": "slow", "names": ["spins_in_one_fork"]}]
+    assert (tmp_path / "mark").exists()
+
+
+def test_crash_of_the_second_fork_is_one(tmp_path):
+    found = made(tmp_path, "crashes_in_the_second_fork")
+    assert (found["trials"], found["slow"], found["failures"]) == (2, 1, {"crash": 1})
+
+
+def test_trial_that_spins_in_one_thread_too_is_slow(tmp_path):
+    found = made(tmp_path, "spins_always", alone=1.0)
+    assert (found["trials"], found["slow"], found["failures"]) == (1, 1, {})
+
+
+def test_trial_whose_calls_still_return_is_slow(tmp_path):
+    found = made(tmp_path, "creeps", rounds=1000)
+    assert (found["trials"], found["slow"], found["failures"]) == (1, 1, {})
+
+
+def test_slow_trial_is_not_repeated_for_ever(tmp_path):
+    found = made(tmp_path, "creeps", rounds=1000, hammers=True)
+    assert (found["trials"], found["slow"]) == (2, 2)
