@@ -11,7 +11,7 @@ import pytest
 from gilscope.toolkit.scale.investigation import MOST_ALONE, investigate
 from gilscope.toolkit.scale.judgement import Doubt, Obstacle, ScalingVerdict
 from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls
-from gilscope.toolkit.scale.zygote_process import LoadedFunction, ProgramObject, SampledObject
+from gilscope.toolkit.scale.zygote_process import CodePlace, LoadedFunction, ProgramObject, SampledObject
 
 ALONE = 10_000.0      # calls a second of one thread, and of each process
 CLEAN = 100 * LEAST_CLEAN
@@ -50,8 +50,8 @@ class PlantedProcess:
     def measure_cleanly(self, mode):
         self.measurements += 1
         spent = round(self.clean * mode.threads * 1e9)
-        return CleanCalls(threads=mode.threads, calls=round(self.rate(mode) * spent / mode.threads / 1e9), spent=spent,
-                          lasted=spent, collections=bool(self.collecting) * 5, measurements=1)
+        calls = round(self.rate(mode) * spent / mode.threads / 1e9)
+        return CleanCalls(threads=mode.threads, calls=calls, made=calls, spent=spent, lasted=spent, collections=bool(self.collecting) * 5, measurements=1)
 
     def sample(self, threads, watched=None, period=0):
         seen = {*self.counted, *self.moving, *self.locked} & set(watched or range(100))
@@ -61,6 +61,9 @@ class PlantedProcess:
     def names(self, numbers):
         return [ProgramObject(name=f"app.N{number}", owner=f"app.N{number}", kind="global", type="app.T")
                 for number in numbers]
+
+    def places(self, numbers):
+        return [(CodePlace(file="app.py", line=number, function="f"),) for number in numbers]
 
     def results(self, *, immortal):
         return ["immortal" if immortal and self.changes else "42"]
@@ -85,7 +88,7 @@ def test_the_object_whose_counts_are_in_the_way_is_named_among_others_that_move(
     answer = found(counted={42: lost}, moving=(7, 8, 43, 60))
     assert (answer.judgement.verdict, answer.judgement.obstacle) == (verdict, Obstacle.COUNTS)
     assert answer.judgement.doubt is None
-    assert [each.name for each in answer.objects] == ["app.N42"]
+    assert [(each.name, each.places[0].line) for each in answer.objects] == [("app.N42", 42)]
     assert answer.explained == pytest.approx(1.0)
     assert answer.without == pytest.approx(1.0)
 
