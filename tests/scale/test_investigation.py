@@ -51,7 +51,8 @@ class PlantedProcess:
         self.measurements += 1
         spent = round(self.clean * mode.threads * 1e9)
         calls = round(self.rate(mode) * spent / mode.threads / 1e9)
-        return CleanCalls(threads=mode.threads, calls=calls, made=calls, spent=spent, lasted=spent, collections=bool(self.collecting) * 5, measurements=1)
+        return CleanCalls(threads=mode.threads, calls=calls, made=calls, spent=spent, lasted=spent,
+                          collections=bool(self.collecting) * 5, measurements=1)
 
     def sample(self, threads, watched=None, period=0):
         seen = {*self.counted, *self.moving, *self.locked} & set(watched or range(100))
