@@ -401,7 +401,8 @@ def fork_after_the_end(world):
     offsets = {line.split()[2]: int(line.split()[0], 16) for line in listed.splitlines() if len(line.split()) == 3}
     base = min(int(line.partition("-")[0], 16) for line in Path("/proc/self/maps").read_text().splitlines()
                if line.endswith(core))
-    registry, spin = base + offsets["registry"], ctypes.c_uint8.from_address(base + offsets["origins_spin"])
+    registry = base + offsets["registry"]
+    spin = ctypes.c_uint8.from_address(base + offsets["origins_spin"])     # used on free-threaded builds
     system = ctypes.CDLL(None)
     assert system.pthread_mutex_lock(ctypes.c_void_p(registry)) == 0       # as by a thread that ends
     spin.value = 1                                                         # as by one that drops a lock
