@@ -582,7 +582,7 @@ __attribute__((visibility("default"))) long seen(void) { return events; }
 
 
 def tracer_that_calls_ours(world):
-    """Another tracer replaces ours and calls it, which ours does to the one that it replaces: no loop, and both go on."""
+    """Another tracer replaces ours and calls it, while ours calls the one that it replaces: no loop, and both go on."""
     if sys.version_info < (3, 13):
         return
     import ctypes
@@ -827,7 +827,8 @@ SCENARIOS = {function.__name__: function for function in (
     address_reuse, reuse_under_another_tracer, crowd, come_and_go, unjoined, bounded_memory, no_leaks,
     everything_at_once, fork, fork_amid_work, daemons_at_exit, subinterpreters, deep_nesting_dies, deep_recursion,
     pieces_of_locks, fork_after_the_end, locks_that_cannot_be_tracked, tracer_that_calls_ours,
-    class_attributes_replaced, origins_of_dying_locks, bases_replaced, site_without_a_name, keys_that_collide, insertions_are_told_from_replacements)}
+    class_attributes_replaced, origins_of_dying_locks, bases_replaced, site_without_a_name, keys_that_collide,
+    insertions_are_told_from_replacements)}
 
 if __name__ == "__main__":
     main(sys.argv[1])
