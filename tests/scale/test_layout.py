@@ -113,6 +113,31 @@ os._exit(0)
     assert done.stdout == "Plain\n" or "_ctypes" in done.stderr, done.stderr
 
 
+@pytest.mark.skipif(not FREE, reason="no free-threaded build")
+def test_no_call_after_the_warm_up_takes_no_system_time():
+    """A thread that has spent some on something else has one call, which begins in the warm-up and outlasts all."""
+    program = """
+import os, resource, threading
+from gilscope.toolkit.race._core import build
+core = build.load()
+def system_time():
+    return resource.getrusage(resource.RUSAGE_THREAD).ru_stime
+def spend(until):
+    while system_time() < until:
+        os.stat("/")
+def work():
+    spend(0.05)
+    gate = bytearray(8)
+    print(*core.call_for(lambda until: spend(until), 0.1, gate, 1, 1_000_000, 1_000_000, 20_000_000_000))
+thread = threading.Thread(target=work)
+thread.start()
+thread.join()
+os._exit(0)
+"""
+    done = run_child(next(iter(FREE.values())), "-u", "-c", program)
+    assert done.stdout == "[] 0 0\n", done.stderr
+
+
 def test_core_of_a_build_with_a_gil_has_none_of_it():
     from gilscope.toolkit.race._core import build
     if getattr(sys, "_is_gil_enabled", lambda: True)() and os.environ.get("PYTHON_GIL") is None:

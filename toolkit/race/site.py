@@ -62,13 +62,38 @@ SiteInfo = namedtuple(  # noqa: PYI024  typing costs a checked program 5 ms at i
     "SiteInfo", "path line column end_line end_column function op key text flags partners note operator",
     defaults=("",))
 
-# Methods that `method` is emitted for: containers of the standard library, and queues for their empty/get pairs.
-CONTAINER_METHODS = frozenset({
-    "add", "append", "appendleft", "clear", "copy", "count", "difference_update", "discard", "empty", "extend",
-    "extendleft", "full", "get", "get_nowait", "index", "insert", "intersection_update", "items", "keys", "move_to_end",
-    "pop", "popitem", "popleft", "put", "put_nowait", "qsize", "remove", "reverse", "rotate", "setdefault", "sort",
-    "subtract", "symmetric_difference_update", "update", "values",
-})
+class MethodEffect(IntFlag):
+    """Effect of a container's method, by its name."""
+
+    NONE = 0
+    CHANGES = 1        # the container
+    REMOVES = 2        # an item
+    READS_SIZE = 4     # the size, or all items
+
+
+_CHANGES, _TAKES = MethodEffect.CHANGES, MethodEffect.CHANGES | MethodEffect.REMOVES
+# Methods that `method` is emitted for: containers of the standard library, and queues for their empty/get pairs.  The
+# rewriter, the confirming run and the reference model take them from here; the C core has them in ops/methods.c.
+METHOD_EFFECTS = {
+    "add": _CHANGES, "append": _CHANGES, "appendleft": _CHANGES, "clear": _TAKES, "copy": MethodEffect.READS_SIZE,
+    "count": MethodEffect.READS_SIZE, "difference_update": _CHANGES, "discard": _TAKES,
+    "empty": MethodEffect.READS_SIZE, "extend": _CHANGES, "extendleft": _CHANGES, "full": MethodEffect.READS_SIZE,
+    "get": MethodEffect.REMOVES,     # of a queue; that of a dict changes nothing
+    "get_nowait": _TAKES, "index": MethodEffect.READS_SIZE, "insert": _CHANGES, "intersection_update": _CHANGES,
+    "items": MethodEffect.READS_SIZE, "keys": MethodEffect.READS_SIZE, "move_to_end": _CHANGES, "pop": _TAKES,
+    "popitem": _TAKES, "popleft": _TAKES, "put": _CHANGES, "put_nowait": _CHANGES, "qsize": MethodEffect.READS_SIZE,
+    "remove": _TAKES, "reverse": _CHANGES, "rotate": _CHANGES, "setdefault": _CHANGES, "sort": _CHANGES,
+    "subtract": _CHANGES, "symmetric_difference_update": _CHANGES, "update": _CHANGES,
+    "values": MethodEffect.READS_SIZE,
+}
+
+
+def methods_with(effect: MethodEffect) -> frozenset[str]:
+    """Return the names of the methods in `METHOD_EFFECTS` that have an effect."""
+    return frozenset(name for name, effects in METHOD_EFFECTS.items() if effects & effect)
+
+
+CONTAINER_METHODS = frozenset(METHOD_EFFECTS)
 OPS = (
     "attr_read", "attr_write", "attr_update", "attr_proxy", "attr_store",
     "item_read", "item_write", "item_delete", "item_proxy",

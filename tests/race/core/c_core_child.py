@@ -7,11 +7,15 @@ Needs nothing but the standard library, so that it runs on any build.  A scenari
 # What a program does, a scenario does: expressions without effect, errors that are looked at later.
 from __future__ import annotations
 
+import _thread
 import collections
 import contextlib
 import gc
 import os
+import signal
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 import warnings
@@ -385,6 +389,36 @@ def fork_amid_work(world):
     together(world, busy, busy, forks)
 
 
+def fork_after_the_end(world):
+    """After stop(), a fork while another thread holds a lock of the core leaves none locked in the child."""
+    import ctypes
+
+    at = sites(world)
+    together(world, *[lambda: world.attr_update(Thing(), at["update"])] * 2)
+    world.core.stop()
+    core = world.core.__spec__.origin
+    listed = subprocess.run(["nm", core], stdout=subprocess.PIPE, text=True, check=True).stdout
+    offsets = {line.split()[2]: int(line.split()[0], 16) for line in listed.splitlines() if len(line.split()) == 3}
+    base = min(int(line.partition("-")[0], 16) for line in Path("/proc/self/maps").read_text().splitlines()
+               if line.endswith(core))
+    registry = base + offsets["registry"]
+    spin = ctypes.c_uint8.from_address(base + offsets["origins_spin"])     # used on free-threaded builds
+    system = ctypes.CDLL(None)
+    assert system.pthread_mutex_lock(ctypes.c_void_p(registry)) == 0       # as by a thread that ends
+    spin.value = 1                                                         # as by one that drops a lock
+    child = os.fork()
+    if child == 0:
+        signal.alarm(20)        # its default action ends a child that hangs
+        threading.Lock().acquire()
+        thread = threading.Thread(target=int)
+        thread.start()
+        thread.join()
+        os._exit(0)
+    spin.value = 0
+    assert system.pthread_mutex_unlock(ctypes.c_void_p(registry)) == 0
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
 def daemons_at_exit(world):
     """Daemon threads go on with ops and locks while the interpreter ends."""
     at, thing, lock, running = sites(world), Thing(), threading.Lock(), Pipe()
@@ -502,6 +536,82 @@ def pieces_of_locks(world):
         assert world.core.locks_held() == ()
     assert type(threading.Lock()).__name__ == "lock"
     assert type(threading.Lock().acquire).__name__ == "builtin_function_or_method"
+
+
+def locks_that_cannot_be_tracked(world):
+    """If a method of a lock type cannot be replaced, all of them stay what they were."""
+    import re
+
+    class OddLock:
+        acquire = type(re.compile("")).match        # its calling convention is that of no lock
+
+    world.core.track_locks()()
+    original, found = _thread.RLock, dict(_thread.LockType.__dict__)
+    _thread.RLock = OddLock
+    refused = ""
+    try:
+        world.core.track_locks()
+    except RuntimeError as error:
+        refused = str(error)
+    _thread.RLock = original
+    assert "cannot track OddLock.acquire" in refused
+    assert dict(_thread.LockType.__dict__) == found
+    world.core.track_locks()
+    lock = threading.Lock()
+    with lock:
+        assert len(world.core.locks_held()) == 1
+
+
+CHAIN = """
+#include <Python.h>
+static PyRefTracer before;
+static void *data_before;
+static long events;
+static int trace(PyObject *object, PyRefTracerEvent event, void *data)
+{
+    events++;
+    return before != NULL ? before(object, event, data_before) : 0;
+}
+__attribute__((visibility("default"))) int install(void)
+{
+    before = PyRefTracer_GetTracer(&data_before);
+    return PyRefTracer_SetTracer(trace, NULL);
+}
+__attribute__((visibility("default"))) long seen(void) { return events; }
+"""
+
+
+def tracer_that_calls_ours(world):
+    """Another tracer replaces ours and calls it, while ours calls the one that it replaces: no loop, and both go on."""
+    if sys.version_info < (3, 13):
+        return
+    import ctypes
+
+    from gilscope.toolkit.builds.compile_library import compile_library
+    from gilscope.toolkit.race._core.compiling import compiler
+
+    with tempfile.TemporaryDirectory() as folder:
+        source = Path(folder, "chain.c")
+        source.write_text(CHAIN)
+        compile_library(compiler(), [str(source)], Path(folder, "chain.so"))
+        other = ctypes.PyDLL(str(Path(folder, "chain.so")))
+    assert other.install() == 0
+    thing, at = Thing(), sites(world)
+
+    def work():
+        world.attr_update(thing, at["update"]).n += 1
+        Thing()
+
+    for _ in range(2):
+        seen = other.seen()
+        world.run(work, work)
+        assert other.seen() > seen
+    assert ("order", "update WRITE", "update WRITE") in world.pairs()     # the first was found while ours was replaced
+    assert other.install() == 0     # once more over ours
+    world.run(work, work)
+    world.told()
+    world.run(work, work)
+    assert world.pairs()
 
 
 def class_attributes_replaced(world):
@@ -716,8 +826,9 @@ def main(name):
 SCENARIOS = {function.__name__: function for function in (
     address_reuse, reuse_under_another_tracer, crowd, come_and_go, unjoined, bounded_memory, no_leaks,
     everything_at_once, fork, fork_amid_work, daemons_at_exit, subinterpreters, deep_nesting_dies, deep_recursion,
-    pieces_of_locks, class_attributes_replaced, origins_of_dying_locks,
-    bases_replaced, site_without_a_name, keys_that_collide, insertions_are_told_from_replacements)}
+    pieces_of_locks, fork_after_the_end, locks_that_cannot_be_tracked, tracer_that_calls_ours,
+    class_attributes_replaced, origins_of_dying_locks, bases_replaced, site_without_a_name, keys_that_collide,
+    insertions_are_told_from_replacements)}
 
 if __name__ == "__main__":
     main(sys.argv[1])

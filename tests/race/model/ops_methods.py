@@ -291,6 +291,7 @@ def _known(args: Iterable[Any]) -> list[Any]:
 
 DICT_METHODS = {"get": get, "setdefault": setdefault, "pop": pop_key, "popitem": popitem, "update": update}
 SET_METHODS = {"add": add, "discard": discard, "remove": discard, "pop": set_pop, "update": set_update}
+COUNTER_METHODS = {"update": count_up, "subtract": count_up}
 
 
 _DICT = {"clear": detection.shrink, "copy": detection.snapshot, "keys": detection.size, "values": detection.snapshot,
@@ -305,6 +306,8 @@ _QUEUE = {"empty": detection.size, "full": detection.size, "qsize": detection.si
           "get_nowait": detection.get, "put": detection.put, "put_nowait": detection.put}
 _ARRAY = {"append": detection.grow, "extend": detection.grow, "insert": detection.grow, "pop": detection.shrink,
           "remove": detection.shrink, "reverse": detection.reshape, "clear": detection.shrink}
+METHOD_NAMES = frozenset[str]().union(
+    DICT_METHODS, SET_METHODS, SEQUENCE_METHODS, COUNTER_METHODS, _DICT, _SET, _LIST, _QUEUE, _ARRAY)
 
 
 def ops(monitor: Monitor) -> dict[str, Callable[..., Any]]:
@@ -339,7 +342,7 @@ def _calls(kind: Any) -> Mapping[str, Method]:
     if kind is list or kind is deque:
         return SEQUENCE_METHODS
     if kind is not None and kind is loaded("collections", "Counter"):
-        return {"update": count_up, "subtract": count_up}
+        return COUNTER_METHODS
     return {}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gilscope.toolkit.race import core
-from gilscope.toolkit.race.site import Flag
+from gilscope.toolkit.race.site import Flag, MethodEffect, methods_with
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     Times = dict[int, int]     # slot -> the last time of it that is known to be past
 
 GUARD, DELETE = int(Flag.GUARD), int(Flag.DELETE)
-_REMOVING = ("clear", "discard", "get", "get_nowait", "pop", "popitem", "popleft", "remove")
+_REMOVING = methods_with(MethodEffect.REMOVES)
 _STORING = ("attr_write", "attr_update", "attr_store", "attr_proxy")
 
 DIRECTIONS: dict[int, str] = {}      # a write's site -> whether it stores or removes

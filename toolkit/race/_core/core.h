@@ -239,7 +239,8 @@ typedef struct { Record *record; uint64_t key; uint32_t count; } OwnWrites;
 
 #define RING 16
 typedef struct {
-    PyObject *object;
+    PyObject *object;       /* borrowed: it may be dead, see try_reference() */
+    PyObject *ref;          /* 3.13.0: weak reference, owned */
     Record *record;
     uint64_t key, epoch;
     uint64_t position;

@@ -282,10 +282,10 @@ api_call_for(PyObject *Py_UNUSED(module), PyObject *args)
             }
             PyList_SET_ITEM(list, i, row);
         }
+        before = counting ? before : after;      /* no call began after the warm-up */
         long long system = (after.ru_stime.tv_sec - before.ru_stime.tv_sec) * 1000000LL
             + (after.ru_stime.tv_usec - before.ru_stime.tv_usec);
-        found = list == NULL ? NULL
-            : Py_BuildValue("(NLl)", list, system, counting ? after.ru_nvcsw - before.ru_nvcsw : 0L);
+        found = list == NULL ? NULL : Py_BuildValue("(NLl)", list, system, after.ru_nvcsw - before.ru_nvcsw);
     }
     if (file >= 0) {
         close(file);

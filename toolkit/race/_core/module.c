@@ -280,12 +280,12 @@ api_restore(PyObject *Py_UNUSED(module), PyObject *level)
 static void
 forked(void)
 {
-    if (core.dead || !atomic_load(&core.started)) {
-        return;
-    }
     registry = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     sites_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
-    lock_sets.spin = frames.spin = wheres.spin = pairs_spin = (Spin){0};
+    lock_sets.spin = frames.spin = wheres.spin = pairs_spin = origins_spin = (Spin){0};
+    if (core.dead) {        /* not if it is only stopped: objects still die, with the shadow state's locks */
+        return;
+    }
     Thread *self = self_thread;
     for (int i = 0; i < atomic_load(&n_slots); i++) {
         Thread *thread = slots[i].thread;

@@ -2,6 +2,8 @@
 
 import ast
 
+from gilscope.toolkit.race.site import MethodEffect, methods_with
+
 ENVIRON = "environ"      # os.environ, the object of the standard library that programs change
 DYNAMIC = frozenset({"getattr", "setattr", "delattr", "hasattr"})
 SNAPSHOTS = frozenset({"list", "tuple", "set", "frozenset", "sorted", "dict"})    # copy a container in one step
@@ -17,14 +19,10 @@ REWRITING = {
     "random": frozenset({"shuffle"}),
 }
 # Methods of containers, by the part of the container that they depend on.
-SIZE_READS = frozenset({"copy", "items", "keys", "values", "count", "index", "empty", "full", "qsize"})
+SIZE_READS = methods_with(MethodEffect.READS_SIZE)
 KEYED_METHODS = frozenset({"append", "appendleft", "add", "remove", "pop", "move_to_end"})
 # Methods that change a container, without setdefault and discard, which are correct whatever a check found before.
-MUTATORS = frozenset({
-    "add", "append", "appendleft", "clear", "difference_update", "extend", "extendleft", "get_nowait", "insert",
-    "intersection_update", "move_to_end", "pop", "popitem", "popleft", "put", "put_nowait", "remove", "reverse",
-    "rotate", "sort", "subtract", "symmetric_difference_update", "update",
-})
+MUTATORS = methods_with(MethodEffect.CHANGES) - {"setdefault", "discard"}
 # Methods of objects outside of the project: no getters or setters of rewritten code.
 FOREIGN_METHODS = frozenset({
     *dir(str), *dir(bytes), *dir(int), "acquire", "release", "locked", "wait", "wait_for", "notify", "notify_all",

@@ -23,7 +23,7 @@ from gilscope.toolkit.race.confirm.watch import (
     RecentAccesses,
 )
 from gilscope.toolkit.race.loading import hook
-from gilscope.toolkit.race.site import OPS
+from gilscope.toolkit.race.site import CONTAINER_METHODS, OPS, MethodEffect, methods_with
 from gilscope.toolkit.race.spool import append
 from gilscope.toolkit.race.sync.patch_on_import import ImportPatcher
 
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 MOST_LINES_WRITTEN = 10_000  # per run: a loop that loses every update must not fill the disk
 VIEWS: tuple[type[Any], ...] = (type({}.keys()), type({}.values()), type({}.items()))
 STRUCTURED: tuple[type[Any], ...] = (dict, list, set, deque, *VIEWS)
-READING = frozenset({"copy", "count", "empty", "full", "get", "index", "items", "keys", "qsize", "values"})
+READING = CONTAINER_METHODS - methods_with(MethodEffect.CHANGES)
 
 
 class AttributeProxy:

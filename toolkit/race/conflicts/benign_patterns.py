@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.race.conflicts.conflict_context import role_in
 from gilscope.toolkit.race.conflicts.safe_inspection import is_plain, same
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.site import AccessKind, Flag
+from gilscope.toolkit.race.site import AccessKind, Flag, MethodEffect, methods_with
 
 if TYPE_CHECKING:
     from gilscope.toolkit.race.conflicts.conflict_context import ConflictContext, ConflictSide
     from gilscope.toolkit.race.site import SiteInfo
 
 TWO_VALUED = (True, False, None)     # 0 and 1 are equal to two of them
-REMOVALS = frozenset({"pop", "popleft", "popitem", "remove", "discard", "get_nowait", "put_nowait"})
+# Methods for which it is an error, which the program may handle, or nothing, if a check before them is outdated.
+REMOVALS = methods_with(MethodEffect.REMOVES) - {"clear", "get"} | {"put_nowait"}
 
 
 # -- construction ---------------------------------------------------------------------------------------------------

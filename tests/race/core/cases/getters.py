@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from weakref import ref
+
 from gilscope.toolkit.race.site import Flag
 from tests.race.core.cases.world import Thing
 
@@ -104,4 +106,66 @@ def case_getter_that_claims_something(w):
                 w.writes(w.begin(), finish(), sets)
 
     w.run(work, work)
+    w.clean()
+
+
+def case_object_that_dies_while_it_is_reported(w):
+    """One call has several conflicts; the handler of the first one drops the last reference to the object."""
+    account, lock, ending = [Thing()], w.lock(), []
+    dies, heard = ref(account[0]), []
+    read, write = w.site("inner read", "n"), w.site("inner write", "n", op="attr_write")
+    gets = w.site("get", "get", ADD, op="reads")
+    sets = w.site("set", "set", Flag.VALUE, partners=("get",), op="writes")
+
+    def hear(conflict):
+        heard.append((conflict[0], conflict[1] is dies()))
+        if ending:
+            account.clear()
+        return False
+
+    def get():
+        with lock:
+            return w.attr_read(account[0], read).n
+
+    def store(value):
+        with lock:
+            w.attr_write(account[0], write).n = value
+
+    def change():
+        old = w.reads(w.begin(), get(), gets)
+        yield
+        w.writes(w.begin(), (store(old + 1), ending.append(1)), sets)
+
+    w.core.start(hear)
+    w.run(change, *[lambda: store(5)] * 3, order="abcda")
+    assert heard == [("span", True)] * 3
+    assert dies() is None
+
+
+def case_object_that_died_before_its_report(w):
+    """The setter itself drops the last reference; nothing is reported of the dead object, and nothing breaks."""
+    account, lock, dies = [], w.lock(), []
+    read, write = w.site("inner read", "n"), w.site("inner write", "n", op="attr_write")
+    gets = w.site("get", "get", ADD, op="reads")
+    sets = w.site("set", "set", Flag.VALUE, partners=("get",), op="writes")
+
+    def get():
+        with lock:
+            return w.attr_read(account[0], read).n
+
+    def store(value, *, last=False):
+        thing = account.pop() if last else account[0]
+        with lock:
+            w.attr_write(thing, write).n = value
+        thing = None
+
+    def change():
+        account.append(Thing())     # here: a free-threaded build has an object die in the thread that made it
+        dies.append(ref(account[0]))
+        old = w.reads(w.begin(), get(), gets)
+        yield
+        w.writes(w.begin(), store(old + 1, last=True), sets)
+
+    w.run(change, *[lambda: store(5)] * 3, order="abcda")
+    assert dies[0]() is None
     w.clean()

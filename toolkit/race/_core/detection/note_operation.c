@@ -147,11 +147,13 @@ recent_add(Thread *thread, int side, const Touch *touch)
 {
     Recent *recent = &thread->recent[side][thread->n_recent[side]++ % RING];
     base_drop(recent->base);
+    Py_XDECREF(recent->ref);
     *recent = (Recent){
         .position = thread->position++, .object = touch->object, .record = touch->record, .key = touch->key.word,
         .epoch = thread->epoch, .where = touch->where, .base = base_ref(touch->after), .locks = touch->locks,
         .serial = touch->serial, .acquired = thread->acquisitions, .presence = touch->options & PRESENCE,
         .own = own_writes(thread, touch->record, touch->key.word)->count};
+    prepare_reference(recent);
     recent->n_held = thread->n_held < SET_UIDS ? thread->n_held : SET_UIDS;
     memcpy(recent->held, &thread->held[thread->n_held - recent->n_held], (size_t)recent->n_held * sizeof(HeldLock));
 }

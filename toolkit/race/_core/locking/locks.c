@@ -243,6 +243,9 @@ api_track_locks(PyObject *module, PyObject *Py_UNUSED(none))
         locks_tracked = true;
         if (lock_type_install(lock_type, lock_methods, N_LOCK_METHODS, lock_functions) < 0
             || lock_type_install(rlock_type, rlock_methods, N_RLOCK_METHODS, rlock_functions) < 0) {
+            PyObject *error = PyErr_GetRaisedException();
+            Py_XDECREF(untrack_locks(module, NULL));    /* what has been replaced so far */
+            PyErr_SetRaisedException(error);
             return NULL;
         }
     }

@@ -58,6 +58,16 @@ cell_again(const Recent *recent)
     return NULL;
 }
 
+/* Return a new reference to the object if there is something to report: its last one may be dropped during the first
+   report.  Nothing is reported of an object that is dead.  The caller holds the record's lock.  */
+static PyObject *
+keep_to_tell(Touch *touch, const Recent *recent)
+{
+    PyObject *object = touch->n_found > 0 ? try_reference(recent) : NULL;
+    touch->n_found = object != NULL ? touch->n_found : 0;
+    return object;
+}
+
 static void
 read_again(Thread *thread, const Recent *read, const Site *site)
 {
@@ -71,6 +81,7 @@ read_again(Thread *thread, const Recent *read, const Site *site)
         failed_check(&touch, cell);
     }
     uint64_t kept = cell != NULL ? key_keep(cell->key) : 0;
+    PyObject *told = keep_to_tell(&touch, read);
     spin_unlock(&read->record->spin);
     touch_tell(&touch);
     if (cell != NULL) {
@@ -80,6 +91,7 @@ read_again(Thread *thread, const Recent *read, const Site *site)
         .frame = activation(), .record = read->record, .key = read->key, .serial = read->serial, .site = site->number,
         .base = base_ref(read->base), .acquired = read->acquired, .locks = read->locks, .own = read->own,
         .presence = read->presence});
+    Py_XDECREF(told);       /* may call Python, which may overwrite what `read` refers to */
 }
 
 /* True if only the caller decided what the setter stores, and whether it does.  */
@@ -118,12 +130,14 @@ write_again(Thread *thread, const Recent *write, const Site *site, int32_t partn
         list_keep(&cell_lists(cell)->spans, closed.spans[0], true);
     }
     uint64_t kept = cell != NULL ? key_keep(cell->key) : 0;
+    PyObject *told = keep_to_tell(&touch, write);
     spin_unlock(&write->record->spin);
     base_drop(closed.bases[0]);
     touch_tell(&touch);
     if (cell != NULL) {
         key_drop(kept);
     }
+    Py_XDECREF(told);
 }
 
 /* Repeat the accesses recorded since then, on behalf of the calling function.  */

@@ -48,9 +48,26 @@ typedef struct {
     enum Steps steps;
 } Tracker;
 
-typedef struct { PyObject_HEAD PyObject *dict; } DictView;      /* keys(), values(), items() */
-
 static PyTypeObject *tracker_type;
+
+static int
+visit_dict(PyObject *object, void *place)
+{
+    if (*(PyObject **)place == NULL && PyDict_Check(object)) {
+        *(PyObject **)place = object;
+    }
+    return 0;
+}
+
+/* The dict of keys(), values() or items(), borrowed.  Their `mapping` is only a proxy of it, while the garbage collector
+   visits the dict itself, in any version.  */
+static PyObject *
+viewed_dict(PyObject *view)
+{
+    PyObject *dict = NULL;
+    Py_TYPE(view)->tp_traverse(view, visit_dict, &dict);
+    return dict;
+}
 
 /* The container that a loop over the iterable goes through, borrowed; a view's is its dict.  */
 static PyObject *
@@ -59,7 +76,7 @@ iterated(Thread *thread, PyObject *iterable, enum Steps *steps)
     PyTypeObject *type = Py_TYPE(iterable);
     if (type == &PyDictKeys_Type || type == &PyDictValues_Type || type == &PyDictItems_Type) {
         *steps = type == &PyDictKeys_Type ? STEP_KEYS : type == &PyDictValues_Type ? STEP_VALUES : STEP_ITEMS;
-        return ((DictView *)iterable)->dict;
+        return viewed_dict(iterable);
     }
     enum Family family = family_of(thread, iterable, names.iter);
     *steps = family == DICT || family == SET ? STEP_KEYS : STEP_INDEXES;

@@ -22,8 +22,10 @@ forget_dead(const void *object)
 
 #if PY_VERSION_HEX >= 0x030D0000
 
-static PyRefTracer other_tracer;
-static void *other_data;
+#define MOST_TRACERS 4
+static struct { PyRefTracer call; void *data; } tracers[MOST_TRACERS];     /* of others, in the order of installation */
+static _Atomic(int) n_tracers;
+static __thread int forwards;
 
 static int
 on_lifetime(PyObject *object, PyRefTracerEvent event, void *Py_UNUSED(data))
@@ -31,7 +33,15 @@ on_lifetime(PyObject *object, PyRefTracerEvent event, void *Py_UNUSED(data))
     if (object != NULL) {
         forget_dead(object);
     }
-    return other_tracer != NULL ? other_tracer(object, event, other_data) : 0;
+    /* A tracer that was installed over ours may call ours again, for the one before it.  */
+    int at = atomic_load_explicit(&n_tracers, memory_order_relaxed) - 1 - forwards;
+    if (likely(at < 0)) {
+        return 0;
+    }
+    forwards++;
+    int result = tracers[at].call(object, event, tracers[at].data);
+    forwards--;
+    return result;
 }
 
 static bool
@@ -42,8 +52,13 @@ watch_deaths(void)
     if (now == on_lifetime) {
         return true;
     }
-    other_tracer = now;
-    other_data = data;
+    int n = now == NULL ? 0 : atomic_load(&n_tracers);
+    if (now != NULL && (n == 0 || tracers[n - 1].call != now || tracers[n - 1].data != data)) {
+        n += n < MOST_TRACERS;
+        tracers[n - 1].call = now;
+        tracers[n - 1].data = data;
+    }
+    atomic_store(&n_tracers, n);
     return PyRefTracer_SetTracer(on_lifetime, NULL) == 0;
 }
 
@@ -127,3 +142,70 @@ deaths_watched(void)
 }
 
 #endif
+
+/* ---- references to objects of which only the address is known ---------------------------------------------------- */
+
+/* The evaluation loop of 3.13.0 destroys objects without a death event.  */
+static inline bool
+misses_deaths(void)
+{
+    return PY_VERSION_HEX >> 16 == 0x030D && Py_Version >> 8 == 0x030D00;
+}
+
+/* Call it while the object is alive, so that try_reference() can tell later whether it still is.  */
+static inline void
+prepare_reference(Recent *recent)
+{
+#if FREE_THREADED && PY_VERSION_HEX >= 0x030E0000
+    PyUnstable_EnableTryIncRef(recent->object);
+#elif FREE_THREADED             /* what that does; 3.13 has no public function for it */
+    PyObject *object = recent->object;
+    Py_ssize_t shared = _Py_atomic_load_ssize_relaxed(&object->ob_ref_shared);
+    while (!_Py_IsImmortal(object) && (shared & _Py_REF_SHARED_FLAG_MASK) == 0
+           && !_Py_atomic_compare_exchange_ssize(&object->ob_ref_shared, &shared, shared | _Py_REF_MAYBE_WEAKREF)) {
+    }
+#else
+    if (misses_deaths() && PyType_SUPPORTS_WEAKREFS(Py_TYPE(recent->object))) {
+        PyObject *error = PyErr_GetRaisedException();
+        recent->ref = PyWeakref_NewRef(recent->object, NULL);
+        PyErr_SetRaisedException(error);
+    }
+#endif
+}
+
+/* Return a new reference to the object if it is known to be alive, else NULL.  The caller holds the record's lock, and
+   the record's serial is still that of the access: the event of the object's death would have changed it, and waits for
+   the lock.  On 3.13.0, what cannot have a weak reference is not known to be alive.  */
+static PyObject *
+try_reference(const Recent *recent)
+{
+    PyObject *object = recent->object;
+    if (!deaths_watched()) {
+        return NULL;
+    }
+#if FREE_THREADED && PY_VERSION_HEX >= 0x030E0000
+    return PyUnstable_TryIncRef(object) ? object : NULL;
+#elif FREE_THREADED
+    if (misses_deaths()) {
+        return NULL;
+    }
+    if (_Py_IsImmortal(object) || _Py_IsOwnedByCurrentThread(object)) {
+        return Py_NewRef(object);
+    }
+    Py_ssize_t shared = _Py_atomic_load_ssize_relaxed(&object->ob_ref_shared);
+    while (shared != 0 && shared != _Py_REF_MERGED) {
+        if (_Py_atomic_compare_exchange_ssize(&object->ob_ref_shared, &shared, shared + (1 << _Py_REF_SHARED_SHIFT))) {
+            return object;
+        }
+    }
+    return NULL;
+#elif PY_VERSION_HEX >> 16 == 0x030D
+    if (misses_deaths()) {
+        object = NULL;
+        return recent->ref != NULL && PyWeakref_GetRef(recent->ref, &object) > 0 ? object : NULL;
+    }
+    return Py_NewRef(object);
+#else
+    return Py_NewRef(object);
+#endif
+}

@@ -49,6 +49,16 @@ thread_free(Thread *thread)
     free(thread);
 }
 
+/* Drop the references to Python objects, before thread_free(), which may be called without the GIL: the few that an OS
+   thread has at its end are left behind.  */
+static void
+thread_drop_refs(Thread *thread)
+{
+    for (int i = 0; i < 2 * RING; i++) {
+        Py_CLEAR(thread->recent[i / RING][i % RING].ref);
+    }
+}
+
 /* The caller holds the registry's lock.  */
 static void
 retire(Thread *thread)
@@ -235,6 +245,7 @@ thread_replace(Thread *thread, Thread *by)
         by->muted = thread->muted;
         by->busy = thread->busy;
     }
+    thread_drop_refs(thread);
     pthread_mutex_lock(&registry);
     retire(thread);
     thread_free(thread);
@@ -263,6 +274,7 @@ thread_finish(Thread *thread)
     if (thread->outer != NULL) {
         self_thread = thread->outer;
         self_thread->chain = moment_union(self_thread->chain, end.base, end.time);
+        thread_drop_refs(thread);
         pthread_mutex_lock(&registry);
         thread_free(thread);
         pthread_mutex_unlock(&registry);
