@@ -585,8 +585,8 @@ def test_section_of_a_probe_depends_on_the_options_that_it_names(again, pickling
     assert section_of(again(probes=(*PROBES, hammering), hammer=5.0)[2]) == (
         ": nothing has changed since it was measured")
     assert section_of(again(probes=(*PROBES, hammering), hammer=6.0)[2]) == ""
-    again(probes=(*PROBES, pickling), hammer=5.0)
-    assert section_of(again(probes=(*PROBES, pickling), hammer=6.0)[2]) == (
+    again(probes=(*PROBES, pickling), hammer=7.0)
+    assert section_of(again(probes=(*PROBES, pickling), hammer=8.0)[2]) == (
         ": nothing has changed since it was measured")
 
 

@@ -107,7 +107,7 @@ def test_calls_that_fail_crash_or_hang_alone_are_left_out_and_those_after_them_a
 
 def test_finding_ends_with_its_time_and_says_so(tmp_path):
     (tmp_path / "standin.py").write_text(textwrap.dedent(STANDIN))
-    found = find(tmp_path, {}, modules=("standin",), own=(), seconds=4.0, try_seconds=60.0)
+    found = find(tmp_path, {}, modules=("standin",), own=(), seconds=4.0, try_seconds=600.0)
     assert not found["complete"]
     names = [each[0] for each in found["found"]]
     assert "Box" in names

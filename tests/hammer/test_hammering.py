@@ -184,6 +184,22 @@ class Box:
         self.inside = 0
 ''',
 }
+FAULTS["hang"] = '''
+import threading
+one, other = threading.Lock(), threading.Lock()
+def there():
+    """
+    >>> there()
+    """
+    with one, other:
+        pass
+def back():
+    """
+    >>> back()
+    """
+    with other, one:
+        pass
+'''
 FIXED = '''
 import threading
 lock, labels, total = threading.Lock(), {}, 0

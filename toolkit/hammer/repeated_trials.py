@@ -43,7 +43,7 @@ if TYPE_CHECKING:
 MOST_OBSERVERS = 8      # calls that show the state of an object, or of a module
 TRIAL_SECONDS = 10.0    # that a trial may take; it has a fiftieth of a second of calls
 WATCH_SECONDS = 3.0     # for which one that takes longer is watched
-ALONE_SECONDS = 1.0     # that its calls may take in one thread; if they take longer, the machine or the calls are slow
+ALONE_SECONDS = 2.0     # that its calls may take in one thread; if they take longer, the machine or the calls are slow
 LOOP_SECONDS = 0.015    # of a thread's calls in a trial
 MOST_ROUNDS, MOST_REPEATS, MOST_MIXED = 1000, 8000, 200
 ENOUGH = 3              # failures of one kind in a trial; then the time goes to others
