@@ -2,10 +2,7 @@
 
 import copy
 import json
-import os
 import re
-import subprocess
-import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,7 +11,9 @@ import pytest
 from gilscope.toolkit.evaluate import probes
 from gilscope.toolkit.evaluate.decision import Decision
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.pipeline import Evaluator
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnBuild, UnbuiltModule
+from gilscope.toolkit.evaluate.request import EvaluationRequest
 from gilscope.toolkit.evaluate.requirements.wheel_for_build import WheelChoice
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
@@ -45,7 +44,7 @@ from tests.evaluate.made_up import (
     suite,
     workers,
 )
-from tests.evaluate.places import build_called, one_of_each
+from tests.evaluate.places import at_hand, build_called, one_of_each
 from tests.report.test_as_json import closed
 
 jsonschema = pytest.importorskip("jsonschema")
@@ -178,17 +177,15 @@ dependencies = []
 
 @pytest.mark.slow
 @pytest.mark.skipif(not (FREE := one_of_each(free_threaded=(True,))), reason="no build without a GIL was found")
-def test_json_of_a_project_that_was_evaluated_fits_its_schema(tmp_path):
-    (tmp_path / "pyproject.toml").write_text(PROJECT)
-    (tmp_path / "tiny.py").write_text("def work():\n    return sum(range(10_000))\n")
+def test_json_of_a_project_that_was_evaluated_fits_its_schema(tmp_path, monkeypatch):
+    monkeypatch.setenv("GILSCOPE_CACHE", str(tmp_path / "cache"))
+    project = tmp_path / "tiny"
+    project.mkdir()
+    (project / "pyproject.toml").write_text(PROJECT)
+    (project / "tiny.py").write_text("def work():\n    return sum(range(10_000))\n")
     build = build_called(FREE[-1])
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "gilscope", "evaluate", ".", "--workload", "tiny:work", "--builds", build.label,
-         f"--build={build.label}={build.executable}", "--offline", "--budget", "20s", "--json", "found.json"],
-        cwd=tmp_path, env=os.environ | {"PYTHONPATH": str(ROOT), "GILSCOPE_CACHE": str(tmp_path / "cache")},
-        capture_output=True, text=True, timeout=300, check=False)
-    assert (tmp_path / "found.json").exists(), done.stderr
-    found = json.loads((tmp_path / "found.json").read_text())
+    request = EvaluationRequest(path=project, workload="tiny:work", budget=20.0, offline=True)
+    found = plain(Evaluator(request, (build,), at_hand(), print).run())
     valid(found, "evaluate")
     assert {each["target"] for each in found["conclusions"]} >= {build.label}
     assert found["answer"]["target"] == build.label
