@@ -227,6 +227,17 @@ def test_rates_beside_the_most_threads_are_a_range():
     assert "Alone the server is slower in every round (3 of 3), probably" in sentence
 
 
+@pytest.mark.parametrize(("fine", "more"), [([5e-5] * 3, True), ([5e-5, 5e-5, 2e-4], False)])
+def test_fine_timer_gains_in_every_round_or_nothing_is_said(fine, more):
+    maker = RunMaker(rounds=3)
+    for seconds, parameters in (([5e-3] * 3, {"interval": "5ms"}), ([1e-4] * 3, {"interval": "10us"}),
+                                (fine, {"interval": "10us", "slack": "1ns"})):
+        maker.measure(Cell(workload="convoy-interval", runner="threads", workers=1, build="3.14",
+                           parameters=tuple(parameters.items())), seconds)
+    _, *found = ConvoyIntervalExperiment().findings(Results(maker.run(("3.14",))))
+    assert [sentence.endswith("more in every round (3 of 3).") for sentence in found] == [True] * more
+
+
 @pytest.mark.parametrize(("short", "words"), [
     ([1e-4] * 3, "a shorter interval still brings requests back, in every round (3 of 3)."),
     ([1e-4, 1e-4, 4e-3], "the rounds do not agree whether a shorter interval brings requests back."),
