@@ -62,23 +62,28 @@ class RunMaker:
         self.draw = random.Random(self.seed)
         self.machine = [1 + self.draw.random() / 10 for _ in range(self.rounds)]   # up to 10 % slower, for all arms
 
-    def measure(self, cell: Cell, wall: float, cpu: float | None = None, *, starved: int = 0, pss: float = 25,
-                gil: bool | None = None, culprit: str | None = None, tasks: int | None = None,
-                **metrics: float | str) -> None:
-        """Add the cell; its first `starved` rounds did not get their cores.  `pss` is in MiB; `metrics` are exact."""
-        cpu = wall if cpu is None else cpu
+    def measure(self, cell: Cell, wall: float | list[float], cpu: float | None = None, *, starved: int = 0,
+                pss: float = 25, gil: bool | None = None, culprit: str | None = None, tasks: int | None = None,
+                **metrics: float | str | list[float]) -> None:
+        """Add the cell; its first `starved` rounds did not get their cores.
+
+        `pss` is in MiB; `metrics` are exact, and so is a list with a value for each round, of `wall` or of a metric.
+        """
         observations = []
         for number, shared in enumerate(self.machine):
             own, cpu_own = (2.718281828 ** self.draw.gauss(0, sigma) for sigma in (self.noise, self.noise / 4))
+            took = wall[number] if isinstance(wall, list) else wall * shared * own
+            used = took if cpu is None and isinstance(wall, list) else (wall if cpu is None else cpu) * cpu_own
+            told = {name: each[number] if isinstance(each, list) else each for name, each in metrics.items()}
             observations.append(Observation(
-                round=number, wall=(wall * shared * own,) * 3, cpu=(cpu * cpu_own,) * 3, loops=1,
+                round=number, wall=(took,) * 3, cpu=(used,) * 3, loops=1,
                 evidence=BUSY if number < starved else QUIET, starved=number < starved, gil_start=gil,
                 gil_end=True if culprit else gil, gil_culprit=culprit, tasks=tasks, metrics=tuple(sorted({
-                    **metrics, "rss_bytes": int((pss + 9) * MIB), "pss_bytes": int(pss * MIB)}.items())),
+                    **told, "rss_bytes": int((pss + 9) * MIB), "pss_bytes": int(pss * MIB)}.items())),
             ))
         self.measurements.append(Measurement(cell=cell, observations=tuple(observations)))
 
-    def twin(self, cell: Cell, wall: float, cpu: float | None = None) -> None:
+    def twin(self, cell: Cell, wall: float | list[float], cpu: float | None = None) -> None:
         """Add the cell's A/A arm."""
         self.measure(replace(cell, twin=True), wall, cpu)
 

@@ -181,8 +181,11 @@ def test_gevent_is_no_model_without_a_gil(run_smoke):
 WAY_SECONDS = {SEQUENTIAL: 1.0, FREE: 1.0, PINNED: 1.0, PATCHED: 1.0, APART: 0.52}
 
 
-def made_up(build="3.14", rounds=8, rates=None, noise=0.0, **ways):
-    """Return a run with the seconds of some ways, and the requests/s beside one CPU thread by place of the client."""
+def made_up(build="3.14", rounds=8, rates=None, noise=0.0, requests=200, **ways):
+    """Return a run with the seconds of some ways, and the requests/s beside one CPU thread by place of the client.
+
+    A list of `rates` has one for each round; `requests` were timed by each process.
+    """
     maker = RunMaker(rounds=rounds, noise=noise)
     label = build
     (build,) = maker.run((label,)).builds
@@ -194,7 +197,9 @@ def made_up(build="3.14", rounds=8, rates=None, noise=0.0, **ways):
     for place, rate in (rates or {}).items():
         model = "free-threaded" if build.free_threaded else "threads"
         maker.measure(Cell(workload="affinity", runner=model, workers=1, build=label,
-                           parameters=(("work", "echo"), ("client", place))), 1 / rate, p50=0.0051, p99=0.0102)
+                           parameters=(("work", "echo"), ("client", place))),
+                      [1 / each for each in rate] if isinstance(rate, list) else 1 / rate, p50=0.0051, p99=0.0102,
+                      requests=requests)
     return maker.run((label,), options={"experiment": "affinity", "effort": EffortLevel.QUICK})
 
 
@@ -224,13 +229,36 @@ def test_sentence_is_no_surer_than_the_table():
 
 @pytest.mark.parametrize(("build", "rates", "words"), [
     ("3.14", {"same": 12_000, "other": 230, "free": 230}, "A client on another core leaves this one to the CPU thread"),
-    ("3.14", {"same": 250, "other": 230}, "Pinning shows no benefit here"),
+    ("3.14", {"same": 250, "other": 230}, "No benefit of the client on the same core is shown"),
     ("3.14t", {"same": 12_000, "other": 11_000}, "Without a GIL"),
 ])
 def test_sentence_on_the_server_follows_the_numbers(build, rates, words):
     *_, sentence = AffinityExperiment().findings(Results(made_up(build, rates=rates)))
     assert words in sentence
     assert ("nothing pinned" in sentence) is ("free" in rates)
+
+
+@pytest.mark.parametrize(("same", "other", "free", "words"), [
+    # As measured: 123 to 322 requests/s with nothing pinned are no other than 185.
+    ([15_700] * 5, [185] * 5, [178, 156, 123, 322, 159], "; no difference from nothing pinned is shown."),
+    ([15_700] * 5, [100] * 5, [400, 410, 390, 400, 400],
+     "; that is about 0.25 times (0.24 to 0.26 in 5 rounds) as many requests as with nothing pinned."),
+    ([15_700] * 4 + [300], [185] * 5, [185] * 5, "The rounds do not agree whether a client on the same core gains."),
+])
+def test_gain_of_pinning_is_one_of_every_round(same, other, free, words):
+    run = made_up(rounds=5, rates={"same": same, "other": other, "free": free})
+    *_, sentence = AffinityExperiment().findings(Results(run))
+    assert sentence.endswith(words)
+    assert ("A gain is shown only with the client on the same core, about" in sentence) is (min(same) > 1000)
+    assert f"with nothing pinned it is {sorted(free)[2]} ({min(free)}" in sentence
+
+
+@pytest.mark.parametrize(("requests", "shown"), [(99, "5.10 ms / -"), (100, "5.10 ms / 10.2 ms")])
+def test_few_requests_have_no_99th_percentile(requests, shown):
+    rates = {"same": 12_000, "other": 196}
+    text = render(document(AffinityExperiment(), made_up(rates=rates, requests=requests), None), width=120)
+    assert shown in text
+    assert ("99 requests a process: too few for a 99th percentile" in text) is (requests < 100)
 
 
 def test_too_few_rounds_give_no_sentence():

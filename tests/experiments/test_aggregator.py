@@ -21,6 +21,7 @@ from gilscope.toolkit.measure.child.base import NoValueError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document
 from gilscope.toolkit.report.terminal import render
+from gilscope.toolkit.report.wording import value_text
 from tests.conformance.builds import builds, run_child
 from tests.experiments.golden import check_golden
 from tests.experiments.trials import make_trial
@@ -205,7 +206,7 @@ def made_up(pool, loop, *, build="3.14", cost=0.004, rounds=8, starved=0, sync=0
 
 @pytest.mark.parametrize(("pool", "loop", "words"), [
     (1.0, 1.0, "threads answer none is not reproduced here"),
-    (0.0, 0.99, "none of the requests in time, asyncio 99.0 %; as published"),
+    (0.0, 0.99, "none of the requests in time, asyncio 99.0 % of the requests; as published"),
     (0.5, 1.0, "not as badly as published"),
     (0.5, 0.5, "neither keeps up"),
     (0.0, 0.0, "neither keeps up"),
@@ -215,7 +216,29 @@ def made_up(pool, loop, *, build="3.14", cost=0.004, rounds=8, starved=0, sync=0
 def test_sentence_follows_the_numbers(pool, loop, words):
     said = " ".join(AggregatorExperiment().findings(made_up(pool, loop)))
     assert words in said
-    assert "one thread that asks one back end after the other answers none: it can serve 2.7 requests/s" in said
+    assert "asks one back end after the other answers none of the requests: it can serve 2.7 requests/s" in said
+
+
+@pytest.mark.parametrize(("shares", "words"), [
+    ([1.0, 1.0], "32 threads answer all 480 requests (2 rounds) in time"),
+    ([1.0, 0.975], "32 threads answer 474 of 480 requests (2 rounds) in time"),
+    ([0.0, 0.0], "32 threads answer none of 480 requests (2 rounds) in time"),
+])
+def test_requests_answered_are_counted(shares, words):
+    said = " ".join(AggregatorExperiment().findings(made_up(shares, 1.0, rounds=2, scheduled=240)))
+    assert words in said
+
+
+@pytest.mark.parametrize("shares", [[1.0, 0.5], [0.5, 0.01]])
+def test_rounds_that_do_not_agree_are_told(shares):
+    said = " ".join(AggregatorExperiment().findings(made_up(shares, 1.0, rounds=2)))
+    assert "the rounds do not agree on who keeps up." in said
+
+
+def test_cost_is_compared_by_the_round():
+    # By round 1 and 4 times asyncio's 4 ms; the quotient of the medians is 2.5 as well, but tells no range.
+    _, cost, _ = AggregatorExperiment().findings(made_up(1.0, 1.0, rounds=2, cpu_per_answer=[0.004, 0.016]))
+    assert "so the threads about 2.5 times (1.0 to 4.0 in 2 rounds) as much" in cost
 
 
 def test_cores_that_the_load_takes_are_those_of_the_table():
@@ -224,6 +247,8 @@ def test_cores_that_the_load_takes_are_those_of_the_table():
     assert "the threads are near that" in cost
     _, cost, _ = AggregatorExperiment().findings(made_up(1.0, 1.0, cores=0.67))
     assert "both stay below that" in cost
+    _, cost, _ = AggregatorExperiment().findings(made_up(1.0, 1.0, rounds=2, cores=[0.67, 0.77]))
+    assert "the rounds do not agree whether the threads are near that" in cost
     _, free, _ = AggregatorExperiment().findings(made_up(1.0, 1.0, build="3.14t"))
     assert "may use several cores" in free
 
@@ -274,6 +299,35 @@ def test_limit_of_open_files_suffices_and_is_never_lowered(monkeypatch):
 
 def shown(results):
     return render(Document(AggregatorExperiment().sections(results)), ascii_only=True)
+
+
+def latencies_of_threads(**metrics):
+    """Return what the table of latencies shows of two rounds of threads, by its columns, and its footnotes."""
+    _, _, table, _ = AggregatorExperiment().sections(made_up(1.0, 1.0, rounds=2, **metrics))
+    row = next(row for row in table.rows if row[0].value.startswith("threads"))
+    return {column.title: value_text(entry.value)
+            for column, entry in zip(table.columns, row, strict=True)}, table.footnotes
+
+
+def test_longest_latency_is_that_of_all_rounds():
+    found, _ = latencies_of_threads(max=[0.142, 0.165], p99=[0.136, 0.138])
+    assert (found["max"], found["p99"]) == ("165 ms", "137 ms ±<1 %")
+    _, curves = AggregatorExperiment().figures(made_up(1.0, 1.0, rounds=2, max=[0.142, 0.165]))
+    line = curves.panels[0].series[0]
+    assert line.y[-1] == 0.165
+    assert line.hi[-1] != line.hi[-1]
+
+
+@pytest.mark.parametrize(("scheduled", "shown"), [([99, 240], "-"), ([100, 240], "400 ms ±0 %")])
+def test_few_requests_have_no_99th_percentile(scheduled, shown):
+    found, footnotes = latencies_of_threads(scheduled=scheduled)
+    assert found["p99"] == shown
+    assert ("99 to 240 requests a process: too few for a 99th percentile" in footnotes) is (shown == "-")
+
+
+def test_limit_has_no_spread():
+    found, _ = latencies_of_threads(p50=[1.0, 1.0], p90=[0.8, 1.0])
+    assert (found["p50"], found["p90"]) == ("1.00 s", "900 ms")   # one round of p90 was cut off: its range is not known
 
 
 def test_doubts_stand_below_the_table():

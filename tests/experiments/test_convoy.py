@@ -6,16 +6,20 @@ import pytest
 
 from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.convoy.experiment import (
+    AT_WORST,
+    BY_ROUNDS,
     LATE,
     ConvoyExperiment,
     latency_doubts,
     merged_histogram,
     percentile,
+    percentile_entry,
     rate_doubt,
 )
 from gilscope.toolkit.experiments.convoy_interval import GRID, THEN, ConvoyIntervalExperiment
 from gilscope.toolkit.experiments.helpers.timers import DEFAULT_SECONDS
 from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.experiments.tables_and_figures import TableBuilder
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.stats.latency import LogHistogram, modes
 from tests.experiments.golden import check_golden
@@ -33,13 +37,26 @@ def histogram(*groups):
 
 
 def test_few_requests_have_no_99th_percentile():
-    for sent, shown in ((30, None), (60, 0.2)):
+    # 99 and 300 are enough together, but the 99th percentile of 99 is the longest of them.
+    for sent, shown in (([30, 30], None), ([99, 300], None), ([100, 100], 0.2)):
         maker, cell = RunMaker(rounds=2), Cell(build="3.14", workload="echo", runner="threads", workers=1)
         maker.measure(cell, 0.1, p50=0.1, p99=0.2, sent=sent)
         results = Results(maker.run(("3.14",)))
-        assert (found := percentile(results, cell, "p99")) is None or found.seconds == shown
-        assert (found is None) == any("too few for a 99th percentile" in each for each in latency_doubts(results, cell))
-        assert percentile(results, cell, "p50").seconds == 0.1
+        table = TableBuilder(results, "latency")
+        entries = [percentile_entry(results, table, cell, name) for name in ("p50", "p99")]
+        assert [each.value and getattr(each.value, "seconds", None) for each in entries] == [0.1, shown]
+        footnotes = table.build().footnotes
+        assert [each.endswith("too few for a 99th percentile") for each in footnotes] == [True] * (shown is None)
+        assert (percentile(results, cell, "p99") is None) is (shown is None)
+
+
+def test_latest_of_few_requests_is_no_percentile():
+    late = {"saturated": "the load generator itself was up to 30 ms late", "p50": 0.1, "lag_p99": 0.03}
+    for sent, doubt in ((20, AT_WORST), (200, LATE)):
+        maker, cell = RunMaker(rounds=1), Cell(build="3.14", workload="echo", runner="threads", workers=1)
+        maker.measure(cell, 0.1, sent=sent, **late)
+        assert latency_doubts(Results(maker.run(("3.14",))), cell) == [doubt]
+    assert "percentile" not in AT_WORST
 
 
 def test_latencies_of_a_late_generator_are_in_doubt_in_one_line():
@@ -178,8 +195,60 @@ def test_sentence_follows_the_numbers(build, rates, words):
     maker, model = RunMaker(rounds=8), "free-threaded" if build.endswith("t") else "threads"
     for workers, rate in enumerate(rates):
         arm(maker, "convoy", build, model, workers, rate=rate, p50=5e-3)
-    (sentence,) = ConvoyExperiment().findings(Results(maker.run((build,))))
+    sentence, last = ConvoyExperiment().findings(Results(maker.run((build,))))
     assert words in sentence
+    assert last == BY_ROUNDS
+
+
+@pytest.mark.parametrize(("alone", "beside", "words"), [
+    # The quotient of the medians is 100 in all three; by round it is 50 to 200, and 5 to 200.
+    ([1e-4, 1e-4, 1e-4], [0.005, 0.01, 0.02],
+     "falls in every round (3 of 3), from 10,000 to 100 requests/s in the median (1/50 to 1/200 in 3 rounds)"),
+    ([1e-4, 1e-4, 1e-4], [0.0005, 0.01, 0.02],
+     "(1/5.0 to 1/200 in 3 rounds): the rounds do not agree whether the collapse of 2021 is still here"),
+    # Pairs of the same round: the slow ones belong together.
+    ([1e-4, 2e-4, 4e-4], [0.01, 0.02, 0.04], "(1/100 in 3 rounds)"),
+])
+def test_fall_is_that_of_the_rounds(alone, beside, words):
+    maker = RunMaker(rounds=3)
+    for workers, seconds in enumerate((alone, beside)):
+        maker.measure(Cell(workload="convoy", runner="threads", workers=workers, build="3.14"), seconds, p50=5e-3)
+    sentence, _ = ConvoyExperiment().findings(Results(maker.run(("3.14",))))
+    assert words in sentence
+
+
+def test_rates_beside_the_most_threads_are_a_range():
+    maker = RunMaker(rounds=3)
+    for workers, seconds in ((0, 1e-4), (1, 2e-5), (4, [1 / 6_400, 1 / 9_500, 1 / 20_900])):
+        cell = Cell(workload="convoy", runner="free-threaded", workers=workers, build="3.14t")
+        maker.measure(cell, seconds, p50=5e-5)
+    sentence, _ = ConvoyExperiment().findings(Results(maker.run(("3.14t",))))
+    assert "Beside 4 CPU threads it answers 6,400 to 20,900 requests/s in 3 rounds." in sentence
+    assert "Alone the server is slower in every round (3 of 3), probably" in sentence
+
+
+@pytest.mark.parametrize(("fine", "more"), [([5e-5] * 3, True), ([5e-5, 5e-5, 2e-4], False)])
+def test_fine_timer_gains_in_every_round_or_nothing_is_said(fine, more):
+    maker = RunMaker(rounds=3)
+    for seconds, parameters in (([5e-3] * 3, {"interval": "5ms"}), ([1e-4] * 3, {"interval": "10us"}),
+                                (fine, {"interval": "10us", "slack": "1ns"})):
+        maker.measure(Cell(workload="convoy-interval", runner="threads", workers=1, build="3.14",
+                           parameters=tuple(parameters.items())), seconds)
+    _, *found = ConvoyIntervalExperiment().findings(Results(maker.run(("3.14",))))
+    assert [sentence.endswith("more in every round (3 of 3).") for sentence in found] == [True] * more
+
+
+@pytest.mark.parametrize(("short", "words"), [
+    ([1e-4] * 3, "a shorter interval still brings requests back, in every round (3 of 3)."),
+    ([1e-4, 1e-4, 4e-3], "the rounds do not agree whether a shorter interval brings requests back."),
+])
+def test_requests_are_brought_back_in_every_round_or_not(short, words):
+    maker = RunMaker(rounds=3)
+    for interval, seconds in (("5ms", [5e-3] * 3), ("100us", short)):
+        maker.measure(Cell(workload="convoy-interval", runner="threads", workers=1, build="3.14",
+                           parameters=(("interval", interval),)), seconds)
+    (sentence,) = ConvoyIntervalExperiment().findings(Results(maker.run(("3.14",))))
+    assert sentence.endswith(words)
 
 
 @pytest.mark.parametrize(("build", "rates", "words"), [
@@ -199,7 +268,7 @@ def test_interval_sentence_follows_the_numbers(build, rates, words):
 
 
 @pytest.mark.parametrize(("rate", "words"), [
-    (20_000, "leaves it most of its rate, as in 2021"), (6_000, "slows it down, too, but far less"),
+    (20_000, "more than 10 times as many as beside a CPU thread in every round (8 of 8): CPU work that does not share"),
     (300, "with the CPU work in processes."),
 ])
 def test_sentence_on_work_elsewhere_follows_the_numbers(rate, words):
@@ -207,7 +276,7 @@ def test_sentence_on_work_elsewhere_follows_the_numbers(rate, words):
     for workers, each in enumerate((23_000, 230)):
         arm(maker, "convoy", "3.14", "threads", workers, rate=each, p50=5e-3)
     arm(maker, "convoy", "3.14", "processes", 1, rate=rate, p50=5e-5)
-    _, sentence = ConvoyExperiment().findings(Results(maker.run(("3.14",))))
+    _, sentence, _ = ConvoyExperiment().findings(Results(maker.run(("3.14",))))
     assert words in sentence
 
 

@@ -16,6 +16,7 @@ from gilscope.toolkit.gil.chrome import write_trace
 from gilscope.toolkit.gil.summary import summarize
 from gilscope.toolkit.measure.child.base import NoValueError
 from gilscope.toolkit.model import Cell
+from gilscope.toolkit.report.document import Duration
 from gilscope.toolkit.store import file_path
 from tests.experiments.trials import make_trial
 from tests.fakes import RunMaker
@@ -101,7 +102,11 @@ def made_up(build, **works):
 
 
 @pytest.mark.parametrize(("changes", "words"), [
-    ({}, "48 % of their time waiting for the GIL, at most 5.20 ms at once; it changes hands 200 times a second"),
+    ({}, "48 % of their time waiting for the GIL; the longest of all waits was 5.20 ms. The GIL changes hands 200 "),
+    ({"longest": [0.0052, 0.0052, 0.0103, 0.0052]}, "; the longest of all waits was 10.3 ms."),
+    # By round 1, 1, 1 and 10; the quotient of the medians is 2.
+    ({"failed": [50, 50, 100, 100], "waits": [50, 50, 100, 10]}, "a wait has 1.0 failed tries."),
+    ({"calls": 1030}, "All of this takes about 1,030 system calls a second; in 2009 it took 9.5 million in 45.5 s."),
     ({"failed": 105}, "a wait has 1.1 failed tries. In 2009 there were hundreds"),
     ({"failed": 20000}, "a wait has 200.0 failed tries: in 2009 there were hundreds, as here"),
 ])
@@ -127,6 +132,13 @@ def test_sentence_on_a_free_threaded_build_tells_what_threads_share():
     (sentence,) = GilTraceExperiment().findings(Results(run))
     assert "there is no GIL to wait for" in sentence
     assert "append to one list wait 30 % of their time, two that take one Lock 40 %" in sentence
+
+
+def test_longest_wait_in_the_table_is_that_of_all_rounds_without_a_spread():
+    run = made_up("3.14", cpu={**GIL, "longest": [0.0052, 0.0052, 0.0103, 0.0052]})
+    waits, _, _ = GilTraceExperiment().sections(Results(run))
+    titles = [column.title for column in waits.columns]
+    assert waits.rows[0][titles.index("longest")].value == Duration(0.0103)
 
 
 def test_starved_cells_give_no_sentence():

@@ -166,8 +166,8 @@ def sentences(results):
     ("3.14", {"bare": (0.0, 0.0, "clean"), "called": (0.1, 0.1, "race"), "locked": (0.0, None, "clean")},
      ["the race checker reported clean, not race, for total += 1"]),
     ("3.14", {"bare": (0.0, 0.0, "race"), "called": (0.1, 0.1, "race"), "bare_short": (None, 0.0, "")},
-     ["in each of 2 threads at 1 µs, loses nothing on 3.14"]),
-    ("3.14", {"bare_short": (None, 0.2, "")}, ["loses 20 % [20, 20] on 3.14."]),
+     ["in each of 2 threads at 1 µs, lost nothing in 3 rounds on 3.14."]),
+    ("3.14", {"bare_short": (None, 0.2, "")}, ["lost 20 % [20, 20] on 3.14."]),
 ])
 def test_sentences_follow_the_numbers(build, shares, words):
     text = sentences(made_up(build, **shares))
@@ -202,9 +202,9 @@ USUAL = {"bare": NONE, "called": SOME}
     ({"3.13": {"bare": NONE, "called": NONE}}, "3.13:", "No difference"),
     ({"3.13": {"bare": NONE}, "3.14": USUAL}, "3.14: 2 threads", "3.13"),
     ({"3.13": {"bare_short": (None, 0.0, "")}, "3.14": {"bare_short": (None, 0.2, "")}},
-     "loses none on 3.13 and 20 % [20, 20] on 3.14.", "any more"),
-    ({"3.14": {"called_short": (None, 0.5, ""), "bare_short": (0.4, 0.2, "")}}, "at 1 µs, loses 20 %", "0.5"),
-    ({"3.14": {"bare": SOME, "called": SOME, "bare_short": (None, 0.1, "")}}, "at 1 µs, loses 10 %", ";;"),
+     "lost none on 3.13 and 20 % [20, 20] on 3.14.", "any more"),
+    ({"3.14": {"called_short": (None, 0.5, ""), "bare_short": (0.4, 0.2, "")}}, "at 1 µs, lost 20 %", "0.5"),
+    ({"3.14": {"bare": SOME, "called": SOME, "bare_short": (None, 0.1, "")}}, "at 1 µs, lost 10 %", ";;"),
     ({"3.14": {"bare_short": (None, 0.1, ""), "bare": SOME, "called": SOME}}, "+= 1 lose 30 %", ";;"),
     ({"3.14": {"bare": (0.3, 0.3, ""), "called": SOME, "locked": (0.0, None, "clean")}},
      "in all 1 programs without a lock, and none", "said None"),
@@ -213,6 +213,11 @@ def test_what_is_said_of_several_builds_holds_for_each(builds, said, absent):
     text = sentences(made_up_of(builds))
     assert said in text
     assert absent not in text
+
+
+def test_one_round_in_which_nothing_was_lost_says_so():
+    text = sentences(made_up_of({"3.14": {"bare_short": (None, 0.0, "")}}, rounds=1))
+    assert text.endswith("at 1 µs, lost nothing in this one round on 3.14.")
 
 
 def test_one_round_shows_no_sameness():

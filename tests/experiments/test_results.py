@@ -11,7 +11,7 @@ from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.experiments import catalog
 from gilscope.toolkit.experiments.base import EffortLevel, PlanningContext, make_plan
 from gilscope.toolkit.experiments.report import document, experiment_of
-from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.experiments.results import Results, as_duration
 from gilscope.toolkit.experiments.running import ExperimentRequest
 from gilscope.toolkit.measure.abilities import Abilities
 from gilscope.toolkit.measure.child.base import NoValueError
@@ -21,6 +21,7 @@ from gilscope.toolkit.report.document import Duration, Quantity
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.terminal import render
 from gilscope.toolkit.report.wording import entry_text, value_text
+from gilscope.toolkit.stats.sample import summarize
 from tests.fakes import RunMaker, make_build
 
 
@@ -58,6 +59,17 @@ def test_cells_are_found_by_build_model_and_workers(maker):
     assert results.cells(workers=1) == there[:1]
     assert results.find(build="3.14t", runner="threads", workers=2) == there[3]
     assert results.find(build="3.14", runner="serial", workers=2) == there[1]
+
+
+def test_longest_is_the_largest_of_all_rounds_without_a_spread(maker):
+    maker.measure(cell(), 1.0, starved=1, longest=[9.0, *(1.0,) * 6, 2.0])   # the starved round does not count
+    assert results_of(maker).longest(cell(), "longest") == Duration(2.0)
+    assert results_of(maker).longest(cell(), "unknown") is None
+
+
+def test_zero_has_no_spread():
+    assert as_duration(summarize([0.0, 0.0, 0.0])) == Duration(0.0)
+    assert as_duration(summarize([1.0, 1.0, 3.0])) == Duration(1.0, 1.0)
 
 
 def test_values_are_compared_by_the_rounds_that_both_have(maker):

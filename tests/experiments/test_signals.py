@@ -186,6 +186,29 @@ def test_table_counts_signals_that_were_not_handled():
     assert "> 2.00 s" in text
 
 
+def joins(beside, limit=2.0):
+    """Return three rounds of 3.14 whose main thread joins another: 0.1 ms alone, `beside` two CPU threads."""
+    maker = RunMaker(rounds=3)
+    for cpu, seconds in ((0, [1e-4] * 3), (2, beside)):
+        cell = Cell(workload="signals", runner="threads", workers=cpu + 1, build="3.14",
+                    parameters=(("main", "join"), ("cpu", str(cpu))))
+        maker.measure(cell, seconds, best=1e-5, worst=[1.5 * each for each in seconds], signals=4, late=0, limit=limit)
+    return Results(maker.run(("3.14",), options={"experiment": "signals", "effort": EffortLevel.QUICK}))
+
+
+def test_times_are_medians_with_the_range_of_the_rounds():
+    sentence, _ = SignalsExperiment().findings(joins([0.00465, 0.00317, 0.0091]))
+    assert sentence.endswith(
+        "; beside 2 CPU threads after 4.65 ms in the median (3.17 ms to 9.10 ms in 3 rounds), slowest 13.7 ms.")
+
+
+def test_limit_leaves_no_spread():
+    assert "4.65 ms ±64 %" in shown(joins([0.00465, 0.00317, 0.0091]))
+    text = shown(joins([0.00465, 0.00317, 2.0]))   # one round was cut off at 2 s: its range is not known
+    assert "4.65 ms" in text
+    assert "4.65 ms ±" not in text
+
+
 @pytest.mark.parametrize(("cells", "words", "absent"), [
     ({"join_0": (1e-4, 1e-4, 0), "join_2": (6e-3, 1e-4, 0)},
      ["3.14: Ctrl-C reaches", "gets it within the switch interval", "3.14t: Ctrl-C reaches", "Without the GIL it"],

@@ -12,6 +12,7 @@ from gilscope.toolkit.errors import BadFileError, ToolkitError
 from gilscope.toolkit.experiments import catalog
 from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.experiments.round_texts import mark_lines
 from gilscope.toolkit.model import SkipKind
 from gilscope.toolkit.report.as_json import finite, floor_values, head, measured, summary
 from gilscope.toolkit.report.document import Banner, Document, Heading, Lines, Picture
@@ -66,10 +67,13 @@ def document(experiment: Experiment, run: Run, folder: Path | None, pictures: Se
     if _is_smoke(run):
         sections.append(Banner(SMOKE))
     sections.append(Lines("Then", (experiment.claim, *map(_source_line, experiment.sources))))
-    sections += experiment.sections(results)
+    shown = experiment.sections(results)
+    sections += shown
     if findings := (*_findings(experiment, results), *_cut_lines(run, folder)):
         sections.append(Lines("Now", findings))
-    sections.append(Lines("", (noise_line(results.floors()),)))
+    values = (results.value(cell) for cell in results.cells())
+    marks = mark_lines(shown, (each for each in values if each is not None))
+    sections.append(Lines("", (*marks, noise_line(results.floors()))))
     return Document((*sections, *pictures))
 
 

@@ -93,6 +93,14 @@ class Results:
         """Return the median of the metric `name` over the rounds, or None if no round has it."""
         return middle(self.metrics(cell, name))
 
+    def longest(self, cell: Cell | None, name: str) -> Duration | None:
+        """Return the largest of the metric `name`, seconds that are maxima of their rounds; None if no round has it.
+
+        The median of maxima would be the longest of nothing, so the largest counts, and it has no spread.
+        """
+        found = self.metrics(cell, name)
+        return Duration(max(found.values())) if found else None
+
     def texts(self, cell: Cell | None, name: str) -> list[str]:
         """Return the metric `name` of each round that has it as a text."""
         found = [dict(each.metrics).get(name) for each in self.observations(cell)]
@@ -218,7 +226,8 @@ def as_quantity(summary: Summary | None, unit: str) -> Quantity | None:
 
 
 def _spread(summary: Summary) -> float | None:
-    return summary.spread if summary.count > 1 else None
+    # Of 0, no spread is a share.
+    return summary.spread if summary.count > 1 and summary.center else None
 
 
 def middle(values: dict[int, float]) -> float | None:

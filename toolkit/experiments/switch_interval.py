@@ -14,6 +14,7 @@ from gilscope.toolkit.experiments.helpers.timers import (
     slack_reason,
 )
 from gilscope.toolkit.experiments.results import BuildArm, arms_of, parameter
+from gilscope.toolkit.experiments.round_texts import round_ratios, times_text
 from gilscope.toolkit.experiments.tables_and_figures import (
     TableBuilder,
     key_column,
@@ -111,14 +112,21 @@ class SwitchIntervalExperiment(Experiment):
         if most < 2:  # one thread hands the GIL to nobody
             return
 
+        serial = results.serial(build.label)
+
         def against_serial(**parameters: str) -> Comparison | None:
-            return results.compare(results.serial(build.label), arm.find(results, most, **parameters))
+            return results.compare(serial, arm.find(results, most, **parameters))
+
+        def times_as_long(comparison: Comparison, **parameters: str) -> str:
+            decided = comparison.significance() in {Significance.FASTER, Significance.SLOWER}
+            ratios = round_ratios(results.values(arm.find(results, most, **parameters)), results.values(serial))
+            return f"{times_text(ratios, '' if decided else ', undecided')} as long"
 
         usual, short = against_serial(interval=DEFAULT_INTERVAL), against_serial(interval=SHORTEST)
         if usual is None or short is None or Significance.UNKNOWN in {usual.significance(), short.significance()}:
             return
-        times = (f"{build.label}: {most} threads take {_times(usual)} as long at 5 ms and {_times(short)} as long at "
-                 "1 µs as the same work without threads")
+        times = (f"{build.label}: {most} threads take {times_as_long(usual, interval=DEFAULT_INTERVAL)} at 5 ms and "
+                 f"{times_as_long(short, interval=SHORTEST)} at 1 µs as the same work without threads")
         if build.free_threaded:
             cells = (arm.find(results, most, interval=each) for each in (DEFAULT_INTERVAL, SHORTEST))
             between = results.compare(*cells)
@@ -127,11 +135,12 @@ class SwitchIntervalExperiment(Experiment):
                 "; something else makes the two differ." if differs else ".")
             return
         then = THEN[SHORTEST][most] / THEN[SHORTEST][1]
-        holds = "the claim holds" if 1 / short.ratio > then / HOLDS else "the claim does not hold here as published"
-        yield f"{times}, against {ratio_number(then)} times in 2021: {holds}."
+        yield f"{times}, against {ratio_number(then)} times in 2021: {_holds(short, then / HOLDS)}."
         fine = against_serial(interval=SHORTEST, slack=FINE_SLACK)
         if fine is not None and fine.significance() != Significance.UNKNOWN:
-            yield _fine_timer_finding(build, most, short, fine)
+            longer = times_as_long(fine, interval=SHORTEST, slack=FINE_SLACK)
+            yield (f"{build.label}: with timers that end on time, {most} threads take {longer} at 1 µs as the same "
+                   f"work without threads{_cause(short, fine)}")
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
@@ -146,22 +155,26 @@ class SwitchIntervalExperiment(Experiment):
         ),)
 
 
-def _fine_timer_finding(build: Build, most: int, short: Comparison, fine: Comparison) -> str:
-    """Compare Linux's timer slack with the difference from 2021, in a sentence."""
-    text = (f"{build.label}: with timers that end on time, {most} threads take {_times(fine)} as long at 1 µs as the "
-            "same work without threads")
+def _holds(short: Comparison, least: float) -> str:
+    """Return whether the claim holds, as far as the interval of the ratio tells.
+
+    Args:
+        short: The speed-up of the threads at the shortest interval.
+        least: The slow-down from which on the claim holds.
+    """
+    if short.hi < 1 / least:
+        return "the claim holds"
+    if short.lo > 1 / least:
+        return "the claim does not hold here as published"
+    return "this run is too noisy to say whether the claim holds"
+
+
+def _cause(short: Comparison, fine: Comparison) -> str:
+    """Return the end of a sentence that compares Linux's timer slack with the difference from 2021."""
     if 1 / fine.hi <= 1 / short.lo:
-        return f"{text}: the timer slack does not explain the difference from 2021."
-    return (
-        f"{text}. So the cost of 2021 still exists; Linux hides it, since a thread that waits for the GIL "
-        f"sleeps about {USUAL_SLACK} (the timer slack), however short the interval."
-    )
-
-
-def _times(comparison: Comparison) -> str:
-    """Return "1.29 times", and "(undecided)" where no difference is shown."""
-    decided = comparison.significance() in {Significance.FASTER, Significance.SLOWER}
-    return f"{ratio_number(1 / comparison.ratio)} times{'' if decided else ' (undecided)'}"
+        return ": the timer slack does not explain the difference from 2021."
+    return (". So the cost of 2021 still exists; Linux hides it, since a thread that waits for the GIL sleeps about "
+            f"{USUAL_SLACK} (the timer slack), however short the interval.")
 
 
 def _rows(results: Results, arm: BuildArm) -> list[dict[str, str]]:

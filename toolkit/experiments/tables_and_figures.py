@@ -9,13 +9,15 @@ from __future__ import annotations
 from math import isnan, nan
 from typing import TYPE_CHECKING, NamedTuple
 
+from gilscope.toolkit.experiments.load.open_loop import has_p99
 from gilscope.toolkit.report.document import Column, Entry, Table
 from gilscope.toolkit.report.figures.figure import Series
 from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.wording import number_text, range_text
 from gilscope.toolkit.stats.verdict import not_excluded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Mapping
 
     from gilscope.toolkit.experiments.results import BuildArm, Results
     from gilscope.toolkit.model import Build, Cell
@@ -122,8 +124,30 @@ def show_metric(results: Results, name: str, make: Callable[[Summary], Value | N
     return show
 
 
+def p99_doubts(counts: Mapping[int, float], what: str = "requests") -> list[str]:
+    """Return why a cell has no 99th percentile, [] if it has one or nothing was counted.
+
+    Each process has a 99th percentile of its own, so that their sum does not help where one timed too few.
+
+    Args:
+        counts: How many each round's process timed.
+        what: What it timed.
+    """
+    if has_p99(counts.values()):
+        return []
+    return [f"{range_text(counts.values(), number_text)} {what} a process: too few for a 99th percentile"]
+
+
+def show_longest(results: Results, name: str) -> Show:
+    """Return a function that shows the largest of a cell's metric `name` of all rounds."""
+    return lambda cell: results.longest(cell, name)
+
+
 def bounded(summary: Summary | None, convert: Callable[[float], float] = float) -> Bounded:
-    """Return a summary's centre and the ends of its range for a figure, each converted; UNKNOWN for None."""
+    """Return a summary's centre and the ends of its range for a figure, each converted; UNKNOWN for None.
+
+    The figure's `whiskers` must be `round_texts.range_words` of the summaries: few rounds have no 95 % interval.
+    """
     if summary is None:
         return UNKNOWN
     lo, hi = sorted((convert(summary.lo), convert(summary.hi)))

@@ -16,7 +16,9 @@ from gilscope.toolkit.experiments.base import (
     Publication,
     threads_model,
 )
+from gilscope.toolkit.experiments.load.open_loop import has_p99
 from gilscope.toolkit.experiments.results import parameter
+from gilscope.toolkit.experiments.round_texts import range_words, round_ratios, rounds_text, times_text
 from gilscope.toolkit.experiments.tables_and_figures import (
     TableBuilder,
     bounded,
@@ -25,6 +27,7 @@ from gilscope.toolkit.experiments.tables_and_figures import (
     label_column,
     likely_range,
     measured_series,
+    p99_doubts,
     published_series,
     relative_time,
     value_columns,
@@ -280,12 +283,15 @@ def _echo_table(results: Results, build: Build) -> Table:
 
     def latency(cell: Cell) -> Value | None:
         median, late = results.center(cell, "p50"), results.center(cell, "p99")
-        return None if median is None or late is None else f"{format_seconds(median)} / {format_seconds(late)}"
+        if median is None or late is None:
+            return None
+        shown = format_seconds(late) if has_p99(results.metrics(cell, "requests").values()) else "-"
+        return f"{format_seconds(median)} / {shown}"
 
     for count in sorted({cell.workers for cell in results.cells(build=build.label, work="echo")}):
         cells = [_find_echo(results, build, place, count) for place in places]
         table.add(str(count), *(table.entry(cell, results.rate) for cell in cells), f"{number_text(THEN[count])}/s",
-                  *(table.entry(cell, latency) for cell in cells))
+                  *(table.entry(cell, latency, p99_doubts(results.metrics(cell, "requests"))) for cell in cells))
     return table.build()
 
 
@@ -297,6 +303,7 @@ def _echo_figure(results: Results) -> LineFigure:
         x=Axis("CPU threads beside the server (number)",
                ticks=tuple((float(place), str(count)) for place, count in enumerate(CPU_THREADS))),
         y=Axis("requests per second (1/s)", log=True),
+        whiskers=range_words(results.value(cell) for cell in results.cells(work="echo")),
         panels=tuple(_echo_panel(results, build) for build in results.builds if _places(results, build)),
     )
 
@@ -315,27 +322,43 @@ def _echo_panel(results: Results, build: Build) -> LinePanel:
 
 def _on_echo(results: Results, build: Build) -> Iterator[str]:
     """Compare the echo server with the claim of 2021."""
-    same, other, free = (_echo_rate(results, build, place) for place in ("same", "other", "free"))
-    if same is None or other is None:
+    cells = [_find_echo(results, build, place, 1) for place in ("same", "other", "free")]
+    same, other, free = (_echo_rate(results, cell) for cell in cells)
+    times_as_many = round_ratios(results.values(cells[1]), results.values(cells[0]))
+    if same is None or other is None or not times_as_many:
         return
     text = (
         f"{build.label}: beside one CPU thread a server pinned to one core answers {number_text(same)} requests/s of a "
         f"client on the same core and {number_text(other)} of one on another"
     )
     if free is not None:
-        text += f"; with nothing pinned it is {number_text(free)}"
+        rates = [1 / each for each in results.values(cells[2]).values()]
+        text += f"; with nothing pinned it is {number_text(free)} ({rounds_text(rates)})"
     if build.free_threaded:
         yield f"{text}. Without a GIL the server waits only for the core, not for a lock."
-    elif same > HELPS * other:
+    elif min(times_as_many) > HELPS:
         yield (
-            f"{text}. Pinning helps only in the way that the author himself described in October 2021: the system "
-            "then chooses between the client and the CPU thread. A client on another core leaves this one to the CPU "
-            "thread, which holds the GIL when a request arrives."
+            f"{text}. A gain is shown only with the client on the same core, {times_text(times_as_many)} as many "
+            "requests as on another: the system then chooses between the client and the CPU thread, as the author "
+            "himself described in October 2021. A client on another core leaves this one to the CPU thread, which "
+            f"holds the GIL when a request arrives{_against_unpinned(results, cells[1], cells[2])}."
         )
+    elif max(times_as_many) <= HELPS:
+        yield f"{text}. No benefit of the client on the same core is shown."
     else:
-        yield f"{text}. Pinning shows no benefit here."
+        yield f"{text}. The rounds do not agree whether a client on the same core gains."
 
 
-def _echo_rate(results: Results, build: Build, place: str) -> float | None:
-    found = results.value(_find_echo(results, build, place, 1))
+def _against_unpinned(results: Results, other: Cell | None, free: Cell | None) -> str:
+    """Return whether a client on another core differs from nothing pinned, as far as every round says the same."""
+    times_as_many = round_ratios(results.values(free), results.values(other))
+    if not times_as_many:
+        return ""
+    if min(times_as_many) <= 1 <= max(times_as_many):
+        return "; no difference from nothing pinned is shown"
+    return f"; that is {times_text(times_as_many)} as many requests as with nothing pinned"
+
+
+def _echo_rate(results: Results, cell: Cell | None) -> float | None:
+    found = results.value(cell)
     return None if found is None or found.count < MIN_ROUNDS else 1 / found.center

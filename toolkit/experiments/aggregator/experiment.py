@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import nan
+from statistics import median
 from typing import TYPE_CHECKING, override
 
 from gilscope.toolkit.experiments.base import (
@@ -19,13 +21,16 @@ from gilscope.toolkit.experiments.base import (
     threads_model,
 )
 from gilscope.toolkit.experiments.load.backend_answers import BACKENDS
-from gilscope.toolkit.experiments.load.open_loop import ENOUGH_FOR_P99
+from gilscope.toolkit.experiments.load.open_loop import has_p99
 from gilscope.toolkit.experiments.results import as_duration, parameter
+from gilscope.toolkit.experiments.round_texts import range_words, round_ratios, times_text
 from gilscope.toolkit.experiments.tables_and_figures import (
+    UNKNOWN,
     TableBuilder,
     bounded,
     label_column,
     measured_series,
+    p99_doubts,
     show_metric,
     value_columns,
 )
@@ -41,14 +46,14 @@ from gilscope.toolkit.report.figures.figure import (
 )
 from gilscope.toolkit.report.figures.plots.ticks import seconds_text
 from gilscope.toolkit.report.wording import number_text
-from gilscope.toolkit.units import format_seconds, list_text, percent
+from gilscope.toolkit.units import counted, format_seconds, list_text, percent
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.experiments.base import Package, PlanningContext
     from gilscope.toolkit.experiments.results import Results
-    from gilscope.toolkit.experiments.tables_and_figures import Show
+    from gilscope.toolkit.experiments.tables_and_figures import Bounded, Show
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Duration, Section, Table
     from gilscope.toolkit.report.figures.figure import Figure
@@ -153,39 +158,42 @@ class AggregatorExperiment(Experiment):
     def build_findings(self, results: Results, build: Build) -> Iterator[str]:
         pool = _find(results, build, threads_model(build), POOL, HEAVY)
         loop = _find(results, build, "asyncio", 1, HEAVY)
-        threads, events = results.center(pool, "success"), results.center(loop, "success")
-        if threads is None or events is None:
+        threads, events = ([*results.metrics(cell, "success").values()] for cell in (pool, loop))
+        if not threads or not events:
             return
-        falls_behind = (results.center(pool, "growth") or 0.0) > FALLING and threads > HARDLY_ANY
+        falls_behind = (results.center(pool, "growth") or 0.0) > FALLING and median(threads) > HARDLY_ANY
         yield (
             f"{build.label}, {HEAVY.text}: {POOL} {'free ' if build.free_threaded else ''}threads answer "
-            f"{_share_text(threads)} of the requests in time, asyncio {_share_text(events)}; "
+            f"{_answered_text(results, pool)} in time, asyncio {_answered_text(results, loop)}; "
             f"{_judgement(threads, events)}"
             + (" Their latency grew meanwhile, though: under a longer load they would fall behind."
                if falls_behind else "")
         )
         yield from _on_cost(results, build, pool, loop)
-        alone = results.center(_find(results, build, "sync", 1, HEAVY), "success")
-        if alone is not None and alone <= HARDLY_ANY:
-            yield (f"{build.label}: one thread that asks one back end after the other answers {_share_text(alone)}: it "
-                   f"can serve {1 / sum(BACKENDS.values()):.1f} requests/s, with or without a GIL.")
+        alone = _find(results, build, "sync", 1, HEAVY)
+        answered = results.metrics(alone, "success").values()
+        if answered and max(answered) <= HARDLY_ANY:
+            yield (f"{build.label}: one thread that asks one back end after the other answers "
+                   f"{_answered_text(results, alone)}: it can serve "
+                   f"{1 / sum(BACKENDS.values()):.1f} requests/s, with or without a GIL.")
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
         loads = _loads(results)
         ticks = tuple((float(place), name) for place, name in enumerate(PERCENTILES))
+        whiskers = range_words(results.value(cell) for cell in results.cells())
         return (
             CategoryFigure(
                 name="aggregator", title=f"Requests answered right within {seconds_text(LIMIT)}",
                 y=Axis("share of all requests (%)", lo=0.0, hi=105.0), x_title="how the service is written",
                 panels=tuple(_success_panel(results, build, loads) for build in results.builds),
-                note=f"{BACK_ENDS}.{_left_out(results, loads)}",
+                whiskers=whiskers, note=f"{BACK_ENDS}.{_left_out(results, loads)}",
             ),
             LineFigure(
                 name="aggregator-latency", title="Latency from the time a request was scheduled",
                 x=Axis("percentile of all requests", ticks=ticks), y=seconds_axis("latency", log=True),
                 panels=tuple(_latency_panel(results, build, load) for load in loads for build in results.builds),
-                note=f"{BACK_ENDS}. A request that failed counts as {seconds_text(LIMIT)}.",
+                whiskers=whiskers, note=f"{BACK_ENDS}. A request that failed counts as {seconds_text(LIMIT)}.",
             ),
         )
 
@@ -272,10 +280,15 @@ def _success_table(results: Results, loads: Sequence[UserLoad]) -> Table:
 def _latency_table(results: Results, build: Build, load: UserLoad) -> Table:
     title = f"Latency on {build.label} under {load.text}; failed requests count as {seconds_text(LIMIT)}"
 
-    def p99(cell: Cell) -> Duration | None:
-        return None if _has_few_requests(results, cell) else as_duration(results.metric(cell, "p99"))
+    def latency(name: str) -> Show:
+        def show(cell: Cell) -> Duration | None:
+            if name == "p99" and not has_p99(results.metrics(cell, "scheduled").values()):
+                return None
+            return results.longest(cell, name) if name == "max" else _up_to_limit(results, cell, name)
 
-    shown = {name: show_metric(results, name, as_duration) for name in PERCENTILES} | {"p99": p99}
+        return show
+
+    shown = {name: latency(name) for name in PERCENTILES}
     return _service_table(results, build, load, title, {"requests": _requests(results), **shown})
 
 
@@ -283,9 +296,11 @@ def _requests(results: Results) -> Show:
     return show_metric(results, "scheduled", lambda found: number_text(found.center))
 
 
-def _has_few_requests(results: Results, cell: Cell | None) -> bool:
-    """Return True if all rounds together have too few requests for a 99th percentile."""
-    return sum(results.metrics(cell, "scheduled").values()) < ENOUGH_FOR_P99
+def _up_to_limit(results: Results, cell: Cell, name: str) -> Duration | None:
+    """Return the percentile `name`; where the limit cut it off in a round, its spread is not known."""
+    found = as_duration(results.metric(cell, name))
+    cut = max(results.metrics(cell, name).values(), default=0.0) >= LIMIT
+    return replace(found, spread=None) if found is not None and cut else found
 
 
 def _cost_table(results: Results, build: Build, load: UserLoad) -> Table:
@@ -306,39 +321,60 @@ def _service_table(results: Results, build: Build, load: UserLoad, title: str, s
     table = TableBuilder(results, title, label_column("service"), *value_columns(shown))
     for model, workers in results.rows(build=build.label):
         if (cell := _find(results, build, model, workers, load)) is not None:
-            table.add(_service_name(model, workers), *(table.entry(cell, show) for show in shown.values()))
+            doubts = p99_doubts(results.metrics(cell, "scheduled"))
+            table.add(_service_name(model, workers), *(
+                table.entry(cell, show, doubts if name == "p99" else ()) for name, show in shown.items()))
     return table.build()
 
 
 # Findings
 
 
-def _share_text(success: float) -> str:
-    return "none" if success == 0 else percent(success, 1)
+def _answered_text(results: Results, cell: Cell | None) -> str:
+    """Return how many requests of all rounds were answered in time: "all 480 requests (2 rounds)"."""
+    shares, scheduled = results.metrics(cell, "success"), results.metrics(cell, "scheduled")
+    if shares.keys() != scheduled.keys():   # without their number, a share is all there is
+        share = median(shares.values())
+        return f"{percent(share, 1) if share else 'none'} of the requests"
+    total = round(sum(scheduled.values()))
+    answered = round(sum(share * scheduled[key] for key, share in shares.items()))
+    rounds = counted(len(shares), "round")
+    if answered == total:
+        return f"all {total:,} requests ({rounds})"
+    return f"{f'{answered:,}' if answered else 'none'} of {total:,} requests ({rounds})"
 
 
-def _judgement(threads: float, events: float) -> str:
-    if threads >= NEARLY_ALL and events >= NEARLY_ALL:
+def _judgement(threads: Sequence[float], events: Sequence[float]) -> str:
+    """Return what the shares of the requests answered, by round, say of the claim; every round has to agree."""
+    fails, all_events = max(threads) < NEARLY_ALL, min(events) >= NEARLY_ALL
+    if min(threads) >= NEARLY_ALL and all_events:
         return "that threads answer none is not reproduced here; the source does not give its pools and latencies."
-    if threads <= HARDLY_ANY and events >= NEARLY_ALL:
+    if max(threads) <= HARDLY_ANY and all_events:
         return "as published."
-    if events >= NEARLY_ALL:
+    if fails and min(threads) > HARDLY_ANY and all_events:
         return "threads do worse, but not as badly as published."
-    return "neither keeps up here."
+    if fails and max(events) < NEARLY_ALL:
+        return "neither keeps up here."
+    return "the rounds do not agree on who keeps up."
 
 
 def _on_cost(results: Results, build: Build, pool: Cell | None, loop: Cell | None) -> Iterator[str]:
     """State the cores that the heavy load took, of which a GIL gives Python code one."""
-    costs = [results.center(cell, "cpu_per_answer") for cell in (pool, loop)]
-    cores = [results.center(cell, "cores") for cell in (pool, loop)]
-    if None in costs or None in cores:
+    costs = [results.metrics(cell, "cpu_per_answer") for cell in (pool, loop)]
+    cores = [[*results.metrics(cell, "cores").values()] for cell in (pool, loop)]
+    more = round_ratios(*costs)
+    if not more or not all(cores):
         return
-    start = (f"{build.label}: an answer takes the threads {format_seconds(costs[0] or 0)} of CPU time and asyncio "
-             f"{format_seconds(costs[1] or 0)}; under this load they used {cores[0]:.2f} and {cores[1]:.2f} cores")
+    took, used = [median(cost.values()) for cost in costs], [median(each) for each in cores]
+    start = (f"{build.label}: an answer takes the threads {format_seconds(took[0])} of CPU time, asyncio "
+             f"{format_seconds(took[1])}, so the threads {times_text(more)} as much; under this load they used "
+             f"{used[0]:.2f} and {used[1]:.2f} cores")
     if build.free_threaded:
         yield f"{start}; without the GIL the threads may use several cores."
         return
-    near = "the threads are near that" if (cores[0] or 0) > NEAR_ONE else "both stay below that"
+    near = ("the threads are near that" if min(cores[0]) > NEAR_ONE else
+            "both stay below that" if max(*cores[0], *cores[1]) <= NEAR_ONE else
+            "the rounds do not agree whether the threads are near that")
     yield f"{start}. Under the GIL Python code has one core: {near}, and a service that needs more falls behind."
 
 
@@ -364,6 +400,12 @@ def _left_out(results: Results, loads: Sequence[UserLoad]) -> str:
     return "" if everywhere else " --quick does not put both loads on every service."
 
 
+def _largest_point(results: Results, cell: Cell | None) -> Bounded:
+    """Return the longest latency of all rounds for the figure: a maximum, without an interval."""
+    found = results.longest(cell, "max")
+    return UNKNOWN if found is None else (found.seconds, nan, nan)
+
+
 def _latency_panel(results: Results, build: Build, load: UserLoad) -> LinePanel:
     rows = results.rows(build=build.label)
     pools = {workers for model, workers in rows if model in POOLED}
@@ -372,9 +414,9 @@ def _latency_panel(results: Results, build: Build, load: UserLoad) -> LinePanel:
         if model in POOLED and workers != POOL and POOL in pools:
             continue   # more lines than can be distinguished; the tables have all
         cell = _find(results, build, model, workers, load)
-        known = [(place, bounded(found)) for place, name in enumerate(PERCENTILES)
-                 if (found := results.metric(cell, name)) is not None
-                 and not (name == "p99" and _has_few_requests(results, cell))]
+        known = [(place, _largest_point(results, cell) if name == "max" else bounded(found))
+                 for place, name in enumerate(PERCENTILES) if (found := results.metric(cell, name)) is not None
+                 and (name != "p99" or has_p99(results.metrics(cell, "scheduled").values()))]
         if known:
             series.append(measured_series(_service_name(model, workers), known, model))
     return LinePanel(f"{build.label}, {load.text}", tuple(series),

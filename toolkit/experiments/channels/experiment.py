@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, override
 
 from gilscope.toolkit.concurrency_models import family
 from gilscope.toolkit.experiments.base import SKVORTSOV, EffortLevel, EffortSettings, Experiment, Publication
+from gilscope.toolkit.experiments.load.open_loop import has_p99
 from gilscope.toolkit.experiments.results import as_duration, parameter
+from gilscope.toolkit.experiments.round_texts import range_words, round_ratios, times_text
 from gilscope.toolkit.experiments.tables_and_figures import (
     TableBuilder,
     bounded,
@@ -15,6 +17,8 @@ from gilscope.toolkit.experiments.tables_and_figures import (
     key_column,
     label_column,
     measured_series,
+    p99_doubts,
+    show_longest,
     show_metric,
     value_columns,
 )
@@ -28,9 +32,9 @@ from gilscope.toolkit.report.figures.figure import (
     Rule,
     seconds_axis,
 )
-from gilscope.toolkit.report.wording import number_text, ratio_number
+from gilscope.toolkit.report.wording import number_text
 from gilscope.toolkit.stats.verdict import Significance
-from gilscope.toolkit.units import format_bytes, format_seconds
+from gilscope.toolkit.units import format_bytes, format_seconds, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -41,6 +45,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Quantity, Section, Table
     from gilscope.toolkit.report.figures.figure import Figure, Series
+    from gilscope.toolkit.stats.sample import Summary
 
 PEP_554 = Publication(
     title="PEP 554 - Multiple Interpreters in the Stdlib", author="Eric Snow", year=2017,
@@ -242,15 +247,25 @@ def _round_trip_table(results: Results) -> Table:
     """Return the distribution of round trips beside the queue's polling interval."""
     table = TableBuilder(results, f"Round trips of {SMALLEST} bytes", label_column("build"), label_column("between"),
                          label_column("through"), *value_columns(("get() sleeps", "p50", "p99", "max")))
-    shown = (
-        show_metric(results, "poll", lambda found: Duration(found.center)),  # a constant of its source: no spread
-        *(show_metric(results, name, as_duration) for name in ("lap_p50", "lap_p99", "lap_max")),
-    )
+    poll = show_metric(results, "poll", lambda found: Duration(found.center))  # a constant of its source: no spread
+    half = show_metric(results, "lap_p50", as_duration)
     for build in results.builds:
         for route in _routes(results, PING_PONG, SMALLEST):
             if (cell := find(results, build, PING_PONG, SMALLEST, route)) is not None:
-                table.add(build.label, route.between, route.label, *(table.entry(cell, show) for show in shown))
+                late = show_metric(results, "lap_p99", as_duration if has_p99(_laps(results, cell).values()) else _none)
+                doubts = p99_doubts(_laps(results, cell), "round trips")
+                table.add(build.label, route.between, route.label, table.entry(cell, poll), table.entry(cell, half),
+                          table.entry(cell, late, doubts), table.entry(cell, show_longest(results, "lap_max")))
     return table.build()
+
+
+def _laps(results: Results, cell: Cell) -> dict[int, float]:
+    """Return how many round trips each round's process timed: each is one message from every member."""
+    return {key: messages / cell.workers for key, messages in results.metrics(cell, "messages").items()}
+
+
+def _none(_: Summary) -> None:
+    """Return nothing to show."""
 
 
 # Findings
@@ -284,10 +299,11 @@ def _on_pipes(results: Results) -> Iterator[str]:
         polled, pipe = (find(results, build, PING_PONG, SMALLEST, route) for route in (CROSSING, PIPE))
         gain = results.compare(polled, pipe)
         if gain is not None and gain.significance() == Significance.FASTER and _waits_for_poll(results, polled):
-            gains.append(f"{ratio_number(gain.ratio)} ({build.label})")
+            faster = round_ratios(results.values(polled), results.values(pipe))
+            gains.append(f"{times_text(faster)} as fast on {build.label}")
     if gains:
-        yield (f"Through an os.pipe between the same interpreters it is {', '.join(gains)} times as fast: the "
-               "polling is slow, not the interpreters.")
+        yield (f"Through an os.pipe between the same interpreters it is {list_text(gains)}: the polling is slow, not "
+               "the interpreters.")
 
 
 def _on_shared_memory(results: Results) -> Iterator[str]:
@@ -298,7 +314,8 @@ def _on_shared_memory(results: Results) -> Iterator[str]:
         gain = results.compare(copied, view)
         if gain is None or gain.significance() == Significance.UNKNOWN:
             continue
-        text = f"arrives {ratio_number(gain.ratio)} times as fast as bytes, which are copied"
+        faster = round_ratios(results.values(copied), results.values(view))
+        text = f"arrives {times_text(faster)} as fast as bytes, which are copied"
         if gain.significance() == Significance.NONE:
             why = ": both wait for the next poll of the queue" if _waits_for_poll(results, copied) else ""
             text = f"arrives neither measurably sooner nor later than bytes, which are copied{why}"
@@ -333,7 +350,7 @@ def _figure_over_sizes(results: Results) -> LineFigure:
     places = [(size, PING_PONG, size) for size in sizes]
     return LineFigure(
         name="channels", title="Ping-pong: how long a message takes from one to the other", x=_size_axis(sizes),
-        y=seconds_axis("time per message", log=True), note=_note(results),
+        y=seconds_axis("time per message", log=True), note=_note(results), whiskers=_whiskers(results),
         panels=tuple(LinePanel(build.label, _lines(results, build, places, float), _rules(results, build))
                      for build in results.builds),
     )
@@ -346,7 +363,7 @@ def _figure_over_members(results: Results) -> LineFigure:
         name="channels-ring", title=f"A token of {SMALLEST} bytes in a ring: how long it takes from one to the next",
         x=Axis("members of the ring (number; 2: ping-pong)",
                ticks=tuple((float(place), f"{place:.0f}") for place, *_ in places)),
-        y=seconds_axis("time per message", log=True), note=_note(results),
+        y=seconds_axis("time per message", log=True), note=_note(results), whiskers=_whiskers(results),
         panels=tuple(LinePanel(build.label, _lines(results, build, places, float), _rules(results, build))
                      for build in results.builds) if len(rings) > 1 else (),
     )
@@ -361,13 +378,14 @@ def _fan_in_figure(results: Results, topology: Topology) -> LineFigure | Categor
         places = [(size, topology, size) for size in sizes]
         return LineFigure(
             name="channels-fan-in", title=title, x=_size_axis(sizes), y=y, note=_note(results),
+            whiskers=_whiskers(results),
             panels=tuple(LinePanel(build.label, _lines(results, build, places, _rate)) for build in results.builds))
     routes = [route for route in _routes(results, topology, sizes[0]) if route not in CONTROLS]
     return CategoryFigure(
         name="channels-fan-in", title=f"{title}, {_size_text(sizes[0])} each", y=y, x_title="through what",
         panels=tuple(CategoryPanel(build.label, tuple(route.label for route in routes),
                                    _dots(results, build, topology, sizes[0], routes)) for build in results.builds),
-        note=_note(results))
+        note=_note(results), whiskers=_whiskers(results))
 
 
 def _dots(results: Results, build: Build, topology: Topology, size: int, routes: list[Route]) -> tuple[Series, ...]:
@@ -414,6 +432,10 @@ def _rules(results: Results, build: Build) -> tuple[Rule, ...]:
         if (interval := results.center(cell, "poll")) is not None:
             return (Rule(interval, f"interpreters.Queue.get() polls every {format_seconds(interval)}", "y"),)
     return ()
+
+
+def _whiskers(results: Results) -> str:
+    return range_words(results.value(cell) for cell in results.cells())
 
 
 def _note(results: Results) -> str:

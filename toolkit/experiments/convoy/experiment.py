@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, override
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.experiments.base import SKVORTSOV, EffortLevel, EffortSettings, Experiment, threads_model
 from gilscope.toolkit.experiments.helpers.timers import DEFAULT_SECONDS
-from gilscope.toolkit.experiments.load.open_loop import ENOUGH_FOR_P99, is_late
+from gilscope.toolkit.experiments.load.open_loop import has_p99, is_late
 from gilscope.toolkit.experiments.results import BuildArm, as_duration, middle
+from gilscope.toolkit.experiments.round_texts import every_round, range_words, round_ratios, rounds_text, two_digits
 from gilscope.toolkit.experiments.tables_and_figures import (
     PublishedColumn,
     TableBuilder,
@@ -21,12 +22,13 @@ from gilscope.toolkit.experiments.tables_and_figures import (
     key_column,
     label_column,
     measured_series,
+    p99_doubts,
     published_columns,
     published_series,
     value_columns,
 )
 from gilscope.toolkit.records import shown
-from gilscope.toolkit.report.document import Column
+from gilscope.toolkit.report.document import Column, Entry
 from gilscope.toolkit.report.figures.figure import (
     Axis,
     CategoryFigure,
@@ -46,7 +48,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.experiments.base import PlanningContext
     from gilscope.toolkit.experiments.results import Results
     from gilscope.toolkit.model import Build, Cell
-    from gilscope.toolkit.report.document import Duration, Entry, Section, Table
+    from gilscope.toolkit.report.document import Duration, Section, Table
     from gilscope.toolkit.report.figures.figure import Figure, Series
 
 ARTICLE = replace(
@@ -63,11 +65,14 @@ THEN = {
     ("processes", 1): 20_000, ("processes", 2): 20_000, ("processes", 4): 20_000,
 }
 THEN_HEADING = PublishedColumn("2021", "3.9")
-KEPT = 2 / 3   # of the rate alone, as in 2021: a server beside CPU work that keeps so much is not brought down
+COLLAPSE = 10  # times fewer requests: a server beside a CPU thread that answers so few is brought down, as in 2021
 PLACES = {"threads": "threads, GIL", "free-threaded": "threads, no GIL", "processes": "processes",
           "subinterpreters": "subinterpreters"}
 LATE = ("the load generator sent requests late, at its 99th percentile by more than 10 % of p50; latencies include "
         "that")
+AT_WORST = LATE.replace("its 99th percentile", "worst")   # of too few requests for a percentile
+BY_ROUNDS = ("What is said here to fall, or to be faster, slower or more, rests on every round agreeing, not on the "
+             "noise floor.")
 NUMBERS = {2: "two", 3: "three"}
 
 
@@ -113,6 +118,11 @@ class ConvoyExperiment(Experiment):
         return (_rate_table(results), *(_latency_table(results, build) for build in results.builds))
 
     @override
+    def findings(self, results: Results) -> tuple[str, ...]:
+        found = super().findings(results)
+        return (*found, BY_ROUNDS) if found else ()
+
+    @override
     def build_findings(self, results: Results, build: Build) -> Iterator[str]:
         yield from _on_one_cpu_thread(results, build)
 
@@ -145,11 +155,22 @@ def is_faster(results: Results, cell: Cell | None, other: Cell | None) -> bool:
     return bool(seconds and others) and max(seconds) < min(others)
 
 
+def rates_text(results: Results, cell: Cell | None) -> str:
+    """Return the smallest and largest rate of a cell that has one: "6,400 to 20,900 requests/s in 3 rounds"."""
+    return rounds_text([1 / each for each in results.values(cell).values()], unit=" requests/s")
+
+
 def percentile(results: Results, cell: Cell, name: str) -> Duration | None:
     """Return the percentile `name` of the open loop with its spread over the rounds; no 99th of few requests."""
-    if name == "p99" and has_few_requests(results, cell):
+    if name == "p99" and not has_p99(results.metrics(cell, "sent").values()):
         return None
     return as_duration(results.metric(cell, name))
+
+
+def percentile_entry(results: Results, table: TableBuilder, cell: Cell, name: str) -> Entry:
+    """Return the percentile `name` of the open loop, and for a 99th of few requests why there is none."""
+    shown = Entry(percentile(results, cell, name) or "-")
+    return table.doubted(shown, p99_doubts(results.metrics(cell, "sent")) if name == "p99" else ())
 
 
 def rate_entry(results: Results, table: TableBuilder, cell: Cell | None) -> Entry:
@@ -179,27 +200,19 @@ def doubtful_rates(results: Results, name: Callable[[Cell], str]) -> str:
             f"{few(names, MOST_NAMED, '; ')}.")
 
 
-def has_few_requests(results: Results, cell: Cell | None) -> bool:
-    """Return True if all rounds together have too few requests for a 99th percentile."""
-    sent = results.metrics(cell, "sent")
-    return bool(sent) and sum(sent.values()) < ENOUGH_FOR_P99
-
-
 def latency_doubts(results: Results, cell: Cell | None) -> list[str]:
-    """Return reasons to doubt a cell's latencies: few requests, missing answers, a late load generator."""
+    """Return reasons to doubt a cell's latencies: missing answers, a late load generator."""
     found = []
-    if has_few_requests(results, cell):
-        sent = results.metrics(cell, "sent")
-        found.append(f"{number_text(sum(sent.values()))} requests in all rounds: too few for a 99th percentile")
     lost = sum(results.metrics(cell, "unanswered").values())
     if lost:
         found.append(f"{number_text(lost)} requests had no answer when the loop ended; they count with the time they "
                      "had waited")
     lags, medians = results.metrics(cell, "lag_p99"), results.metrics(cell, "p50")
+    late_text = LATE if has_p99(results.metrics(cell, "sent").values()) else AT_WORST
     for each in results.observations(cell):
         if (text := dict(each.metrics).get("saturated")) and isinstance(text, str):
             late = is_late(lags.get(each.round, 0.0), medians.get(each.round, 0.0))
-            found.append(LATE if late else text)   # its numbers differ from round to round
+            found.append(late_text if late else text)   # its numbers differ from round to round
     return found
 
 
@@ -263,69 +276,85 @@ def _latency_table(results: Results, build: Build) -> Table:
         place, absent = PLACES[cell.runner], results.absence(cell) is not None
         table.add(
             place, str(cell.workers), table.entry(cell, load, () if absent else latency_doubts(results, cell)),
-            *("" if absent else percentile(results, cell, name) or "-" for name in names),
-            _worst(results, cell, "lag_p99"), _worst(results, cell, "max"),
+            *("" if absent else percentile_entry(results, table, cell, name) for name in names),
+            *(results.longest(cell, name) or "" for name in ("lag_p99", "max")),
             # Requests of an open loop are spread evenly over the time, so their modes need no weights.
             "" if absent else modes_text(modes(merged_histogram(results, cell))))
     return table.build()
-
-
-def _worst(results: Results, cell: Cell, name: str) -> str:
-    """Return the metric's greatest value of all rounds, in seconds, "" without any."""
-    found = results.metrics(cell, name)
-    return format_seconds(max(found.values())) if found else ""
 
 
 # Findings
 
 
 def _on_one_cpu_thread(results: Results, build: Build) -> Iterator[str]:
+    """State what one CPU thread costs; the noise floor judges none of it, so every round has to agree."""
     alone, one = (_find(results, build, threads_model(build), count) for count in (0, 1))
     before, after, p50 = rate_of(results, alone), rate_of(results, one), results.center(one, "p50")
-    if before is None or after is None or p50 is None:
+    fewer = round_ratios(results.values(one), results.values(alone))   # times fewer requests a second
+    if before is None or after is None or p50 is None or not fewer:
         return
     change = f"{build.label}: {number_text(before)} requests/s alone, {number_text(after)} beside one CPU thread"
-    found = _rate_modes(results, one)
-    if build.free_threaded and after < before / 10:
+    found, collapsed = _rate_modes(results, one), min(fewer) > COLLAPSE
+    if build.free_threaded and collapsed:
         yield f"{change}, p50 {format_seconds(p50)}: there is no GIL to wait for; the server did not get its core."
     elif build.free_threaded:
-        slower = (" Alone the server is slower, probably since idle cores sleep between two requests."
-                  if is_faster(results, one, alone) else "")
-        most = max(cell.workers for cell in results.cells(build=build.label, runner=threads_model(build)))
-        many = rate_of(results, _find(results, build, threads_model(build), most)) if most > 1 else None
-        crowded = "" if many is None else f" Beside {most} CPU threads it answers {number_text(many)} requests/s."
         yield (f"{change}, p50 {format_seconds(p50)}: without a GIL no thread waits for one, and the convoy of 2021 is "
-               f"gone.{crowded}{slower}")
+               f"gone.{_beside_most(results, build)}{_slower_alone(results, alone, one)}")
     elif len(found) > 1:
         yield (f"{change}, in {len(found)} modes: {modes_text(found)} of the time. In the slow one a request waits for "
                "the GIL; in the fast one the CPU thread wakes too late to take it back.")
-    elif after < before / 10:
-        yield (f"{build.label}: beside one CPU thread, throughput falls from {number_text(before)} to "
-               f"{number_text(after)} requests/s (1/{before / after:.0f}). Median latency is {format_seconds(p50)}, "
-               f"{p50 / DEFAULT_SECONDS:.1f} switch intervals of 5 ms. The convoy of 2021 (30,000 to 100) is still "
-               "here: a thread that returns from a system call still waits an interval before it may request the GIL.")
-    else:
+    elif collapsed:
+        yield (f"{build.label}: beside one CPU thread, throughput falls {every_round(len(fewer))}, from "
+               f"{number_text(before)} to {number_text(after)} requests/s in the median ({_shares_text(fewer)}). "
+               f"Median latency is {format_seconds(p50)}, {p50 / DEFAULT_SECONDS:.1f} switch intervals of 5 ms. The "
+               "convoy of 2021 (30,000 to 100) is still here: a thread that returns from a system call still waits an "
+               "interval before it may request the GIL.")
+    elif max(fewer) <= COLLAPSE:
         yield f"{change}: the collapse of 2021 (30,000 to 100) is not reproduced here."
+    else:
+        yield f"{change} ({_shares_text(fewer)}): the rounds do not agree whether the collapse of 2021 is still here."
     if not build.free_threaded:
-        yield from _on_work_elsewhere(results, build, before, after)
+        yield from _on_work_elsewhere(results, build, one)
 
 
-def _on_work_elsewhere(results: Results, build: Build, alone: float | None, beside: float) -> Iterator[str]:
-    rates = {model: rate_of(results, _find(results, build, model, 1)) for model in ("processes", "subinterpreters")}
-    known = {model: rate for model, rate in rates.items() if rate is not None}
-    if known:
-        listed = " and ".join(f"{number_text(rate)} with the CPU work in {model}" for model, rate in known.items())
-        kept = alone is not None and all(rate >= KEPT * alone for rate in known.values())
-        far_more = all(rate > 10 * beside for rate in known.values())
-        # The finding for free-threaded builds has the same reason.
-        own = _find(results, build, threads_model(build), 0)
-        faster = [model for model in known if is_faster(results, _find(results, build, model, 1), own)]
-        slept = (f" With {list_text(faster)} it is faster than alone, in every round of either: probably the core that "
-                 "it waits on does not fall asleep between two requests.") if faster else ""
-        yield (f"{build.label}: {listed}"
-               + (": CPU work that does not share the server's GIL leaves it most of its rate, as in 2021 (20,000 of "
-                  "30,000)." if kept else ": that slows it down, too, but far less than CPU threads do." if far_more
-                  else ".") + slept)
+def _shares_text(fewer: list[float]) -> str:
+    """Return by how much the rates fell: "1/66 to 1/140 in 3 rounds"."""
+    return rounds_text(fewer, lambda each: f"1/{two_digits(each)}")
+
+
+def _beside_most(results: Results, build: Build) -> str:
+    """Return the rates beside the most CPU threads, "" if there is no run with several."""
+    most = max(cell.workers for cell in results.cells(build=build.label, runner=threads_model(build)))
+    cell = _find(results, build, threads_model(build), most)
+    if most < 2 or rate_of(results, cell) is None:
+        return ""
+    return f" Beside {most} CPU threads it answers {rates_text(results, cell)}."
+
+
+def _slower_alone(results: Results, alone: Cell | None, one: Cell | None) -> str:
+    if not is_faster(results, one, alone):
+        return ""
+    return (f" Alone the server is slower {every_round(len(results.values(alone)))}, probably since idle cores sleep "
+            "between two requests.")
+
+
+def _on_work_elsewhere(results: Results, build: Build, beside: Cell | None) -> Iterator[str]:
+    """State the rates beside CPU work that does not share the server's GIL, against those with it in a thread."""
+    cells = {model: _find(results, build, model, 1) for model in ("processes", "subinterpreters")}
+    known = {model: rate for model, cell in cells.items() if (rate := rate_of(results, cell)) is not None}
+    if not known:
+        return
+    listed = " and ".join(f"{number_text(rate)} with the CPU work in {model}" for model, rate in known.items())
+    against = [round_ratios(results.values(beside), results.values(cells[model])) for model in known]
+    far_more = all(each and min(each) > COLLAPSE for each in against)
+    own = _find(results, build, threads_model(build), 0)
+    # The finding for free-threaded builds has the same reason.
+    faster = [model for model in known if is_faster(results, cells[model], own)]
+    slept = (f" With {list_text(faster)} it is faster than alone, {every_round(len(results.values(own)))} of either: "
+             "probably the core that it waits on does not fall asleep between two requests.") if faster else ""
+    why = (f", more than {COLLAPSE} times as many as beside a CPU thread {every_round(min(map(len, against)))}: CPU "
+           "work that does not share the server's GIL does not bring it down") if far_more else ""
+    yield f"{build.label}: {listed}{why}.{slept}"
 
 
 # Figures
@@ -336,6 +365,7 @@ def _rate_figure(results: Results) -> CategoryFigure:
         name="convoy", title="Echo server beside CPU work: requests per second",
         y=Axis("requests per second (1/s)", log=True), x_title="CPU workers beside the server (number)",
         panels=tuple(_rate_panel(results, build) for build in results.builds),
+        whiskers=range_words(results.value(cell) for cell in results.cells()),
         note="Closed loop, one client: the next request follows each answer."
         + doubtful_rates(results, lambda cell: f"{cell.build} ({PLACES[cell.runner]}, {cell.workers})"),
     )

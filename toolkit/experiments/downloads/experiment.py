@@ -17,6 +17,7 @@ from gilscope.toolkit.experiments.base import (
     threads_model,
 )
 from gilscope.toolkit.experiments.results import as_duration, parameter
+from gilscope.toolkit.experiments.round_texts import range_words
 from gilscope.toolkit.experiments.tables_and_figures import (
     TableBuilder,
     bounded,
@@ -128,17 +129,18 @@ class DownloadsExperiment(Experiment):
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
         panels = [(build, latency) for latency in _latencies(results) for build in results.builds]
+        whiskers = range_words(results.value(cell) for cell in results.cells())
         at_a_time = Axis("requests at a time (number)", log=True, ticks=number_ticks(WORKERS))
         return (
             LineFigure(
                 name="downloads", title="Time for all pages by the number of requests at a time",
-                x=at_a_time, y=seconds_axis("time for all pages", log=True),
+                x=at_a_time, y=seconds_axis("time for all pages", log=True), whiskers=whiskers,
                 panels=tuple(_time_panel(results, build, latency) for build, latency in panels),
                 note="waiting alone: what the server's latency takes, pages x latency / requests at a time.",
             ),
             LineFigure(
                 name="downloads-memory", title="Memory of the process with all workers alive",
-                x=at_a_time, y=Axis("proportional set size (MiB)", lo=0.0),
+                x=at_a_time, y=Axis("proportional set size (MiB)", lo=0.0), whiskers=whiskers,
                 panels=tuple(_memory_panel(results, build, latency) for build, latency in panels),
             ),
         )
@@ -169,12 +171,12 @@ def _find(results: Results, build: Build, model: str, workers: int, latency: str
 
 def _doubts(results: Results, cell: Cell | None) -> list[str]:
     """Return reasons to doubt a measured cell's time."""
-    late = results.metric(cell, "server_late")
-    if cell is None or late is None:
+    late, most = results.metric(cell, "server_late"), results.longest(cell, "server_late")
+    if cell is None or late is None or most is None:
         return []
     found = [SLOW_PARSER] if "Python" in results.texts(cell, "parser") else []
     if late.center > LATE_SHARE * parse_seconds(parameter(cell, "latency")):
-        found.append(f"the server of the pages was up to {format_seconds(late.center)} late itself (99th percentile)")
+        found.append(f"the server of the pages was up to {format_seconds(most.seconds)} late itself (99th percentile)")
     return found
 
 
@@ -327,12 +329,12 @@ def _on_pool(
 
 def _on_asyncio(results: Results, build: Build, latency: str, gain: Comparison) -> str:
     start = (f"{build.label}, pages of {_latency_text(latency)}: asyncio at its best is {interval_text(gain)} as fast "
-             "as threads at theirs")
+             "as threads at theirs (counts chosen from the same values)")
     if gain.significance() == Significance.SLOWER:
         return f"{start}; it is slower."
     if gain.significance() != Significance.FASTER:
         return f"{start}; it is not shown to be faster."
-    held = "less than the published 2x" if gain.hi < CLAIMED else "as published"
+    held = "less than the published 2x" if gain.hi < CLAIMED else "which does not exclude the published 2x"
     if gain.lo > CLAIMED:
         held = "more than the published 2x"
     threads, loop = (results.center(_best_cell(results, build, model, latency), "cpu_per_page")

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from statistics import median
 from typing import TYPE_CHECKING, override
 
 from gilscope.toolkit.bounded_reading import RESULTS, parse_json, read_text
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.experiments.base import BEAZLEY, EffortLevel, EffortSettings, Experiment, threads_model
 from gilscope.toolkit.experiments.helpers.timers import DEFAULT_SECONDS
-from gilscope.toolkit.experiments.results import as_duration, as_quantity, parameter
-from gilscope.toolkit.experiments.tables_and_figures import TableBuilder, label_column, show_metric, value_columns
+from gilscope.toolkit.experiments.results import as_quantity, parameter
+from gilscope.toolkit.experiments.round_texts import round_ratios
+from gilscope.toolkit.experiments.tables_and_figures import (
+    TableBuilder,
+    label_column,
+    show_longest,
+    show_metric,
+    value_columns,
+)
 from gilscope.toolkit.gil import preload
 from gilscope.toolkit.gil.chrome import NAMES
 from gilscope.toolkit.gil.records import SpanKind
 from gilscope.toolkit.records import is_number
 from gilscope.toolkit.report.document import Lines, Share
 from gilscope.toolkit.report.figures.figure import Lane, TimelineFigure, TimelinePanel, seconds_axis
-from gilscope.toolkit.report.wording import quantity_text
+from gilscope.toolkit.report.wording import number_text, quantity_text
 from gilscope.toolkit.units import format_seconds, percent
 
 if TYPE_CHECKING:
@@ -133,7 +141,7 @@ def _arm_text(results: Results, cell: Cell) -> str:
 def _wait_table(results: Results) -> Table:
     shown = {
         "time or rate": _time_or_rate(results), "waits": _number(results, "waits"),
-        "waiting": _share(results, "waited"), "longest": show_metric(results, "longest", as_duration),
+        "waiting": _share(results, "waited"), "longest": show_longest(results, "longest"),
         "failed tries": _number(results, "failed"), "handovers": _number(results, "handovers", "/s"),
         "system calls": _number(results, "calls", "/s"),
     }
@@ -180,21 +188,21 @@ def _number(results: Results, name: str, unit: str = "") -> Show:
 
 def _on_cpu(results: Results, build: Build) -> Iterator[str]:
     cell = _find(results, build, "cpu")
-    names = ("waits", "waited", "longest", "failed", "handovers", "calls", "lasted")
-    waits, waited, longest, failed, handovers, calls, lasted = (results.center(cell, name) for name in names)
-    if not waits or waited is None or longest is None or failed is None or not handovers or calls is None or not lasted:
+    waited, handovers, calls = (results.center(cell, name) for name in ("waited", "handovers", "calls"))
+    longest = results.longest(cell, "longest")
+    in_vain = round_ratios(results.metrics(cell, "failed"), results.metrics(cell, "waits"))
+    if waited is None or longest is None or not in_vain or not handovers or calls is None:
         return
-    in_vain = failed / waits
-    text = (f"{build.label}: two CPU threads spend {percent(waited)} of their time waiting for the GIL, at most "
-            f"{format_seconds(longest)} at once; it changes hands {handovers:,.0f} times a second, and a wait has "
-            f"{in_vain:.1f} failed tries")
-    if in_vain >= MANY_FAILED:
+    text = (f"{build.label}: two CPU threads spend {percent(waited)} of their time waiting for the GIL; the longest of "
+            f"all waits was {format_seconds(longest.seconds)}. The GIL changes hands {handovers:,.0f} times a second, "
+            f"and a wait has {median(in_vain):.1f} failed tries")
+    if min(in_vain) >= MANY_FAILED:
         yield f"{text}: in 2009 there were hundreds, as here."
         return
     yield (f"{text}. In 2009 there were hundreds: since 3.2 a waiting thread sleeps for the switch interval, then "
            "requests the GIL once, and the thread that releases it waits until another one holds it. "
-           f"All of this takes about {calls * lasted:,.0f} system calls in {format_seconds(lasted)}; in 2009 it took "
-           "9.5 million in 45.5 s.")
+           f"All of this takes about {number_text(calls)} system calls a second; in 2009 it took 9.5 million in "
+           "45.5 s.")
 
 
 def _on_io(results: Results, build: Build) -> Iterator[str]:

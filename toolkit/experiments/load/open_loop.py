@@ -14,7 +14,7 @@ from gilscope.toolkit.units import format_seconds
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 LAG_SHARE = 0.1     # of the median latency, by which the generator may be late at its 99th percentile
 SENT_SHARE = 0.98   # of the scheduled requests, which must have been sent
@@ -29,6 +29,15 @@ def is_late(lag: float, median_latency: float) -> bool:
         median_latency: Seconds.
     """
     return lag > LAG_SHARE * median_latency
+
+
+def has_p99(counts: Iterable[float]) -> bool:
+    """Return True if each process had enough of what it timed for a 99th percentile of its own.
+
+    Args:
+        counts: How many each process timed; of none nothing is known, and their percentiles are taken as they are.
+    """
+    return all(count >= ENOUGH_FOR_P99 for count in counts)
 
 
 def schedule(rate: float, start: float) -> Iterator[float]:
@@ -94,6 +103,7 @@ class OpenLoopTally:
         if len(self._lags) < SENT_SHARE * due:
             return f"the load generator sent {len(self._lags)} of {due} requests: too many were unanswered"
         if is_late(late, median_latency):
-            return (f"the load generator itself was up to {format_seconds(late)} late (99th percentile), "
-                    f"beside a median latency of {format_seconds(median_latency)}")
+            percentile = " (99th percentile)" if has_p99([len(self._lags)]) else ""
+            return (f"the load generator itself was up to {format_seconds(late)} late{percentile}, beside a "
+                    f"median latency of {format_seconds(median_latency)}")
         return ""

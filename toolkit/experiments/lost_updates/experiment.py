@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, override
 from gilscope.toolkit.experiments.base import SKVORTSOV, EffortLevel, EffortSettings, Experiment
 from gilscope.toolkit.experiments.helpers.timers import DEFAULT_INTERVAL
 from gilscope.toolkit.experiments.results import arms_of
+from gilscope.toolkit.experiments.round_texts import range_words
 from gilscope.toolkit.experiments.tables_and_figures import (
     TableBuilder,
     arm_columns,
@@ -27,6 +28,7 @@ from gilscope.toolkit.report.figures.figure import (
     LinePanel,
     seconds_axis,
 )
+from gilscope.toolkit.report.wording import range_text
 from gilscope.toolkit.units import format_seconds, list_text, parse_seconds
 
 if TYPE_CHECKING:
@@ -55,7 +57,6 @@ INTERVALS = {
     EffortLevel.FULL: ("100ms", DEFAULT_INTERVAL, "1ms", "100us", SHORTEST),
 }
 THREADS = {EffortLevel.SMOKE: (2,), EffortLevel.QUICK: (2,), EffortLevel.FULL: (2, 4, 8)}
-WHISKERS = "from the least to the most of a round"
 
 
 class LostUpdatesExperiment(Experiment):
@@ -301,9 +302,11 @@ def _on_article(results: Results, arms: Sequence[BuildArm]) -> Iterator[str]:
         known = {title: share for title, share in shares.items() if share is not None}
         if not known:
             return
-        text = f"The article's program, 100 times sum += 1 in each of {case.threads} threads at 1 µs, loses"
+        text = f"The article's program, 100 times sum += 1 in each of {case.threads} threads at 1 µs, lost"
         if not any(share.hi for share in known.values()):
-            yield f"{text} nothing on {list_text(known)}: there it no longer shows its race."
+            rounds = {share.count for share in known.values()}
+            often = "this one round" if rounds == {1} else f"{range_text(rounds, str)} rounds"
+            yield f"{text} nothing in {often} on {list_text(known)}."
         else:
             parts = (f"{share_text(share)} on {title}" for title, share in known.items())
             yield f"{text} {list_text(parts)}."
@@ -343,7 +346,8 @@ def _figure_of_variants(results: Results) -> CategoryFigure:
         name="lost-updates", title="How many additions to one variable are lost",
         panels=(CategoryPanel(f"{CHECKED_THREADS} threads, switch interval 5 ms",
                               tuple(VARIANTS[case.variant] for case in cases), without_empty(lines)),),
-        y=Axis("updates lost (%)", lo=0.0, hi=100.0), x_title="what each thread does in a loop", whiskers=WHISKERS,
+        y=Axis("updates lost (%)", lo=0.0, hi=100.0), x_title="what each thread does in a loop",
+        whiskers=_whiskers(results),
         note="A bar that is only a line: none were lost, or too few to be seen; the table has the numbers.",
     )
 
@@ -361,8 +365,12 @@ def _figure_over_intervals(results: Results) -> LineFigure:
     return LineFigure(
         name="lost-updates-interval", title=f"Lost updates by switch interval, {CHECKED_THREADS} threads",
         x=seconds_axis("switch interval", log=True), y=Axis("updates lost (%)", lo=0.0, hi=100.0),
-        panels=tuple(panels), whiskers=WHISKERS,
+        panels=tuple(panels), whiskers=_whiskers(results),
     )
+
+
+def _whiskers(results: Results) -> str:
+    return range_words(results.metric(cell, "share") for cell in results.cells())
 
 
 def _series(results: Results, arm: BuildArm, points: Iterable[tuple[float, UpdateCase]]) -> Series:
