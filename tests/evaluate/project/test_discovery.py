@@ -180,7 +180,7 @@ def test_flat_project_without_metadata(tmp_path):
 
 @pytest.mark.parametrize(("files", "fields", "said"), [
     ({}, {"tests": None, "lock": None, "installable": False},
-     "tests: none found (no pytest configuration, no folder tests, none in the packages, no tox.ini)"),
+     "tests: none found in pytest's settings, a folder tests, the packages' folders or tox.ini"),
     ({"pytest.ini": ""}, {"tests": PYTEST}, "tests: python -m pytest -q (pytest is configured)"),
     ({"tests/x.py": ""}, {"tests": PYTEST}, "tests: python -m pytest -q (tests)"),
     ({"test_app.py": ""}, {"tests": PYTEST, "modules": ("app",)}, "tests: python -m pytest -q (test_*.py)"),

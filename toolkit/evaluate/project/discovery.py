@@ -189,7 +189,7 @@ def _tests(
     if command := tox_tests(root):
         notes.append(f"tests: {' '.join(command)} (tox.ini)")
         return command, ()
-    notes.append("tests: none found (no pytest configuration, no folder tests, none in the packages, no tox.ini)")
+    notes.append("tests: none found in pytest's settings, a folder tests, the packages' folders or tox.ini")
     return None, ()
 
 
