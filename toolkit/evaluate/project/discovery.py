@@ -34,7 +34,8 @@ LOCKS = ("uv.lock", "pylock.toml", "poetry.lock")
 TEST_FOLDERS = ("tests", "test")
 NOT_THE_PROJECT = frozenset({
     "tests", "test", "testing", "docs", "doc", "examples", "example", "bench", "benchmark", "benchmarks", "scripts",
-    "tools", "build", "dist", "venv", "env", "node_modules", "setup", "conftest", "noxfile", "tasks", "fabfile", "versioneer",
+    "tools", "build", "dist", "venv", "env", "node_modules", "setup", "conftest", "noxfile", "tasks", "fabfile",
+    "versioneer",
 })
 NO_MODULES = "modules: none found, so its own imports are not exercised"
 PYTEST = ("python", "-m", "pytest", "-q")
