@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.evaluate.evaluation import InterpretersEvaluation, ProcessesEvaluation, Verdict
-from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, PackageEvidence, Status
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
     Cause,
@@ -597,3 +597,18 @@ def test_confirmed_race_stands_among_the_races_too():
     (fact,) = [each for each in concluded(found(), races=replace(CLEAN, found=(race,))).facts
                if each.code == "race.confirmed"]
     assert fact.heading == "Races"
+
+
+def test_package_that_needs_one_that_could_not_be_installed_waits_for_the_owners_of_that():
+    needy = finding(Status.FAILS, InterpreterStatus.FAILS, "lxml: ModuleNotFoundError: No module named 'zope.proxy'")
+    needy = replace(needy, seen=replace(needy.seen, distribution=replace(needy.seen.distribution,
+                                                                         requires=("zope-proxy", "six"))))
+    absent = replace(finding(Status.NO_WHEEL), name="zope-proxy", version="7.3",
+                     seen=PackageEvidence(distribution=None))
+    facts = {each.subject: each for each in concluded(found(readiness=report(needy, absent))).facts
+             if each.code.startswith("package.") and each.target == "3.14t"}
+    assert facts["lxml 6.1"].text == "lxml 6.1 cannot be imported without zope-proxy"
+    assert {each.owner for each in facts.values()} == {"zope-proxy"}
+    assert facts["lxml 6.1"].action == "zope-proxy first: lxml needs it"
+    alone = {each.subject: each for each in concluded(found(readiness=report(needy))).facts}
+    assert alone["lxml 6.1"].owner == "lxml"
