@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.children.asking import ChildAnswer, ProcessEnding
-from gilscope.toolkit.hammer.hammering import HammerRequest, c_function, hammer, judge
+from gilscope.toolkit.hammer.hammering import HammerRequest, c_function, hammer, interpreter_function, judge
 from gilscope.toolkit.hammer.trials import state_entry
 from tests.evaluate.places import at_hand, version
 
@@ -133,6 +133,14 @@ def test_place_of_a_crash_is_in_an_extension_module(library):
              '  Binary file "/x/pkg/_c.cpython-314t-x86_64-linux-gnu.so", at c_f+0x2 [0x7f]\n')
     assert c_function(stack) == "c_f"
     assert c_function(stack.splitlines()[0]) == ""
+
+
+def test_crash_without_a_function_of_the_project_says_so():
+    stack = "".join(f'  Binary file "/x/{file}", at {place} [0x7f]\n' for file, place in (
+        ("bin/python3.15t", "_Py_DumpStack+0x38"), ("bin/python3.15t", "+0x37726c"), ("libc.so.6", "+0x3c050"),
+        ("libc.so.6", "+0x1"), ("bin/python3.15t", "_Py_Dealloc+0x26"), ("bin/python3.15t", "_PyEval+0x1")))
+    assert (c_function(stack), interpreter_function(stack)) == ("", "_Py_Dealloc")
+    assert interpreter_function("Segmentation fault\n") == ""
 
 
 # Python code stands in for C: a free-threaded build runs it at the same time, too.

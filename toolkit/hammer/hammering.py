@@ -193,8 +193,12 @@ def _is_less(several: float | None, one: float | None) -> bool:
 def _detail(record: Mapping[str, Any]) -> str:
     found = record["found"]
     if record["what"] in {"crash", "hang"}:
-        place = c_function(record["output"])
-        return f"{record['reason']} in {place}" if place else str(record["reason"])
+        if place := c_function(record["output"]):
+            return f"{record['reason']} in {place}"
+        # An object that a function gave away too often is freed by whoever drops it last.
+        outside = interpreter_function(record["output"]) if record["what"] == "crash" else ""
+        late = f" in CPython's {outside}, with none of its C functions on the stack"
+        return f"{record['reason']}{late * bool(outside)}"
     if record["what"] == "state":
         return f"{found['several']['name']} {found['several']['value']}, and {found['one']['value']} with one thread"
     several = found["several"]
@@ -208,12 +212,22 @@ def _detail(record: Mapping[str, Any]) -> str:
             "with one thread")
 
 
+_FRAME = re.compile(r'Binary file "([^"]*)", at (\w*)\+0x([0-9a-f]+)')
+
+
+def interpreter_function(output: str) -> str:
+    """Return the interpreter's function in which a signal came: the first one below the signal's frames of libc."""
+    frames = [*_FRAME.findall(output)]
+    libc = next((place for place, (file, _, _) in enumerate(frames) if "libc.so" in file), len(frames))
+    return next((str(function) for file, function, _ in frames[libc:] if function and "python" in file), "")
+
+
 def c_function(output: str) -> str:
     """Return the innermost C function of an extension module in the stack of a crash, which 3.14 and later print.
 
     They print static functions as an offset.  The one that is called has the instruction before that.
     """
-    for file, function, offset in re.findall(r'Binary file "([^"]*)", at (\w*)\+0x([0-9a-f]+)', output):
+    for file, function, offset in _FRAME.findall(output):
         if ".so" in file and "libc" not in file and "libpython" not in file and "lib-dynload" not in file and (
                 named := function or function_at(file, int(offset, 16) - 1)):
             return str(named)

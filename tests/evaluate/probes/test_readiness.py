@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.evaluate.evaluation import InterpretersEvaluation, ProcessesEvaluation, Verdict
-from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
+from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, PackageEvidence, Status
 from gilscope.toolkit.evaluate.sections import (
     NO_TIME,
     Cause,
@@ -147,6 +147,17 @@ def test_atomicity_violation_is_there_with_the_gil_and_blocks_nothing(confirmed)
     assert (answer.blockers, answer.effort.places) == ((), (THIRD,))
     assert concluded(found(), races=races).next_steps[0] == (
         "a.py:3, a.py:9: hold _lock around the check and the act together (_cache: check-then-act)")
+
+
+def test_race_under_a_lock_of_c_leaves_open_whether_it_is_one():
+    doubt = RaceFact(kind="lost update", variable="Cache.hits", file="a.py", line=3, confirmed=False,
+                     doubt="The order is not known: both hold Cache.lock, a lock of C that is not watched.")
+    evaluation = concluded(found(), races=replace(CLEAN, found=(doubt,)))
+    (conclusion, *_), (fact,) = evaluation.conclusions, [each for each in evaluation.facts if each.code == "race.doubt"]
+    assert conclusion.word is Verdict.INCONCLUSIVE
+    assert fact.text == ("lost update on Cache.hits or not (a.py:3): the order is not known: both hold Cache.lock, a "
+                         "lock of C that is not watched")
+    assert not any(each.code.startswith("race.") for each in evaluation.facts if each is not fact)
 
 
 @pytest.mark.parametrize(("failed", "word"), [(0, Verdict.INCONCLUSIVE), (1, Verdict.READY)])
@@ -597,3 +608,18 @@ def test_confirmed_race_stands_among_the_races_too():
     (fact,) = [each for each in concluded(found(), races=replace(CLEAN, found=(race,))).facts
                if each.code == "race.confirmed"]
     assert fact.heading == "Races"
+
+
+def test_package_that_needs_one_that_could_not_be_installed_waits_for_the_owners_of_that():
+    needy = finding(Status.FAILS, InterpreterStatus.FAILS, "lxml: ModuleNotFoundError: No module named 'zope.proxy'")
+    needy = replace(needy, seen=replace(needy.seen, distribution=replace(needy.seen.distribution,
+                                                                         requires=("zope-proxy", "six"))))
+    absent = replace(finding(Status.NO_WHEEL), name="zope-proxy", version="7.3",
+                     seen=PackageEvidence(distribution=None))
+    facts = {each.subject: each for each in concluded(found(readiness=report(needy, absent))).facts
+             if each.code.startswith("package.") and each.target == "3.14t"}
+    assert facts["lxml 6.1"].text == "lxml 6.1 cannot be imported without zope-proxy"
+    assert {each.owner for each in facts.values()} == {"zope-proxy"}
+    assert facts["lxml 6.1"].action == "zope-proxy first: lxml needs it"
+    alone = {each.subject: each for each in concluded(found(readiness=report(needy))).facts}
+    assert alone["lxml 6.1"].owner == "lxml"

@@ -180,7 +180,7 @@ def test_flat_project_without_metadata(tmp_path):
 
 @pytest.mark.parametrize(("files", "fields", "said"), [
     ({}, {"tests": None, "lock": None, "installable": False},
-     "tests: none found (no pytest configuration, no folder tests, none in the packages, no tox.ini)"),
+     "tests: none found in pytest's settings, a folder tests, the packages' folders or tox.ini"),
     ({"pytest.ini": ""}, {"tests": PYTEST}, "tests: python -m pytest -q (pytest is configured)"),
     ({"tests/x.py": ""}, {"tests": PYTEST}, "tests: python -m pytest -q (tests)"),
     ({"test_app.py": ""}, {"tests": PYTEST, "modules": ("app",)}, "tests: python -m pytest -q (test_*.py)"),
@@ -361,3 +361,12 @@ def test_metadata_of_an_sdist_says_that_there_are_no_requirements(tmp_path, meta
     found = find_project(write(tmp_path, **{"PKG-INFO": metadata, "setup.py": "", "x/__init__.py": ""}))
     assert (found.requirements, found.requirements_known or found.declares) == ((), known)
     assert ("requirements: none, as PKG-INFO declares none" in found.found) is known
+
+
+@pytest.mark.parametrize("folder", ["bench", "benchmark", "benchmarks", "scripts", "tools"])
+def test_folder_of_benchmarks_is_no_module_of_the_project(tmp_path, folder):
+    for name in ("app", folder):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "__init__.py").touch()
+    (tmp_path / "setup.py").touch()
+    assert find_project(tmp_path).modules == ("app",)

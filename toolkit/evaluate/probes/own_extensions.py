@@ -255,9 +255,10 @@ def _named(found: Evaluation) -> Iterator[Fact]:
     if not own.any:
         yield Fact(code="extensions.none", target=FREE_THREADING, effect=Effect.NOTE, text="it has none",
                    step=PlanStep.EXTENSIONS, state="not needed")
-    if names := [each.name or each.stand_in for each in own.modules]:
+    # A build may name one in several branches.
+    if names := [*dict.fromkeys(each.name or each.stand_in for each in own.modules)]:
         kinds = sorted({f"{each.binding.value}, {each.backend}" for each in own.modules})
-        optional = [each.name for each in own.modules if each.optional and each.name]
+        optional = [*dict.fromkeys(each.name for each in own.modules if each.optional and each.name)]
         without = f"; the build goes on without {few(optional)}" if optional else ""
         yield _line("extensions.named", f"named by its build: {few(names)} ({'; '.join(kinds)}){without}")
     for text in own.unsure:

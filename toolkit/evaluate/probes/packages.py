@@ -100,10 +100,20 @@ def _package(found: Evaluation, build: BuildEvaluation, report: BuildReport, fin
                        evidence="" if slower else "; ".join(finding.verdict.reasons[:2]))
     if status is Status.INTERPRETER:
         return fact
+    if status is Status.FAILS and (absent := _absent_needs(report, finding)):
+        return replace(fact, text=f"{name_and_version(finding)} cannot be imported without {few(absent)}",
+                       action=f"{absent[0]} first: {finding.name} needs it", owner=absent[0], package=absent[0],
+                       explain=absent[0])
     if newer := newer_version(report, finding):
         return replace(fact, action=f"take {finding.name} {newer}, which mends it", package=f"{finding.name} {newer}")
     return replace(fact, action=advice(report, finding), owner=finding.name, package=finding.name,
                    explain=finding.name)
+
+
+def _absent_needs(report: BuildReport, finding: Finding) -> list[str]:
+    """Return the packages that a package requires and that could not be installed: their owners must act."""
+    required = finding.seen.distribution.requires if finding.seen.distribution else ()
+    return [each.name for each in report.findings if each.seen.distribution is None and each.name in required]
 
 
 def advice(report: BuildReport, finding: Finding) -> str:

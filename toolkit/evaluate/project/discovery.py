@@ -33,8 +33,9 @@ if TYPE_CHECKING:
 LOCKS = ("uv.lock", "pylock.toml", "poetry.lock")
 TEST_FOLDERS = ("tests", "test")
 NOT_THE_PROJECT = frozenset({
-    "tests", "test", "testing", "docs", "doc", "examples", "example", "benchmarks", "scripts", "tools", "build", "dist",
-    "venv", "env", "node_modules", "setup", "conftest", "noxfile", "tasks", "fabfile", "versioneer",
+    "tests", "test", "testing", "docs", "doc", "examples", "example", "bench", "benchmark", "benchmarks", "scripts",
+    "tools", "build", "dist", "venv", "env", "node_modules", "setup", "conftest", "noxfile", "tasks", "fabfile",
+    "versioneer",
 })
 NO_MODULES = "modules: none found, so its own imports are not exercised"
 PYTEST = ("python", "-m", "pytest", "-q")
@@ -189,7 +190,7 @@ def _tests(
     if command := tox_tests(root):
         notes.append(f"tests: {' '.join(command)} (tox.ini)")
         return command, ()
-    notes.append("tests: none found (no pytest configuration, no folder tests, none in the packages, no tox.ini)")
+    notes.append("tests: none found in pytest's settings, a folder tests, the packages' folders or tox.ini")
     return None, ()
 
 

@@ -153,6 +153,8 @@ def test_project_without_any(tmp_path, files):
     ("sys.platform == 'win32'", True), ("os.name == 'nt'", True), ("sys.platform.startswith('win')", True),
     ("platform.system() in ('Windows', 'Darwin')", True), ("not sys.platform != 'win32'", True),
     ("sys.platform == 'win32' and DEBUG", True), ("sys.implementation.name == 'pypy'", True),
+    ("sys.version_info[0] == 2", True), ("sys.version_info.major < 3", True), ("sys.version_info < (3,)", False),
+    ("sys.version_info >= (4, 0)", True), ("sys.version_info >= (2, 7)", False), ("sys.version_info.major == 3", False),
     # Nobody knows, so one that is not built is missed.
     ("not PYPY", False), ("sys.version_info >= (3, 15)", False), ("os.environ.get('FAST')", False),
     ("sys.platform != 'win32'", False), ("sys.platform != 'win32' or DEBUG", False), ("sys.platform == NAME", False),
@@ -290,6 +292,17 @@ def test_macros_that_setup_py_gives_the_preprocessor(tmp_path, given, flags):
         f"{SETUP}VALUE = '2'\nMACROS = [('M', '1')]\nEITHER = [('W', '1')]\nif x():\n    EITHER = [('X', '1')]\n"
         f'setup(ext_modules=[Extension("pkg.a", ["a.c"], {given})])\n')})
     assert [each.flags for each in found.modules] == [flags]
+
+
+@pytest.mark.parametrize(("given", "possible"), [
+    ("[('A', '1')]", ()), ("GIVEN", ("-DTHREE", "-DOTHER")), ("GIVEN + [('A', '1')]", ("-DTHREE", "-DOTHER", "-DA")),
+    ("made()", ("-DTHREE", "-DOTHER")), ("[*GIVEN]", ("-DTHREE", "-DOTHER"))])
+def test_macros_that_setup_py_may_give_are_each_tried(tmp_path, given, possible):
+    found = written(tmp_path, {"a.c": C_SOURCE, "setup.py": (
+        f"{SETUP}GIVEN = []\nif sys.version_info.major == 2:\n    GIVEN.append(('TWO', '1'))\n"
+        "elif sys.version_info.major == 3:\n    GIVEN.append(('THREE', '1'))\nif x():\n    GIVEN += [('OTHER', '')]\n"
+        f'setup(ext_modules=[Extension("pkg.a", ["a.c"], define_macros={given})])\n')})
+    assert [{*each.possible} for each in found.modules] == [{*possible}]
 
 
 def test_macros_that_a_table_gives_the_preprocessor(tmp_path):

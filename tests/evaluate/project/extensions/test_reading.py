@@ -110,7 +110,8 @@ def test_branches_follow_the_macros_that_the_project_defines(build, tmp_path):
         "#endif\n}\nPyMODINIT_FUNC PyInit_a(void) { return PyModuleDef_Init(&d); }\n")
     extension = "Extension('{}', ['a.c'], define_macros=[{}])"
     for modules, lines in ((extension.format("a", "('OWN_LOCK', '1')"), [5]), (extension.format("a", ""), [7]),
-                           (f"{extension.format('a', '')}, {extension.format('b', "('OWN_LOCK', None)")}", [5, 7])):
+                           (f"{extension.format('a', '')}, {extension.format('b', "('OWN_LOCK', None)")}", [5, 7]),
+                           ("Extension('a', ['a.c'], define_macros=[*([('OWN_LOCK', '1')] if x() else [])])", [5, 7])):
         (tmp_path / "setup.py").write_text(
             f"from setuptools import Extension, setup\nsetup(ext_modules=[{modules}])\n")
         (source,) = find_extensions(tmp_path, build).sources

@@ -134,6 +134,24 @@ def test_parameter_is_private_where_each_caller_gives_something_private(given, c
     assert [each.concern for each in remarks_of_c(code)] == concerns
 
 
+DATES = """
+typedef struct { int year; } date_struct;
+typedef struct { date_struct date; int ok; } stamp_struct;
+typedef struct { PyObject_HEAD %s } Object;
+typedef struct { void (*read)(char *, date_struct*); void (*stamp)(stamp_struct*); } Exported;
+static void read(char *text, date_struct *d) { (*d).year = 1; }
+static void stamp(stamp_struct *now) { (*now).date.year = 1; now->ok = 1; }
+static Exported exported = {read, stamp};
+static PyObject *f(PyObject *self) { stamp_struct mine; stamp(&mine); read("", &mine.date); }
+"""
+
+
+@pytest.mark.parametrize(("field", "lines"), [
+    ("", []), ("date_struct when;", [6]), ("stamp_struct when;", [6, 7, 7]), ("stamp_struct *when;", [6, 7, 7])])
+def test_structures_of_which_there_are_only_local_variables(field, lines):
+    assert [each.line for each in remarks_of_c(DATES % field)] == lines
+
+
 WALK = """
 typedef int (*Visit)(Node *, void *);
 static int walk(Node *root, Visit visit, void *extra) {{ return visit(root, extra) && walk(root->next, visit, extra); }}

@@ -138,6 +138,8 @@ class Search(CallGraph):
         inner = target
         while inner.type == "field_expression":
             outer, inner = inner, bare(inner.child_by_field_name("argument"))
+        if inner.type == "pointer_expression" and text_of(inner).startswith("*"):   # (*d).year is d->year
+            inner = bare(inner.child_by_field_name("argument"))
         return (inner.type == "identifier" and function.parameters[place].pointer
                 and text_of(target).count("->") == text_of(outer).count("->"))
 

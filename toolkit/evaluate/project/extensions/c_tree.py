@@ -231,6 +231,9 @@ class _Outside:
 
     def _class(self, node: Node) -> None:
         named, body = node.child_by_field_name("name"), node.child_by_field_name("body")
+        above = node.parent
+        if named is None and above is not None and above.type == "type_definition":   # of C: typedef struct {...} NAME
+            named = above.child_by_field_name("declarator")
         if body is not None:
             self._level(body, text_of(named).split("<")[0] if named is not None else "")
 

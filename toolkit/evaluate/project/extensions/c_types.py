@@ -16,10 +16,14 @@ _ALIAS = re.compile(r"\s*(\w+)\s*;")
 # Around a mention: a parameter `T *x`, a variable `T x`, the definition or declaration of the structure itself.
 _GIVEN = re.compile(r"[(,]\s*(?:const\s+)?(?:struct\s+)?$")
 _POINTER = re.compile(r"\s*(?:const\s*)?\*\s*(?:const\s+|restrict\s+)?\w+\s*[,)]")
+# A parameter without a name, of a pointer to a function; the first one of a list could be a cast.
+_GIVEN_UNNAMED = re.compile(r"(?:,|\)\s*\()\s*(?:const\s+)?(?:struct\s+)?$")
+_UNNAMED = re.compile(r"\s*(?:const\s*)?\*\s*[,)]")
 _VALUE = re.compile(r"\s+\w+\s*(?:\[[^\]]*\]\s*)?[;=]")
 _BEFORE_VALUE = re.compile(r"(?:^|[;{}])\s*(?:struct\s+)?$")
 _FILLED = re.compile(r"\bmem(?:set|cpy)\s*\([^;{}]*\bsizeof\s*\(?\s*(?:struct\s+)?$")
 _LOOKED_BACK = 200   # characters
+_NESTED = 4          # structures inside of each other
 
 
 def local_types(units: Sequence[Unit]) -> frozenset[str]:
@@ -30,19 +34,31 @@ def local_types(units: Sequence[Unit]) -> frozenset[str]:
     codes = [unit.source.code for unit in units]
     families = [names for code in codes for names in _declared(code)]
     kept = {kind for unit in units for kind in _kept(unit)}
+    fields = [(owner, kind) for unit in units for owner, types in unit.fields.items() for kind in types.values()]
     found: set[str] = set()
-    for names in families:
-        words = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
-        if not any(words.search(each) for each in kept) and all(
-                _is_harmless(code, match.start(), match.end()) for code in codes for match in words.finditer(code)):
-            found |= names
+    # A field of such a structure is as private as that one, and is found in a later turn.
+    for _ in range(_NESTED):
+        used = {name for name in found if any(_is_variable(code, match) for code in codes
+                                              for match in re.finditer(rf"\b{name}\b", code))}
+        outlives = {*kept, *(kind for owner, kind in fields if owner not in used)}
+        more = {name for names in families if not names <= found and _is_local(names, codes, outlives)
+                for name in names}
+        if not more:
+            break
+        found |= more
     return frozenset(found)
 
 
+def _is_local(names: set[str], codes: Sequence[str], outlives: set[str]) -> bool:
+    """Return True if nothing that outlives a call has one of the type, and no mention gives somebody else one."""
+    words = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
+    return not any(words.search(each) for each in outlives) and all(
+        _is_harmless(code, match.start(), match.end()) for code in codes for match in words.finditer(code))
+
+
 def _kept(unit: Unit) -> Iterator[str]:
-    """Yield the types of what outlives a call: fields, global and static variables."""
+    """Yield the types of what outlives a call, but for fields: global and static variables."""
     yield from (each.type for each in unit.shared.values())
-    yield from (kind for fields in unit.fields.values() for kind in fields.values())
     yield from (each.type for function in unit.functions for each in function.locals.values() if each.static)
 
 
@@ -77,8 +93,14 @@ def _is_harmless(code: str, start: int, end: int) -> bool:
         return True   # the alias at the end of its definition
     if re.search(r"\btypedef\s+struct\s+(?:\w+\s+)?$", before):
         return True
-    if _GIVEN.search(before) and _POINTER.match(after):
-        return True
-    if _FILLED.search(before):
+    given = (_GIVEN.search(before) and _POINTER.match(after)) or (
+        _GIVEN_UNNAMED.search(before) and _UNNAMED.match(after))
+    if given or _FILLED.search(before):
         return True
     return bool(_BEFORE_VALUE.search(before) and _VALUE.match(after))
+
+
+def _is_variable(code: str, match: re.Match[str]) -> bool:
+    """Return True if a mention of a type declares a variable."""
+    before = code[max(0, match.start() - _LOOKED_BACK):match.start()]
+    return bool(_BEFORE_VALUE.search(before) and _VALUE.match(code, match.end()))

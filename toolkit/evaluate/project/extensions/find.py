@@ -109,7 +109,7 @@ class _Reader:
         self._flags: dict[str, set[tuple[str, ...]]] = {}
         for each in self._modules:
             for file in each.sources:
-                self._flags.setdefault(file, set()).add(each.flags)
+                self._flags.setdefault(file, set()).update((each.flags, *((*each.flags, one) for one in each.possible)))
         self._bindings = {file: each.binding for each in self._modules for file in each.sources}
         # Files that another .pyx includes define no module.
         self._parts = {found for file in files.ending(".pyx") for name in _includes(files, file)

@@ -59,6 +59,7 @@ class ExtensionModule:
     question: str = ""               # only built where this holds, known at build time: "USE_CYTHON"
     variables: tuple[str, ...] = ()  # environment variables that decide `question`
     flags: tuple[str, ...] = ()      # for the preprocessor, as far as constants give them: "-DNAME=1", "-UNAME"
+    possible: tuple[str, ...] = ()   # others that the script may give, as it computes them: each may be there or not
 
     @property
     def stand_in(self) -> str:

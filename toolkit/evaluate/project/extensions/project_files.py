@@ -18,7 +18,8 @@ MOST_BYTES = 4 * 2**20     # a longer file is generated
 # Folders with build results, with other projects, or with files that no wheel contains.
 LEFT_OUT = frozenset({
     "build", "dist", "target", "venv", "env", "node_modules", "site-packages", "__pycache__", "subprojects",
-    "_skbuild", "docs", "doc", "examples", "example", "test", "tests", "testing", "benchmark", "benchmarks", "fuzz"})
+    "_skbuild", "docs", "doc", "examples", "example", "test", "tests", "testing", "bench", "benchmark", "benchmarks",
+    "fuzz"})
 
 
 class ProjectFiles:

@@ -8,13 +8,14 @@ from __future__ import annotations
 import ast
 import configparser
 import contextlib
+import operator
 import os
 import platform
 import re
 import sys
 from collections import Counter, defaultdict
 from dataclasses import replace
-from itertools import chain
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Binding, ExtensionModule
@@ -22,13 +23,15 @@ from gilscope.toolkit.evaluate.project.extensions.project_files import binding_o
 from gilscope.toolkit.evaluate.requirements.declared import table_below
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from gilscope.toolkit.evaluate.project.extensions.project_files import ProjectFiles
 
 _BINDINGS = {"Pybind11Extension": Binding.PYBIND11, "RustExtension": Binding.PYO3}
 _CYTHON_SUFFIXES = (".pyx", ".py")
+_GROWING = {"append", "extend", "insert"}
 MOST_INDIRECTIONS = 8   # a constant may refer to itself
+MOST_POSSIBLE = 8       # macros that a call may define: the preprocessor runs once for each
 
 
 def from_script(files: ProjectFiles, script: str) -> Iterator[ExtensionModule]:
@@ -127,7 +130,9 @@ class _Script:
             for target in node.targets if isinstance(target, ast.Name)}
         stored = Counter(node.id for node in ast.walk(tree)
                          if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
-        self._certain = {name for name in self._constants if stored[name] == 1}
+        grown = {call.func.value.id for call in _calls(tree) if isinstance(call.func, ast.Attribute)
+                 and call.func.attr in _GROWING and isinstance(call.func.value, ast.Name)}
+        self._certain = {name for name in self._constants if stored[name] == 1} - grown
 
     def modules(self) -> Iterator[ExtensionModule]:
         found = list(self._found())
@@ -175,7 +180,8 @@ class _Script:
         made = _module(self._files, self._script, call.lineno, name, sources, optional=optional, binding=binding,
                        condition=self._conditions.get(call, ""))
         question = self._questions.get(call, "")
-        return replace(made, question=question, variables=self._variables(question), flags=tuple(self._flags(call)))
+        return replace(made, question=question, variables=self._variables(question), flags=tuple(self._flags(call)),
+                       possible=tuple(self._possible_flags(call)))
 
     def _flags(self, call: ast.Call) -> Iterator[str]:
         """Yield the flags for the preprocessor that a call gives as constants."""
@@ -188,6 +194,26 @@ class _Script:
                 yield _define(words, text)
         yield from (f"-U{text}" for each in self._items(_keyword(call, "undef_macros")) if (text := self._string(each)))
         yield from _preprocessor_flags(map(self._string, self._items(_keyword(call, "extra_compile_args"))))
+
+    def _possible_flags(self, call: ast.Call) -> Iterator[str]:
+        """Yield a flag for each macro that the script names in a pair, if it computes the macros of the call."""
+        if all(self._is_known(_keyword(call, name)) for name in ("define_macros", "undef_macros")):
+            return
+        unreached = {inner for other in self._conditions for inner in ast.walk(other)}
+        named = (self._string(node.elts[0]) for node in ast.walk(self._tree)
+                 if isinstance(node, ast.Tuple) and len(node.elts) == 2 and node not in unreached)
+        yield from islice(dict.fromkeys(_define(name) for name in named if name.isidentifier()), MOST_POSSIBLE)
+
+    def _is_known(self, node: ast.expr | None, depth: int = 0) -> bool:
+        """Return True if constants alone give all items of a list."""
+        if node is None or depth > MOST_INDIRECTIONS:
+            return node is None
+        if isinstance(node, ast.Name):
+            return node.id in self._certain and self._is_known(self._constants[node.id], depth + 1)
+        if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+            return self._is_known(node.left, depth + 1) and self._is_known(node.right, depth + 1)
+        return isinstance(node, ast.List | ast.Tuple) and all(
+            not isinstance(each, ast.Starred) or self._is_known(each.value, depth + 1) for each in node.elts)
 
     def _items(self, node: ast.expr | None, depth: int = 0) -> Iterator[ast.expr]:
         """Yield the items of a list; of one with a name, if nothing else is ever given this name."""
@@ -354,6 +380,13 @@ _KNOWN = {
 }
 
 
+MAJOR = 3
+_MAJORS = {"sys.version_info.major", "sys.version_info[0]"}
+_COMPARISONS: dict[type[ast.cmpop], Callable[[int, int], bool]] = {
+    ast.Eq: operator.eq, ast.NotEq: operator.ne, ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt,
+    ast.GtE: operator.ge}
+
+
 def answer_of(question: ast.expr) -> bool | None:
     """Return the answer to the condition of an `if` on this system; None if it is not certain.
 
@@ -411,14 +444,27 @@ def environment_variables(node: ast.AST) -> Iterator[str]:
             yield name.value
 
 
-def _compare_known(left: ast.expr, operator: ast.cmpop, right: ast.expr) -> bool | None:
+def _compare_major(left: ast.expr, by: ast.cmpop, right: ast.expr) -> bool | None:
+    """Return the answer to a condition on the major version of Python; None if it is another condition."""
+    first = right.elts[0] if isinstance(right, ast.Tuple) and right.elts else right
+    asked = first.value if isinstance(first, ast.Constant) and type(first.value) is int else None
+    whole = ast.unparse(left) == "sys.version_info" and isinstance(right, ast.Tuple) and asked != MAJOR
+    compare = _COMPARISONS.get(type(by))
+    if asked is None or compare is None or not (whole or ast.unparse(left) in _MAJORS):
+        return None
+    return compare(MAJOR, asked)
+
+
+def _compare_known(left: ast.expr, by: ast.cmpop, right: ast.expr) -> bool | None:
+    if (answer := _compare_major(left, by, right)) is not None:
+        return answer
     known, words = _KNOWN.get(ast.unparse(left)), _text_constants(right)
     if known is None or not words:
         return None
-    if isinstance(operator, ast.Eq | ast.NotEq) and len(words) == 1 and isinstance(right, ast.Constant):
-        return (known == words[0]) == isinstance(operator, ast.Eq)
-    if isinstance(operator, ast.In | ast.NotIn) and not isinstance(right, ast.Constant):
-        return (known in words) == isinstance(operator, ast.In)
+    if isinstance(by, ast.Eq | ast.NotEq) and len(words) == 1 and isinstance(right, ast.Constant):
+        return (known == words[0]) == isinstance(by, ast.Eq)
+    if isinstance(by, ast.In | ast.NotIn) and not isinstance(right, ast.Constant):
+        return (known in words) == isinstance(by, ast.In)
     return None
 
 

@@ -111,7 +111,7 @@ def check(
     found = _checked(project, run_site, program, (), limit=limit, quiet=quiet)
     left = limit - (time.monotonic() - began)
     # The report is written after all confirming runs, and must not be lost if they take too long.
-    if isinstance(found, Missing) or not (confirm and found.found) or left < limit - left:
+    if isinstance(found, Missing) or not confirm or left < limit - left or all(race.doubt for race in found.found):
         return found
     options = (f"--confirm={confirm}", f"--confirm-timeout={CONFIRM_SECONDS:g}s")
     again = _checked(project, run_site, program, options, limit=left, quiet=quiet)
