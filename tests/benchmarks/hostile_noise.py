@@ -1,15 +1,17 @@
 """How do intervals and verdicts hold when the assumptions of the noise model do not?
 
-Every table has 4 workloads on 2 builds. Each build has a serial baseline and six other arms, whose true ratios are 1,
-1, 1.03, 1.10, 1.82 and 1.83, and two A/A arms. `coverage.py` has noise that is independent between arms and rounds;
-`tests/stats/matrix.py` has the kinds of noise here (`DISTURBANCES`). Prints for each kind, after so many rounds and
-with interim looks at 4, 6, 8 and 11 of 12 rounds ("stop"):
+Every table has 4 workloads on 2 builds, unless `--workloads` says otherwise. Each build has a serial baseline and six
+other arms, whose true ratios are 1, 1, 1.03, 1.10, 1.82 and 1.83, and two A/A arms. `coverage.py` has noise that is
+independent between arms and rounds; `tests/stats/matrix.py` has the kinds of noise here (`DISTURBANCES`). Prints for
+each kind, after so many rounds and with interim looks at 4, 6, 8 and 11 of 12 rounds ("stop"):
 
-- coverage of the 95 % intervals, and of those of the arms that the noise disturbs
+- coverage of the 95 % intervals, of those with an arm that the noise disturbs, and of those of the serial arms of the
+  two builds against each other
 - the share of tables with a false verdict, which is to be 5 % at most
 - how often a true 3 % and a true 10 % are called faster
 - how often the set of the fastest contains the truly fastest arm
 - the share of tables whose intervals the A/A arms widen, and the median half-width of the intervals
+- the share of tables to which serial correlation is applied, and the same of what disturbs arms with several workers
 - of arms with a slow process, the share that is flagged; of tables without one, the share with a flag
 - of the cells with a true 10 %: bias and coverage by the number of rounds after which they were clear
 
@@ -59,12 +61,15 @@ class Tally:
     """Counts over all tables of a kind."""
 
     covered: list[bool] = field(default_factory=list)
-    disturbed: list[bool] = field(default_factory=list)      # coverage of the arms that alone are disturbed
+    disturbed: list[bool] = field(default_factory=list)      # coverage of pairs with an arm that alone is disturbed
+    builds: list[bool] = field(default_factory=list)         # coverage of the serial arm of one build against the other
     false_tables: list[bool] = field(default_factory=list)
     words: dict[float, list[bool]] = field(default_factory=lambda: {FASTER[3]: [], FASTER[4]: []})
     best_held: list[bool] = field(default_factory=list)
     widened: list[bool] = field(default_factory=list)
     halves: list[float] = field(default_factory=list)
+    correlated: list[bool] = field(default_factory=list)     # serial correlation is applied
+    lasting: list[bool] = field(default_factory=list)        # disturbances of a class count as lasting
     flagged: list[bool] = field(default_factory=list)        # arms with a slow process
     false_flags: list[bool] = field(default_factory=list)    # tables: a flag on an arm without a slow process
     processes: list[int] = field(default_factory=list)       # measured for a table
@@ -114,14 +119,14 @@ def is_false(word: str, effect: float) -> bool:
         word == "same" and abs(effect) > 0.0297)   # log of 1.03 is 0.0296
 
 
-def simulate(name: str, mode: str, tables: int, draws: int, every: int) -> Tally:
+def simulate(name: str, mode: str, *, tables: int, workloads: int, draws: int, every: int) -> Tally:
     """Return the tally of so many tables; `mode` is a number of rounds or "stop"."""
     tally = Tally()
     family = final_confidence(len(LOOKS) if mode == "stop" else 0)
-    confidence = simultaneous(JUDGED, family)
+    confidence = simultaneous(JUDGED * workloads // WORKLOADS, family)
     for seed in range(tables):
         draw = random.Random(f"{name} {seed}")
-        drawn = {group: disturbed_group(draw, DISTURBANCES[name], LAST) for group in range(WORKLOADS)}
+        drawn = {group: disturbed_group(draw, DISTURBANCES[name], LAST) for group in range(workloads)}
         full = {group: each.logs for group, each in drawn.items()}
         if mode == "stop":
             table, clear_after = stop_early(full, draws, every)
@@ -142,7 +147,9 @@ def simulate(name: str, mode: str, tables: int, draws: int, every: int) -> Tally
                 if (baseline, arm) != SERIAL_ARMS:
                     count(tally, ratio.center - effect, ratio.half(), effect, word,
                           clear_after.get((group, (baseline, arm)), ratio.rounds),
-                          disturbed=arm in drawn[group].disturbed)
+                          disturbed=not drawn[group].disturbed.isdisjoint((baseline, arm)))
+                else:
+                    tally.builds.append(abs(ratio.center - effect) <= ratio.half())
             for build in BUILDS:
                 members = best(logs, noises[group], [STRIDE * build + arm for arm in range(len(FASTER))], family)
                 tally.best_held.append(STRIDE * build + len(FASTER) - 1 in members)
@@ -157,6 +164,8 @@ def simulate(name: str, mode: str, tables: int, draws: int, every: int) -> Tally
         tally.false_flags.append(wrong)
         tally.false_tables.append(false > 0)
         tally.widened.append(check.widening > 1)
+        tally.correlated.append(noises[0].correlation.applied > 0)
+        tally.lasting.append(any(noise.class_rounds.correlation.applied for noise in noises.values()))
     return tally
 
 
@@ -179,20 +188,24 @@ def main() -> None:
     parser.add_argument("--tables", type=int, default=60, help="tables of each kind and mode (default: 60)")
     parser.add_argument("--kinds", default=",".join(DISTURBANCES), help=f"of {', '.join(DISTURBANCES)}")
     parser.add_argument("--modes", default="4,stop", help="numbers of rounds, and stop for interim looks")
+    parser.add_argument("--workloads", type=int, default=WORKLOADS, help=f"of a table (default: {WORKLOADS})")
     parser.add_argument("--draws", type=int, default=1000, help="of the bootstrap; 0: Student's t (default: 1000)")
     parser.add_argument("--every", type=int, default=EVERY,
                         help=f"clear cells take part in every such round, 0: in none (default: {EVERY})")
     args = parser.parse_args()
-    print(f"{'noise':16}{'rounds':>7}{'coverage':>10}{'disturbed':>11}{'false tables':>14}{'3 %':>7}{'10 %':>7}"
-          f"{'best':>7}{'widened':>9}{'half':>8}{'flagged':>9}{'wrongly':>9}{'processes':>11}")
+    print(f"{'noise':20}{'rounds':>7}{'coverage':>10}{'disturbed':>11}{'builds':>8}{'false tables':>14}{'3 %':>7}"
+          f"{'10 %':>7}{'best':>7}{'widened':>9}{'serial':>8}{'lasting':>9}{'half':>8}"
+          f"{'flagged':>9}{'wrongly':>9}{'processes':>11}")
     for name in args.kinds.split(","):
         for mode in args.modes.split(","):
-            tally = simulate(name, mode, args.tables, args.draws, args.every)
+            tally = simulate(
+                name, mode, tables=args.tables, workloads=args.workloads, draws=args.draws, every=args.every)
             disturbed = f"{fmean(tally.disturbed):.3f}" if tally.disturbed else "-"
             flagged = f"{fmean(tally.flagged):.0%}" if tally.flagged else "-"
             small, large = (fmean(words) for words in tally.words.values())
-            print(f"{name:16}{mode:>7}{fmean(tally.covered):10.3f}{disturbed:>11}{fmean(tally.false_tables):14.0%}"
-                  f"{small:7.0%}{large:7.0%}{fmean(tally.best_held):7.2f}{fmean(tally.widened):9.0%}"
+            print(f"{name:20}{mode:>7}{fmean(tally.covered):10.3f}{disturbed:>11}{fmean(tally.builds):8.3f}"
+                  f"{fmean(tally.false_tables):14.0%}{small:7.0%}{large:7.0%}{fmean(tally.best_held):7.2f}"
+                  f"{fmean(tally.widened):9.0%}{fmean(tally.correlated):8.0%}{fmean(tally.lasting):9.0%}"
                   f"{median(tally.halves):8.2%}{flagged:>9}{fmean(tally.false_flags):9.0%}"
                   f"{fmean(tally.processes):11.0f}", flush=True)
             if mode == "stop":

@@ -1,12 +1,13 @@
 """Pages about all runs: what is shown of others' texts, and what the first page says."""
 
 import dataclasses
+import re
 
 import pytest
 
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.publish import without_traces
-from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.report.table import build_tables, judge_comparison
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.report.table.recommendation import OpenCell
@@ -17,6 +18,7 @@ from gilscope.toolkit.site.pages.history import follow, history_values, workload
 from gilscope.toolkit.site.pages.home import home_values
 from gilscope.toolkit.site.pages.machines import machines_values
 from gilscope.toolkit.site.sources import LoadedRun, PlannedRun
+from gilscope.toolkit.stats.verdict import SpeedVerdict
 from tests.fakes import make_run
 from tests.site.made import KINDS, Tags, rendered
 from tests.site.test_run_page import ATTACKS, attacked
@@ -169,8 +171,44 @@ def test_first_page_counts_the_verdicts_in_which_runs_differ(runs):
     assert "primes, steady: subinterpreters, N = 2, on 3.14: slower in run2; faster in run1." in more
     text = " ".join(Tags(rendered("home.html", beside(differing))).text.split())
     count = len(differing["hosts"][0]["repeated"]["differing"])
-    assert f"{shared} ratios were measured by several runs; the verdicts of {count} differ." in text
+    apart = differing["hosts"][0]["repeated"]["apart"]
+    assert (f"{shared} ratios were measured by several runs; the verdicts of {count} differ, and the 95 % intervals of "
+            f"{apart} do not overlap.") in text
     assert "slower in run2; faster in run1" in text
+
+
+def test_first_page_counts_the_intervals_that_do_not_overlap_though_verdicts_agree(runs):
+    def shifted(result):
+        """Make every ratio that is clear twice as large: its verdict is the same."""
+        seen = result.speedup
+        if seen is None or judge_comparison(seen) != SpeedVerdict.FASTER:
+            return result
+        return dataclasses.replace(result, speedup=dataclasses.replace(
+            seen, ratio=2 * seen.ratio, lo=2 * seen.lo, hi=2 * seen.hi))
+
+    first, second = runs
+    faster = dataclasses.replace(second, tables=tuple(dataclasses.replace(table, rows=tuple(
+        dataclasses.replace(row, results=tuple(map(shifted, row.results))) for row in table.rows))
+        for table in second.tables))
+    same, moved = (home_values(each, {one.id: [] for one in each}, KINDS, 0, follow(each))["hosts"][0]["repeated"]
+                   for each in ([first, dataclasses.replace(first, planned=second.planned)], [first, faster]))
+    assert same["apart"] == 0
+    assert moved["apart"] > 5
+    values = home_values(runs, {each.id: [] for each in runs}, KINDS, 0, follow(runs))
+    for apart, said in ((0, "."), (2, ", but the 95 % intervals of 2 do not overlap.")):
+        values["hosts"][0]["repeated"] = {"shared": 6, "differing": [], "apart": apart}
+        text = " ".join(Tags(rendered("home.html", beside(values))).text.split())
+        assert f"6 ratios were measured by several runs; their verdicts agree{said}" in text
+
+
+def test_runs_of_machines_without_a_name_may_be_of_several_that_look_alike(runs):
+    def sentence(known, **changes):
+        return machines_values([dataclasses.replace(each, planned=dataclasses.replace(each.planned, **changes))
+                                for each in known], KINDS)["sentence"]
+
+    assert sentence(runs).startswith("All runs are from machines that look alike, so nothing shows")
+    assert sentence(runs, is_named=True).startswith("All runs are from one machine, so nothing shows")
+    assert sentence(runs[:1]).startswith("All runs are from one machine")
 
 
 def test_machines_of_experiments_are_listed_with_the_number_of_these(runs):
@@ -185,7 +223,7 @@ def test_machines_of_experiments_are_listed_with_the_number_of_these(runs):
     assert [each.rpartition(", ")[2] for each in values["machines"][0]["machines"]] == [
         "Linux-5.0", second.run.machine.system]
     assert values["names"] == ["here"], "verdicts are those of runs"
-    assert values["sentence"].startswith("All runs are from one machine")
+    assert values["sentence"].startswith("All runs are from one machine"), "it is one run"
     page = rendered("machines.html", values | {"fleets": []} | page_values("t", "d"))
     assert ">experiments</th>" in page
     assert ">experiments</th>" not in rendered("machines.html", machines_values(
@@ -202,7 +240,9 @@ def test_first_page_names_every_model_to_use(runs):
                    for table in runs[1].tables)
     (host,) = home_values([dataclasses.replace(runs[1], tables=tables)], {runs[1].id: ["said"]}, KINDS)["hosts"]
     primes = next(row for row in host["rows"] if row["title"] == "primes, steady")
-    assert primes["places"][2]["answer"].partition(", ")[0].endswith("subinterpreters or processes-fork")
+    names = re.sub(r" [\d.]+x( ±\d+ %)?", "", primes["places"][2]["answer"])
+    assert names.endswith("subinterpreters or processes-fork")
+    assert primes["places"][2]["answer"].count("x") == 2, "each model has a number of its own"
 
 
 def test_first_sentences_name_all_models_that_are_among_the_best(runs):
@@ -216,9 +256,9 @@ def test_first_sentences_name_all_models_that_are_among_the_best(runs):
                    for table in runs[1].tables)
     answers = home_values([dataclasses.replace(runs[1], tables=tables)], {runs[1].id: []}, KINDS)["answers"]
     free = next(each for each in answers if each.startswith("On 3.14t, "))
-    assert "the best models are" in free
-    assert "x to 9.00x as fast as serial in" in free
-    assert free.endswith("in 1 workload: subinterpreters and processes-fork.")
+    assert "the best models were measured" in free
+    assert "x to 9.00x as fast as serial (95 % intervals " in free
+    assert free.endswith("x) in 1 workload, in one session: subinterpreters and processes-fork.")
     assert answers[-1].startswith("Best: no measured model is significantly faster")
 
 

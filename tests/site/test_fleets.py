@@ -140,9 +140,9 @@ def test_host_names_count_only_where_no_machine_is_stored(tmp_path):
     assert len(fleet_machines(folder)) == 2
 
 
-def test_example_was_measured_on_one_machine():
+def test_runs_of_the_example_have_machines_that_look_alike():
     runs = known(EXAMPLE)
-    assert machines_values(runs, {})["sentence"].startswith("All runs are from one machine")
+    assert machines_values(runs, {})["sentence"].startswith("All runs are from machines that look alike")
 
 
 def test_one_host_and_runs_of_no_fleet_have_none(tmp_path):

@@ -100,7 +100,10 @@ def test_other_work_of_one_name_is_another_series(runs):
 
 
 def test_runs_of_one_truth_show_no_change(runs):
-    assert history_values(runs, follow(runs))["changes"] == []
+    values = history_values(runs, follow(runs))
+    assert values["changes"] == []
+    page = rendered("history.html", values | page_values("t", "d"))
+    assert "No widened intervals are disjoint: no change is shown." in page
 
 
 def test_page_of_a_workload_has_every_ratio_and_pictures_over_versions_and_dates(runs):

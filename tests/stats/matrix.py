@@ -55,6 +55,12 @@ def drift(draw: random.Random, rounds: int, step: float = 0.05) -> list[float]:
     return [*accumulate(draw.gauss(0, step) for _ in range(rounds))]
 
 
+def correlated(values: Sequence[float], correlation: float) -> list[float]:
+    """A first-order autoregression with these innovations, of the same variance from the first on."""
+    weight = (1 - correlation**2) ** 0.5
+    return [*accumulate(values, lambda before, new: correlation * before + weight * new)]
+
+
 def group(draw: random.Random, kind: str, rounds: int, effects: list[float]) -> RoundLogs[int]:
     """One workload: arm k is `effects[k]` faster than arm 0, in logs."""
     machine = drift(draw, rounds)
@@ -113,8 +119,10 @@ class Disturbance:
     size: float = 1.0            # factor on all errors
     wild: float = 1.0            # factor on the errors of one arm of each build that equals the baseline
     anywhere: bool = False       # it is any arm, another one in each workload
+    serial: float = 1.0          # factor on the errors of the serial cell of the first build and of its A/A arm
     correlation: float = 0.0     # of an arm's errors from one round to the next
     interaction: float = 0.0     # in logs: what a round does to all arms with several workers, and to no serial one
+    lasting: float = 0.0         # correlation of that from one round to the next
     slow: float = 0.0            # of three arms: the share of processes that are 28 % slow
     drift: float = 0.05          # in logs: a step of the machine from round to round
 
@@ -131,6 +139,8 @@ DISTURBANCES = {
     "weakly correlated": Disturbance(correlation=0.3),
     "interaction 2 %": Disturbance(interaction=0.02),
     "interaction 4 %": Disturbance(interaction=0.04),
+    "lasting interaction": Disturbance(interaction=0.03, lasting=0.8),
+    "noisy serial": Disturbance(serial=4.0),
     "slow processes": Disturbance(slow=0.25),
 }
 FASTER = (0.0, 0.0, 0.0, log1p(0.03), log1p(0.10), 0.60, 0.605)   # log ratios of a build's arms to the baseline, arm 0
@@ -162,22 +172,21 @@ def disturbed_group(draw: random.Random, kind: Disturbance, rounds: int) -> Dist
             for build in BUILDS if kind.wild > 1}
     slow_arms = {*draw.sample(candidates, 3)} if kind.slow else set()
     machine = drift(draw, rounds, kind.drift)
-    interaction = [draw.gauss(0, kind.interaction) for _ in range(rounds)]
+    noisy = {arm for arm, (build, model) in TREATMENTS.items() if kind.serial > 1 and build == model == 0}
+    interaction = correlated([draw.gauss(0, kind.interaction) for _ in range(rounds)], kind.lasting)
     levels: dict[int, dict[int, float]] = {}
     slow_rounds: dict[int, frozenset[int]] = {}
     for arm, effect in EFFECTS.items():
-        size = kind.size * (kind.wild if arm in wild else 1.0)
-        errors = [process_error(draw, kind.error)]
-        for _ in range(rounds - 1):
-            new = process_error(draw, kind.error)
-            errors.append(kind.correlation * errors[-1] + (1 - kind.correlation**2) ** 0.5 * new)
+        size = kind.size * (kind.wild if arm in wild else 1.0) * (kind.serial if arm in noisy else 1.0)
+        errors = correlated([process_error(draw, kind.error) for _ in range(rounds)], kind.correlation)
         slow_rounds[arm] = frozenset(r for r in range(rounds) if arm in slow_arms and draw.random() < kind.slow)
         levels[arm] = {
             r: machine[r] + size * errors[r] + SLOWER_BUILD * (arm >= STRIDE) - effect
             + (interaction[r] if WORKER_CLASSES[arm] == "several" else 0.0)
             + (log1p(0.28) if r in slow_rounds[arm] else 0.0) for r in range(rounds)
         }
-    return DisturbedGroup(logs=RoundLogs(levels=levels), disturbed=frozenset(wild | slow_arms), slow=slow_rounds)
+    disturbed = frozenset(wild | slow_arms | noisy)
+    return DisturbedGroup(logs=RoundLogs(levels=levels), disturbed=disturbed, slow=slow_rounds)
 
 
 SESSION_KINDS = {   # standard deviations, in logs: the shift of all arms with several workers, and of each arm alone

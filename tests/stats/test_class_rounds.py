@@ -4,10 +4,11 @@ from statistics import fmean
 
 import pytest
 
-from gilscope.toolkit.stats.class_rounds import class_rounds
+from gilscope.toolkit.stats.class_rounds import _stretches, class_rounds
 from gilscope.toolkit.stats.log_times import RoundLogs, fit
 from gilscope.toolkit.stats.noise import pool_noise
 from gilscope.toolkit.stats.ratios import compare
+from gilscope.toolkit.stats.serial_correlation import INDEPENDENT
 from tests.stats.matrix import DISTURBANCES, EFFECTS, PAIRS, WORKER_CLASSES, disturbed_group
 
 QUIET = DISTURBANCES["normal"]
@@ -67,3 +68,56 @@ def test_intervals_across_classes_cover(size):
                 ratio = compare(each, noises[group], *pair)
                 covered.append(abs(ratio.center - EFFECTS[pair[1]]) <= ratio.half())
     assert fmean(covered) > 0.87   # 0.90 and 0.82 without the component
+
+
+LASTING = DISTURBANCES["lasting interaction"]
+
+
+def test_disturbances_of_successive_rounds_have_the_correlation_that_they_were_drawn_with():
+    draw = random.Random(6)
+    components = [found(drawn(draw, LASTING, rounds=40))[0] for _ in range(8)]
+    assert fmean(each.correlation.estimate for each in components) == pytest.approx(0.8, abs=0.1)
+    assert all(each.correlation.significant for each in components)
+    assert all(each.freedom < 0.5 * 39 * 4 for each in components)   # fewer than of as many independent rounds
+
+
+def test_independent_disturbances_are_seldom_taken_for_lasting_ones():
+    draw = random.Random(7)
+    chances = [found(drawn(draw, replace(QUIET, interaction=0.03), rounds=rounds))[0].correlation.chance
+               for rounds in (4, 12) for _ in range(40)]
+    assert sum(chance < 0.05 for chance in chances) <= 9     # 4 expected
+    assert sum(chance < 0.25 for chance in chances) <= 30    # 20 expected
+
+
+def test_only_pairs_across_classes_are_wider_for_lasting_disturbances():
+    logs = drawn(random.Random(8), LASTING, rounds=12)
+    noise = pool_noise(logs, classes=WORKER_CLASSES, draws=0)[0]
+    single = replace(noise, class_rounds=replace(noise.class_rounds, correlation=INDEPENDENT))
+    assert noise.class_rounds.correlation.applied > 0.5
+    assert noise.between(0, 1).reach(0.95, 12) > 1.3 * single.between(0, 1).reach(0.95, 12)
+    assert noise.between(1, 2).reach(0.95, 12) == single.between(1, 2).reach(0.95, 12)
+
+
+def test_rounds_of_another_session_do_not_follow_those_before():
+    effects = {r: 0.1 * r for r in range(6)}
+    whole = {"a": dict.fromkeys(range(6), 0.0)}
+    assert [*map(len, _stretches(effects, whole))] == [6]
+    apart = {("a", 0): dict.fromkeys(range(3), 0.0), ("a", 1): dict.fromkeys(range(3, 6), 0.0)}
+    assert [*map(len, _stretches(effects, apart))] == [3, 3]
+    assert [*map(len, _stretches({r: value for r, value in effects.items() if r != 4}, whole))] == [4, 1]
+
+
+def test_intervals_cover_better_if_disturbances_last():
+    draw, covered, before = random.Random(9), [], []
+    for _ in range(12):
+        logs = drawn(draw, LASTING, rounds=12)
+        noises = pool_noise(logs, classes=WORKER_CLASSES, draws=0)
+        for group, each in logs.items():
+            noise = noises[group]
+            single = replace(noise, class_rounds=replace(noise.class_rounds, correlation=INDEPENDENT))
+            for pair in PAIRS:
+                for kind, where in ((noise, covered), (single, before)):
+                    ratio = compare(each, kind, *pair)
+                    where.append(abs(ratio.center - EFFECTS[pair[1]]) <= ratio.half())
+    assert fmean(covered) > fmean(before) + 0.08
+    assert fmean(covered) > 0.75   # not 95 %: 12 rounds do not show how long a disturbance lasts

@@ -13,8 +13,6 @@ from gilscope.toolkit.report.table import rounds_to_tell
 from gilscope.toolkit.report.wording import (
     interval_text,
     or_text,
-    range_text,
-    ratio_number,
     undecided_text,
 )
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
@@ -49,13 +47,8 @@ class RemedyText:
     is_look: bool = False   # it continues the run because its report was unclear: one more interim look
 
 
-def advice_lines(tables: Sequence[WorkloadTable], *, intervals: bool = False) -> tuple[str, ...]:
-    """Return the advice for each workload, phase and build; task lengths together, equal advice in one line.
-
-    Args:
-        tables: Of a run.
-        intervals: True if each of several equally fast models is shown with its interval.
-    """
+def advice_lines(tables: Sequence[WorkloadTable]) -> tuple[str, ...]:
+    """Return the advice for each workload, phase and build; task lengths together, equal advice in one line."""
     groups: dict[tuple[str, Phase], list[WorkloadTable]] = {}
     for table in tables:
         groups.setdefault((table.workload, table.phase), []).append(table)
@@ -64,7 +57,7 @@ def advice_lines(tables: Sequence[WorkloadTable], *, intervals: bool = False) ->
         title = workload if phase is Phase.STEADY else f"{workload}, {phase}"
         group.sort(key=lambda table: table.task_seconds or 0.0)
         for advices in zip(*(table.advice for table in group), strict=True):
-            builds = heads.setdefault(_advice(group, advices, intervals=intervals), {})
+            builds = heads.setdefault(_advice(group, advices), {})
             builds.setdefault(title + _kind(group[0]), []).append(advices[0].build)
     return tuple(
         f"{'; '.join(f'{name} on {list_text(builds)}' for name, builds in names.items())}: {text}"
@@ -99,16 +92,16 @@ def _kind(table: WorkloadTable) -> str:
     return " (waiting)" if table.busy <= WAITS else " (CPU work)"
 
 
-def _advice(group: Sequence[WorkloadTable], advices: Sequence[Advice], *, intervals: bool) -> str:
+def _advice(group: Sequence[WorkloadTable], advices: Sequence[Advice]) -> str:
     """Return the advice for one build; `advices` are for tasks of ascending length."""
     longest = advices[-1]
     if len(advices) == 1:
-        return _single(group[-1], longest, intervals=intervals)
+        return _single(group[-1], longest)
     parts = [_pays_text(group, advices)] if longest.options else []
     lengths: dict[str, list[str]] = {}   # lengths of tasks by their advice
     for table, advice in zip(group, advices, strict=True):
         if advice is longest or not advice.options:
-            advice_text = _single(table, advice, intervals=intervals)
+            advice_text = _single(table, advice)
             lengths.setdefault(advice_text, []).append(format_seconds(table.task_seconds or 0.0))
     parts += [f"tasks of {list_text(several)}: {text}" for text, several in lengths.items()]
     return " ".join(part[0].upper() + part[1:] if i else part for i, part in enumerate(parts))
@@ -131,11 +124,11 @@ def _pays_text(group: Sequence[WorkloadTable], advices: Sequence[Advice]) -> str
     ) + "."
 
 
-def _single(table: WorkloadTable, advice: Advice, *, intervals: bool) -> str:
+def _single(table: WorkloadTable, advice: Advice) -> str:
     if advice.missing is not None:
         return f"no verdict, since the baseline {table.baseline} has no number ({advice.missing})."
     if advice.options:
-        return " ".join([*_use_texts(table, advice, intervals=intervals), *_open_texts(table, advice)])
+        return " ".join([*_use_texts(table, advice), *_open_texts(table, advice)])
     if advice.closest is None and not advice.open:
         place = table.builds.index(advice.build)
         if any(row.results[place].absence is None for row in table.rows if row.runner != table.baseline):
@@ -163,22 +156,16 @@ def _dispatch_texts(advice: Advice) -> Iterator[str]:
            f"{format_seconds(first.pays_from)} or more can gain: do more work in each call.")
 
 
-def _use_texts(table: WorkloadTable, advice: Advice, *, intervals: bool) -> Iterator[str]:
-    several = intervals and len(advice.options) > 1
+def _use_texts(table: WorkloadTable, advice: Advice) -> Iterator[str]:
+    """Yield what to use, each model with its own interval: a range of several estimates would look like one."""
+    several = len(advice.options) > 1
     names = or_text(_name(each, table) + (f" {interval_text(each.speedup)}" if several else "")
                     for each in advice.options)
-    gain = "" if several else f", {_gain_text(advice.options)}"
+    gain = "" if several else f", {interval_text(advice.options[0].speedup)}"
     if table.phase is Phase.STARTUP:
         yield f"{names} starts, runs and ends fastest{gain}."
     else:
         yield f"{names}{gain}{_memory_text(advice.options)}."
-
-
-def _gain_text(options: Sequence[Option]) -> str:
-    """Return the speed-up: of one option with its interval, of several the range of their estimates."""
-    if len(options) == 1:
-        return interval_text(options[0].speedup)
-    return range_text([each.speedup.ratio for each in options], lambda ratio: f"{ratio_number(ratio)}x")
 
 
 def _stay_texts(table: WorkloadTable, advice: Advice, closest: Option) -> Iterator[str]:
@@ -222,7 +209,9 @@ def _remedies(why: Doubt, unclear: Iterable[Comparison], run: Run) -> Iterator[R
             yield RemedyText(text=f"more time, since the budget ended first ({_resume_text(run)})", is_look=True)
         case "noise":
             if (sufficient or not needed) and len(run.sessions) == 1:
-                yield RemedyText(text=f"more rounds ({_resume_text(run, rounds_needed)})", is_look=True)
+                enough = (f"about {rounds_needed} rounds if noise and ratios stay as they are" if sufficient
+                          else "more rounds")
+                yield RemedyText(text=f"{enough} ({_resume_text(run, rounds_needed)})", is_look=True)
             if len(run.sessions) > 1:
                 command = f"`gilscope run --add-session {run.label}`{where_text(run)}"
                 yield RemedyText(text=f"more sessions ({command})", is_look=True)

@@ -119,8 +119,9 @@ def _legend(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: f
         yield f"A is {baseline}, B is {sample}."
     spread = spread_text(time for each in contrasts for time in (each.baseline_time, each.sample_time) if time)
     yield " ".join(filter(None, [f"Times: medians over rounds; {_clock_text(contrasts)}.", spread]))
-    yield (f"Ratio: how many times as fast {second} is as {first}, with its interval: 0.80x takes 1.25 times as long. "
-           "It compares robust means over rounds, not these medians: where rounds differ, it is not their quotient.")
+    yield (f"Ratio: how many times as fast {second} is as {first}, with its 95 % interval: 0.80x takes 1.25 times as "
+           "long. It compares robust means over rounds, not these medians: where rounds differ, it is not their "
+           "quotient.")
     yield f"same: every difference above {margin * 100:g} % is excluded."
     yield (f"cannot tell: a difference above {margin * 100:g} % is possible, but none above the noise floor is "
            "significant.")
@@ -138,7 +139,7 @@ def _legend(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: f
                "as they would be of another hour.")
     elif wanted:
         quieter = "; less noise: a quieter machine" if _Remedy.QUIET in wanted else ""
-        yield f"needs: about so many rounds for a verdict, if the noise stays the same{quieter}."
+        yield f"needs: about so many rounds for a verdict, if noise and ratio stay as they are{quieter}."
 
 
 def _clock_text(contrasts: Sequence[Contrast]) -> str:

@@ -113,7 +113,8 @@ def _rounds_lines(run: Run) -> Iterator[str]:
     failed = {failure.cell for failure in run.failures}
     counts = {len(each.observations) for each in run.measurements if each.cell not in failed} if run.looks else set()
     if len(counts) > 1:
-        yield f"cells with a clear answer got fewer rounds than open ones: {min(counts)} to {max(counts)}"
+        yield (f"cells with a clear answer got fewer rounds than open ones: {min(counts)} to {max(counts)}; on "
+               "average, their ratios are slightly too far from 1")
 
 
 def _cut_text(run: Run) -> str:

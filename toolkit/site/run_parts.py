@@ -123,7 +123,7 @@ def _make(site: SiteContext, planned: PlannedRun, renderer: PageRenderer) -> Run
     # A script, not JSON: a page that is opened from disk may load a script but not a JSON file.
     (site.folder / compare_file(loaded)).write_text(
         f"gilscopeRuns[{json.dumps(loaded.id)}] = {json.dumps(about, separators=(',', ':'))};\n", encoding="utf-8")
-    in_short = [*advice_lines(loaded.tables, intervals=True), *closing_lines(loaded.tables, run)]
+    in_short = [*advice_lines(loaded.tables), *closing_lines(loaded.tables, run)]
     compared: list[dict[str, Any]] = next(iter(about["ofBuilds"].values()), [])
     return RunPart(run=loaded, in_short=in_short, banners=banners_of(run), compared=compared, files=data,
                    problem="; ".join(loaded.problems))

@@ -61,6 +61,7 @@ class PlannedRun:
     path: Path
     is_experiment: bool
     label: str = ""    # of the rounds of several hosts on one machine; "": the run's own
+    is_named: bool = False   # `host` is a name that the user gave to the machine
     hosts: tuple[tuple[str, Path], ...] = ()   # these hosts with their runs, the first at `path`; (): a run alone
 
     @property
@@ -189,7 +190,8 @@ def plan(
                  else _merged_label(run, source, machines))
         planned.append(PlannedRun(
             id=file_name("-".join(filter(None, (source.host, label))), taken), host=_host(source, run, machines),
-            path=source.path, is_experiment="experiment" in run.options, label=label if len(several) > 1 else "",
+            path=source.path, is_experiment="experiment" in run.options, is_named=bool(source.host),
+            label=label if len(several) > 1 else "",
             hosts=tuple((each.path.name, each.path) for each, _ in several) if len(several) > 1 else ()))
     return planned
 

@@ -6,7 +6,10 @@ is a variance component of its own: class x round.  With few rounds a single gro
 pooled over the groups of a run, relative to the error of their processes; a group that has significantly more of it
 than the others keeps its own.
 
-Assumptions: all arms of a class have the effect alike, and effects of different rounds are independent.
+A disturbance may last for several rounds: the effects of successive rounds then agree better with each other than with
+the truth.  Their lag-1 correlation is estimated as that of errors is (`serial_correlation`).
+
+Assumption: all arms of a class have the effect alike.
 
 Sources: DerSimonian & Laird (1986), "Meta-Analysis in Clinical Trials" (the variance component by moments, for means of
 unequal precision); Satterthwaite (1946), "An Approximate Distribution of Estimates of Variance Components"; Bancroft
@@ -19,10 +22,16 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from statistics import fmean, median
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.stats.distributions import f_above
 from gilscope.toolkit.stats.estimators import scale_of_differences
+from gilscope.toolkit.stats.serial_correlation import (
+    INDEPENDENT,
+    SerialCorrelation,
+    effect_correlation,
+    freedom_loss,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -43,6 +52,7 @@ class ClassRounds:
     share: float         # its variance, over that of a process's error; 0: left out
     freedom: float       # degrees of freedom of its mean square
     mean_square: float   # the part of a process's error in `share` + its own: what `freedom` is about
+    correlation: SerialCorrelation = INDEPENDENT   # of the effects of successive rounds
 
 
 NO_CLASS_ROUNDS = ClassRounds(chance=1.0, share=0.0, freedom=0.0, mean_square=0.0)
@@ -56,6 +66,7 @@ class _Sums:
     free: float
     weight: float    # by how much `square` grows with `share`
     within: float    # degrees of freedom of the variance within classes
+    effects: tuple[tuple[float, ...], ...]   # on a class against another, of consecutive rounds, in standard errors
 
 
 def class_rounds[Group: Hashable, Arm: Hashable](
@@ -70,7 +81,8 @@ def class_rounds[Group: Hashable, Arm: Hashable](
     """
     rests = {group: rest for group, fit in fits.items() if len(rest := _rest(fit, logs[group], classes)) > 1}
     factors = _class_factors(rests.values())
-    sums = {group: found for group, rest in rests.items() if (found := _sums(rest, factors)) is not None}
+    sums = {group: found for group, rest in rests.items()
+            if (found := _sums(rest, factors, fits[group].residuals)) is not None}
     if not sums:
         return {}
     distinct = {group for group in sums if _is_distinct(group, sums)}
@@ -96,7 +108,11 @@ def _component(sums: Sequence[_Sums]) -> ClassRounds:
     chance = f_above(square / free, free, within)
     if chance > KEPT or square <= free:
         return ClassRounds(chance=chance, share=0.0, freedom=free, mean_square=0.0)
-    return ClassRounds(chance=chance, share=(square - free) / weight, freedom=free, mean_square=square / weight)
+    series = [effects for each in sums for effects in each.effects]
+    correlation = effect_correlation(series, 1 - free / square)
+    lost = freedom_loss(correlation.applied, round(fmean(map(len, series)))) if series else 1.0
+    return ClassRounds(chance=chance, share=(square - free) / weight, freedom=free / lost, mean_square=square / weight,
+                       correlation=correlation)
 
 
 type _Rest = Mapping[Hashable, Mapping[int, Sequence[float]]]   # what arms and rounds leave, by class and round
@@ -143,7 +159,9 @@ def _class_factors(rests: Iterable[_Rest]) -> dict[Hashable, float]:
     return {name: square / free for name, (square, free) in sums.items()}
 
 
-def _sums(rest: _Rest, factors: Mapping[Hashable, float]) -> _Sums | None:
+def _sums(
+    rest: _Rest, factors: Mapping[Hashable, float], by_arm: Mapping[Any, Mapping[int, float]],
+) -> _Sums | None:
     """Return the sums of a group; None if it has too few arms or rounds to know the error within classes."""
     parts = [_within(by_round) for by_round in rest.values()]
     within = sum(free for _, free in parts)
@@ -156,11 +174,28 @@ def _sums(rest: _Rest, factors: Mapping[Hashable, float]) -> _Sums | None:
     means = {name: {r: fmean(values) for r, values in by_round.items()} for name, by_round in rest.items()}
     middles = {name: fmean(each.values()) for name, each in means.items()}
     square = weight = 0.0
+    effects: dict[Hashable, dict[int, float]] = {}   # by class: against the first of the round
     for r in shared:
-        known = [(len(rest[name][r]) / (factors[name] * usual), means[name][r] - middles[name])
-                 for name in rest if r in rest[name]]
+        names = [name for name in rest if r in rest[name]]
+        known = [(len(rest[name][r]) / (factors[name] * usual), means[name][r] - middles[name]) for name in names]
         total = sum(w for w, _ in known)
         center = sum(w * value for w, value in known) / total
         square += sum(w * (value - center) ** 2 for w, value in known)
         weight += total - sum(w * w for w, _ in known) / total
-    return _Sums(square=square, free=free, weight=weight * usual * (rounds - 1) / rounds, within=within)
+        (first, base), *others = known
+        for name, (w, value) in zip(names[1:], others, strict=True):
+            effects.setdefault(name, {})[r] = (value - base) / (1 / w + 1 / first) ** 0.5
+    return _Sums(square=square, free=free, weight=weight * usual * (rounds - 1) / rounds, within=within, effects=tuple(
+        stretch for each in effects.values() for stretch in _stretches(each, by_arm)))
+
+
+def _stretches(effects: Mapping[int, float], by_arm: Mapping[Any, Mapping[int, float]]) -> list[tuple[float, ...]]:
+    """Return the effects of consecutive rounds together, apart where no arm goes on, as between sessions."""
+    found: list[list[float]] = []
+    for r in sorted(effects):
+        goes_on = r - 1 in effects and any(r - 1 in rounds and r in rounds for rounds in by_arm.values())
+        if goes_on:
+            found[-1].append(effects[r])
+        else:
+            found.append([effects[r]])
+    return [tuple(each) for each in found]

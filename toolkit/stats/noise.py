@@ -8,7 +8,8 @@ whole life; their distribution is that of all residuals of the group, which the 
 Three things are tested over the whole run, and change the noise of a pair (`Noise.between`) where they are there:
 
 - arms that err unlike the others (`arm_scales`): a pair with one has its own spread alone
-- rounds that disturb one class of arms (`class_rounds`): pairs across classes have that component in addition
+- rounds that disturb one class of arms (`class_rounds`): pairs across classes have that component in addition, and are
+  wider if such a disturbance lasts for several rounds
 - errors that depend on those of the round before (`serial_correlation`): every interval is wider by it
 
 Assumptions: after that, and after the common effect of a round is removed, processes of different cells and rounds have
@@ -75,6 +76,7 @@ class PairNoise:
     cutoff: float           # of Huber's estimate over rounds
     spread: float           # of one process, as far as it pulls the estimate
     prior: float            # degrees of freedom
+    class_rounds: ClassRounds = NO_CLASS_ROUNDS   # the component that it has in addition
     moderated: bool = True  # False: the pair's own spread alone determines its error
 
 
@@ -108,7 +110,8 @@ class Noise:
         times, pull = sqrt(1 + extra.share), self.pull
         uncertain = (1 / self.prior if self.prior else inf) + extra.mean_square**2 / extra.freedom
         return replace(self, pair=PairNoise(
-            cutoff=self.cutoff * times, spread=pull.spread * times, prior=(1 + extra.share) ** 2 / uncertain))
+            cutoff=self.cutoff * times, spread=pull.spread * times, prior=(1 + extra.share) ** 2 / uncertain,
+            class_rounds=extra))
 
     @property
     def cutoff(self) -> float:
@@ -153,7 +156,15 @@ class Noise:
             cutoff = HUBER * scale_of_differences(self.residuals)
             near, far = _factors(self.residuals, self.prior, cutoff, rounds, self.draws, self.seed)
             factor = near if confidence <= CONFIDENCE else max(near, far)
-        return self.widening * inflation(self.correlation.applied, rounds) * factor * t_quantile(confidence, freedom)
+        return self.widening * self._inflation(rounds) * factor * t_quantile(confidence, freedom)
+
+    def _inflation(self, rounds: int) -> float:
+        """Return the factor on intervals because successive rounds are alike, in errors or in what disturbs a class."""
+        errors = inflation(self.correlation.applied, rounds)
+        if self.pair is None or not (share := self.pair.class_rounds.share):
+            return errors
+        lasting = max(inflation(self.pair.class_rounds.correlation.applied, rounds), errors)
+        return sqrt((errors**2 + share * lasting**2) / (1 + share))
 
     def floor(self, rounds: int, confidence: float = CONFIDENCE) -> float:
         """Return the noise floor of a cell with `rounds` rounds, as a share: 0.013 is 1.3 %."""

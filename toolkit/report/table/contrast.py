@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.noise_floor import AACheck
     from gilscope.toolkit.stats.verdict import Comparison
 
-DRIFT = Note(text="the two runs were made at different times: of how the machine changed between them, only a shift "
+DRIFT = Note(text="the rounds of the two runs are not paired: of how the machine differed between them, only a shift "
                   "that most workloads have in common is noticed")
 Choice = Literal["wall", "cpu", "auto"]
 
@@ -130,7 +130,7 @@ def compare_models(
 def compare_runs(
     first: Run, second: Run, clock: Choice = "auto", *, names: tuple[str, str] | None = None,
 ) -> tuple[Contrast, ...]:
-    """Compare run `second` with run `first`, cell by cell, unpaired: they were made at different times.
+    """Compare run `second` with run `first`, cell by cell, unpaired: their rounds are not the same.
 
     Args:
         first: The baseline run.

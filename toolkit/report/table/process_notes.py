@@ -52,6 +52,11 @@ def noise_notes(noise: Noise, clock: Clock) -> Iterator[Note]:
         yield Note(text="some rounds disturbed cells with several workers more than cells with one: intervals of "
                         f"{clock} time between them are widened {sqrt(1 + extra.share):.1f} times for it "
                         f"({chance_text(extra.chance)})")
+        if (lasting := extra.correlation.applied) and extra.correlation.significant:
+            times = sqrt((1 + extra.share * (1 + lasting) / (1 - lasting)) / (1 + extra.share))
+            yield Note(text="what disturbed cells with several workers lasted for several rounds (correlation "
+                            f"{lasting:.2f}): these intervals of {clock} time are widened {times:.1f} times more for "
+                            f"it ({chance_text(extra.correlation.chance)})")
     if (correlation := noise.correlation.applied) and noise.correlation.significant:
         times = sqrt((1 + correlation) / (1 - correlation))
         yield Note(text=f"successive rounds are alike (correlation {correlation:.2f}): intervals of {clock} time are "

@@ -120,7 +120,7 @@ window.gilscopeRuns = {};
     const sides = [first.check, second.check];
     const [arms, widening] = sides.reduce((a, b) =>
       Number(!b[0]) > Number(!a[0]) || (!b[0] === !a[0] && b[1] > a[1]) ? b : a);
-    const notes = ["the two runs were made at different times: of how the machine changed between them, only a shift that "
+    const notes = ["the rounds of the two runs are not paired: of how the machine differed between them, only a shift that "
       + "most workloads have in common is noticed"];
     if (!arms) notes.push("no cell was measured twice (A/A), so nothing checks the noise that the intervals go by");
     if (rounds < by.leastRounds) {
@@ -421,8 +421,8 @@ window.gilscopeRuns = {};
     const margin = general(by.margin * 100);
     lines.push(`Times: medians over rounds; ${clockText(compared)}.${spreadText(compared)}`);
     lines.push(
-      `Ratio: how many times as fast ${second} is as ${first}, with its interval: 0.80x takes 1.25 times as long. It `
-        + "compares robust means over rounds, not these medians: where rounds differ, it is not their quotient.",
+      `Ratio: how many times as fast ${second} is as ${first}, with its 95 % interval: 0.80x takes 1.25 times as long. `
+        + "It compares robust means over rounds, not these medians: where rounds differ, it is not their quotient.",
       `same: every difference above ${margin} % is excluded.`,
       `cannot tell: a difference above ${margin} % is possible, but none above the noise floor is significant.`,
       ...compared.some(({ seen }) => fromShift(seen))

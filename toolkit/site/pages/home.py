@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime
+from itertools import combinations
+from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.document import GainValue
 from gilscope.toolkit.report.run_list import status_text
+from gilscope.toolkit.report.sessions import session_rounds
 from gilscope.toolkit.report.table import judge_comparison
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import gain_text, or_text, range_text, ratio_number
@@ -20,6 +23,7 @@ from gilscope.toolkit.site.pages.history import change_text
 from gilscope.toolkit.site.pages.newest import by_host, in_order, newest, places, sorted_by_kind
 from gilscope.toolkit.site.pages.run import kind_of
 from gilscope.toolkit.site.style import legend, shapes
+from gilscope.toolkit.stats.sessions import FEWEST
 from gilscope.toolkit.units import counted, format_bytes, list_text
 
 if TYPE_CHECKING:
@@ -92,12 +96,32 @@ def _answer_text(
     build: str, here: Sequence[WorkloadOnBuild], models: Sequence[tuple[str, int]], baseline: str,
 ) -> str:
     """Return a sentence with the gains of a build's best models, and with the number of workloads for each model."""
-    gains = range_text([each.speedup.ratio for place in here for each in place.advice.options],
-                       lambda gain: f"{ratio_number(gain)}x")
-    are = "models are" if len(models) > 1 or len(here) > 1 else "model is"
+    gains = [each.speedup for place in here for each in place.advice.options]
+    ends = [end for gain in gains for end in (gain.lo, gain.hi) if isfinite(gain.hi)]
+    intervals = f" (95 % {'interval' if len(gains) == 1 else 'intervals'} {_times_text(ends)})" if ends else ""
+    were = "models were" if len(models) > 1 or len(here) > 1 else "model was"
     counts = [f"{model} in {times}" for model, times in models] if len(here) > 1 else [model for model, _ in models]
-    return (f"On {build}, the best {are} {gains} as fast as {baseline} in {counted(len(here), 'workload')}: "
-            f"{list_text(counts)}.")
+    return (f"On {build}, the best {were} measured {_times_text([each.ratio for each in gains])} as fast as {baseline}"
+            f"{intervals} in {counted(len(here), 'workload')}{_sessions_text(here)}: {list_text(counts)}.")
+
+
+def _times_text(ratios: Sequence[float]) -> str:
+    """Return "1.59x to 2.14x"."""
+    return range_text(ratios, lambda ratio: f"{ratio_number(ratio)}x")
+
+
+def _sessions_text(here: Sequence[WorkloadOnBuild]) -> str:
+    """Return ", in one session each" of answers that are about the sessions of their runs; "" if all are about others.
+
+    The intervals of a run with enough sessions hold at other times; those of one with fewer do not.
+    """
+    counts = [max(len(session_rounds(place.loaded.run)), 1) for place in here]
+    if min(counts) >= FEWEST:
+        return ""
+    each = " each" if len(counts) > 1 else ""
+    if max(counts) == 1:
+        return f", in one session{each}"
+    return f", in {range_text(counts, str)} sessions{each}"
 
 
 def _warnings(runs: Sequence[LoadedRun], lost: int, banners: Mapping[str, Sequence[str]]) -> Iterator[dict[str, str]]:
@@ -155,7 +179,9 @@ def _repeated(series: Sequence[HistorySeries], names: Mapping[str, str]) -> dict
         if len(words) > 1:
             said = "; ".join(f"{word} in {list_text(found)}" for word, found in words.items())
             differing.append(f"{title_text(each.results[-1].table)}: {each.name}: {said}.")
-    return {"shared": len(several), "differing": differing}
+    apart = sum(any(min(a.hi, b.hi) < max(a.lo, b.lo) for a, b in combinations([one.ratio for one in each.results], 2))
+                for each in several)
+    return {"shared": len(several), "differing": differing, "apart": apart}
 
 
 def _names(runs: Sequence[LoadedRun]) -> dict[str, str]:
@@ -205,11 +231,11 @@ def _place(place: WorkloadOnBuild | None, title: str, build: str, scale: ChartSc
     advice = place.advice
     picture = glance(f"{title} on {build}", [(each.cell, each.speedup) for each in advice.shown], scale)
     if advice.options:
-        names = or_text(dict.fromkeys(each.cell.runner for each in advice.options))
-        gains = [each.speedup for each in advice.options]
-        gain = gain_text(GainValue(gains[0])) if len(gains) == 1 else range_text(
-            [each.ratio for each in gains], lambda ratio: f"{ratio_number(ratio)}x")
-        answer = f"{names}, {gain}"
+        gains: dict[str, str] = {}   # by model: of several worker counts the preferred one
+        for each in advice.options:
+            gains.setdefault(each.cell.runner, gain_text(GainValue(each.speedup)))
+        between = " " if len(gains) > 1 else ", "
+        answer = or_text(f"{model}{between}{gain}" for model, gain in gains.items())
     else:
         others = " (others failed)" if advice.open else ""
         answer = advice.missing or _unanswered(advice) or f"no measured model beats {place.table.baseline}{others}"

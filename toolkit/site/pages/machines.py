@@ -49,7 +49,7 @@ def machines_values(known: Sequence[LoadedRun], kinds: Mapping[str, str]) -> dic
     return shown({
         "machines": [_machine(host, each) for host, each in by_host(known).items()], "rows": rows, "names": list(hosts),
         "experiments": any(each.is_experiment for each in known),
-        "models": legend(models), "shapes": shapes(), "sentence": _sentence(rows, len(hosts)),
+        "models": legend(models), "shapes": shapes(), "sentence": _sentence(rows, hosts),
         "choices": {"build": list(dict.fromkeys(row["build"] for row in rows)),
                     "model": [each["model"] for each in legend(models)],
                     "kind": [kind for kind in KINDS if kind in {row["kind"] for row in rows}]},
@@ -86,10 +86,14 @@ def _row(
     }
 
 
-def _sentence(rows: Sequence[Mapping[str, Any]], hosts: int) -> str:
-    if hosts < 2:  # one says nothing about others
-        return ("All runs are from one machine, so nothing shows whether their verdicts hold on another. `gilscope "
-                "site laptop=FOLDER server=FOLDER` shows results of several machines side by side.")
+def _sentence(rows: Sequence[Mapping[str, Any]], by_name: Mapping[str, Sequence[LoadedRun]]) -> str:
+    if (hosts := len(by_name)) < 2:  # one says nothing about others
+        runs = [each for found in by_name.values() for each in found]
+        # The name of a machine is made of what several machines may have alike, unless somebody gave it.
+        is_one = len(runs) < 2 or all(each.planned.is_named for each in runs)
+        alike = "one machine" if is_one else "machines that look alike"
+        return (f"All runs are from {alike}, so nothing shows whether their verdicts hold on others. `gilscope site "
+                "laptop=FOLDER server=FOLDER` shows results of several machines side by side.")
     shared = [row for row in rows if row["decided"] > 1]
     changing = sum(row["changes"] for row in shared)
     if not shared:
