@@ -70,6 +70,26 @@ def test_pickle_is_tried_where_a_deep_copy_is_not_enough_and_only_then():
     assert only.method is CopyMethod.PICKLED
 
 
+def test_wide_interval_is_measured_again():
+    class Unsteady(FakeZygote):
+        measured = 0
+
+        def measure_cleanly(self, mode):
+            self.measured += 1
+            self.rates["deepcopy"] = 1.9 if self.measured > 9 else 1.0 + self.measured / 5
+            return super().measure_cleanly(mode)
+
+    class Steady(Unsteady):
+        def measure_cleanly(self, mode):
+            self.measured += 1
+            return FakeZygote.measure_cleanly(self, mode)
+
+    unsteady, steady = Unsteady(), Steady()
+    for process in (unsteady, steady):
+        tried(process, OBJECT)
+    assert (steady.measured, unsteady.measured) == (9, 18)
+
+
 def test_what_holds_the_objects_is_copied_once():
     process = FakeZygote()
     tried(process, OBJECT, VALUE, ARGUMENT)
