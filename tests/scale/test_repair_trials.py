@@ -158,3 +158,15 @@ def test_program_is_tried_on_a_free_threaded_build(label, function, name, outcom
         (places,) = process.places([number])
         assert {place.function for place in places} == ({"through_a_method", "Config.read"} if name == "CONFIG"
                                                         else {function})
+
+
+@pytest.mark.skipif(not FREE, reason="no free-threaded build")
+def test_function_that_fails_while_its_lines_are_watched_has_none(tmp_path):
+    (tmp_path / "app.py").write_text("import sys\nVALUE = object()\n\ndef f():\n"
+                                     "    assert not any(map(sys.monitoring.get_tool, range(6)))\n"
+                                     "    return VALUE\n")
+    with ZygoteProcess(next(iter(FREE.values())), [tmp_path]) as process:
+        loaded = process.load("app:f", None, None, 2)
+        names = process.names(range(loaded.objects))
+        (number,) = (number for number, each in enumerate(names) if each.name == "app.VALUE")
+        assert process.places([number]) == [()]
