@@ -29,11 +29,11 @@ class RepairCode(StrEnum):
 TEXTS = {
     RepairCode.THREAD_COPY: "Give each thread a copy of its own, made inside the thread: copies that one thread makes "
                             "for all may share a cache line.",
-    RepairCode.THREAD_VALUE: "Compute the value inside each thread: copy.deepcopy keeps the same object. From 3.14t on, "
+    RepairCode.THREAD_VALUE: "Compute the value inside each thread: copy.deepcopy keeps the same object. From 3.14t on "
                              "it also helps to bind it to a local name once, before the loop that uses it; 3.13t "
                              "counts at every use of a local name, too.",
-    RepairCode.LOCAL_NAME: "Bind it to a local name once, before the loop that uses it. This helps from 3.14t on: 3.13t "
-                           "counts at every use of a local name, too.",
+    RepairCode.LOCAL_NAME: "Bind it to a local name once, before the loop that uses it. This helps from 3.14t on: "
+                           "3.13t counts at every use of a local name, too.",
     RepairCode.BYTECODE: "Load the module from its .pyc, whose constants nobody counts: run `python -m compileall`, "
                          "and leave PYTHONDONTWRITEBYTECODE unset.",
     RepairCode.OWN_FUNCTION: "Make the function inside each thread, or pass what it holds as an argument.",
