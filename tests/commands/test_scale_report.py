@@ -62,6 +62,15 @@ def test_repair_says_what_it_reached_or_why_it_was_not_tried():
     assert set(NOT_TRIED) == set(TrialOutcome) - {TrialOutcome.MEASURED}
 
 
+def test_each_repair_names_its_objects_where_there_are_several():
+    table = BlamedObject(name="app.TABLE", kind="global", type="dict")
+    rate = BlamedObject(name="the value of app.TABLE[3]", kind="item", type="float")
+    both = said(objects=(table, rate))
+    assert "app.TABLE: Give each thread a copy" in both
+    assert "the value of app.TABLE[3]: Compute the value inside each thread" in both
+    assert "app.TABLE: Give" not in said(objects=(table,))
+
+
 def test_constants_are_told_what_a_pyc_gains():
     constant = BlamedObject(name="constant 1000003 in f()", kind="constant", type="int")
     text = said(objects=(constant,))

@@ -17,6 +17,7 @@ USED = {
     "program.TABLE": [(56, "f")],
     "program.TABLE[3]": [(56, "f")],
     "program.CONVERT.__closure__[0].cell_contents": [(37, "make.<locals>.convert")],
+    "program.CONVERT.__closure__[0]": [(37, "make.<locals>.convert")],
     "program.f.__code__.co_consts[program.f.__code__.co_consts.index(1000003)]": [(57, "f")],
     "program.UNUSED": [],
     "program.used_values.SHARED": [(62, "f")],

@@ -70,6 +70,26 @@ def test_pickle_is_tried_where_a_deep_copy_is_not_enough_and_only_then():
     assert only.method is CopyMethod.PICKLED
 
 
+def test_wide_interval_is_measured_again():
+    class Unsteady(FakeZygote):
+        measured = 0
+
+        def measure_cleanly(self, mode):
+            self.measured += 1
+            self.rates["deepcopy"] = 1.9 if self.measured > 9 else 1.0 + self.measured / 5
+            return super().measure_cleanly(mode)
+
+    class Steady(Unsteady):
+        def measure_cleanly(self, mode):
+            self.measured += 1
+            return FakeZygote.measure_cleanly(self, mode)
+
+    unsteady, steady = Unsteady(), Steady()
+    for process in (unsteady, steady):
+        tried(process, OBJECT)
+    assert (steady.measured, unsteady.measured) == (9, 18)
+
+
 def test_what_holds_the_objects_is_copied_once():
     process = FakeZygote()
     tried(process, OBJECT, VALUE, ARGUMENT)
@@ -138,3 +158,15 @@ def test_program_is_tried_on_a_free_threaded_build(label, function, name, outcom
         (places,) = process.places([number])
         assert {place.function for place in places} == ({"through_a_method", "Config.read"} if name == "CONFIG"
                                                         else {function})
+
+
+@pytest.mark.skipif(not FREE, reason="no free-threaded build")
+def test_function_that_fails_while_its_lines_are_watched_has_none(tmp_path):
+    (tmp_path / "app.py").write_text("import sys\nVALUE = object()\n\ndef f():\n"
+                                     "    assert not any(map(sys.monitoring.get_tool, range(6)))\n"
+                                     "    return VALUE\n")
+    with ZygoteProcess(next(iter(FREE.values())), [tmp_path]) as process:
+        loaded = process.load("app:f", None, None, 2)
+        names = process.names(range(loaded.objects))
+        (number,) = (number for number, each in enumerate(names) if each.name == "app.VALUE")
+        assert process.places([number]) == [()]

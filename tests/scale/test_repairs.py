@@ -23,18 +23,27 @@ def test_value_whose_copy_is_the_same_object_is_made_in_each_thread(of_type):
     assert type(value) is getattr(builtins, of_type)
     assert copy.deepcopy(value) is value
     for kind in ("global", "item", "attribute", "argument", "key", "unknown"):
-        assert repairs(Obstacle.COUNTS, [blamed(kind, of_type)]) == [RepairCode.THREAD_VALUE]
+        assert [*repairs(Obstacle.COUNTS, [blamed(kind, of_type)])] == [RepairCode.THREAD_VALUE]
 
 
 @pytest.mark.parametrize("of_type", ["list", "dict", "app.Price", "frozenset"])
 def test_object_that_can_be_copied_is_copied(of_type):
-    assert repairs(Obstacle.COUNTS, [blamed("global", of_type)]) == [RepairCode.THREAD_COPY]
+    one = blamed("global", of_type)
+    assert repairs(Obstacle.COUNTS, [one]) == {RepairCode.THREAD_COPY: [one]}
 
 
 def test_kind_decides_before_type():
-    assert repairs(Obstacle.COUNTS, [blamed("constant", "float"), blamed("class attribute", "int"),
-                                     blamed("item", "str"), blamed("item", "list")]) == [
+    assert [*repairs(Obstacle.COUNTS, [blamed("constant", "float"), blamed("class attribute", "int"),
+                                       blamed("item", "str"), blamed("item", "list")])] == [
         RepairCode.BYTECODE, RepairCode.LOCAL_NAME, RepairCode.THREAD_VALUE, RepairCode.THREAD_COPY]
+
+
+def test_objects_stand_beside_their_repair_and_open_verdicts_have_none():
+    table, row, other = blamed("global", "dict"), blamed("item", "float"), blamed("item", "list")
+    assert repairs(Obstacle.COUNTS, [table, row, other]) == {
+        RepairCode.THREAD_COPY: [table, other], RepairCode.THREAD_VALUE: [row]}
+    assert repairs(Obstacle.COLLECTOR, []) == {RepairCode.COLLECTOR: []}
+    assert repairs(Obstacle.UNKNOWN, [table]) == {}
 
 
 def test_each_code_has_its_text():

@@ -22,7 +22,7 @@ from gilscope.toolkit.scale.judgement import (
     judge,
     limited,
 )
-from gilscope.toolkit.scale.repair_trials import try_copies
+from gilscope.toolkit.scale.repair_trials import NO_TIME, try_copies
 from gilscope.toolkit.scale.repairs import COPIED, repairs
 from gilscope.toolkit.scale.scaling_rounds import ScalingRounds
 from gilscope.toolkit.scale.search import ENOUGH, SearchLimitError, smallest_set
@@ -48,8 +48,11 @@ ROUNDS, MORE_ROUNDS, MOST_ROUNDS = 4, 2, 12
 VERDICT_SECONDS = 40.0    # after these no more rounds for an unsure verdict: the machine is too busy
 CAUSE_ROUNDS = 3
 LOOKS = 3                 # of the sampler at all objects: a busy machine may hide one
-MOVED = 0.02              # share of looks in which the count of a suspect had moved
+MOVED = 0.02              # share of looks in which the count of a suspect had moved, of those while threads had cores
+LEAST_MOVED = 0.004       # of all looks
+LONGEST_LOOK = 4.0        # times the usual one, on a busy machine
 SEARCH_SECONDS = 30.0
+TRIAL_SECONDS = 45.0      # after these no repair is tried: the machine is too busy
 MOST_ALONE = 5            # objects that are named one by one; more are named by their owners
 CLOSE_CALL = 0.25         # a share of the gain so near to the threshold is measured again
 SET = "set"
@@ -104,6 +107,7 @@ class _Investigator:
         self._explained: float | None = None
         self._without: float | None = None
         self._trials: tuple[RepairTrial, ...] = ()
+        self._on_cores = 1.0      # share of the threads' time
 
     def run(self) -> ScalingInvestigation:
         if not self._refused and not self._same_results():
@@ -153,7 +157,7 @@ class _Investigator:
     def _look_for_locks(self, rounds: ScalingRounds, evidence: ScalingEvidence) -> tuple[ScalingEvidence, Judgement]:
         """See whether a lock explains why the verdict is open: waiters yield their cores, and are never undisturbed."""
         locks = tuple(ContendedLock(number=each.number, held=each.locked)
-                      for each in sorted(self._sampled(), key=lambda each: -each.locked) if each.locked >= LOCKED)
+                      for each in sorted(self._sampled(rounds), key=lambda each: -each.locked) if each.locked >= LOCKED)
         if rounds.enough([ONE, PROCESSES]) and not rounds.enough([THREADS]):
             evidence = replace(evidence, locks=locks, disturbed=rounds.span_on_cores(PROCESSES, THREADS),
                                disturbed_immortal=rounds.span_on_cores(THREADS, IMMORTAL)
@@ -169,7 +173,7 @@ class _Investigator:
 
     def _find_cause(self, rounds: ScalingRounds) -> tuple[ScalingEvidence, Judgement]:
         rounds.take(CAUSE_ROUNDS, [name for name in self._modes if name != ONE] + [NO_COLLECTOR])
-        seen = self._sampled()
+        seen = self._sampled(rounds)
         locks = tuple(ContendedLock(number=each.number, held=each.locked)
                       for each in sorted(seen, key=lambda each: -each.locked) if each.locked)
         no_collector = rounds.span(THREADS, NO_COLLECTOR)
@@ -184,14 +188,22 @@ class _Investigator:
             self._try_copies(judgement.obstacle, [each.number for each in held])
         elif judgement.obstacle is Obstacle.COUNTS and evidence.immortal is not None:
             self._also = self._locks(held)
-            judgement = self._blame_counts(seen, evidence.immortal, judgement)
+            judgement = self._blame_counts(rounds, seen, evidence.immortal, judgement)
         return evidence, judgement
 
-    def _sampled(self) -> list[SampledObject]:
+    def _sampled(self, rounds: ScalingRounds) -> list[SampledObject]:
         """Return the objects whose counts moved, or that were locked, at a closer look."""
-        numbers = {each.number for _ in range(LOOKS) for each in self._process.sample(self._threads)
+        self._on_cores = 1 - rounds.total(THREADS).queued_share
+        longer = min(LONGEST_LOOK, 1 / max(self._on_cores, 0.01))
+        numbers = {each.number for _ in range(LOOKS) for each in self._process.sample(self._threads, longer=longer)
                    if each.moved >= MOVED / 10 or each.locked}
-        return self._process.sample(self._threads, sorted(numbers), CLOSE_PERIOD) if numbers else []
+        return self._process.sample(
+            self._threads, sorted(numbers), CLOSE_PERIOD, longer=longer) if numbers else []
+
+    def _suspects(self, seen: Sequence[SampledObject]) -> list[SampledObject]:
+        """Return the objects whose counts moved often enough while the threads had cores, most often first."""
+        least = max(LEAST_MOVED, MOVED * self._on_cores)
+        return sorted((each for each in seen if each.moved >= least), key=lambda each: -each.moved)
 
     def _locks(self, held: Sequence[ContendedLock]) -> tuple[BlamedObject, ...]:
         numbers = [each.number for each in held]
@@ -201,22 +213,25 @@ class _Investigator:
 
     def _try_copies(self, obstacle: Obstacle, numbers: Sequence[int]) -> None:
         """Try a copy in each thread where that is the repair."""
-        if self._objects and COPIED.issuperset(repairs(obstacle, self._objects)):
-            self._trials = try_copies(
-                self._process, self._threads, list(zip(numbers, self._process.names(numbers), strict=True)))
+        if not self._objects or not COPIED.issuperset(repairs(obstacle, self._objects)):
+            return
+        self._trials = (NO_TIME,) if self._clock() - self._began > TRIAL_SECONDS else try_copies(
+            self._process, self._threads, list(zip(numbers, self._process.names(numbers), strict=True)))
 
-    def _blame_counts(self, seen: Sequence[SampledObject], immortal: Span, judgement: Judgement) -> Judgement:
+    def _blame_counts(
+        self, rounds: ScalingRounds, seen: Sequence[SampledObject], immortal: Span, judgement: Judgement,
+    ) -> Judgement:
         """Find the set of objects whose counts are in the way."""
         doubtful = replace(judgement, doubt=Doubt.SET)
         search = _CountSearch(self._process, self._threads, immortal, until=self._clock() + SEARCH_SECONDS,
                               clock=self._clock)
-        suspects = _suspects(seen)
+        suspects = self._suspects(seen)
         groups = self._groups(suspects)
         try:
             places = smallest_set([group.numbers for group in groups], search.share_of)
             if places is None:      # one was missed: look again, and keep both
                 known = {each.number for each in suspects}
-                suspects += [each for each in _suspects(self._sampled()) if each.number not in known]
+                suspects += [each for each in self._suspects(self._sampled(rounds)) if each.number not in known]
                 groups = self._groups(suspects)
                 places = smallest_set([group.numbers for group in groups], search.share_of)
         except SearchLimitError:      # all suspects may be enough, but which of them are needed is not known
@@ -298,10 +313,6 @@ class _OwnerGroup:
         return _NamedSuspect(number=self.numbers[place], blamed=BlamedObject(
             name=self.owner if len(self.names) > 1 else first.name, kind=first.kind, type=first.type,
             count=len(self.names)))
-
-
-def _suspects(seen: Sequence[SampledObject]) -> list[SampledObject]:
-    return sorted((each for each in seen if each.moved >= MOVED), key=lambda each: -each.moved)
 
 
 class _CountSearch:

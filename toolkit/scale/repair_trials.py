@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.scale.judgement import SCALES
+from gilscope.toolkit.scale.judgement import SURELY_SCALES
 from gilscope.toolkit.scale.repairs import UNCOPIED
 from gilscope.toolkit.scale.scaling_rounds import ScalingRounds
 from gilscope.toolkit.scale.zygote_process import CLOSE_PERIOD, CallMode, ThreadCopies, UnscalableFunctionError
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.scale.zygote_process import ProgramObject, ZygoteProcess
 
 ROUNDS = 3
+WIDE = 1.6              # times the lower end: with such an interval, as many rounds are measured again
 STILL_MOVES = 0.02      # share of looks in which the count of an original had moved: it is still used
 PROCESSES, CONTROL, COPIES = "processes", "control", "copies"
 
@@ -56,6 +57,9 @@ class RepairTrial:
     detail: str = ""                   # the error of a copy
 
 
+NO_TIME = RepairTrial(outcome=TrialOutcome.FEW_CLEAN, method=CopyMethod.DEEP)
+
+
 def try_copies(
     process: ZygoteProcess, threads: int, objects: Sequence[tuple[int, ProgramObject]],
 ) -> tuple[RepairTrial, ...]:
@@ -77,7 +81,7 @@ def try_copies(
             continue      # such a copy is the same object
         trial = _tried(process, threads, objects, ThreadCopies(how=method, held=held, arguments=arguments))
         trials.append(trial)
-        if trial.outcome is not TrialOutcome.MEASURED or (trial.of_ceiling and trial.of_ceiling.ratio >= SCALES):
+        if trial.outcome is not TrialOutcome.MEASURED or (trial.of_ceiling and trial.of_ceiling.ratio >= SURELY_SCALES):
             break
     return tuple(trials)
 
@@ -113,6 +117,9 @@ def _measured(
         COPIES: CallMode(threads=threads, copies=copies)})
     rounds.take(ROUNDS)
     found = rounds.span(PROCESSES, COPIES)
+    if found is not None and found.hi > WIDE * found.lo:
+        rounds.take(ROUNDS)
+        found = rounds.span(PROCESSES, COPIES)
     ceiling = rounds.total(PROCESSES).rate
     if found is None or not ceiling or not rounds.enough([PROCESSES, CONTROL, COPIES]):
         return RepairTrial(outcome=TrialOutcome.FEW_CLEAN, method=method)

@@ -29,9 +29,11 @@ class RepairCode(StrEnum):
 TEXTS = {
     RepairCode.THREAD_COPY: "Give each thread a copy of its own, made inside the thread: copies that one thread makes "
                             "for all may share a cache line.",
-    RepairCode.THREAD_VALUE: "Compute the value inside each thread, or bind it to a local name once, before the loop "
-                             "that uses it: a copy does not help, because it is the same object.",
-    RepairCode.LOCAL_NAME: "Bind it to a local name once, before the loop that uses it.",
+    RepairCode.THREAD_VALUE: "Compute the value inside each thread: copy.deepcopy keeps the same object. From 3.14t on "
+                             "it also helps to bind it to a local name once, before the loop that uses it; 3.13t "
+                             "counts at every use of a local name, too.",
+    RepairCode.LOCAL_NAME: "Bind it to a local name once, before the loop that uses it. This helps from 3.14t on: "
+                           "3.13t counts at every use of a local name, too.",
     RepairCode.BYTECODE: "Load the module from its .pyc, whose constants have no reference count: run "
                          "`python -m compileall`, and leave PYTHONDONTWRITEBYTECODE unset.",
     RepairCode.OWN_FUNCTION: "Make the function inside each thread, or pass what it holds as an argument.",
@@ -51,13 +53,15 @@ _OF_KIND = {
 }
 
 
-def repairs(obstacle: Obstacle, objects: Iterable[BlamedObject]) -> list[RepairCode]:
-    """Return the repairs that fit, the one of the first object first."""
+def repairs(obstacle: Obstacle, objects: Iterable[BlamedObject]) -> dict[RepairCode, list[BlamedObject]]:
+    """Return the repairs that fit, the one of the first object first, with the objects that each is for."""
     if obstacle is Obstacle.COLLECTOR:
-        return [RepairCode.COLLECTOR]
-    if obstacle not in {Obstacle.COUNTS, Obstacle.LOCK}:      # what was seen beside an open verdict is not blamed
-        return []
-    return list(dict.fromkeys(map(_repair_of, objects)))
+        return {RepairCode.COLLECTOR: []}
+    found: dict[RepairCode, list[BlamedObject]] = {}
+    # What was seen beside an open verdict is not blamed.
+    for each in objects if obstacle in {Obstacle.COUNTS, Obstacle.LOCK} else ():
+        found.setdefault(_repair_of(each), []).append(each)
+    return found
 
 
 def _repair_of(blamed: BlamedObject) -> RepairCode:

@@ -44,8 +44,8 @@ def _build_values(each: BuildScaling) -> dict[str, Any]:
         "doubt": judgement.doubt and judgement.doubt.value,
         "objects": [asdict(one) for one in found.objects], "also": [asdict(one) for one in found.also],
         "explained": found.explained, "without": found.without,
-        "repairs": [{"code": code.value, "text": TEXTS[code]}
-                    for code in repairs(judgement.obstacle, (*found.objects, *found.also))],
+        "repairs": [{"code": code.value, "text": TEXTS[code], "objects": [one.name for one in objects]}
+                    for code, objects in repairs(judgement.obstacle, (*found.objects, *found.also)).items()],
         "trials": [asdict(one) | {"of_ceiling": _span(one.of_ceiling)} for one in found.trials],
         "of_ceiling": _span(evidence.of_ceiling), "disturbed": _span(evidence.disturbed),
         "speedup": _span(evidence.speedup), "ceiling": evidence.ceiling,

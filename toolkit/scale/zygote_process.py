@@ -185,11 +185,19 @@ class ZygoteProcess:
 
     def sample(
         self, threads: int, watched: Sequence[int] | None = None, period: int = SAMPLED_PERIOD,
-        copies: ThreadCopies | None = None,
+        copies: ThreadCopies | None = None, longer: float = 1.0,
     ) -> list[SampledObject]:
-        """Sample the headers of the objects while threads work; None watches all mortal objects."""
+        """Sample the headers of the objects while threads work, so many times the usual time.
+
+        Args:
+            threads: Their number.
+            watched: Numbers of objects; None watches all mortal ones.
+            period: Microseconds between two looks.
+            copies: What each thread copies for itself.
+            longer: Times `SAMPLED_SECONDS`.
+        """
         self.measurements += 1
-        answer = self._ask(LOAD_LIMIT, do="measure", threads=threads, seconds=SAMPLED_SECONDS, period=period,
+        answer = self._ask(LOAD_LIMIT, do="measure", threads=threads, seconds=longer * SAMPLED_SECONDS, period=period,
                            copies=_plain(copies), watched=None if watched is None else list(watched))["sampled"]
         looks = max(1, answer["passes"])
         return [SampledObject(number=number, moved=moved / looks, locked=locked / looks, parked=parked / looks)

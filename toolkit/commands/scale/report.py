@@ -108,8 +108,10 @@ def _sentences(each: BuildScaling) -> Iterator[str]:
 
 def _repairs(found: ScalingInvestigation) -> Iterator[str]:
     """Yield the repairs that fit, with what they reached where they could be tried."""
-    codes = repairs(found.judgement.obstacle, (*found.objects, *found.also))
-    yield from (TEXTS[code] for code in codes)
+    fitting = repairs(found.judgement.obstacle, (*found.objects, *found.also))
+    for code, objects in fitting.items():
+        subject = f"{list_text(one.name for one in objects)}: " if len(fitting) > 1 and objects else ""
+        yield f"{subject}{TEXTS[code]}"
     for trial in found.trials:
         if trial.outcome is TrialOutcome.MEASURED and trial.of_ceiling is not None:
             without = "" if trial.without is None else f"; without, {trial.without:.2f}"
@@ -118,7 +120,7 @@ def _repairs(found: ScalingInvestigation) -> Iterator[str]:
         else:
             detail = f" ({trial.detail})" if trial.detail else ""
             yield f"Not tried with {COPIES[trial.method]}: {NOT_TRIED[trial.outcome]}{detail}."
-    if found.objects and codes and not found.trials and codes != [RepairCode.BYTECODE]:
+    if found.objects and fitting and not found.trials and set(fitting) != {RepairCode.BYTECODE}:
         yield "Not tried: that takes a change of the code."
 
 

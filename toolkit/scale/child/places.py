@@ -44,7 +44,9 @@ class _LineWatcher:
     """Looks at each line of the program when it is executed for the first time."""
 
     def __init__(self, wanted: Sequence[Any]) -> None:
-        self._numbers = {id(each): number for number, each in enumerate(wanted)}
+        self._numbers: dict[int, list[int]] = {}
+        for number, each in enumerate(wanted):
+            self._numbers.setdefault(id(_seen_for(each)), []).append(number)
         self.found: list[list[Place]] = [[] for _ in wanted]
         self._trees: dict[str, dict[int, list[ast.expr]]] = {}     # expressions by file and line
         self._left = MOST_LINES
@@ -75,8 +77,7 @@ class _LineWatcher:
     def _look(self, expression: ast.expr, code: types.CodeType, frame: types.FrameType) -> None:
         values = _constants(expression, code) if isinstance(expression, ast.Constant) else _values(expression, frame)
         for value in values:
-            number = self._numbers.get(id(value))
-            if number is not None:
+            for number in self._numbers.get(id(value), ()):
                 place = _shown(code.co_filename), expression.lineno, code.co_qualname
                 if place not in self.found[number]:
                     self.found[number].append(place)
@@ -89,6 +90,16 @@ class _LineWatcher:
                     lines.setdefault(node.lineno, []).append(node)
             self._trees[file] = lines
         return self._trees[file]
+
+
+def _seen_for(each: Any) -> Any:
+    """Return what an expression is that uses an object: the value of a cell, which itself is none."""
+    if type(each) is types.CellType:
+        try:
+            return each.cell_contents
+        except ValueError:      # it is empty
+            return each
+    return each
 
 
 def _tree(file: str) -> ast.AST:

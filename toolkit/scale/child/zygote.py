@@ -149,13 +149,19 @@ class Zygote:
         return named
 
     def places(self, numbers: Sequence[int]) -> list[list[tuple[str, int, str]]]:
-        """Return the lines of the program that use each of the objects: file, line and function."""
+        """Return the lines of the program that use each of the objects: file, line and function.
+
+        None if watching a call fails: the answer is worth something without.
+        """
         def found() -> list[list[tuple[str, int, str]]]:
             from gilscope.toolkit.scale.child.places import places_of  # noqa: PLC0415 - in a fork alone, see `load`
 
             return places_of([self._objects[number] for number in numbers], _calls(self._call, self._payloads))
 
-        places: list[list[tuple[str, int, str]]] = self._asked(found, PATIENCE + COMPARED * self._each)
+        try:
+            places: list[list[tuple[str, int, str]]] = self._asked(found, PATIENCE + COMPARED * self._each)
+        except FailedMeasurementError:
+            return [[] for _ in numbers]
         return places
 
     def copied(self, watched: Sequence[int], **copies: Any) -> dict[str, Any]:
