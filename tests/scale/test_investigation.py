@@ -54,7 +54,7 @@ class PlantedProcess:
         return CleanCalls(threads=mode.threads, calls=calls, made=calls, spent=spent, lasted=spent,
                           collections=bool(self.collecting) * 5, measurements=1)
 
-    def sample(self, threads, watched=None, period=0):
+    def sample(self, threads, watched=None, period=0, **_):
         seen = {*self.counted, *self.moving, *self.locked} & set(watched or range(100))
         return [SampledObject(number=number, moved=0.0 if number in self.locked else 0.5 + number / 1000,
                               locked=self.locked.get(number, 0.0), parked=0.0) for number in sorted(seen)]
