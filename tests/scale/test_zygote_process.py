@@ -1,9 +1,10 @@
 """The process that calls the user's function: what that reads, prints or leaves hanging is no answer of ours."""
 
-import os
+import threading
 
 import pytest
 
+from gilscope.toolkit.processes.forks import Fork
 from gilscope.toolkit.scale.child import zygote
 from gilscope.toolkit.scale.zygote_process import CallMode, ZygoteProcess
 from tests.scale.planted import FREE
@@ -50,10 +51,6 @@ def test_compilation_of_the_core_is_waited_for_and_said(build, tmp_path, monkeyp
 
 
 def test_error_says_what_did_not_return():
-    reader, writer = os.pipe()
-    pid = os.fork()
-    if not pid:
-        os.read(os.pipe()[0], 1)
-    (answer,) = zygote._answers([(pid, reader)], 0.01, "the search for the names of its objects")
-    os.close(writer)
+    stuck = Fork(lambda _write: threading.Event().wait())
+    (answer,) = zygote._answers([stuck], 0.01, "the search for the names of its objects")
     assert answer == "the search for the names of its objects did not return within 0 s"

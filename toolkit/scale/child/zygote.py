@@ -12,8 +12,6 @@ import gc
 import json
 import mmap
 import os
-import select
-import signal
 import sys
 import threading
 import time
@@ -23,6 +21,7 @@ from itertools import cycle, repeat
 
 from gilscope.toolkit.escaping import message
 from gilscope.toolkit.measure.child.calls import NameMissingError, find, function_called, shown
+from gilscope.toolkit.processes.forks import Fork
 from gilscope.toolkit.race._core import build
 from gilscope.toolkit.scale.child.layout import LayoutRefusedError, lock_offsets, verify
 from gilscope.toolkit.scale.child.names import names_of
@@ -299,27 +298,21 @@ class Zygote:
             raise FailedMeasurementError(answer)
         return answer
 
-    def _fork(self, action: Callable[[], Any]) -> tuple[int, int]:
-        """Start a fork that answers with what `action` returns; return its pid, and where to read the answer."""
-        reader, writer = os.pipe()
+    def _fork(self, action: Callable[[], Any]) -> Fork:
+        """Start a fork that answers with what `action` returns."""
         parent = os.getpid()
-        pid = os.fork()
-        if pid:
-            os.close(writer)
-            return pid, reader
-        try:
+
+        def answer(write: Callable[..., None]) -> None:
             self._core.end_with_parent(parent)
-            for stream in (1, 2):        # what the function prints, it prints thousands of times
-                os.dup2(_NULL, stream)
             try:
-                answer = json.dumps({"answer": action()})
+                result = action()
             except BaseException as error:  # noqa: BLE001 - reported to whoever asked
                 ours = isinstance(error, (FailedMeasurementError, LayoutRefusedError))
-                answer = json.dumps({"error": str(error) if ours else _told(error)})
-            with os.fdopen(writer, "w") as file:
-                file.write(answer)
-        finally:
-            os._exit(0)
+                write(error=str(error) if ours else _told(error))
+            else:
+                write(answer=result)
+
+        return Fork(answer)
 
 
 class _Plan:
@@ -367,37 +360,26 @@ def _chunk_of(call: Callable[..., object], payloads: list[Any] | None) -> Callab
     return chunk
 
 
-def _answers(forks: Sequence[tuple[int, int]], limit: float, what: str = "the function") -> list[Any]:
-    """Return each fork's answer, or the text of its error; kill those that take longer than `limit` seconds.
+def _answers(forks: Sequence[Fork], limit: float, what: str = "the function") -> list[Any]:
+    """Return each fork's answer, or the text of its error; end those that take longer than `limit` seconds.
 
     Args:
-        forks: Process IDs, with where to read their answers.
+        forks: They run at the same time.
         limit: Seconds.
         what: The subject of the error if one does not return.
     """
     until = time.monotonic() + limit
     answers: list[Any] = []
-    for pid, reader in forks:
-        text, hung = b"", False
-        with os.fdopen(reader, "rb", buffering=0) as file:
-            while True:
-                if not select.select([file], [], [], max(0.0, until - time.monotonic()))[0]:
-                    hung = True
-                    os.kill(pid, signal.SIGKILL)
-                    break
-                if not (part := file.read(1 << 16)):
-                    break
-                text += part
-        _, status = os.waitpid(pid, 0)
-        if hung:
+    for fork in forks:
+        records, ending = fork.result(max(0.0, until - time.monotonic()))
+        if records:
+            answers.append(records[-1]["answer"] if "answer" in records[-1] else records[-1]["error"])
+        elif ending.kind == "slow":
             answers.append(f"{what} did not return within {limit:.0f} s")
-        elif not text:
-            code = os.waitstatus_to_exitcode(status)
-            answers.append(f"the measuring process died: signal {-code}" if code < 0 else
-                           f"the measuring process ended with exit code {code}")
+        elif ending.kind == "crash":
+            answers.append(f"the measuring process died: {ending.reason}")
         else:
-            answer = json.loads(text)
-            answers.append(answer["answer"] if "answer" in answer else answer["error"])
+            answers.append(f"the measuring process {ending.reason}")
     return answers
 
 
@@ -426,9 +408,6 @@ def _collections() -> int:
 def _gil_is_on() -> bool:
     ask = getattr(sys, "_is_gil_enabled", None)
     return True if ask is None else ask()
-
-
-_NULL = os.open(os.devnull, os.O_WRONLY)
 
 
 def main() -> None:
