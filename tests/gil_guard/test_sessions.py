@@ -113,6 +113,24 @@ def test_thread_of_an_earlier_test_counts_where_it_runs(project):
     assert "A second thread ran the project's code in 1 of 3 tests." in place.test().output
 
 
+def test_function_that_was_left_alone_counts_in_a_later_test(project):
+    place = project(repaired=True)
+    place.write({"shop/__init__.py": "def add():\n    pass\n", "tests/test_a.py": """\
+        import threading, shop
+        def run(function):
+            thread = threading.Thread(target=function)
+            thread.start()
+            thread.join()
+        def test_many_calls_in_the_main_thread():
+            run(int)
+            for _ in range(1_000):   # far more than are watched
+                shop.add()
+        def test_one_call_in_another_thread():
+            run(shop.add)
+        """})
+    assert "A second thread ran the project's code in 1 of 2 tests." in place.test().output
+
+
 def test_functions_of_the_projects_extension_module_count(project):
     place = project()
     place.compile(place.root / "shop")

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
     from typing import Any
 
 STARTS = frozenset({"_thread.start_new_thread", "_thread.start_joinable_thread"})   # audit events
-# Calls of a function in the main thread until it is left alone; after the next start of a thread it is watched again.
-MAIN_CALLS = 50
+# Calls of one of the project's functions until it is left alone; after the next start of a thread it is watched again.
+OWN_CALLS = 200
 FOREIGN_CALLS = 10_000   # calls of other people's functions in other threads, until each place is left alone likewise
 
 
@@ -85,7 +85,8 @@ class ProjectThreads:
         """Begin; must be called in the main thread."""
         self._code = code
         self._main = get_ident()
-        self._calls: dict[int, int] = {}   # of functions in the main thread, by id of their code
+        self._calls: dict[int, int] = {}   # of the project's functions, by id of their code
+        self._restarts_due = 0     # of the watch, since some of them were left alone
         self._foreign = 0
         self._compiled = False
         self._events = 0          # of sys.monitoring, that are on
@@ -126,21 +127,24 @@ class ProjectThreads:
             self._tool = None
 
     def _watch(self) -> None:
-        """Watch all functions, also those that were left alone.
+        """Watch all of the project's functions, also those that were left alone.
 
-        They stay watched after the test: a function that is left alone costs nothing, but after each change of events
-        the interpreter prepares every function anew.
+        They stay watched after the test: a function that is left alone costs nothing, but after each change of events,
+        and each restart, the interpreter prepares every function anew, pytest's own, too.
         """
         if self._tool is None:
             return
-        self._calls.clear()
-        self._foreign = 0
         events = sys.monitoring.events
         wanted = events.PY_START | (events.CALL if self._compiled else 0)
         if wanted != self._events:
             self._events = wanted
             sys.monitoring.set_events(self._tool, wanted)
-        sys.monitoring.restart_events()
+        # A place that was left alone because it called somebody else's function may call extension modules next.
+        if self._restarts_due or self._compiled:
+            self._restarts_due = max(self._restarts_due - 1, 0)
+            self._calls.clear()
+            self._foreign = 0
+            sys.monitoring.restart_events()
 
     def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
         if event in STARTS:
@@ -169,6 +173,8 @@ class ProjectThreads:
     def _ran(self, place: int) -> Any:
         if get_ident() != self._main:
             self._seen = True
-            return sys.monitoring.DISABLE
         calls = self._calls[place] = self._calls.get(place, 0) + 1
-        return sys.monitoring.DISABLE if calls > MAIN_CALLS else None
+        if calls < OWN_CALLS:
+            return None
+        self._restarts_due = 2   # another thread may be restarting now, just before this takes effect
+        return sys.monitoring.DISABLE
