@@ -94,35 +94,6 @@ def test_terminal_gets_colours_and_a_pipe_none(monkeypatch):
     assert "\x1b[" not in terminal.render_for_stdout(document)
 
 
-def test_colours_change_no_text(monkeypatch):
-    document = run_document(make_run())
-    monkeypatch.setenv("TERM", "xterm-256color")
-    monkeypatch.setenv("COLUMNS", "90")
-    monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setattr("sys.stdout", Tty())
-    coloured = re.sub(r"\x1b\[[0-9;]*m", "", terminal.render_for_stdout(document))
-    assert [line.rstrip() for line in coloured.splitlines()] == terminal.render(document, width=90).splitlines()
-
-
-def table_of(*rows):
-    return Document((Table(title="", columns=(KEYS[0], Column(title="time")), rows=tuple(
-        tuple(map(Entry, row)) for row in rows)),))
-
-
-def test_wide_characters_take_two_columns():
-    lines = terminal.render(table_of(("日本", "1 s"), ("abcde", "2 s"))).splitlines()
-    # "日本" takes 4 columns, "abcde" 5: two spaces of a gap, and times 4.
-    assert lines[2:] == [" 日本   1 s", "abcde   2 s"]
-
-
-def test_what_is_wider_than_the_terminal_is_continued_below():
-    document = Document((*table_of(("a" * 30, "1 s")).sections, Lines("", ("b" * 30,)), Heading("c" * 30)))
-    text = terminal.render(document, width=20)
-    assert max(map(len, text.splitlines())) <= 20
-    for letter in "abc":
-        assert text.count(letter) == 30
-
-
 @pytest.mark.parametrize(("encoding", "spread"), [("utf-8", "±3 %"), ("ascii", "+-3 %"), ("latin-1", "±3 %")])
 def test_pipe_gets_what_its_encoding_has(encoding, spread, monkeypatch):
     monkeypatch.setattr("sys.stdout", io.TextIOWrapper(io.BytesIO(), encoding=encoding))

@@ -1,16 +1,17 @@
-"""Documents as text for a terminal: tables cut to its width, colours where it has them.
-
-The lines are laid out here.  Only colours need rich, whose import and layout would delay every report.
-"""
+"""Documents as text for a terminal: tables cut to its width, colours where it has them."""
 
 from __future__ import annotations
 
+import io
 import sys
 import textwrap
-from io import StringIO
-from itertools import groupby, zip_longest
+from itertools import groupby
 from typing import TYPE_CHECKING, assert_never
-from unicodedata import combining, east_asian_width
+
+from rich import box
+from rich.console import Console, Group
+from rich.table import Table as RichTable
+from rich.text import Text
 
 from gilscope.toolkit.escaping import visible_all, without_commands
 from gilscope.toolkit.report.document import (
@@ -28,196 +29,104 @@ from gilscope.toolkit.report.table.judgement import judge_comparison
 from gilscope.toolkit.report.wording import ascii_text, entry_text, mark_text, spelling
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Sequence
 
-    from rich.console import Console
+    from rich.console import RenderableType
 
     from gilscope.toolkit.report.document import Column, Document, Entry, Section
 
-    type Line = Sequence[tuple[str, str]]   # pieces of text, each with its style as rich calls it
-
 WIDTH = 100   # of a report that goes to a file
 GAP = 2       # spaces between columns
-BOLD = "bold"
+# One rule under the headings, in ASCII: rich's own SIMPLE box draws it with a character a pipe may not take.
+RULED = box.Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 
 _STYLES = {"faster": "green", "slower": "red", "same": "dim", "cannot tell": "yellow"}
 
 
 def render(document: Document, *, width: int = WIDTH, ascii_only: bool = False) -> str:
-    """Return the document as text without colours, no line longer than `width`."""
-    return _plain(_lines(document, width, ascii_text if ascii_only else str))
+    """Return the document as text without colours, no line longer than `width` unless a single word is."""
+    return _text(document, _plain_console(width), ascii_text if ascii_only else str)
 
 
 def render_for_stdout(document: Document) -> str:
     """Return the document as fits standard output: in its encoding, on a terminal in its width and in colour."""
     spell = spelling(sys.stdout.encoding)
     if not sys.stdout.isatty():
-        return _plain(_lines(document, WIDTH, spell))
-    from rich.console import Console
-
-    console = Console()
-    return _coloured(_lines(document, console.width, spell), console)
-
-
-def _plain(lines: Iterable[Line]) -> str:
-    return without_commands("\n".join("".join(text for text, _ in line).rstrip() for line in lines))
+        return _text(document, _plain_console(WIDTH), spell)
+    here = Console()
+    console = Console(file=io.StringIO(), width=here.width, force_terminal=True, no_color=here.no_color)
+    return _text(document, console, spell)
 
 
-def _coloured(lines: Iterable[Line], terminal: Console) -> str:
-    """Return the lines with the escape sequences of their styles, as far as `terminal` has them."""
-    from rich.console import Console
-    from rich.text import Text
+def _plain_console(width: int) -> Console:
+    return Console(file=io.StringIO(), width=width, color_system=None, legacy_windows=False)
 
-    console = Console(file=StringIO(), width=terminal.width, force_terminal=True, no_color=terminal.no_color)
+
+def _text(document: Document, console: Console, spell: Callable[[str], str]) -> str:
     with console.capture() as captured:
-        for line in lines:
-            console.print(Text.assemble(*line), no_wrap=True, overflow="ignore", crop=False)
-    return without_commands(captured.get().removesuffix("\n"))
+        _print(visible_all(document), console, spell)
+    # rich fills lines up to the width.
+    return without_commands("\n".join(line.rstrip() for line in captured.get().splitlines()))
 
 
-def _lines(document: Document, width: int, spell: Callable[[str], str]) -> Iterator[Line]:
-    for number, section in enumerate(visible_all(document).sections):
+def _print(document: Document, console: Console, spell: Callable[[str], str]) -> None:
+    for number, section in enumerate(document.sections):
         if number:
-            yield ()
-        yield from _section(section, width, spell)
+            console.line()
+        for renderable in _section(section, console.width, spell):
+            console.print(renderable)
 
 
-def _section(section: Section, width: int, spell: Callable[[str], str]) -> Iterator[Line]:
+def _section(section: Section, width: int, spell: Callable[[str], str]) -> list[RenderableType]:
     match section:
         case Heading():
-            yield from _heading(section, width, spell)
+            return _heading(section, spell)
         case Banner():
-            yield from _wrapped(f"WARNING: {spell(section.text)}", width, "bold yellow")
+            return [Text(f"WARNING: {spell(section.text)}", style="bold yellow")]
         case Lines():
-            if section.heading:
-                yield from _wrapped(spell(section.heading), width, BOLD)
-            for item in section.items:
-                yield from _hanging(spell(item), width)
+            title: list[RenderableType] = [Text(spell(section.heading), style="bold")] if section.heading else []
+            return [*title, *(_hanging(spell(item), width) for item in section.items)]
         case Picture():
-            yield from _wrapped(spell(f"{section.title}: {section.path}"), width)
+            return [Text(spell(f"{section.title}: {section.path}"), overflow="fold")]
         case Table():
-            yield from _table(section, width, spell)
+            return _table(section, width, spell)
         case _:
             assert_never(section)
 
 
-def _heading(section: Heading, width: int, spell: Callable[[str], str]) -> Iterator[Line]:
+def _heading(section: Heading, spell: Callable[[str], str]) -> list[RenderableType]:
     text = spell(section.text)
-    yield from _wrapped(text, width, BOLD)
-    if under := {1: "=", 2: "-"}.get(section.level):
-        yield ((under * min(cell_width(text), width), BOLD),)
+    under = {1: "=", 2: "-"}.get(section.level)
+    return [Text(text, style="bold"), *([Text(under * len(text), style="bold")] if under else [])]
 
 
-def _wrapped(text: str, width: int, style: str = "") -> Iterator[Line]:
-    """Yield the text in lines; a word that does not fit into one is cut."""
-    if cell_width(text) <= width and "\n" not in text:
-        yield ((text, style),)
-        return
-    for line in text.splitlines() or [""]:
-        for part in textwrap.wrap(line, width, break_on_hyphens=False, break_long_words=False) or [""]:
-            yield from (((piece, style),) for piece in cut(part, width))
-
-
-def _hanging(text: str, width: int) -> Iterator[Line]:
-    """Yield `text` wrapped with its first line standing out; a number stays with its percent sign."""
+def _hanging(text: str, width: int) -> RenderableType:
+    """Return `text` wrapped with its first line standing out; a number stays with its percent sign."""
     kept = text.replace(" %", "\N{NO-BREAK SPACE}%")
-    for line in textwrap.wrap(kept, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False,
-                              break_long_words=False):
-        yield from (((piece, ""),) for piece in cut(line.replace("\N{NO-BREAK SPACE}", " "), width))
+    lines = textwrap.wrap(kept, width, initial_indent="  ", subsequent_indent="    ", break_on_hyphens=False,
+                          break_long_words=False)
+    return Text("\n".join(lines).replace("\N{NO-BREAK SPACE}", " "), overflow="fold")
 
 
-def cell_width(text: str) -> int:
-    """Return the number of columns that a terminal shows the text in."""
-    if text.isascii():
-        return len(text)
-    return sum(0 if combining(each) else 2 if east_asian_width(each) in "WF" else 1 for each in text)
-
-
-def cut(text: str, width: int) -> Iterator[str]:
-    """Yield the text in pieces that a terminal shows in at most `width` columns; a character may be wider."""
-    while cell_width(text) > width:
-        end = 1
-        while cell_width(text[:end + 1]) <= width:
-            end += 1
-        yield text[:end]
-        text = text[end:]
-    yield text
-
-
-def _table(table: Table, width: int, spell: Callable[[str], str]) -> Iterator[Line]:
+def _table(table: Table, width: int, spell: Callable[[str], str]) -> list[RenderableType]:
     cells = [[spell(entry_text(entry)) for entry in row] for row in table.rows]
-    titles = [spell(column.title) for column in table.columns]
-    widths = [max(map(cell_width, (title, *(row[i] for row in cells)))) for i, title in enumerate(titles)]
+    widths = [
+        max(len(line) for line in (column.title, *(row[i] for row in cells))) for i, column in enumerate(table.columns)
+    ]
     _make_room(table.columns, widths)
     # A column that does not fit beside the keys even alone is wrapped.
     room = width - sum(widths[i] + GAP for i, column in enumerate(table.columns) if column.key)
     widths = [each if column.key else min(each, max(room, 1))
               for each, column in zip(widths, table.columns, strict=True)]
     parts = split_columns(table.columns, widths, width, GAP)
-    if table.heading:
-        yield from _wrapped(spell(table.heading), width, BOLD)
+    shown: list[RenderableType] = [Text(spell(table.heading), style="bold")] if table.heading else []
     # Details of which no row has any are no table.
     filled = [p for p in parts if any(row[i] for row in cells for i in p if not table.columns[i].key)] or parts[:1]
     for number, part in enumerate(filled):
-        if number:
-            yield ()
-        yield from _part(table, [titles, *cells], _narrowed(widths, part, width), part, spell)
-    for number, text in enumerate(table.footnotes, 1):
-        yield from _hanging(f"{spell(mark_text(number))} {spell(text)}", width)
-
-
-def _narrowed(widths: Sequence[int], part: Sequence[int], width: int) -> Sequence[int]:
-    """Return the widths with the widest columns of a part narrowed, where keys alone are wider than the terminal."""
-    narrowed = [*widths]
-    while _width(narrowed, part) > width:
-        widest = max(part, key=narrowed.__getitem__)
-        if narrowed[widest] == 1:
-            break
-        narrowed[widest] -= 1
-    return narrowed
-
-
-def _part(
-    table: Table, texts: Sequence[Sequence[str]], widths: Sequence[int], part: Sequence[int],
-    spell: Callable[[str], str],
-) -> Iterator[Line]:
-    """Yield the lines of the columns `part`: names of groups, titles, a rule, and rows.
-
-    Args:
-        table: The table.
-        texts: Its titles, and the texts of each row.
-        widths: Of all of its columns.
-        part: The columns of this part.
-        spell: Replaces what the output's encoding lacks.
-    """
-    if any(table.columns[i].group for i in part):
-        yield ((_groups_line(table.columns, widths, part, spell), BOLD),)
-    titles, *cells = texts
-    yield from _row(table.columns, widths, part, titles, [BOLD] * len(titles), at_bottom=True)
-    yield (("-" * _width(widths, part), ""),)
-    numbers = [i for i in part if not table.columns[i].key]
-    for row, shown in zip(table.rows, cells, strict=True):
-        if numbers and not any(shown[i] for i in numbers):
-            continue   # in a table of details, a model that has none
-        yield from _row(table.columns, widths, part, shown, [*map(_style, row)])
-
-
-def _row(
-    columns: Sequence[Column], widths: Sequence[int], part: Sequence[int], texts: Sequence[str], styles: Sequence[str],
-    *, at_bottom: bool = False,
-) -> Iterator[Line]:
-    """Yield the lines of a row; a cell that is wider than its column is wrapped rather than cut off."""
-    wrapped = [[text for ((text, _),) in _wrapped(texts[i], widths[i])] for i in part]
-    if at_bottom:
-        height = max(map(len, wrapped))
-        wrapped = [[""] * (height - len(each)) + each for each in wrapped]
-    for line in zip_longest(*wrapped, fillvalue=""):
-        pieces: list[tuple[str, str]] = []
-        for i, text in zip(part, line, strict=True):
-            space = " " * (widths[i] - cell_width(text))
-            pieces += [(" " * GAP, "")] if pieces else []
-            pieces.append((space + text if columns[i].align == "right" else text + space, styles[i]))
-        yield pieces
+        shown += [Text("")] if number else []
+        shown += [_groups_line(table.columns, widths, part, spell), _rich_table(table, cells, widths, part, spell)]
+    notes = [_hanging(f"{spell(mark_text(n))} {spell(text)}", width) for n, text in enumerate(table.footnotes, 1)]
+    return [*shown, *notes]
 
 
 def _make_room(columns: Sequence[Column], widths: list[int]) -> None:
@@ -236,13 +145,34 @@ def _width(widths: Sequence[int], block: Sequence[int]) -> int:
 
 def _groups_line(
     columns: Sequence[Column], widths: Sequence[int], part: Sequence[int], spell: Callable[[str], str],
-) -> str:
-    """Return the names of the groups, each with a rule over all of its columns."""
+) -> RenderableType:
+    """Return the names of the groups, each with a rule over all of its columns; nothing where there are none."""
+    if not any(columns[i].group for i in part):
+        return Group()
     names = []
     for group, block in groupby(part, key=lambda i: columns[i].group):
         width = _width(widths, list(block))
         names.append(f"{spell(group)} ".ljust(width, "-") if group else " " * width)
-    return (" " * GAP).join(names)
+    return Text((" " * GAP).join(names), style="bold")
+
+
+def _rich_table(
+    table: Table, cells: Sequence[Sequence[str]], widths: Sequence[int], part: Sequence[int],
+    spell: Callable[[str], str],
+) -> RichTable:
+    """Return the columns `part` of the table without the names of their groups."""
+    rich = RichTable(box=RULED, show_edge=False, pad_edge=False, padding=(0, GAP - 1, 0, 0))
+    for i in part:
+        column = table.columns[i]
+        # Wrapping instead of an ellipsis where even one column is wider than the terminal: nothing is cut off.
+        rich.add_column(
+            Text(spell(column.title), style="bold"), justify=column.align, overflow="fold", min_width=widths[i])
+    numbers = [i for i in part if not table.columns[i].key]
+    for row, texts in zip(table.rows, cells, strict=True):
+        if numbers and not any(texts[i] for i in numbers):
+            continue   # in a table of details, a model that has none
+        rich.add_row(*(Text(texts[i], style=_style(row[i])) for i in part))
+    return rich
 
 
 def _style(entry: Entry) -> str:
