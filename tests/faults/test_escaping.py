@@ -49,7 +49,8 @@ def document_of(words):
 
 def report_of(words):
     report = filled(RaceReport, words, CLOSED)
-    return replace(report, notes=tuple(replace(each, severity="note") for each in report.notes))
+    return replace(report, doubts=tuple(replace(each, severity="doubt") for each in report.doubts),
+                   notes=tuple(replace(each, severity="note") for each in report.notes))
 
 
 def test_every_character_that_does_not_show_is_escaped():
@@ -127,7 +128,7 @@ def test_races_as_text(hostile, color):
 @ALL
 def test_races_as_workflow_commands(hostile):
     rendered = github.render(report_of(hostile), notes=True)
-    levels = ["error", "notice", "warning", "warning", "warning"]
+    levels = ["error", "warning", "notice", "warning", "warning", "warning"]
     assert not is_safe(rendered, commands=[f"::{level} " for level in levels])
     commands = [re.fullmatch("::([a-z]+) (.*?)::(.*)", line) for line in rendered.split("\n")]   # as they are read
     assert [each[1] for each in commands] == levels
