@@ -24,7 +24,7 @@ def seen(monkeypatch):
     found, asked = {}, []
 
     def look(what):
-        def checked(_project, run_site, *_, limit, threads):
+        def checked(_project, run_site, *_, limit, threads, **_other):
             asked.append((what, run_site.build, limit, threads))
             return found.get((what, run_site.build), replace(CLEAN, shared=None) if what == "tests" else WORKED)
         return checked
