@@ -9,7 +9,7 @@ import pytest
 from gilscope.toolkit.builds.missing_packages import distribution_of, has_exact_version
 from gilscope.toolkit.builds.package_installer import WITHOUT_WHEEL
 from gilscope.toolkit.errors import BuildError
-from gilscope.toolkit.evaluate.packages import installing, scratch
+from gilscope.toolkit.evaluate.packages import fetch_wheels, installing, scratch
 from gilscope.toolkit.evaluate.packages.scratch import EnvironmentRequest, prepare
 from tests.evaluate.places import at_hand
 
@@ -111,6 +111,12 @@ def test_an_index_that_does_not_answer_is_no_missing_wheel(installer, monkeypatc
     monkeypatch.setattr(installing, "run_unless_stopped", lambda *_: told)
     with pytest.raises(BuildError, match="does not answer"):
         prepare(EnvironmentRequest(requirements=("thing",)), builds("3.14"))
+
+
+def test_an_installer_that_takes_too_long_is_no_missing_wheel(monkeypatch):
+    monkeypatch.setattr(fetch_wheels, "run_to_end", lambda *_: "pip did not end within 300 s")
+    with pytest.raises(BuildError, match="pip did not end within 300 s, so nothing is known of the packages"):
+        fetch_wheels.run_unless_stopped(["pip", "install", "thing"])
 
 
 def test_sources_are_built_only_when_that_was_asked_for(installer):

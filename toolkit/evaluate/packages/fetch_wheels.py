@@ -128,10 +128,12 @@ def run_unless_stopped(command: Sequence[str | Path]) -> str:
     """Run an installer's command; return "", or the last lines of its output if it fails.
 
     Raises:
-        BuildError: It was stopped from outside, so its output says nothing of any package.
+        BuildError: It was stopped from outside, took too long or did not start, so nothing is known of any package.
     """
     outcome = run_to_end(command, {})
-    if not isinstance(outcome, str) and was_stopped(outcome.returncode):
+    if isinstance(outcome, str):
+        raise BuildError(f"{outcome}, so nothing is known of the packages: try again")
+    if was_stopped(outcome.returncode):
         raise BuildError(STOPPED)
     return failure_in(outcome)
 
