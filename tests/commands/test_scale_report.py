@@ -8,7 +8,7 @@ from gilscope.toolkit.report.terminal import render
 from gilscope.toolkit.scale.blamed_object import BlamedObject
 from gilscope.toolkit.scale.investigation import ScalingInvestigation
 from gilscope.toolkit.scale.judgement import Judgement, Obstacle, ScalingEvidence, ScalingVerdict, Span
-from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairTrial, TrialOutcome
+from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome, RepairTrial
 from gilscope.toolkit.scale.scaling_values import BuildScaling
 from gilscope.toolkit.scale.zygote_process import CodePlace, LoadedFunction
 from tests.fakes import make_build
@@ -51,15 +51,15 @@ def test_lines_stand_beside_the_object():
 
 
 def test_repair_says_what_it_reached_or_why_it_was_not_tried():
-    measured = RepairTrial(outcome=TrialOutcome.MEASURED, method=CopyMethod.DEEP, without=0.3,
+    measured = RepairTrial(outcome=RepairOutcome.MEASURED, method=CopyMethod.DEEP, without=0.3,
                            of_ceiling=Span(ratio=0.95, lo=0.9, hi=1.0))
     assert ("Tried: with a copy by copy.deepcopy in each thread, it reached 0.95 [0.90, 1.00] of the ceiling; without, "
             "0.30.") in said(trials=(measured,))
-    uncopied = RepairTrial(outcome=TrialOutcome.UNCOPIED, method=CopyMethod.DEEP, detail="TypeError: no")
+    uncopied = RepairTrial(outcome=RepairOutcome.UNCOPIED, method=CopyMethod.DEEP, detail="TypeError: no")
     assert "Not tried with a copy by copy.deepcopy in each thread: it cannot be made (TypeError: no)." in said(
         trials=(uncopied,))
     assert "Not tried: that takes a change of the code." in said()
-    assert set(NOT_TRIED) == set(TrialOutcome) - {TrialOutcome.MEASURED}
+    assert set(NOT_TRIED) == set(RepairOutcome) - {RepairOutcome.MEASURED}
 
 
 def test_each_repair_names_its_objects_where_there_are_several():

@@ -4,7 +4,7 @@ import pytest
 
 from gilscope.toolkit.scale.investigation import TRIAL_SECONDS, investigate
 from gilscope.toolkit.scale.judgement import Doubt, Obstacle, ScalingVerdict
-from gilscope.toolkit.scale.repair_trials import TrialOutcome
+from gilscope.toolkit.scale.repair_trials import RepairOutcome
 from gilscope.toolkit.scale.throughput import CleanCalls
 from gilscope.toolkit.scale.zygote_process import CodePlace, CopyTest, LoadedFunction, ProgramObject, SampledObject
 
@@ -66,7 +66,7 @@ def test_object_has_its_line_and_its_repair_is_tried():
     assert found.judgement.obstacle is Obstacle.COUNTS
     assert [(each.name, each.places[0].line) for each in found.objects] == [("app.G7", 7)]
     (trial,) = found.trials
-    assert trial.outcome is TrialOutcome.MEASURED
+    assert trial.outcome is RepairOutcome.MEASURED
     assert trial.of_ceiling.ratio == pytest.approx(1.0)
     assert found.explained == pytest.approx(1.0)
 
@@ -103,7 +103,7 @@ def test_no_repair_is_tried_where_measuring_took_too_long():
     now = 0.0
     found = found_in(Slow(7), lambda: now)
     assert [each.name for each in found.objects] == ["app.G7"]
-    assert [trial.outcome for trial in found.trials] == [TrialOutcome.FEW_CLEAN]
+    assert [trial.outcome for trial in found.trials] == [RepairOutcome.FEW_CLEAN]
 
 
 def test_lock_whose_waiters_are_never_undisturbed_is_named_by_disturbed_calls():

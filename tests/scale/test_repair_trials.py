@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from gilscope.toolkit.scale.repair_trials import CopyMethod, TrialOutcome, try_copies
+from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome, try_copies
 from gilscope.toolkit.scale.throughput import CleanCalls
 from gilscope.toolkit.scale.zygote_process import (
     CopyTest,
@@ -56,7 +56,7 @@ def tried(process, *names):
 
 def test_copy_that_reaches_the_ceiling_is_told_beside_the_control():
     (trial,) = tried(FakeZygote(), OBJECT)
-    assert (trial.outcome, trial.method) == (TrialOutcome.MEASURED, CopyMethod.DEEP)
+    assert (trial.outcome, trial.method) == (RepairOutcome.MEASURED, CopyMethod.DEEP)
     assert trial.of_ceiling.ratio == pytest.approx(0.95)
     assert trial.without == pytest.approx(0.3)
 
@@ -99,14 +99,14 @@ def test_what_holds_the_objects_is_copied_once():
 
 
 @pytest.mark.parametrize(("changes", "names", "outcome", "detail"), [
-    ({}, [OBJECT, HELD], TrialOutcome.ELSEWHERE, ""),
-    ({"why": "TypeError: cannot pickle"}, [OBJECT], TrialOutcome.UNCOPIED, "TypeError: cannot pickle"),
-    ({"fails": True}, [OBJECT], TrialOutcome.UNCOPIED, "f raised LookupError"),
-    ({"results": ("2",)}, [OBJECT], TrialOutcome.RESULTS, ""),
-    ({"used": (7,)}, [OBJECT], TrialOutcome.STILL_USED, ""),
-    ({"moved": 0.4}, [OBJECT], TrialOutcome.STILL_USED, ""),
-    ({"clean": 1}, [OBJECT], TrialOutcome.FEW_CLEAN, ""),
-    ({"clean": 4}, [OBJECT], TrialOutcome.FEW_CLEAN, ""),      # enough for a ratio, not for a statement
+    ({}, [OBJECT, HELD], RepairOutcome.ELSEWHERE, ""),
+    ({"why": "TypeError: cannot pickle"}, [OBJECT], RepairOutcome.UNCOPIED, "TypeError: cannot pickle"),
+    ({"fails": True}, [OBJECT], RepairOutcome.UNCOPIED, "f raised LookupError"),
+    ({"results": ("2",)}, [OBJECT], RepairOutcome.RESULTS, ""),
+    ({"used": (7,)}, [OBJECT], RepairOutcome.STILL_USED, ""),
+    ({"moved": 0.4}, [OBJECT], RepairOutcome.STILL_USED, ""),
+    ({"clean": 1}, [OBJECT], RepairOutcome.FEW_CLEAN, ""),
+    ({"clean": 4}, [OBJECT], RepairOutcome.FEW_CLEAN, ""),      # enough for a ratio, not for a statement
 ])
 def test_repair_that_could_not_be_tried_says_why(changes, names, outcome, detail):
     (trial,) = tried(FakeZygote(**changes), *names)
@@ -141,9 +141,9 @@ def guarded():
 
 @pytest.mark.skipif(not FREE, reason="no free-threaded build")
 @pytest.mark.parametrize(("function", "name", "outcomes"), [
-    ("through_a_method", "CONFIG", {TrialOutcome.STILL_USED}),
-    ("guarded", "LOCK", {TrialOutcome.UNCOPIED}),
-    ("f", "TABLE", {TrialOutcome.MEASURED, TrialOutcome.FEW_CLEAN}),      # as busy as the machine is
+    ("through_a_method", "CONFIG", {RepairOutcome.STILL_USED}),
+    ("guarded", "LOCK", {RepairOutcome.UNCOPIED}),
+    ("f", "TABLE", {RepairOutcome.MEASURED, RepairOutcome.FEW_CLEAN}),      # as busy as the machine is
 ])
 @pytest.mark.parametrize("label", FREE)
 def test_program_is_tried_on_a_free_threaded_build(label, function, name, outcomes, tmp_path):

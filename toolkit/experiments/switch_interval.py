@@ -156,7 +156,7 @@ class SwitchIntervalExperiment(Experiment):
 
 
 def _holds(short: Comparison, least: float) -> str:
-    """Return whether the claim holds, as far as the interval of the ratio tells.
+    """Return the words on the claim, as far as the interval of the ratio decides it.
 
     Args:
         short: The speed-up of the threads at the shortest interval.

@@ -60,7 +60,7 @@ ORDERS: dict[str, tuple[Turns, ...]] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
-    """What the threads of one trial do."""
+    """The plan of one trial: the calls of each thread."""
 
     kind: Kind
     threads: int

@@ -35,7 +35,7 @@ class CopyMethod(StrEnum):
     PICKLED = "pickle"
 
 
-class TrialOutcome(StrEnum):
+class RepairOutcome(StrEnum):
     """The outcome of a trial; JSON has the value."""
 
     MEASURED = "measured"
@@ -50,14 +50,14 @@ class TrialOutcome(StrEnum):
 class RepairTrial:
     """A repair that was tried, or the reason why it was not."""
 
-    outcome: TrialOutcome
+    outcome: RepairOutcome
     method: CopyMethod
     of_ceiling: Span | None = None     # with the copies
     without: float | None = None       # of the ceiling, without them
     detail: str = ""                   # the error of a copy
 
 
-NO_TIME = RepairTrial(outcome=TrialOutcome.FEW_CLEAN, method=CopyMethod.DEEP)
+NO_TIME = RepairTrial(outcome=RepairOutcome.FEW_CLEAN, method=CopyMethod.DEEP)
 
 
 def try_copies(
@@ -72,7 +72,7 @@ def try_copies(
     """
     names = [name for _, name in objects]
     if not all(name.held or name.argument for name in names):
-        return (RepairTrial(outcome=TrialOutcome.ELSEWHERE, method=CopyMethod.DEEP),)
+        return (RepairTrial(outcome=RepairOutcome.ELSEWHERE, method=CopyMethod.DEEP),)
     held = tuple(dict.fromkeys(name.held for name in names if name.held))
     arguments = any(name.argument for name in names)
     trials: list[RepairTrial] = []
@@ -81,7 +81,8 @@ def try_copies(
             continue      # such a copy is the same object
         trial = _tried(process, threads, objects, ThreadCopies(how=method, held=held, arguments=arguments))
         trials.append(trial)
-        if trial.outcome is not TrialOutcome.MEASURED or (trial.of_ceiling and trial.of_ceiling.ratio >= SURELY_SCALES):
+        reached = trial.of_ceiling.ratio if trial.of_ceiling else 0.0
+        if trial.outcome is not RepairOutcome.MEASURED or reached >= SURELY_SCALES:
             break
     return tuple(trials)
 
@@ -94,15 +95,15 @@ def _tried(
     new = [number for number, name in objects if method is CopyMethod.PICKLED or name.type not in UNCOPIED]
     plain, test = process.test_copies(control), process.test_copies(copies, new)
     if why := plain.why or test.why:
-        return RepairTrial(outcome=TrialOutcome.UNCOPIED, method=method, detail=why)
+        return RepairTrial(outcome=RepairOutcome.UNCOPIED, method=method, detail=why)
     if test.used:
-        return RepairTrial(outcome=TrialOutcome.STILL_USED, method=method)
+        return RepairTrial(outcome=RepairOutcome.STILL_USED, method=method)
     if plain.results != test.results and plain.results == process.test_copies(control).results:
-        return RepairTrial(outcome=TrialOutcome.RESULTS, method=method)
+        return RepairTrial(outcome=RepairOutcome.RESULTS, method=method)
     try:
         return _measured(process, threads, {*new, *test.originals}, control, copies)
     except UnscalableFunctionError as error:      # a copy that works once may fail later
-        return RepairTrial(outcome=TrialOutcome.UNCOPIED, method=method, detail=str(error))
+        return RepairTrial(outcome=RepairOutcome.UNCOPIED, method=method, detail=str(error))
 
 
 def _measured(
@@ -111,7 +112,7 @@ def _measured(
     method = CopyMethod(copies.how)
     # C code uses an object in no line of the program.
     if any(each.moved >= STILL_MOVES for each in process.sample(threads, sorted(replaced), CLOSE_PERIOD, copies)):
-        return RepairTrial(outcome=TrialOutcome.STILL_USED, method=method)
+        return RepairTrial(outcome=RepairOutcome.STILL_USED, method=method)
     rounds = ScalingRounds(process, {
         PROCESSES: CallMode(threads=threads, processes=True), CONTROL: CallMode(threads=threads, copies=control),
         COPIES: CallMode(threads=threads, copies=copies)})
@@ -122,6 +123,6 @@ def _measured(
         found = rounds.span(PROCESSES, COPIES)
     ceiling = rounds.total(PROCESSES).rate
     if found is None or not ceiling or not rounds.enough([PROCESSES, CONTROL, COPIES]):
-        return RepairTrial(outcome=TrialOutcome.FEW_CLEAN, method=method)
-    return RepairTrial(outcome=TrialOutcome.MEASURED, method=method, of_ceiling=found,
+        return RepairTrial(outcome=RepairOutcome.FEW_CLEAN, method=method)
+    return RepairTrial(outcome=RepairOutcome.MEASURED, method=method, of_ceiling=found,
                        without=rounds.total(CONTROL).rate / ceiling)

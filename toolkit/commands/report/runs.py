@@ -1,4 +1,4 @@
-"""What `gilscope report` reads, and the report and JSON values of it.
+"""Read the runs that `gilscope report` names, and return their report and JSON values.
 
 A report of an ordinary run does not wait for what reports of experiments import.
 """

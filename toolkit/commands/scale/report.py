@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table, summary_lines
 from gilscope.toolkit.scale.judgement import Doubt, Obstacle, ScalingVerdict
-from gilscope.toolkit.scale.repair_trials import CopyMethod, TrialOutcome
+from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome
 from gilscope.toolkit.scale.repairs import DOUBTS, TEXTS, RepairCode, repairs
 from gilscope.toolkit.units import counted, format_seconds, list_text, percent
 
@@ -26,11 +26,11 @@ COPIES = {
     CopyMethod.PICKLED: "a copy by pickle in each thread, in which numbers, texts and tuples are new as well",
 }
 NOT_TRIED = {
-    TrialOutcome.ELSEWHERE: "an object belongs to no global and no argument that could be replaced",
-    TrialOutcome.UNCOPIED: "it cannot be made",
-    TrialOutcome.STILL_USED: "the original was still used, as by a method or a closure, which keep what they have",
-    TrialOutcome.RESULTS: "results change",
-    TrialOutcome.FEW_CLEAN: "the machine was too busy to measure it",
+    RepairOutcome.ELSEWHERE: "an object belongs to no global and no argument that could be replaced",
+    RepairOutcome.UNCOPIED: "it cannot be made",
+    RepairOutcome.STILL_USED: "the original was still used, as by a method or a closure, which keep what they have",
+    RepairOutcome.RESULTS: "results change",
+    RepairOutcome.FEW_CLEAN: "the machine was too busy to measure it",
 }
 MOSTLY = 0.75      # share of the loss; a set that explains less gets a word
 
@@ -113,7 +113,7 @@ def _repairs(found: ScalingInvestigation) -> Iterator[str]:
         subject = f"{list_text(one.name for one in objects)}: " if len(fitting) > 1 and objects else ""
         yield f"{subject}{TEXTS[code]}"
     for trial in found.trials:
-        if trial.outcome is TrialOutcome.MEASURED and trial.of_ceiling is not None:
+        if trial.outcome is RepairOutcome.MEASURED and trial.of_ceiling is not None:
             without = "" if trial.without is None else f"; without, {trial.without:.2f}"
             reached = f"{_span_text(trial.of_ceiling)} of the ceiling"
             yield f"Tried: with {COPIES[trial.method]}, it reached {reached}{without}."

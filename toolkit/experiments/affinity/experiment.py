@@ -350,7 +350,7 @@ def _on_echo(results: Results, build: Build) -> Iterator[str]:
 
 
 def _against_unpinned(results: Results, other: Cell | None, free: Cell | None) -> str:
-    """Return whether a client on another core differs from nothing pinned, as far as every round says the same."""
+    """Return how a client on another core compares with nothing pinned, if every round agrees."""
     times_as_many = round_ratios(results.values(free), results.values(other))
     if not times_as_many:
         return ""
