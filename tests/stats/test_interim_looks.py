@@ -18,7 +18,7 @@ from gilscope.toolkit.stats.interim_looks import (
 )
 from gilscope.toolkit.stats.ratios import judge_ratio, verdicts
 from tests.benchmarks.coverage import LOOKS, compared, false_words, stopped, table
-from tests.benchmarks.hostile_noise import LAST, simulate
+from tests.benchmarks.hostile_noise import LAST, WORKLOADS, simulate
 from tests.stats.test_ratios import ratio
 
 
@@ -105,11 +105,11 @@ def test_clear_cells_take_part_in_every_third_round_early_on():
 @pytest.mark.slow
 def test_cells_that_are_clear_early_are_covered_whenever_that_was():
     # True 10 % with a process sd of 3.5 %: without further rounds those clear after 4 are 4 % off, coverage 0.76.
-    tally = simulate("large", "stop", 12, 0, EVERY)
+    tally = simulate("large", "stop", tables=12, workloads=WORKLOADS, draws=0, every=EVERY)
     early = [cell for rounds, cells in tally.stopped.items() if rounds < LAST for cell in cells]
     assert len(early) > 50
     assert fmean(covered for _, covered in early) > 0.9
-    alone = simulate("large", "stop", 12, 0, 0)
+    alone = simulate("large", "stop", tables=12, workloads=WORKLOADS, draws=0, every=0)
     biases = [fmean(bias for rounds in (4, 6) for bias, _ in each.stopped.get(rounds, ())) for each in (tally, alone)]
     assert biases[0] < 0.85 * biases[1]
 

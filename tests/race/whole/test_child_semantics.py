@@ -4,6 +4,7 @@ Each case is a small program whose output shows what could go wrong.  All are fr
 nothing to add.
 """
 
+import functools
 import os
 import re
 import subprocess
@@ -13,7 +14,7 @@ import zipfile
 
 import pytest
 
-from tests.conformance.builds import ROOT, builds
+from tests.conformance.builds import ROOT, builds, run_child
 
 pytestmark = pytest.mark.parametrize("python", builds().values(), ids=builds())
 TIMEOUT = 300
@@ -336,8 +337,15 @@ def write(folder, source):
     (folder / "script.py").write_bytes(textwrap.dedent(source).lstrip("\n").encode(encoding))
 
 
+@functools.cache
+def make_core(python):
+    """Have the core compiled: what a compilation of more than ten seconds says is not the program's."""
+    run_child(python, "-c", "from gilscope.toolkit.race._core.build import load; load()")
+
+
 def plain_and_checked(python, words, folder, *, source="", flags="", stdin="some input\n", prepare=lambda place: None):
     """Run the program alone and checked, each in its own folder; return (stdout, stderr, exit code) of both."""
+    make_core(python)
     results = []
     for checked in (False, True):
         place = folder / ("checked" if checked else "plain") / "project"
