@@ -36,7 +36,7 @@ class PlantedProgram:
 
     @property
     def clean(self) -> bool:
-        """Whether there is nothing to blame."""
+        """True if there is nothing to blame."""
         return self.obstacles == (Obstacle.NONE.value,)
 
 
@@ -53,7 +53,7 @@ def investigated(program: PlantedProgram, python: str, threads: int = 2) -> Scal
 
 
 def score(program: PlantedProgram, found: ScalingInvestigation) -> str:
-    """Return what the answer is worth; a program that scales on a build that cures its cause is no error of ours."""
+    """Return RIGHT, UNSURE or WRONG for an answer, or CURED if the build cures its cause, so that it scales."""
     judgement = found.judgement
     if judgement.verdict is ScalingVerdict.UNSURE:
         return UNSURE

@@ -8,10 +8,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from gilscope.toolkit.scale.investigation import MOST_ALONE, investigate
+from gilscope.toolkit.scale.investigation import MOST_ALONE, TRIAL_SECONDS, investigate
 from gilscope.toolkit.scale.judgement import Doubt, Obstacle, ScalingVerdict
+from gilscope.toolkit.scale.repair_trials import RepairOutcome
 from gilscope.toolkit.scale.throughput import LEAST_CLEAN, CleanCalls
-from gilscope.toolkit.scale.zygote_process import CodePlace, LoadedFunction, ProgramObject, SampledObject
+from gilscope.toolkit.scale.zygote_process import CodePlace, CopyTest, LoadedFunction, ProgramObject, SampledObject
 
 ALONE = 10_000.0      # calls a second of one thread, and of each process
 CLEAN = 100 * LEAST_CLEAN
@@ -28,7 +29,9 @@ class PlantedProcess:
     collecting: float = 0.0         # thereof lost to the collector
     locked: dict[int, float] = field(default_factory=dict)
     moving: tuple[int, ...] = ()    # their counts move, and nobody waits for them
+    moved: dict[int, float] = field(default_factory=dict)     # share of looks, where it is not about a half
     clean: float = CLEAN            # seconds of each measurement that were undisturbed
+    queued: float = 0.0             # share of the threads' time without a core
     hides: bool = False             # no single object gives anything back
     fades: bool = False             # what the search found is gone when it is measured beside the ceiling once more
     changes: bool = False           # results differ with everything immortal
@@ -43,36 +46,54 @@ class PlantedProcess:
             self.hides = True
         if mode.processes or mode.threads == 1:
             return ALONE * mode.threads
-        immortal = self.counted if mode.everything else () if self.hides else mode.immortal
-        lost = self.other_loss + sum(cost for number, cost in self.counted.items() if number not in immortal)
+        relieved = self.counted if mode.everything or mode.copies else () if self.hides else mode.immortal
+        lost = self.other_loss + sum(cost for number, cost in self.counted.items() if number not in relieved)
         return ALONE * mode.threads - lost - self.collecting * mode.collector
 
     def measure_cleanly(self, mode):
         self.measurements += 1
-        spent = round(self.clean * mode.threads * 1e9)
-        calls = round(self.rate(mode) * spent / mode.threads / 1e9)
-        return CleanCalls(threads=mode.threads, calls=calls, made=calls, spent=spent, lasted=spent,
-                          collections=bool(self.collecting) * 5, measurements=1)
+        waits = self.locked and self.queued and mode.threads > 1 and not mode.processes
+        spent = 0 if waits else round(self.clean * mode.threads * 1e9)     # waiters yield their cores
+        lasted = round(max(self.clean, CLEAN) * mode.threads * 1e9)
+        calls = self.rate(mode) / mode.threads / 1e9
+        queued = round(self.queued * lasted)
+        return CleanCalls(threads=mode.threads, calls=round(calls * spent), made=round(calls * (lasted - queued)),
+                          spent=spent, lasted=lasted, queued=queued, collections=bool(self.collecting) * 5,
+                          measurements=1)
 
-    def sample(self, threads, watched=None, period=0, **_):
-        seen = {*self.counted, *self.moving, *self.locked} & set(watched or range(100))
-        return [SampledObject(number=number, moved=0.0 if number in self.locked else 0.5 + number / 1000,
-                              locked=self.locked.get(number, 0.0), parked=0.0) for number in sorted(seen)]
+    def sample(self, threads, watched=None, period=0, copies=None, longer=1.0):
+        seen = {*self.counted, *self.moving, *self.moved, *self.locked} & set(watched or range(100))
+        return [] if copies else [
+            SampledObject(number=number, locked=self.locked.get(number, 0.0), parked=0.0, moved=self.moved.get(
+                number, 0.0 if number in self.locked else 0.5 + number / 1000)) for number in sorted(seen)]
 
     def names(self, numbers):
-        return [ProgramObject(name=f"app.N{number}", owner=f"app.N{number}", kind="global", type="app.T")
-                for number in numbers]
+        return [ProgramObject(name=f"app.N{number}", owner=f"app.N{number}", kind="global", type="app.T",
+                              held=("app", f"N{number}")) for number in numbers]
 
     def places(self, numbers):
         return [(CodePlace(file="app.py", line=number, function="f"),) for number in numbers]
+
+    def test_copies(self, copies, watched=()):
+        return CopyTest(why=None, results=["1"], originals=[], used=[])
 
     def results(self, *, immortal):
         return ["immortal" if immortal and self.changes else "42"]
 
 
-def found(**planted):
-    process = PlantedProcess(**planted)
-    answer = investigate(process, LOADED, 2)
+class SlowProcess(PlantedProcess):
+    """One whose measurements take time; `now` is the clock's."""
+
+    now = 0.0
+
+    def measure_cleanly(self, mode):
+        self.now += self.seconds(mode)
+        return super().measure_cleanly(mode)
+
+
+def found(kind=PlantedProcess, **planted):
+    process = kind(**planted)
+    answer = investigate(process, LOADED, 2, clock=lambda: getattr(process, "now", 0.0))
     assert answer.measurements == process.measurements > 0
     return answer
 
@@ -148,3 +169,54 @@ def test_immortality_that_changes_results_is_not_used():
     assert answer.evidence.refused is Doubt.RESULTS
     assert answer.evidence.immortal is None
     assert answer.objects == ()
+
+
+def test_repair_is_tried_for_the_object():
+    answer = found(counted={7: 14_000.0}, moving=(3, 8))
+    assert [each.name for each in answer.objects] == ["app.N7"]
+    (trial,) = answer.trials
+    assert trial.outcome is RepairOutcome.MEASURED
+    assert trial.of_ceiling.ratio == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(("moved", "queued", "named"), [
+    (0.006, 0.8, True),       # in 0.03 of the looks while threads had cores
+    (0.006, 0.0, False), (0.03, 0.0, True)])
+def test_counts_move_seldom_where_threads_seldom_run(moved, queued, named):
+    answer = found(counted={7: 14_000.0}, moved={7: moved}, queued=queued)
+    assert [each.name for each in answer.objects] == (["app.N7"] if named else [])
+    assert answer.judgement.doubt is (None if named else Doubt.SET)
+
+
+def test_search_whose_time_is_over_names_nobody():
+    class Searching(SlowProcess):
+        def seconds(self, mode):
+            return 10.0 if mode.immortal else 0.1
+
+    answer = found(Searching, counted=dict.fromkeys((1, 2, 3), 4_500.0))
+    assert answer.judgement.doubt is Doubt.SET
+    assert (answer.objects, answer.also, answer.trials) == ((), (), ())
+
+
+def test_no_repair_is_tried_where_measuring_took_too_long():
+    class Beginning(SlowProcess):
+        def seconds(self, mode):
+            return TRIAL_SECONDS + 1 if mode.everything and self.now == 0.0 else 0.0
+
+    answer = found(Beginning, counted={7: 14_000.0})
+    assert [each.name for each in answer.objects] == ["app.N7"]
+    assert [trial.outcome for trial in answer.trials] == [RepairOutcome.FEW_CLEAN]
+
+
+def test_lock_whose_waiters_are_never_undisturbed_is_named_by_disturbed_calls():
+    answer = found(other_loss=12_000.0, locked={5: 0.6}, queued=0.4)
+    assert (answer.judgement.verdict, answer.judgement.obstacle) == (ScalingVerdict.PLATEAUS, Obstacle.LOCK)
+    assert [(each.name, each.kind, each.held) for each in answer.objects] == [("app.N5", "lock", 0.6)]
+    assert answer.evidence.disturbed.ratio == pytest.approx(0.4)
+    assert answer.evidence.of_ceiling is None
+
+
+def test_lock_that_costs_nothing_among_disturbed_calls_is_seen_and_not_blamed():
+    answer = found(other_loss=1_000.0, locked={5: 0.6}, queued=0.4)
+    assert (answer.judgement.verdict, answer.judgement.doubt) == (ScalingVerdict.UNSURE, Doubt.YIELDING)
+    assert (answer.objects, [each.name for each in answer.also]) == ((), ["app.N5"])

@@ -1,3 +1,3 @@
-"""What used_program.py uses of another module."""
+"""Values of another module, which used_program.py uses."""
 
 SHARED = object()

@@ -156,8 +156,7 @@ class _Investigator:
 
     def _look_for_locks(self, rounds: ScalingRounds, evidence: ScalingEvidence) -> tuple[ScalingEvidence, Judgement]:
         """See whether a lock explains why the verdict is open: waiters yield their cores, and are never undisturbed."""
-        locks = tuple(ContendedLock(number=each.number, held=each.locked)
-                      for each in sorted(self._sampled(rounds), key=lambda each: -each.locked) if each.locked >= LOCKED)
+        locks = tuple(each for each in _contended(self._sampled(rounds)) if each.held >= LOCKED)
         if rounds.enough([ONE, PROCESSES]) and not rounds.enough([THREADS]):
             evidence = replace(evidence, locks=locks, disturbed=rounds.span_on_cores(PROCESSES, THREADS),
                                disturbed_immortal=rounds.span_on_cores(THREADS, IMMORTAL)
@@ -174,8 +173,7 @@ class _Investigator:
     def _find_cause(self, rounds: ScalingRounds) -> tuple[ScalingEvidence, Judgement]:
         rounds.take(CAUSE_ROUNDS, [name for name in self._modes if name != ONE] + [NO_COLLECTOR])
         seen = self._sampled(rounds)
-        locks = tuple(ContendedLock(number=each.number, held=each.locked)
-                      for each in sorted(seen, key=lambda each: -each.locked) if each.locked)
+        locks = _contended(seen)
         no_collector = rounds.span(THREADS, NO_COLLECTOR)
         beside = rounds.span(NO_COLLECTOR, IMMORTAL) if IMMORTAL in self._modes else None
         evidence = replace(
@@ -285,6 +283,12 @@ class _Investigator:
         self._explained = min(1.0, gain(some, two, processes))
         self._without = some / processes
         return gain(some, two, full) >= EXPLAINS
+
+
+def _contended(seen: Sequence[SampledObject]) -> tuple[ContendedLock, ...]:
+    """Return the locks that were seen held, most often first."""
+    return tuple(ContendedLock(number=each.number, held=each.locked)
+                 for each in sorted(seen, key=lambda each: -each.locked) if each.locked)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -129,6 +129,7 @@ class ZygoteProcess:
         """
         self.measurements = 0
         self._first = 0      # of WINDOWS
+        self._names: dict[int, ProgramObject] = {}
         environment = child_environment(paths) | {name: os.environ[name] for name in FLAGS if name in os.environ}
         with ExitStack() as stack:
             self._output = stack.enter_context(tempfile.NamedTemporaryFile(prefix=temporary.prefix()))
@@ -204,11 +205,11 @@ class ZygoteProcess:
                 for number, moved, locked, parked in answer["seen"]]
 
     def names(self, numbers: Sequence[int]) -> list[ProgramObject]:
-        """Return how a reader knows the objects."""
-        if not numbers:
-            return []
-        return [ProgramObject(**each | {"held": each["held"] and tuple(each["held"])})
-                for each in self._ask(LOAD_LIMIT, do="names", numbers=list(numbers))]
+        """Return how a reader knows the objects; each is searched for once."""
+        if unknown := [each for each in numbers if each not in self._names]:
+            for number, each in zip(unknown, self._ask(LOAD_LIMIT, do="names", numbers=unknown), strict=True):
+                self._names[number] = ProgramObject(**each | {"held": each["held"] and tuple(each["held"])})
+        return [self._names[number] for number in numbers]
 
     def places(self, numbers: Sequence[int]) -> list[tuple[CodePlace, ...]]:
         """Return the lines of the program that use each of the objects; none where they are not known."""

@@ -13,10 +13,11 @@ import types
 
 from gilscope.toolkit.escaping import message
 from gilscope.toolkit.measure.child.calls import find
+from gilscope.toolkit.scale.child.reachable import mro_of, namespace_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
     from typing import Any
 
 MOST = 400_000        # objects that are looked at
@@ -184,24 +185,20 @@ def _globals(_way: _Way, module: types.ModuleType) -> Iterator[tuple[_Way, Any]]
 
 def _class_way(value: type) -> _Way:
     name = f"{value.__module__}.{value.__qualname__}" if value.__module__ != "builtins" else value.__qualname__
-    own = any(base.__flags__ & HEAP_TYPE and any(each in _namespace(base) for each in FROM_CLASS_STATEMENT)
-              for base in type.__dict__["__mro__"].__get__(value))
+    own = any(base.__flags__ & HEAP_TYPE and any(each in namespace_of(base) for each in FROM_CLASS_STATEMENT)
+              for base in mro_of(value))
     return _Way("class" if own else "class of C", f"class {name}")
 
 
-def _namespace(each: type) -> Mapping[str, Any]:
-    return type.__dict__["__dict__"].__get__(each)  # type: ignore[no-any-return]
-
-
 def _class_parts(way: _Way, each: type) -> Iterator[tuple[_Way, Any]]:
-    space = _namespace(each)
+    space = namespace_of(each)
     for name, value in [*space.items()]:
         if isinstance(value, types.FunctionType):
             yield way.part("function", f"{value.__module__}.{value.__qualname__}()"), value
         elif not isinstance(value, type) and not (name.startswith("__") and name.endswith("__")):
             yield way.part("class attribute", f"{way.path.removeprefix('class ')}.{name}",
                            f"{way.path} (attribute {name})"), value
-    for base in type.__dict__["__mro__"].__get__(each):
+    for base in mro_of(each):
         yield _class_way(base), base
     for inner in gc.get_referents(space):
         yield way.part("class namespace", f"{way.path} (attributes)"), inner

@@ -10,11 +10,14 @@ from __future__ import annotations
 
 import ast
 import builtins
+import functools
 import os
 import sys
 import sysconfig
 import types
 from pathlib import Path
+
+from gilscope.toolkit.scale.child.reachable import mro_of, namespace_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -109,6 +112,7 @@ def _tree(file: str) -> ast.AST:
         return ast.Module([], [])
 
 
+@functools.cache      # it is asked for each line
 def _is_foreign(file: str) -> bool:
     paths = sysconfig.get_paths()
     library = any(file.startswith(paths[name] + os.sep) for name in ("stdlib", "platstdlib"))
@@ -151,9 +155,8 @@ def _values(expression: ast.expr, frame: types.FrameType) -> Iterator[Any]:
 
 def _attribute(owner: Any, name: str) -> Any:
     """Return an attribute that is stored in the object or its class; a property is not called."""
-    kind = type(owner)
-    spaces = [type.__dict__["__dict__"].__get__(base) for base in type.__dict__["__mro__"].__get__(
-        owner if isinstance(owner, type) else kind)]
+    kind = owner if isinstance(owner, type) else type(owner)
+    spaces = [namespace_of(base) for base in mro_of(kind)]
     if not isinstance(owner, type):
         try:
             spaces.insert(0, object.__getattribute__(owner, "__dict__"))

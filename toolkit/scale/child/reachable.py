@@ -9,7 +9,7 @@ from gilscope.toolkit.scale.child.layout import IMMORTAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from types import ModuleType
     from typing import Any
 
@@ -45,11 +45,21 @@ def is_immortal(core: ModuleType, item: Any) -> bool:
     return bool(core.header(item)[2] == IMMORTAL)
 
 
+def namespace_of(each: type) -> Mapping[str, Any]:
+    """Return the namespace of a class, whatever its metaclass does with attributes."""
+    return type.__dict__["__dict__"].__get__(each)  # type: ignore[no-any-return]
+
+
+def mro_of(each: type) -> tuple[type, ...]:
+    """Return the method resolution order of a class, whatever its metaclass does with attributes."""
+    return type.__dict__["__mro__"].__get__(each)  # type: ignore[no-any-return]
+
+
 def _referents(each: Any) -> Iterable[Any]:
-    found = [type(each)]
+    found: list[Any] = [type(each)]
     if isinstance(each, type):
         # The collector does not name the namespace of a type.
-        found += [type.__dict__["__dict__"].__get__(each), *type.__dict__["__mro__"].__get__(each)]
+        found += [namespace_of(each), *mro_of(each)]
     if isinstance(each, types.CodeType):
         found += each.co_consts
     return [*found, *gc.get_referents(each)]

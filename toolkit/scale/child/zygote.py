@@ -179,7 +179,7 @@ class Zygote:
             try:
                 own = ThreadCopy(self._call, self._payloads, **copies)
             except UncopiedError as error:
-                return {"why": message(str(error)), "results": [], "originals": [], "used": []}
+                raise FailedMeasurementError(message(str(error))) from None
             looked_at = sorted({*watched, *numbers})
             lines = places_of([self._objects[number] for number in looked_at], _calls(own.call, own.payloads))
             return {"why": None, "results": _results(own.call, own.payloads), "originals": numbers,
