@@ -42,8 +42,8 @@ class Classification(NamedTuple):
 def classify(conflict: ConflictContext) -> Classification:
     """Return the kind of a conflict, and whether it is a race, an atomicity violation, a doubt or a note.
 
-    A race is a doubt if it is none where foreign locks exclude other threads: one was held at both accesses, or a benign
-    pattern relies on one.
+    A race is a doubt if it is none provided that foreign locks exclude other threads: one was held at both accesses, or
+    a benign pattern relies on one.
     """
     found = _classify(conflict)
     first, second = conflict.first, conflict.second
