@@ -20,7 +20,7 @@ REASON = preload.unavailable()
 
 @cache
 def is_free_threaded(python):
-    """Return whether this Python was built without a GIL."""
+    """Return True if this Python was built without a GIL."""
     code = "import sysconfig; print(sysconfig.get_config_var('Py_GIL_DISABLED') or 0)"
     return subprocess.run([python, "-c", code], capture_output=True, text=True, check=True).stdout == "1\n"
 

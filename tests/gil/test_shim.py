@@ -37,7 +37,7 @@ def spans_between(recorded, thread, begin, end, *kinds):
 
 
 def was_parked(spans):
-    """Return whether the thread was parked in the end: on a busy machine its few yields may take until its turn."""
+    """Return True if the thread was parked in the end: on a busy machine its few yields may take until its turn."""
     return any(span.kind is SpanKind.PARK for span in spans)
 
 

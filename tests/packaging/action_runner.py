@@ -201,7 +201,7 @@ def filled(text, context):
 
 
 def holds(condition, context):
-    """Return whether a step runs: its condition compares a value with a text."""
+    """Return True if a step runs: its condition compares a value with a text."""
     if not condition:
         return True
     path, operator, text = re.fullmatch(r"\$\{\{ ([\w.-]+) (==|!=) '(.*)' \}\}", condition).groups()

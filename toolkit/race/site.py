@@ -132,6 +132,9 @@ class Severity(StrEnum):
         return tuple(Severity).index(self)
 
 
+GRAVE = (Severity.RACE, Severity.VIOLATION)    # those that fail a run
+
+
 all_sites: list[SiteInfo] = []     # number -> site; partners are numbers here
 _adding = allocate_lock()
 

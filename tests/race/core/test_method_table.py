@@ -1,11 +1,12 @@
-"""The C core and the reference model know the container methods that `METHOD_EFFECTS` lists, with the same effects."""
+"""The rewriter, the C core and the reference model know the same ops and the same methods, with the same effects."""
 
 import re
 from pathlib import Path
 
 from gilscope.toolkit.race._core import build
+from gilscope.toolkit.race.analysis.known_names import LOCK_METHODS
 from gilscope.toolkit.race.site import CONTAINER_METHODS, OPS, MethodEffect, methods_with
-from tests.race.model import ops_methods
+from tests.race.model import foreign_locks, ops_methods
 
 SOURCES = Path(build.__file__).parent
 CHANGING = {"GROW", "SHRINK", "RESHAPE"}
@@ -45,6 +46,16 @@ def test_methods_that_need_a_stand_in_have_one_in_c():
 
 def test_reference_model_knows_the_same_methods():
     assert ops_methods.METHOD_NAMES == CONTAINER_METHODS
+
+
+def test_every_core_knows_the_same_pairs_of_lock_methods():
+    source = (SOURCES / "locking" / "foreign_locks.c").read_text()
+    table = source.partition("lock_pairs[] = {")[2].partition("};")[0]
+    pairs = dict(re.findall(r'\{"(\w+)", "(\w+)"\}', table))
+    assert set(pairs) == LOCK_METHODS
+    assert pairs | {"__enter__": "__exit__"} == foreign_locks.PARTNERS
+    acquiring = set(re.findall(r'PyUnicode_CompareWithASCIIString\(name, "(\w+)"\)', source))
+    assert acquiring == foreign_locks.ACQUIRING
 
 
 def test_every_core_has_every_op():

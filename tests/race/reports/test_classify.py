@@ -92,6 +92,17 @@ def test_a_foreign_lock_at_both_places_makes_a_doubt(counter, first, second, sev
         "lost update", severity, None)
 
 
+@pytest.mark.parametrize(("other", "words"), [
+    ("store", "both hold a lock, a lock of C"), ("outer", "it depends on a lock, a lock of C")])
+def test_a_doubt_says_whether_both_sides_hold_the_foreign_lock(double, other, words):
+    held = {"locks": (FOREIGN,)}
+    double.tell(("store", K.WRITE, held), (other, K.WRITE, held) if other == "store" else (other, K.READ),
+                Owner(value=3), "attr", "value")
+    double.handler.finish()
+    [doubt] = double.report().doubts
+    assert doubt.pattern == f"The order is not known: {words} that is not watched."
+
+
 def test_a_race_beside_a_doubt_at_the_same_places_counts(counter):
     held = ("add", K.WRITE, {"locks": (FOREIGN,)})
     counter.tell(held, held, Owner(), "attr", "value")

@@ -146,6 +146,13 @@ def test_github_escapes_what_would_end_a_command():
     assert line.startswith("::error file=a%2Cb.py,line=14,title=lost update on d['a%2Cb%3Ac%25\\n']::")
 
 
+def test_github_warns_of_doubts():
+    report = make_report(races=(), doubts=(make_race(severity="doubt"),), lost=(), unused_suppressions=(),
+                         unexplained_suppressions=())
+    [line] = github.render(report).split("\n")
+    assert line.startswith("::warning file=bank.py,line=14,title=lost update on Account.balance")
+
+
 def test_github_has_nothing_to_say_of_a_clean_run():
     report = make_report(races=(), lost=(), unused_suppressions=(), unexplained_suppressions=())
     assert github.render(report) == ""

@@ -63,7 +63,7 @@ def test_accesses_become_operations(body, expected):
 
 
 def locked(source):
-    """Return what stands inside of the op for locks, with the method that is called."""
+    """Return the arguments of each op for locks in the rewritten source, as text."""
     calls = [node for node in ast.walk(rewrite(source, "program.py")[0]) if isinstance(node, ast.Call)
              and isinstance(node.func, ast.Name) and node.func.id == f"{OP_PREFIX}locking"]
     return [", ".join(map(ast.unparse, node.args)) for node in calls]

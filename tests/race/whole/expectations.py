@@ -68,7 +68,7 @@ class Head:
 
     @property
     def clean(self) -> bool:
-        """Whether no race may be reported."""
+        """Return True if no race may be reported."""
         return not self.races
 
 

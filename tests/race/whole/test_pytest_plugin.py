@@ -209,6 +209,23 @@ def test_notes_are_shown_when_asked_for(tmp_path):
     assert (code, "Job.done" in shown) == (0, True)
 
 
+def test_doubt_is_shown_and_fails_no_test(tmp_path):
+    # The methods of the gate are builtins of other objects, as those of an extension type.
+    shown, code = run(tmp_path, """
+        GATE = type("Gate", (), {"__enter__": [].copy, "__exit__": "".format})()
+        def test_it():
+            account = Account()
+            def deposit():
+                with GATE:
+                    account.balance += 1
+            both(deposit)
+        """)
+    assert code == 0
+    assert "= race checker =" in shown
+    assert "DOUBT on Account.balance" in shown
+    assert "_pytest" not in shown
+
+
 def test_run_that_is_checked_already_is_told(tmp_path):
     (tmp_path / "test_it.py").write_text("def test_it(): pass\n")
     done = subprocess.run(

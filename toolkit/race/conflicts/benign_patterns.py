@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.site import SiteInfo
 
 TWO_VALUED = (True, False, None)     # 0 and 1 are equal to two of them
-# Methods for which it is an error, which the program may handle, or nothing, if a check before them is outdated.
+# Methods that, if the check before them is outdated, raise an error that the program may handle, or change nothing.
 REMOVALS = methods_with(MethodEffect.REMOVES) - {"clear", "get"} | {"put_nowait"}
 
 

@@ -7,11 +7,12 @@ The decision is three tables, each read from top to bottom; the first row that h
 - `BENIGN_ORDERS` and `BENIGN_SPANS`: the patterns that make a conflict a *note*, which fails no program.
 
 A span whose accesses are all locked is an *atomicity violation*: each access is protected, the whole is not.  All else
-is a *race*.
+is a *race*, or a *doubt* if a foreign lock may prevent it.
 
 No benign pattern covers a flag that is set before what it announces, stores of different constants, a reference
 published twice, or a check whose act is not repeatable: those are reported.  The handler lets the core report a pair
-of sites again if its first conflict is a note, since another value or another lock may make a later one a race.
+of sites again if its first conflict is a note or a doubt, since another value or another lock may make a later one a
+race.
 """
 
 from __future__ import annotations
@@ -41,18 +42,19 @@ class Classification(NamedTuple):
 def classify(conflict: ConflictContext) -> Classification:
     """Return the kind of a conflict, and whether it is a race, an atomicity violation, a doubt or a note.
 
-    It is a doubt if it is a race only as long as a foreign lock is none: one that was held at both accesses, or that a
-    benign pattern relies on.
+    A race is a doubt if it is none provided that foreign locks exclude other threads: one was held at both accesses, or
+    a benign pattern relies on one.
     """
     found = _classify(conflict)
     first, second = conflict.first, conflict.second
     if found.severity is Severity.NOTE or not (first.foreign or second.foreign):
         return found
-    trusting = conflict._replace(first=first.trusting(), second=second.trusting())
-    ordered = conflict.sort != "span" and first.foreign & second.foreign
-    if ordered or _classify(trusting).severity is Severity.NOTE:
+    in_span = conflict.sort == "span"
+    ordered = not in_span and first.foreign & second.foreign
+    trusted = _classify(conflict._replace(first=first.trusting(), second=second.trusting()))
+    if ordered or trusted.severity is Severity.NOTE:
         return Classification(found.kind, Severity.DOUBT)
-    return _classify(trusting) if conflict.sort == "span" else found
+    return trusted if in_span else found
 
 
 def _classify(conflict: ConflictContext) -> Classification:

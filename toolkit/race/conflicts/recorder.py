@@ -16,7 +16,7 @@ from gilscope.toolkit.race.conflicts.conflict_context import ConflictContext, Co
 from gilscope.toolkit.race.conflicts.naming import LockNamer, VariableName, VariableNamer, is_module_dict
 from gilscope.toolkit.race.conflicts.source_context import SourceFiles
 from gilscope.toolkit.race.core import FOREIGN_LOCK, NO_VALUE
-from gilscope.toolkit.race.site import AccessKind, Flag, RaceKind, Severity, all_sites
+from gilscope.toolkit.race.site import GRAVE, AccessKind, Flag, RaceKind, Severity, all_sites
 from gilscope.toolkit.race.spool import Spool
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ class Recorder:
 
     def failed(self, section: str | None) -> int:
         """Return the number of races in the section."""
-        return sum(entry.section == section and severity in {Severity.RACE, Severity.VIOLATION}
+        return sum(entry.section == section and severity in GRAVE
                    for entry, severity in list(self._written.items()))
 
     def forget_counts(self) -> None:

@@ -14,7 +14,7 @@ from gilscope.toolkit.race.report import sentences
 from gilscope.toolkit.race.report.locksets import Locksets, OwnedVariable
 from gilscope.toolkit.race.report.model import Access, Frame, HeldLock, Race, RaceReport, SharedVariable, Spot
 from gilscope.toolkit.race.report.records import FinishRecord, ProcessRecord, RaceRecord, SharedRecord, as_record
-from gilscope.toolkit.race.site import RaceKind, Severity
+from gilscope.toolkit.race.site import GRAVE, RaceKind, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.race.report.settings import Suppression
 
 
-GRAVE = (Severity.RACE, Severity.VIOLATION)
 NO_PROCESS = ProcessRecord(pid=0, core="", root="")   # no process has written a header
 
 

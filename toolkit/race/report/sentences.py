@@ -93,10 +93,10 @@ REPAIR_OF_DOUBT = ("None if it excludes other threads: say so with `# race: ok W
 
 def unknown_order(first: Access, second: Access) -> str:
     """Return the sentence on two accesses that a foreign lock may order."""
-    others = {lock.uid for lock in first.locks}
-    foreign = [lock for side in (second, first) for lock in side.locks if lock.uid & FOREIGN_LOCK]
-    both = next((lock.name for lock in foreign if lock.uid in others and lock in second.locks), None)
-    held = f"both hold {both}" if both else f"it depends on {foreign[0].name}" if foreign else "it depends on a lock"
+    shared = {lock.uid for lock in first.locks} & {lock.uid for lock in second.locks}
+    foreign = [lock for lock in (*second.locks, *first.locks) if lock.uid & FOREIGN_LOCK]
+    both = next((lock.name for lock in foreign if lock.uid in shared), None)
+    held = f"both hold {both}" if both else f"it depends on {foreign[0].name}"
     return f"The order is not known: {held}, a lock of C that is not watched."
 
 

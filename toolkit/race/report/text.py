@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 from gilscope.toolkit.escaping import visible, visible_all, without_commands
 from gilscope.toolkit.race.report.sentences import lost_records, repair_of_all
 from gilscope.toolkit.race.report.settings import relative
-from gilscope.toolkit.race.site import Severity
+from gilscope.toolkit.race.site import GRAVE, Severity
 from gilscope.toolkit.units import counted, few, inflect
 
 if TYPE_CHECKING:
@@ -28,7 +28,6 @@ TITLES = {Severity.RACE: "DATA RACE", Severity.VIOLATION: "ATOMICITY VIOLATION",
           Severity.NOTE: "NOTE"}
 COLOURS = {Severity.RACE: "1;31", Severity.VIOLATION: "1;33", Severity.DOUBT: "1;35", Severity.NOTE: "1;36",
            "repair": "32", "dim": "2", "bold": "1"}
-APART = (Severity.DOUBT, Severity.NOTE)      # not among the races of a variable
 WIDEST = 46      # of a place; the source line stands behind it
 MOST_LINES = 60  # of a report: what does not fit is in the list of variables alone
 
@@ -89,7 +88,7 @@ def _by_variable(races: Sequence[Race]) -> list[list[Race]]:
     """Return the races of each variable, its doubts and notes apart, in the order in which each comes first."""
     found: dict[tuple[str | None, str, str], list[Race]] = {}
     for race in races:
-        apart = race.severity if race.severity in APART else ""
+        apart = "" if race.severity in GRAVE else race.severity
         found.setdefault((race.section, race.base, apart), []).append(race)
     return list(found.values())
 
@@ -125,7 +124,7 @@ def _variable(group: Sequence[Race], root: str, paint: Paint) -> Iterator[str]:
 def _list(groups: Sequence[Sequence[Race]], root: str, paint: Paint) -> Iterator[str]:
     """Yield a line for each variable with a race: its name, the lines, the repair."""
     rows = [(_name_of(group), lines_of(group, root), repair_of_all(group))
-            for group in groups if group[0].severity not in APART]
+            for group in groups if group[0].severity in GRAVE]
     yield paint("Repairs", "bold")
     for variable, lines, repair in rows:
         yield f"  {paint(variable, 'bold')}  {lines}"

@@ -179,7 +179,7 @@ class UnsharedNodes:
 
     def is_library_made(self, node: ast.Attribute | ast.Name) -> bool:
         """Return True if all that the module stores under the name comes from calls of the standard library."""
-        return (node.attr if isinstance(node, ast.Attribute) else node.id) in self._library_made
+        return _last_name(node) in self._library_made
 
     def is_private(self, variable: Variable) -> bool:
         """Return True if the variable is a local container that never escapes."""
@@ -232,9 +232,8 @@ def _library_made(module: ast.Module, table: ScopeTable) -> set[str]:
             targets = node.targets if isinstance(node, ast.Assign) else [node.target]
             if _is_of_library(node.value.func, table):
                 known.update(targets)
-        if isinstance(node, ast.Attribute | ast.Name):
-            if not isinstance(node.ctx, ast.Load):
-                (made if node in known else other).add(node.attr if isinstance(node, ast.Attribute) else node.id)
+        if isinstance(node, ast.Attribute | ast.Name) and not isinstance(node.ctx, ast.Load):
+            (made if node in known else other).add(_last_name(node))
         elif isinstance(node, ast.arg):
             other.add(node.arg)
         elif isinstance(node, ast.alias):
