@@ -127,7 +127,7 @@ def difference(expected: dict[str, Any], got: dict[str, Any], *, objects: bool =
     Args:
         expected: Of one thread.
         got: Of several, which may have made fewer rounds.
-        objects: Whether equal results must also be one object where they were with one thread.
+        objects: Equal results must also be one object where they were with one thread.
     """
     for number, (here, there) in enumerate(zip(expected["rounds"], got["rounds"], strict=False)):
         if here["hash"] != there["hash"]:
