@@ -329,7 +329,7 @@ def _outside_of_scopes(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _recipe(call: ast.Call, scope: CallScope, place: str) -> CallRecipe | None:
-    """Return how to make a call again; None if it is not the project's, or cannot be repeated."""
+    """Return the recipe of a call; None if it is not the project's, or cannot be repeated."""
     if any(isinstance(each, ast.Starred) for each in call.args) or any(each.arg is None for each in call.keywords):
         return None
     slice_ = _Slice(scope)

@@ -236,7 +236,7 @@ def make_trial(repeated: RepeatedTrial, trial: Trial, trials: Sequence[RepeatedT
 
 
 def _seconds_alone(repeated: RepeatedTrial, trial: Trial, trials: Sequence[RepeatedTrial]) -> float | None:
-    """Return how long one thread takes for a trial's calls; None if that is long."""
+    """Return the seconds that one thread takes for a trial's calls; None if it fails or needs over ALONE_SECONDS."""
     began = time.monotonic()
     _, ending = _forked(repeated, _alone(trial)[0], trials, ALONE_SECONDS)
     seconds = time.monotonic() - began

@@ -207,7 +207,7 @@ def run_judged(trial: Trial, call: RepeatableCall, observe: Callable[[Any], list
 
 
 def _returned(results: Sequence[Sequence[Sequence[Any]]]) -> int:
-    """Return how many calls have a result, while other threads add theirs."""
+    """Return the number of calls that have a result, while other threads add theirs."""
     return sum(len(mine) for rounds in results for mine in rounds)
 
 
