@@ -41,11 +41,9 @@ def test_fixtures_parameters_loops_and_set_up_are_followed():
             "@pytest.mark.parametrize(('x', 'y'), [(1, 2), (3, 4)])\ndef test(x, y, box):\n    box.add(x)\n"
             "class TestIt:\n    def setUp(self):\n        self.c = Counter(5)\n"
             "    def test(self):\n        for i in range(4):\n            self.c.add(i)\n")
-    found = calls(text)
-    assert ("box.add(x)", ("box = Counter(1)", "x = 1")) in [
-        (shown, tuple(each for each in setup if not each.startswith("y"))) for shown, setup in found]
-    assert ("box.add(x)", ("box = Counter(1)", "x = 3")) in [
-        (shown, tuple(each for each in setup if not each.startswith("y"))) for shown, setup in found]
+    found = [(shown, tuple(each for each in setup if not each.startswith("y"))) for shown, setup in calls(text)]
+    assert ("box.add(x)", ("box = Counter(1)", "x = 1")) in found
+    assert ("box.add(x)", ("box = Counter(1)", "x = 3")) in found
     assert ("self_c.add(i)", ("self_c = Counter(5)", "i = next(iter(range(4)))")) in found
 
 

@@ -1,4 +1,4 @@
-"""What processes answer, judged; and modules with planted faults called from threads for real."""
+"""Made-up answers of processes are judged, and modules with planted faults are called from real threads."""
 
 import json
 from pathlib import Path

@@ -342,9 +342,8 @@ class Evaluator:
         def run(probe: Probe) -> object:
             assert probe.run is not None
             return NO_TIME if self._left() <= 0 else probe.run(ProbeContext(
-                request=self._request, project=project, extensions=self._extensions, own=own,
-                workload=self._request.called, builds=self._builds, run_sites=run_sites(),
-                tests=tests, left=self._left, say=self._say))
+                request=self._request, project=project, extensions=self._extensions, own=own, builds=self._builds,
+                run_sites=run_sites(), tests=tests, left=self._left, say=self._say))
 
         def depends(probe: Probe) -> list[str]:
             return [str(project.tests), *(str(getattr(self._request, name)) for name in probe.depends)]

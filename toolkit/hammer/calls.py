@@ -11,6 +11,7 @@ import ast
 import builtins
 import re
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ SAFE_MODULES = frozenset({"array", "collections", "datetime", "decimal", "fracti
 UNSAFE_NAMES = frozenset({"FileIO", "OpenWrapper", "fromfile", "load", "loadtxt", "memmap", "open", "open_code", "save",
                           "savetxt", "savez", "tofile"})   # of those modules
 MOST_VALUES = 3      # of a parametrized test or a loop
+MOST_STATEMENTS = 2**13   # whose names are remembered
 RAISES = re.compile(r"(?:\b|_)(?:raises|assertRaises\w*|warns|assertWarns\w*)\b")
 
 
@@ -327,7 +329,7 @@ def _outside_of_scopes(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _recipe(call: ast.Call, scope: CallScope, place: str) -> CallRecipe | None:
-    """Return how to make a call again; None if it is not the project's, or cannot be repeated."""
+    """Return the recipe of a call; None if it is not the project's, or cannot be repeated."""
     if any(isinstance(each, ast.Starred) for each in call.args) or any(each.arg is None for each in call.keywords):
         return None
     slice_ = _Slice(scope)
@@ -364,8 +366,11 @@ def _root(expression: ast.expr) -> str | None:
     return expression.id if isinstance(expression, ast.Name) else None
 
 
-def _bound(statement: ast.stmt) -> set[str]:
-    return {node.id for node in ast.walk(statement) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}
+# Each call of a test asks for the names of all statements before it.
+@lru_cache(maxsize=MOST_STATEMENTS)
+def _bound(node: ast.AST) -> frozenset[str]:
+    return frozenset(each.id for each in ast.walk(node) if isinstance(each, ast.Name)
+                     and isinstance(each.ctx, ast.Store))
 
 
 class _Slice:
@@ -414,27 +419,24 @@ class _Slice:
         return True
 
 
-def _touched(statement: ast.stmt) -> set[str]:
+@lru_cache(maxsize=MOST_STATEMENTS)
+def _touched(statement: ast.stmt) -> frozenset[str]:
     """Return the names that a statement binds, or whose object it may change: `c = C()`, `c.add(1)`, `c[0] = 1`."""
     match statement:
         case ast.Expr(value=ast.Call(func=ast.Attribute() as called)):
             root = _root(called)
-            return {root} if root else set()
+            return frozenset([root] if root else [])
         case ast.Assign() | ast.AugAssign() | ast.AnnAssign() | ast.Delete():
             targets = (statement.targets if isinstance(statement, (ast.Assign, ast.Delete)) else [statement.target])
             return _bound(statement) | {node.id for target in targets for node in ast.walk(target)
                                         if isinstance(node, ast.Name)}
-    return set()
+    return frozenset()
 
 
 def _loaded(node: ast.AST) -> list[str]:
-    inner = {name for each in ast.walk(node) if isinstance(each, ast.comprehension) for name in _bound_in(each.target)}
+    inner = {name for each in ast.walk(node) if isinstance(each, ast.comprehension) for name in _bound(each.target)}
     return list(dict.fromkeys(each.id for each in ast.walk(node) if isinstance(each, ast.Name)
                               and isinstance(each.ctx, (ast.Load, ast.Del)) and each.id not in inner))
-
-
-def _bound_in(target: ast.expr) -> set[str]:
-    return {node.id for node in ast.walk(target) if isinstance(node, ast.Name)}
 
 
 def _may_run(node: ast.AST) -> bool:

@@ -1,4 +1,4 @@
-"""Repeat trials: which there are of a project's calls, what they give in one thread, and what fails in several.
+"""Repeat the trials of a project's calls: expect what one thread gets, and note what fails in several.
 
 A trial that does not end in time is a hang if all its threads wait, or if it does so again while one thread makes the
 same calls at once.  Otherwise it is slow, as on a busy machine, and says nothing about the calls.
@@ -85,7 +85,7 @@ def repeated_trials_of(candidates: Sequence[CallCandidate], threads: int) -> Ite
     for group in filter(None, groups):
         rounds = _many(sum(each.seconds for each in group) / len(group), MOST_MIXED)
         yield RepeatedTrial(trial=replace(base, kind="mix", rounds=rounds, vary=any(each.vary for each in group)),
-                   candidates=group)
+                            candidates=group)
     first = {each.name: each for each in reversed(candidates)}
     for some in ([*first.values()], [each for each in candidates if first[each.name] is not each]):
         # One trial of each function, then the next one of each: the time may not suffice for all.
@@ -236,7 +236,7 @@ def make_trial(repeated: RepeatedTrial, trial: Trial, trials: Sequence[RepeatedT
 
 
 def _seconds_alone(repeated: RepeatedTrial, trial: Trial, trials: Sequence[RepeatedTrial]) -> float | None:
-    """Return how long one thread takes for a trial's calls; None if that is long."""
+    """Return the seconds that one thread takes for a trial's calls; None if it fails or needs over ALONE_SECONDS."""
     began = time.monotonic()
     _, ending = _forked(repeated, _alone(trial)[0], trials, ALONE_SECONDS)
     seconds = time.monotonic() - began

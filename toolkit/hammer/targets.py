@@ -82,7 +82,7 @@ class RepeatableCall:
 
 
 def public_names(modules: Sequence[str]) -> list[str]:
-    """Return the names of what the loaded `modules` define in C: "label", "Counter", "Counter.add"."""
+    """Return the names of the functions, types and methods of loaded `modules`: "label", "Counter", "Counter.add"."""
     return list(dict.fromkeys(name for module in modules for name in _names_of(sys.modules[module])))
 
 
@@ -115,7 +115,7 @@ def full_name(found: Any) -> str:
 
 
 class ReachedFunctions:
-    """Notes what of some modules is called while the `with` block runs: "label", "Counter.add"."""
+    """The functions, types and methods of some modules that are called in the `with` block: "label", "Counter.add"."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         """Watch for functions, types and methods of `modules`."""

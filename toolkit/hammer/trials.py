@@ -127,7 +127,7 @@ def difference(expected: dict[str, Any], got: dict[str, Any], *, objects: bool =
     Args:
         expected: Of one thread.
         got: Of several, which may have made fewer rounds.
-        objects: Whether equal results must also be one object where they were with one thread.
+        objects: Equal results must also be one object where they were with one thread.
     """
     for number, (here, there) in enumerate(zip(expected["rounds"], got["rounds"], strict=False)):
         if here["hash"] != there["hash"]:
@@ -207,7 +207,7 @@ def run_judged(trial: Trial, call: RepeatableCall, observe: Callable[[Any], list
 
 
 def _returned(results: Sequence[Sequence[Sequence[Any]]]) -> int:
-    """Return how many calls have a result, while other threads add theirs."""
+    """Return the number of calls that have a result, while other threads add theirs."""
     return sum(len(mine) for rounds in results for mine in rounds)
 
 

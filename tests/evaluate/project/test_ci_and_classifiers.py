@@ -1,4 +1,4 @@
-"""What a project's files say of builds without a GIL: CI jobs and classifiers."""
+"""CI jobs, classifiers and images without bytecode are found in a project's files."""
 
 import pytest
 

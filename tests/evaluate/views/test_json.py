@@ -1,4 +1,4 @@
-"""What scripts get: every section, through JSON and back, under keys that stay."""
+"""Every section goes through JSON and back: the promised ones by their names, the others under `details`."""
 
 import dataclasses
 import json

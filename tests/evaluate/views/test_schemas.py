@@ -1,4 +1,4 @@
-"""What `evaluate` and `doctor` write fits the schemas that are shipped, and has every promised field."""
+"""Documents of `evaluate` and `doctor` fit the shipped schemas, which describe and require every promised field."""
 
 import copy
 import json

@@ -32,9 +32,8 @@ class ProbeContext:
 
     request: EvaluationRequest
     project: Project
-    extensions: OwnExtensions                    # of the project's own, by its files
+    extensions: OwnExtensions                    # the project's own, by its files
     own: Mapping[str, OwnBuild]                  # what building it gave, by the label of each build
-    workload: str | None                         # as the user named it
     builds: Sequence[Build]                      # those without a GIL
     run_sites: Mapping[str, RunSite | Missing]       # where the project's code is run, by the label of each build
     tests: Mapping[str, TestRun | Missing]       # what its tests did there
@@ -52,10 +51,10 @@ class Probe:
     run: Callable[[ProbeContext], Any] | None = None
     section: Any = None   # required with `run`: the type of its result, as which the cache reads it
     code: str = ""   # required with `run`: the first part of its facts' codes, and the key in `Evaluation.sections`
-    # The fields of the request that the section depends on, besides those that every step does: a request with other
-    # values measures it anew.
+    # Names of the request's fields that the section depends on, besides those of every step: other values of them
+    # have it measured again.
     depends: tuple[str, ...] = ()
-    # Returns whether a call of `evaluate` has this probe; one that nobody asked for is not missing.
+    # Returns True if an evaluation includes this probe; the section of one that it does not include is not missing.
     asked: Callable[[EvaluationRequest, OwnExtensions], bool] = lambda _request, _extensions: True
 
     def find(self, evaluation: Evaluation) -> Iterator[Fact]:

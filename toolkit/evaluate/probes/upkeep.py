@@ -21,7 +21,7 @@ CLASSIFIER = "Programming Language :: Python :: Free Threading :: 2 - Beta"
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:
-    """Yield whether CI tests such a build, whether the metadata says so, and where images are told to have no .pyc."""
+    """Yield the steps for CI and the classifier, and each place where an image is told to have no .pyc."""
     ci, classifier = found.upkeep.ci or found.request.ci_file, found.upkeep.classifier
     yield _step(PlanStep.CI, "ci", "done" if ci else "open", ci or "gilscope evaluate --ci github writes a job")
     if classifier:

@@ -32,7 +32,7 @@ INTERNAL = {"needed", "request", "sections"}   # the facts and the command have 
 
 
 def plain(found: Evaluation) -> dict[str, Any]:
-    """Return what scripts may rely on, and all sections under `details`."""
+    """Return the fields that scripts may rely on, and all sections under `details`."""
     return {
         "schema": SCHEMA, "tool": "gilscope evaluate", "gilscope": __version__, "command": found.request.command(),
         "answer": _answer(found.answer) if found.answer else None,

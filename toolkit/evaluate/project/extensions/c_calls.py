@@ -201,10 +201,11 @@ class CallGraph:
 
     @cached_property
     def _contexts(self) -> dict[tuple[str, int], list[tuple[Function, Call, Node]]]:
-        """The values that callbacks get as their context, a `void *`, from those who pass on both.
+        """Return the values that callbacks get as their context, a `void *`, from the calls that pass on both.
 
-        Only of functions that nothing but such calls names: `each_node(root, save_node, &buffer)`, where `each_node` is
-        the project's and has one `void *`, as the callback has.
+        The key is the callback's name with the place of that parameter.  Only of functions that nothing but such calls
+        names: `each_node(root, save_node, &buffer)`, where `each_node` is the project's and has one `void *`, as the
+        callback has.
         """
         found: dict[tuple[str, int], list[tuple[Function, Call, Node]]] = {}
         known: dict[str, int] = {}     # function -> places at which such a call names it

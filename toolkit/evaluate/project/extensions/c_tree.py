@@ -284,8 +284,8 @@ class _Inside:
             return
         if kind == "preproc_def" and (named := node.child_by_field_name("name")) is not None:
             value = node.child_by_field_name("value")
-            before, name = of.macros.get(text_of(named), ""), text_of(named)
-            of.macros[name] = f"{before} {text_of(value) if value is not None else ''}"
+            name = text_of(named)
+            of.macros[name] = f"{of.macros.get(name, '')} {text_of(value) if value is not None else ''}"
         if kind in {"compound_statement", "case_statement"}:
             blocks = (*blocks, node.start_byte)
             of.block_ends[node.start_byte] = node.end_byte
@@ -387,7 +387,7 @@ def _parameters(listed: Node | None) -> list[CVariable]:
     for child in listed.named_children if listed is not None else ():
         if child.type in {"parameter_declaration", "optional_parameter_declaration"}:
             nameless = CVariable(name="", type=text_of(child), pointer=False, array=False, reference=False,
-                                static=False, start=child.start_byte, line=line_of_node(child))
+                                 static=False, start=child.start_byte, line=line_of_node(child))
             found.append(next(_variables(child), nameless))
     return found
 
@@ -409,8 +409,8 @@ def _variables(node: Node) -> Iterator[CVariable]:
         # `T *const x` cannot be set anew.
         fixed = " const" if "pointer_declarator" in kinds and re.search(r"\*\s*const\b", text_of(inner)) else ""
         yield CVariable(name=name, type=f"{' '.join(words.split())}{fixed}", pointer="pointer_declarator" in kinds,
-                       array="array_declarator" in kinds, reference="reference_declarator" in kinds, static=static,
-                       start=child.start_byte, line=line_of_node(child))
+                        array="array_declarator" in kinds, reference="reference_declarator" in kinds, static=static,
+                        start=child.start_byte, line=line_of_node(child))
 
 
 def _is_constructed(node: Node, words: str) -> bool:

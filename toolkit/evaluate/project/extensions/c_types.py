@@ -38,7 +38,7 @@ def local_types(units: Sequence[Unit]) -> frozenset[str]:
     found: set[str] = set()
     # A field of such a structure is as private as that one, and is found in a later turn.
     for _ in range(_NESTED):
-        used = {name for name in found if any(_is_variable(code, match) for code in codes
+        used = {name for name in found if any(_is_variable(*_around(code, match)) for code in codes
                                               for match in re.finditer(rf"\b{name}\b", code))}
         outlives = {*kept, *(kind for owner, kind in fields if owner not in used)}
         more = {name for names in families if not names <= found and _is_local(names, codes, outlives)
@@ -53,7 +53,7 @@ def _is_local(names: set[str], codes: Sequence[str], outlives: set[str]) -> bool
     """Return True if nothing that outlives a call has one of the type, and no mention gives somebody else one."""
     words = re.compile(rf"\b(?:{'|'.join(map(re.escape, sorted(names)))})\b")
     return not any(words.search(each) for each in outlives) and all(
-        _is_harmless(code, match.start(), match.end()) for code in codes for match in words.finditer(code))
+        _is_harmless(*_around(code, match)) for code in codes for match in words.finditer(code))
 
 
 def _kept(unit: Unit) -> Iterator[str]:
@@ -84,9 +84,14 @@ def _closing(code: str, start: int) -> int:
     return 0
 
 
-def _is_harmless(code: str, start: int, end: int) -> bool:
-    """Return True if a mention of a type gives nobody else one of it."""
-    before, after = code[max(0, start - _LOOKED_BACK):start], code[end:end + _LOOKED_BACK]
+def _around(code: str, mention: re.Match[str]) -> tuple[str, str]:
+    """Return the code before and after a mention of a type."""
+    start, end = mention.span()
+    return code[max(0, start - _LOOKED_BACK):start], code[end:end + _LOOKED_BACK]
+
+
+def _is_harmless(before: str, after: str) -> bool:
+    """Return True if a mention of a type between these gives nobody else one of it."""
     if re.search(r"\bstruct\s+$", before) and re.match(r"\s*[{;]", after):
         return True   # its definition, or a declaration before it
     if re.search(r"\}\s*$", before) and re.match(r"\s*;", after):
@@ -97,10 +102,9 @@ def _is_harmless(code: str, start: int, end: int) -> bool:
         _GIVEN_UNNAMED.search(before) and _UNNAMED.match(after))
     if given or _FILLED.search(before):
         return True
+    return _is_variable(before, after)
+
+
+def _is_variable(before: str, after: str) -> bool:
+    """Return True if a mention of a type between these declares a variable."""
     return bool(_BEFORE_VALUE.search(before) and _VALUE.match(after))
-
-
-def _is_variable(code: str, match: re.Match[str]) -> bool:
-    """Return True if a mention of a type declares a variable."""
-    before = code[max(0, match.start() - _LOOKED_BACK):match.start()]
-    return bool(_BEFORE_VALUE.search(before) and _VALUE.match(code, match.end()))

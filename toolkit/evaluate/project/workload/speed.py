@@ -58,7 +58,7 @@ ONE_CORE = Missing(reason="there is one core only")
 STARVED = Missing(
     reason=f"fewer than {MIN_ROUNDS} of the rounds taken had the cores that they needed, as the machine was busy: "
     "--wait-quiet waits until it is quiet", cause=Cause.BUSY)
-STARVED_SOON = Missing(reason=f"{STARVED.reason}, and a larger --budget takes more rounds", cause=Cause.BUSY)
+STARVED_IN_BUDGET = Missing(reason=f"{STARVED.reason}, and a larger --budget takes more rounds", cause=Cause.BUSY)
 
 
 class Speed:
@@ -231,7 +231,7 @@ class Speed:
         """Return the speed-up between two cells, with the noise of all cells of the workload."""
         here, there = self._found[sample], self._found[baseline]
         if len(here.wall.keys() & there.wall.keys()) < MIN_ROUNDS <= len(here.cpu.keys() & there.cpu.keys()):
-            return STARVED_SOON if self._measurer.out_of_time else STARVED
+            return STARVED_IN_BUDGET if self._measurer.out_of_time else STARVED
         return self._walls.compare(baseline, sample) or FEW
 
     @cached_property
