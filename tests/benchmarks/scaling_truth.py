@@ -1,4 +1,4 @@
-"""Does `gilscope scale` name what keeps a program from scaling?  All planted programs, or those that are named.
+"""Count how often `gilscope scale` names what keeps planted programs from scaling: all, or those that are named.
 
 Prints a line for each as it comes: right, unsure, scales (the build may cure it, or the loss is small here) or WRONG by
 `tests/corpus/scaling/truth.json`, with the verdict and the objects.  Without a free machine, more are unsure.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import statistics
 import time
 from collections import Counter
 
@@ -55,7 +56,7 @@ def main() -> None:
             print(f"{name:18}{worth:8}{seconds[-1]:7.0f} {f'{ceiling.ratio:.2f}' if ceiling else '-':>10} "
                   f"{f'{immortal.ratio:.2f}' if immortal else '-':>8} {found.queued_share:6.2f}  "
                   f"{'; '.join(filter(None, words))}", flush=True)
-    median = sorted(seconds)[len(seconds) // 2] if seconds else 0.0
+    median = statistics.median_high(seconds) if seconds else 0.0
     print(f"{build.label}: {', '.join(f'{count} {worth}' for worth, count in counts.items())}; median {median:.0f} s, "
           f"longest {max(seconds, default=0):.0f} s; load average now {os.getloadavg()[0]:.1f}")
 

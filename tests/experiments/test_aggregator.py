@@ -302,7 +302,7 @@ def shown(results):
 
 
 def latencies_of_threads(**metrics):
-    """Return what the table of latencies shows of two rounds of threads, by its columns, and its footnotes."""
+    """Return the texts of the row of threads in the table of latencies, by column, and the footnotes, of two rounds."""
     _, _, table, _ = AggregatorExperiment().sections(made_up(1.0, 1.0, rounds=2, **metrics))
     row = next(row for row in table.rows if row[0].value.startswith("threads"))
     return {column.title: value_text(entry.value)

@@ -82,26 +82,37 @@ def runs():
     return [known(dataclasses.replace(make_run(seed=i), label=f"run{i}", notes=notes), "here", i)[0] for i in (1, 2)]
 
 
+def beside(values):
+    """Return the values of the first page with those around them."""
+    return values | {"experiments": [], "citation": CITATION, "badge": None, "fleets": []} | page_values("t", "d")
+
+
+def changed(loaded, change):
+    """Return a run with `change` applied to the result of every cell."""
+    return dataclasses.replace(loaded, tables=tuple(dataclasses.replace(table, rows=tuple(
+        dataclasses.replace(row, results=tuple(map(change, row.results))) for row in table.rows))
+        for table in loaded.tables))
+
+
+def turned(result):
+    """Return a result with the speed-up inverted if it is of subinterpreters on 3.14."""
+    of_it = result.speedup and result.cell.runner == "subinterpreters" and result.cell.build == "3.14"
+    return dataclasses.replace(result, speedup=result.speedup.inverted()) if of_it else result
+
+
 def test_warnings_come_first_and_say_of_which_run(runs):
     values = home_values(runs, {each.id: [] for each in runs}, KINDS, 2)
     texts = [each["text"] for each in values["warnings"]]
     assert texts[0] == "2 runs could not be read and are left out."
     assert "run1 and run2: a note" in texts
     assert any("cells failed" in each for each in texts)
-    beside = {"experiments": [], "citation": CITATION, "badge": None, "fleets": []} | page_values("t", "d")
-    page = rendered("home.html", values | beside)
+    page = rendered("home.html", beside(values))
     assert page.index("Before you read a number") < page.index("At a glance")
 
 
 def test_older_runs_that_disagree_are_told_first(runs):
-    def turned(result):
-        of_it = result.speedup and result.cell.runner == "subinterpreters" and result.cell.build == "3.14"
-        return dataclasses.replace(result, speedup=result.speedup.inverted()) if of_it else result
-
     first, second = runs
-    slower = dataclasses.replace(second, tables=tuple(dataclasses.replace(table, rows=tuple(
-        dataclasses.replace(row, results=tuple(map(turned, row.results))) for row in table.rows))
-        for table in second.tables))
+    slower = changed(second, turned)
     said = {each.id: [] for each in runs}
     warnings = home_values(runs, said, KINDS, 0, follow(runs))["warnings"]
     assert not any("differ significantly" in each["text"] for each in warnings)
@@ -136,11 +147,6 @@ def test_first_page_shows_the_newest_run_of_each_workload_and_build(runs):
     assert primes["places"][2]["answer"].split(", ")[-1].startswith("6.")   # eight workers, sigma 0.03: 6.0x
 
 
-def beside(values):
-    """Return the values of the first page with what stands around them."""
-    return values | {"experiments": [], "citation": CITATION, "badge": None, "fleets": []} | page_values("t", "d")
-
-
 def test_first_page_names_the_runs_of_which_it_shows_nothing_and_says_that_the_newest_is_shown(runs):
     values = home_values(runs, {each.id: ["said"] for each in runs}, KINDS, 0, follow(runs))
     (host,) = values["hosts"]
@@ -154,16 +160,9 @@ def test_first_page_names_the_runs_of_which_it_shows_nothing_and_says_that_the_n
 
 
 def test_first_page_counts_the_verdicts_in_which_runs_differ(runs):
-    def turned(result):
-        of_it = result.speedup and result.cell.runner == "subinterpreters" and result.cell.build == "3.14"
-        return dataclasses.replace(result, speedup=result.speedup.inverted()) if of_it else result
-
     first, second = runs
-    slower = dataclasses.replace(second, tables=tuple(dataclasses.replace(table, rows=tuple(
-        dataclasses.replace(row, results=tuple(map(turned, row.results))) for row in table.rows))
-        for table in second.tables))
     agreeing, differing = (home_values(each, {one.id: [] for one in each}, KINDS, 0, follow(each))
-                           for each in (runs, [first, slower]))
+                           for each in (runs, [first, changed(second, turned)]))
     shared = agreeing["hosts"][0]["repeated"]["shared"]
     assert shared > 10
     assert shared == differing["hosts"][0]["repeated"]["shared"]
@@ -187,9 +186,7 @@ def test_first_page_counts_the_intervals_that_do_not_overlap_though_verdicts_agr
             seen, ratio=2 * seen.ratio, lo=2 * seen.lo, hi=2 * seen.hi))
 
     first, second = runs
-    faster = dataclasses.replace(second, tables=tuple(dataclasses.replace(table, rows=tuple(
-        dataclasses.replace(row, results=tuple(map(shifted, row.results))) for row in table.rows))
-        for table in second.tables))
+    faster = changed(second, shifted)
     same, moved = (home_values(each, {one.id: [] for one in each}, KINDS, 0, follow(each))["hosts"][0]["repeated"]
                    for each in ([first, dataclasses.replace(first, planned=second.planned)], [first, faster]))
     assert same["apart"] == 0

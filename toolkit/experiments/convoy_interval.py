@@ -157,7 +157,7 @@ class ConvoyIntervalExperiment(Experiment):
 
 
 def _with_gil(rose: list[float]) -> str:
-    """Return what a shorter interval does where threads wait for the GIL; `rose` has the rate's factor by round."""
+    """Return the effect of a shorter interval where threads wait for the GIL; `rose`: the rate's factor by round."""
     if not rose or min(rose) <= ROSE < max(rose):
         return "the rounds do not agree whether a shorter interval brings requests back."
     if min(rose) > ROSE:

@@ -71,8 +71,7 @@ def document(experiment: Experiment, run: Run, folder: Path | None, pictures: Se
     sections += shown
     if findings := (*_findings(experiment, results), *_cut_lines(run, folder)):
         sections.append(Lines("Now", findings))
-    values = (results.value(cell) for cell in results.cells())
-    marks = mark_lines(shown, (each for each in values if each is not None))
+    marks = mark_lines(shown, (results.value(cell) for cell in results.cells()))
     sections.append(Lines("", (*marks, noise_line(results.floors()))))
     return Document((*sections, *pictures))
 

@@ -73,29 +73,28 @@ def every_round(count: int) -> str:
 
 
 def range_words(summaries: Iterable[Summary | None]) -> str:
-    """Return what the ends of summaries are, for a legend: "range of 3 rounds (75 %)", "95 % interval of the median".
+    """Return the name of the ranges for a legend: "range of 3 rounds (75 %)", "95 % interval of the median".
 
     Args:
         summaries: Those that are shown; None and those of one round have no range.
     """
-    levels = {each.count: each.confidence for each in summaries if each is not None and each.count > 1}
-    enough = [f"{CONFIDENCE * 100:g} % interval of the median"] if any(map(_is_enough, levels)) else []
-    few = {count: level for count, level in sorted(levels.items()) if not _is_enough(count)}
+    few, enough = _few_rounds(summaries)
+    names = [f"{CONFIDENCE * 100:g} % interval of the median"] if enough else []
     if few:
-        enough.append(f"range of {or_text(map(str, few))} rounds ({or_text(map(_level_text, few.values()))} %)")
-    return ", or ".join(enough) or "range of the rounds"
+        names.append(f"range of {or_text(map(str, few))} rounds ({or_text(few.values())} %)")
+    return ", or ".join(names) or "range of the rounds"
 
 
-def mark_lines(sections: Iterable[Section], summaries: Iterable[Summary]) -> Iterator[str]:
-    """Yield what ±, [ ] and ? mean, each only if a table has it.
+def mark_lines(sections: Iterable[Section], summaries: Iterable[Summary | None]) -> Iterator[str]:
+    """Yield the meaning of ±, [ ] and ?, each only if a table has it.
 
     Args:
         sections: Of the document; its tables are looked through.
-        summaries: Of the cells' values, whose numbers of rounds are those behind the tables' ±.
+        summaries: Of the cells' values, whose numbers of rounds are those behind the tables' ±; None: without.
     """
     values = [entry.value for each in sections if isinstance(each, Table) for row in each.rows for entry in row]
     if any(isinstance(value, Duration | Quantity) and value.spread is not None for value in values):
-        yield from _spread_line(summaries)
+        yield _spread_line(summaries)
     comparisons = [value.comparison for value in values if isinstance(value, RatioValue)]
     shown = [each for each in comparisons
              if isfinite(each.hi) and judge_comparison(each) != SpeedVerdict.SAME]
@@ -107,24 +106,26 @@ def mark_lines(sections: Iterable[Section], summaries: Iterable[Summary]) -> Ite
                "neither a difference nor its absence is shown.")
 
 
-def _spread_line(summaries: Iterable[Summary]) -> Iterator[str]:
-    levels = {each.count: each.confidence for each in summaries if each.count > 1}
-    few = [f"{_level_text(level)} % ({counted(count, 'round')})" for count, level in sorted(levels.items())
-           if not _is_enough(count)]
+def _spread_line(summaries: Iterable[Summary | None]) -> str:
+    few, enough = _few_rounds(summaries)
     interval = f"half of the {CONFIDENCE * 100:g} % interval of the median"
     if not few:
-        yield f"± is {interval}."
-    elif len(few) == len(levels):
-        yield f"± is half the range of the rounds, which holds with {or_text(few)}."
-    else:
-        yield f"± is {interval}; with fewer rounds half their range, which holds with {or_text(few)}."
+        return f"± is {interval}."
+    held = or_text(f"{level} % ({counted(count, 'round')})" for count, level in few.items())
+    if not enough:
+        return f"± is half the range of the rounds, which holds with {held}."
+    return f"± is {interval}; with fewer rounds half their range, which holds with {held}."
 
 
-def _is_enough(count: int) -> bool:
-    """Return True if `count` rounds have an interval of the usual confidence."""
-    return count >= needed(CONFIDENCE)
+def _few_rounds(summaries: Iterable[Summary | None]) -> tuple[dict[int, str], bool]:
+    """Return the percent with which ranges of few rounds hold, by number of rounds, and True if others have enough.
+
+    Enough rounds have an interval of the usual confidence; one round has no range.
+    """
+    levels = {each.count: each.confidence for each in summaries if each is not None and each.count > 1}
+    few = {count: _level_text(level) for count, level in sorted(levels.items()) if count < needed(CONFIDENCE)}
+    return few, len(few) < len(levels)
 
 
 def _level_text(level: float) -> str:
     return f"{level * 100:.3g}"
-

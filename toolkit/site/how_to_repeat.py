@@ -44,7 +44,7 @@ def command(run: Run, workload: str | None = None) -> str:
 
 
 def order_text(run: Run) -> str:
-    """Return what the command that repeats a run has in common with it: the cells, and their order by its seed."""
+    """Return the sentence above the command that repeats a run: which cells it measures, in which order."""
     if MERGED not in run.options:
         return f"The same cells in the same order, with seed {run.seed}"
     seeds = list_text(f"{host} with seed {seed}" for host, seed in run.options[SEEDS].items())
@@ -173,7 +173,7 @@ def _reference(text: str, bibtex: str, made: Mapping[str, str]) -> dict[str, str
     A page that is no part of a site has no `address` in `made`, nor an option for one.
     """
     lacking = [] if made.get("by") else [("author", "`--by NAME`")]
-    lacking += [] if made.get("address", "-") else [("address", "`--url URL`")]
+    lacking += [("address", "`--url URL`")] if made.get("address") == "" else []
     missing = (f"This reference has no {' and no '.join(what for what, _ in lacking)}: "
                f"{' and '.join(option for _, option in lacking)} {inflect(len(lacking), 'adds it', 'add them')}."
                if lacking else "")

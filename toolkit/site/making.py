@@ -232,21 +232,19 @@ class _SiteWriter:
     def _pictures(self, planned: PlannedRun, run: Run, found: Sequence[Picture]) -> list[Picture]:
         """Return an experiment's figures: those that were drawn with it, the others drawn now."""
         folder, draw = self._site.folder / "figures" / planned.id, self._request.draw
-        drawn: dict[str, Picture] = {}
-        if draw and not all(is_drawing(Path(each.path)) for each in found):
-            drawn = {Path(each.path).name: each for each in draw(run, planned.path, folder)}
-        stored = [each if is_drawing(Path(each.path)) else drawn.get(Path(each.path).name) for each in found]
-        if not any(stored):
+        drawings = _drawings(found)
+        if draw and len(drawings) < len(found):
+            drawings = _drawings(draw(run, planned.path, folder)) | drawings
+        if not drawings:
             self._request.say(f"{run.label}: no figure, as none was drawn with it and none can be drawn from what its "
                               "folder holds")
-        found = [each for each in stored if each is not None]
         kept = []
-        for each in found:
-            if is_drawing(Path(each.path)):
-                target = folder / Path(each.path).name
+        for name in (Path(each.path).name for each in found):
+            if (each := drawings.get(name)) is not None:
                 folder.mkdir(parents=True, exist_ok=True)
-                target.write_text(lean(Path(each.path)), encoding="utf-8")
-                kept.append(type(each)(each.title, in_url(target.relative_to(self._site.folder).as_posix())))
+                (folder / name).write_text(lean(Path(each.path)), encoding="utf-8")
+                address = in_url((folder / name).relative_to(self._site.folder).as_posix())
+                kept.append(replace(each, path=address))
         return kept
 
     def write(self, parts: Mapping[str, RunPart], problems: Sequence[str]) -> list[LoadedRun]:
@@ -294,6 +292,11 @@ class _SiteWriter:
 
     def _page(self, template: str, name: str, values: Mapping[str, Any]) -> None:
         (self._site.folder / name).write_text(self._renderer.page(template, values), encoding="utf-8")
+
+
+def _drawings(pictures: Sequence[Picture]) -> dict[str, Picture]:
+    """Return the pictures whose files can be shown, by the name of the file."""
+    return {path.name: each for each in pictures if is_drawing(path := Path(each.path))}
 
 
 def _write_marker(site: SiteContext, runs: Sequence[LoadedRun]) -> None:

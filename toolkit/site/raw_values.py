@@ -63,13 +63,11 @@ def followed_ratio(tables: Sequence[WorkloadTable], where: str) -> dict[str, Any
         tables: Those of the run.
         where: The folder or label by which `gilscope report` finds the run.
     """
-    results = [result for table in tables for row in table.rows for result in row.results
+    results = [(result.cell, result.speedup) for table in tables for row in table.rows for result in row.results
                if result.speedup is not None and result.absence is None]
     if not results:
         return None
-    cell, speedup = results[0].cell, results[0].speedup
-    if speedup is None:
-        raise AssertionError("what is followed has a ratio")
+    cell, speedup = results[0]
     return {"name": cell.name, "build": cell.build, "text": ratio_text(speedup),
             "command": f"gilscope report {shlex.quote(where)} --json"}
 

@@ -1,7 +1,7 @@
 """`gilscope report`: list runs, or show the tables of an earlier run again.
 
-What --html, --publish, several hosts and experiments need is imported for them alone: their imports would take longer
-than the report of one run.
+Modules that only --html, --publish, several hosts or experiments need are imported there: that takes longer than the
+report of one run.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from gilscope.toolkit.commands.fleet.reports import fleet_hosts, publish_hosts
 from gilscope.toolkit.commands.output.figures import draw_pictures, python_that_draws
@@ -22,6 +22,7 @@ from gilscope.toolkit.store import find_runs
 from gilscope.workloads.catalog import WORKLOADS
 
 if TYPE_CHECKING:
+    import argparse
     from collections.abc import Sequence
 
     from gilscope.toolkit.commands.fleet.reports import HostRuns
@@ -58,7 +59,7 @@ def _stored_pictures(run: Run, path: Path) -> list[Picture]:
     return [each for each in pictures_of(experiment_of(run), run, path) if Path(each.path).is_file()]
 
 
-def publish_all(args: Any) -> int:
+def publish_all(args: argparse.Namespace) -> int:
     """Copy the run, the experiments or the fleet that the command line names; return the exit code."""
     if len(args.labels) != 1:
         raise ToolkitError(

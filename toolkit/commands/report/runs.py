@@ -1,6 +1,6 @@
 """Read the runs that `gilscope report` names, and return their report and JSON values.
 
-A report of an ordinary run does not wait for what reports of experiments import.
+Modules that only reports of experiments need are imported there.
 """
 
 from __future__ import annotations

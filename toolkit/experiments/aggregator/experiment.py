@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 from math import nan
 from statistics import median
 from typing import TYPE_CHECKING, override
@@ -279,16 +280,7 @@ def _success_table(results: Results, loads: Sequence[UserLoad]) -> Table:
 
 def _latency_table(results: Results, build: Build, load: UserLoad) -> Table:
     title = f"Latency on {build.label} under {load.text}; failed requests count as {seconds_text(LIMIT)}"
-
-    def latency(name: str) -> Show:
-        def show(cell: Cell) -> Duration | None:
-            if name == "p99" and not has_p99(results.metrics(cell, "scheduled").values()):
-                return None
-            return results.longest(cell, name) if name == "max" else _up_to_limit(results, cell, name)
-
-        return show
-
-    shown = {name: latency(name) for name in PERCENTILES}
+    shown: dict[str, Show] = {name: partial(_latency, results, name) for name in PERCENTILES}
     return _service_table(results, build, load, title, {"requests": _requests(results), **shown})
 
 
@@ -296,8 +288,12 @@ def _requests(results: Results) -> Show:
     return show_metric(results, "scheduled", lambda found: number_text(found.center))
 
 
-def _up_to_limit(results: Results, cell: Cell, name: str) -> Duration | None:
-    """Return the percentile `name`; where the limit cut it off in a round, its spread is not known."""
+def _latency(results: Results, name: str, cell: Cell) -> Duration | None:
+    """Return the percentile `name`, no 99th of few requests; without a spread where the limit cut off a round."""
+    if name == "max":
+        return results.longest(cell, name)
+    if name == "p99" and not has_p99(results.metrics(cell, "scheduled").values()):
+        return None
     found = as_duration(results.metric(cell, name))
     cut = max(results.metrics(cell, name).values(), default=0.0) >= LIMIT
     return replace(found, spread=None) if found is not None and cut else found
@@ -345,7 +341,12 @@ def _answered_text(results: Results, cell: Cell | None) -> str:
 
 
 def _judgement(threads: Sequence[float], events: Sequence[float]) -> str:
-    """Return what the shares of the requests answered, by round, say of the claim; every round has to agree."""
+    """Return the words on the claim: every round has to agree.
+
+    Args:
+        threads: The shares of the requests that threads answered, by round.
+        events: Those that asyncio answered.
+    """
     fails, all_events = max(threads) < NEARLY_ALL, min(events) >= NEARLY_ALL
     if min(threads) >= NEARLY_ALL and all_events:
         return "that threads answer none is not reproduced here; the source does not give its pools and latencies."

@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build, Cell
     from gilscope.toolkit.report.document import Quantity, Section, Table
     from gilscope.toolkit.report.figures.figure import Figure, Series
-    from gilscope.toolkit.stats.sample import Summary
 
 PEP_554 = Publication(
     title="PEP 554 - Multiple Interpreters in the Stdlib", author="Eric Snow", year=2017,
@@ -248,24 +247,23 @@ def _round_trip_table(results: Results) -> Table:
     table = TableBuilder(results, f"Round trips of {SMALLEST} bytes", label_column("build"), label_column("between"),
                          label_column("through"), *value_columns(("get() sleeps", "p50", "p99", "max")))
     poll = show_metric(results, "poll", lambda found: Duration(found.center))  # a constant of its source: no spread
-    half = show_metric(results, "lap_p50", as_duration)
+    half, longest = show_metric(results, "lap_p50", as_duration), show_longest(results, "lap_max")
+
+    def late(cell: Cell) -> Duration | None:
+        return as_duration(results.metric(cell, "lap_p99")) if has_p99(_laps(results, cell).values()) else None
+
     for build in results.builds:
         for route in _routes(results, PING_PONG, SMALLEST):
             if (cell := find(results, build, PING_PONG, SMALLEST, route)) is not None:
-                late = show_metric(results, "lap_p99", as_duration if has_p99(_laps(results, cell).values()) else _none)
                 doubts = p99_doubts(_laps(results, cell), "round trips")
                 table.add(build.label, route.between, route.label, table.entry(cell, poll), table.entry(cell, half),
-                          table.entry(cell, late, doubts), table.entry(cell, show_longest(results, "lap_max")))
+                          table.entry(cell, late, doubts), table.entry(cell, longest))
     return table.build()
 
 
 def _laps(results: Results, cell: Cell) -> dict[int, float]:
     """Return how many round trips each round's process timed: each is one message from every member."""
     return {key: messages / cell.workers for key, messages in results.metrics(cell, "messages").items()}
-
-
-def _none(_: Summary) -> None:
-    """Return nothing to show."""
 
 
 # Findings

@@ -68,9 +68,8 @@ THEN_HEADING = PublishedColumn("2021", "3.9")
 COLLAPSE = 10  # times fewer requests: a server beside a CPU thread that answers so few is brought down, as in 2021
 PLACES = {"threads": "threads, GIL", "free-threaded": "threads, no GIL", "processes": "processes",
           "subinterpreters": "subinterpreters"}
-LATE = ("the load generator sent requests late, at its 99th percentile by more than 10 % of p50; latencies include "
-        "that")
-AT_WORST = LATE.replace("its 99th percentile", "worst")   # of too few requests for a percentile
+_LATE = "the load generator sent requests late, at {} by more than 10 % of p50; latencies include that"
+LATE, AT_WORST = _LATE.format("its 99th percentile"), _LATE.format("worst")   # of enough requests for it; of too few
 BY_ROUNDS = ("What is said here to fall, or to be faster, slower or more, rests on every round agreeing, not on the "
              "noise floor.")
 NUMBERS = {2: "two", 3: "three"}

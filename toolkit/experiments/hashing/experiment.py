@@ -262,7 +262,7 @@ def _on_large_messages(results: Results) -> Iterator[str]:
 
 
 def _as_claimed(size: int, most: float) -> str:
-    """Return what a gain of nearly two says of the claim, which was of the largest messages.
+    """Return the words that compare a gain of nearly two with the claim, which was of the largest messages.
 
     Args:
         size: Of the messages, in bytes.

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import FailureKind
 
 
-
 class NoValueError(Exception):
     """The cell cannot deliver a value; carries the fields of its answer."""
 

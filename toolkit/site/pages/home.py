@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import datetime
-from itertools import combinations
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
@@ -162,7 +161,7 @@ def _disagreements(series: Sequence[HistorySeries]) -> Iterator[dict[str, str]]:
 
 
 def _repeated(series: Sequence[HistorySeries], names: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return what several runs of a machine say of the ratios that they share; None if they share none.
+    """Return how several runs of a machine agree on the ratios that they share; None if they share none.
 
     Args:
         series: Those of the machine.
@@ -179,7 +178,7 @@ def _repeated(series: Sequence[HistorySeries], names: Mapping[str, str]) -> dict
         if len(words) > 1:
             said = "; ".join(f"{word} in {list_text(found)}" for word, found in words.items())
             differing.append(f"{title_text(each.results[-1].table)}: {each.name}: {said}.")
-    apart = sum(any(min(a.hi, b.hi) < max(a.lo, b.lo) for a, b in combinations([one.ratio for one in each.results], 2))
+    apart = sum(min(one.ratio.hi for one in each.results) < max(one.ratio.lo for one in each.results)
                 for each in several)
     return {"shared": len(several), "differing": differing, "apart": apart}
 
