@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.gil_guard import extension_loads
-from gilscope.toolkit.gil_guard.load_records import VARIABLE, WITNESS, read_records
+from gilscope.toolkit.gil_guard.load_records import read_records
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -134,21 +134,9 @@ def _shown(file: str, root: Path) -> str:
     return file.rpartition(f"site-packages{os.sep}")[2]
 
 
-def witness_variables(file: str) -> dict[str, str]:
-    """Return the environment variables with which Pythons that are started record into a file."""
-    return {VARIABLE: file, "PYTHONPATH": os.pathsep.join(
-        filter(None, [str(WITNESS), os.environ.get("PYTHONPATH", "")]))}
-
-
-def forced() -> str:
-    """Return the value of -X gil or PYTHON_GIL, "" if neither is given."""
-    given = sys._xoptions.get("gil")
-    return str(given) if given else "" if sys.flags.ignore_environment else os.environ.get("PYTHON_GIL", "")
-
-
 def why_on(root: Path) -> GilCause:
     """Return why the GIL is on before we could watch."""
-    if forced() == "1":
+    if extension_loads.forced() == "1":
         how = "-X gil=1" if sys._xoptions.get("gil") else "PYTHON_GIL=1"
         return GilCause(text=f"{how} keeps the GIL on. Run the tests without it.")
     flip = _replayed()

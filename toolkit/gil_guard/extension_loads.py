@@ -12,6 +12,9 @@ import sys
 from itertools import islice
 
 LONGEST_CHAIN = 100   # frames; a test runner takes about thirty
+# A folder that, on PYTHONPATH, makes every Python record into the file that the variable names.
+WITNESS = os.path.join(os.path.dirname(__file__), "witness")
+VARIABLE = "GILSCOPE_WITNESS"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -88,6 +91,18 @@ def gil_is_on() -> bool:
     """Return True if the GIL is enabled in this process."""
     ask = getattr(sys, "_is_gil_enabled", None)   # since 3.13
     return True if ask is None else bool(ask())
+
+
+def forced() -> str:
+    """Return the value of -X gil or PYTHON_GIL, "" if neither is given."""
+    given = sys._xoptions.get("gil")
+    return str(given) if given else "" if sys.flags.ignore_environment else os.environ.get("PYTHON_GIL", "")
+
+
+def witness_variables(file: str) -> dict[str, str]:
+    """Return the environment variables with which Pythons that are started record into a file."""
+    folders = filter(None, [WITNESS, os.environ.get("PYTHONPATH", "")])
+    return {VARIABLE: file, "PYTHONPATH": os.pathsep.join(folders)}
 
 
 def importing_frames(frame: FrameType | None) -> Iterator[FrameType]:

@@ -1,4 +1,7 @@
-"""Check in each phase of each test whether the GIL was turned on; imported only with `pytest --gil=off`."""
+"""Check in each phase of each test whether the GIL was turned on; imported only with `pytest --gil=off`.
+
+What explains a cause is imported where there is one: most sessions need none.
+"""
 
 from __future__ import annotations
 
@@ -12,17 +15,18 @@ import pytest
 from _pytest.reports import CollectErrorRepr
 
 from gilscope.toolkit import temporary
-from gilscope.toolkit.gil_guard.causes import GilCause, cause_of, forced, why_on, witness_variables
-from gilscope.toolkit.gil_guard.extension_loads import gil_is_on, record_extension_loads
+from gilscope.toolkit.gil_guard.extension_loads import forced, gil_is_on, record_extension_loads, witness_variables
 from gilscope.toolkit.gil_guard.json_report import BETWEEN, COLLECTION, END, START, TEST, GuardRecord
-from gilscope.toolkit.gil_guard.load_records import GilFlip, parse_records
 from gilscope.toolkit.gil_guard.project_threads import ProjectCode, ProjectThreads
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Mapping
 
+    from gilscope.toolkit.gil_guard.causes import GilCause
+
 TITLE = "GIL"
+FLIP = b'"flip":'             # in each record of a module that turned the GIL on
 ANSWER = "gilscope_gil"      # of a worker of pytest-xdist to its controller
 
 
@@ -36,7 +40,7 @@ def begin(config: pytest.Config, options: Any) -> GilReporter:
     if not sysconfig.get_config_var("Py_GIL_DISABLED"):
         return GilReporter("this build has the GIL: --gil=off has nothing to check", path, GuardRecord(checked=False))
     if gil_is_on():
-        raise _on_at_start(why_on(config.rootpath), GuardRecord(), path)
+        raise _on_at_start(config, GuardRecord(), path)
     header, record = "the GIL is off", GuardRecord()
     if forced() == "0":
         header += ", whatever is imported (PYTHON_GIL=0 or -X gil=0): --gil=off cannot see what would turn it on"
@@ -58,8 +62,11 @@ def _writable(path: str) -> str:
         raise pytest.UsageError(f"--gil-json: {path} cannot be written: {error.strerror}") from error
 
 
-def _on_at_start(cause: GilCause, record: GuardRecord, path: str) -> pytest.UsageError:
+def _on_at_start(config: pytest.Config, record: GuardRecord, path: str) -> pytest.UsageError:
     """Return the error for a session that cannot begin, after the file of --gil-json was written."""
+    from gilscope.toolkit.gil_guard.causes import why_on
+
+    cause = why_on(config.rootpath)
     record.add(cause, START)
     if path:
         record.write(path)
@@ -141,7 +148,7 @@ class GuardXdistController(GilSummary):
     def check_start(self) -> None:
         """Check that no plugin and no conftest.py has turned the GIL on, as the workers import them, too."""
         if gil_is_on():
-            raise _on_at_start(why_on(self.config.rootpath), self.record, self.path)
+            raise _on_at_start(self.config, self.record, self.path)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
@@ -165,7 +172,6 @@ class GilGuard(GilSummary):
         self._read = 0             # bytes of the file
         self._flips = 0            # that were told
         self._told = False         # that the GIL is on in this process
-        self._own: BaseException | None = None   # with which the running phase was failed here
         self._threads = ProjectThreads(ProjectCode(config.rootpath))
         record.threads_known = self._threads.works
         self._before: dict[str, str | None] = {}
@@ -183,58 +189,34 @@ class GilGuard(GilSummary):
                 self.record.write(self.path)
             raise pytest.UsageError(f"--gil=off: before any test, {text}")
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Count the test, and watch its threads."""
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        """Watch the threads of a test."""
         if text := self._turned_on(BETWEEN):
-            self.late.append(f"Before {item.nodeid}, {text}")
-        self.record.tests += 1
+            self.late.append(f"Before {nodeid}, {text}")
         self._threads.begin_test()
-        try:
-            return (yield)
-        finally:
-            self._threads.end_test(item.nodeid)
-            self.record.in_threads = len(self._threads.tests)
-            self.record.with_gil += gil_is_on()
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_setup(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Check the fixtures."""
-        return (yield from self._phase(item))
+    def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """Check each phase of a test: its fixtures, itself, and their teardown.
 
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_call(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Check the test."""
-        return (yield from self._phase(item))
-
-    @pytest.hookimpl(wrapper=True, tryfirst=True)
-    def pytest_runtest_teardown(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        """Check the teardown of the fixtures."""
-        return (yield from self._phase(item))
-
-    def _phase(self, item: pytest.Item) -> Generator[None, Any, Any]:
-        try:
-            result = yield
-        except BaseException:
-            if text := self._turned_on(TEST, item.nodeid):
-                item.add_report_section("call", TITLE, text)   # shown beside the failure
-            raise
-        if text := self._turned_on(TEST, item.nodeid):
-            try:
-                pytest.fail(text, pytrace=False)
-            except pytest.fail.Exception as error:
-                self._own = error
-                raise
-        return result
-
-    @pytest.hookimpl(wrapper=True)
-    def pytest_runtest_makereport(self, call: pytest.CallInfo[None],
-                                  ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Notice a failure that has another reason."""
+        One that turned the GIL on fails here, as a wrapper around each phase would take twice the time.
+        """
         report = yield
-        if report.failed and call.excinfo and call.excinfo.value is not self._own:
-            self.record.failed_otherwise = True
+        self.record.failed_otherwise |= report.failed
+        if text := self._turned_on(TEST, item.nodeid):
+            if report.failed:
+                report.sections.append((TITLE, text))   # shown beside the failure
+            else:
+                report.outcome = "failed"
+                report.longrepr = text
         return report
+
+    def pytest_runtest_logfinish(self, nodeid: str) -> None:
+        """Count the test."""
+        self._threads.end_test(nodeid)
+        self.record.tests += 1
+        self.record.in_threads = len(self._threads.tests)
+        self.record.with_gil += gil_is_on()
 
     @pytest.hookimpl(wrapper=True)
     def pytest_make_collect_report(self, collector: pytest.Collector,
@@ -287,17 +269,28 @@ class GilGuard(GilSummary):
             where: The node ID of what ran, if there is one.
         """
         size = os.fstat(self._records).st_size   # a test may remove the file
-        flips: list[GilFlip] = []
-        if size > self._read:
-            # All records: a module is loaded before it turns the GIL on.
-            flips = list(parse_records(os.pread(self._records, size, 0).splitlines()).flips[self._flips:])
-            self._flips += len(flips)
-            self._read = size
-        causes = [cause_of(flip, self.config.rootpath) for flip in flips]
-        if gil_is_on() and not self._told:
-            self._told = True
-            if not any(flip.pid == os.getpid() for flip in flips):
-                causes.append(GilCause(text="the GIL was turned on, and not by the import of an extension module."))
+        is_new = gil_is_on() and not self._told
+        if size == self._read and not is_new:
+            return ""
+        records = os.pread(self._records, size, 0)   # all: a module is loaded before it turns the GIL on
+        has_flips = FLIP in records[self._read:]
+        self._read = size
+        if not has_flips and not is_new:
+            return ""
+        self._told |= is_new
+        causes = self._causes(records, is_new)
         for cause in causes:
             self.record.add(cause, when, where)
         return "\n".join(cause.text for cause in causes)
+
+    def _causes(self, records: bytes, is_new: bool) -> list[GilCause]:  # noqa: FBT001
+        """Return what turned the GIL on by the records that are new, or otherwise if it is on here since now."""
+        from gilscope.toolkit.gil_guard.causes import GilCause, cause_of
+        from gilscope.toolkit.gil_guard.load_records import parse_records
+
+        flips = parse_records(records.splitlines()).flips[self._flips:]
+        self._flips += len(flips)
+        causes = [cause_of(flip, self.config.rootpath) for flip in flips]
+        if is_new and not any(flip.pid == os.getpid() for flip in flips):
+            causes.append(GilCause(text="the GIL was turned on, and not by the import of an extension module."))
+        return causes

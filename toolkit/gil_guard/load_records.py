@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.bounded_reading import read_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
-
-WITNESS = Path(__file__).parent / "witness"   # on PYTHONPATH, it makes every Python record into the file of VARIABLE
-VARIABLE = "GILSCOPE_WITNESS"
+    from pathlib import Path
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import sys
 import tomllib
-from _thread import get_ident
+from _thread import _count, get_ident
 from importlib.metadata import PackageNotFoundError, distribution
 from typing import TYPE_CHECKING
 
@@ -23,8 +23,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 STARTS = frozenset({"_thread.start_new_thread", "_thread.start_joinable_thread"})   # audit events
-# Calls of one of the project's functions until it is left alone; after the next start of a thread it is watched again.
-OWN_CALLS = 200
+# Calls of one of the project's functions until it is left alone.  After the next start of a thread it is watched again,
+# for twice as many: the interpreter then prepares every function anew, which takes as long as some thousand calls.
+OWN_CALLS, MOST_CALLS = 200, 12_800
 FOREIGN_CALLS = 10_000   # calls of other people's functions in other threads, until each place is left alone likewise
 
 
@@ -86,11 +87,12 @@ class ProjectThreads:
         self._code = code
         self._main = get_ident()
         self._calls: dict[int, int] = {}   # of the project's functions, by id of their code
+        self._enough = OWN_CALLS
         self._restarts_due = 0     # of the watch, since some of them were left alone
         self._foreign = 0
         self._compiled = False
         self._events = 0          # of sys.monitoring, that are on
-        self._others = set(sys._current_frames())   # threads of pytest and its plugins
+        self._others = _count()   # threads of pytest and its plugins
         self._tool = free_tool()
         self._seen = False        # in the current test
         self.tests: list[str] = []
@@ -111,7 +113,7 @@ class ProjectThreads:
     def begin_test(self) -> None:
         """Begin a test: threads that live already may run the project's code in it."""
         self._seen = False
-        if not self._others.issuperset(sys._current_frames()):
+        if _count() > self._others:
             self._watch()
 
     def end_test(self, name: str) -> None:
@@ -142,6 +144,7 @@ class ProjectThreads:
         # A place that was left alone because it called somebody else's function may call extension modules next.
         if self._restarts_due or self._compiled:
             self._restarts_due = max(self._restarts_due - 1, 0)
+            self._enough = min(2 * self._enough, MOST_CALLS)
             self._calls.clear()
             self._foreign = 0
             sys.monitoring.restart_events()
@@ -174,7 +177,7 @@ class ProjectThreads:
         if get_ident() != self._main:
             self._seen = True
         calls = self._calls[place] = self._calls.get(place, 0) + 1
-        if calls < OWN_CALLS:
+        if calls < self._enough:
             return None
         self._restarts_due = 2   # another thread may be restarting now, just before this takes effect
         return sys.monitoring.DISABLE

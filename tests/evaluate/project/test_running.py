@@ -199,7 +199,7 @@ def test_witness_tells_who_turned_the_gil_on_and_where_it_was_asked_for(tmp_path
     assert testing._witnessed(path, shown) == (True, ("a._c",), ())
     path.write_text('{"load": "a._c", "chain": [["/env/a.py", 1]]}\n')
     assert testing._witnessed(path, shown) == (None, (), ())
-    ours = [str(testing.WITNESS / "sitecustomize.py"), 1]
+    ours = [f"{testing.WITNESS}/sitecustomize.py", 1]
     way = [["/env/a.py", 3], ["<frozen importlib>", 2], ours, ["/env/b.py", 4]]
     again = [[str(tmp_path / "test_app.py"), 9]]
     told = [{"load": "a._c", "chain": [*way, *again, *again]}, {"load": "a._c", "chain": again}]

@@ -32,7 +32,8 @@ from gilscope.toolkit.evaluate.project.suite.leaving_out import (
 )
 from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, RunSite, compiled_into, short
 from gilscope.toolkit.evaluate.sections import NO_TIME, CommandEnding, Missing, Place, TestRun
-from gilscope.toolkit.gil_guard.load_records import WITNESS, read_records
+from gilscope.toolkit.gil_guard.extension_loads import VARIABLE, WITNESS
+from gilscope.toolkit.gil_guard.load_records import read_records
 from gilscope.toolkit.processes.supervised import Supervised
 
 if TYPE_CHECKING:
@@ -145,7 +146,7 @@ def environment(run_site: RunSite, place: Path) -> dict[str, str]:
         "PYTHONPATH": os.pathsep.join(map(str, (WITNESS, PLUGINS, *run_site.folders))),
         **compiled_into(place / "pycache"),
         "PYTEST_ADDOPTS": options,
-        "GILSCOPE_WITNESS": str(place / "witness"),
+        VARIABLE: str(place / "witness"),
     }
 
 
@@ -253,7 +254,7 @@ def _counted(output: str) -> dict[str, int]:
 
 
 def _is_code(file: str) -> bool:
-    return not file.startswith(str(WITNESS)) and not file.startswith("<")
+    return not file.startswith(WITNESS) and not file.startswith("<")
 
 
 def _counted_by_unittest(ran: int, ending: str) -> dict[str, int]:
