@@ -1,4 +1,7 @@
-"""Check that the version is the same everywhere, and that of a tag: `python3 .ci/check_version.py [v1.2.3]`."""
+"""Check that the version is the same everywhere: `python3 .ci/check_version.py [v1.2.3]`.
+
+With a tag, check that it has that version, too, and that CHANGELOG.md has a section for it.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ PLACES = {   # a file -> what precedes its version in quotes
 
 
 def main() -> int:
-    """Return 1 if two versions differ."""
+    """Return 1 if two versions differ, or if the tag's has no section in the changelog."""
     found = {name: match[1] if (match := re.search(pattern, (ROOT / name).read_text(), re.MULTILINE)) else "none"
              for name, pattern in PLACES.items()}
     if len(sys.argv) > 1:
@@ -23,7 +26,11 @@ def main() -> int:
     if len(set(found.values())) > 1:
         print("versions differ:", ", ".join(f"{place} has {version}" for place, version in found.items()))
         return 1
-    print(f"version {found['pyproject.toml']}")
+    version = found["pyproject.toml"]
+    if len(sys.argv) > 1 and f"\n## [{version}]" not in (ROOT / "CHANGELOG.md").read_text():
+        print(f"CHANGELOG.md has no section [{version}]")
+        return 1
+    print(f"version {version}")
     return 0
 
 

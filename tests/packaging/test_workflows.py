@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import venv
 from pathlib import Path
 
@@ -70,6 +71,20 @@ def test_version_is_the_tags(tag):
     done = subprocess.run([sys.executable, ROOT / ".ci" / "check_version.py", *filter(None, [tag])],
                           capture_output=True, text=True, check=False)
     assert done.returncode == bool(tag), done.stdout
+
+
+def test_tag_has_a_section_in_the_changelog(tmp_path):
+    for name in (".ci/check_version.py", "pyproject.toml", "gilscope/__init__.py", "CITATION.cff", "CHANGELOG.md"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        shutil.copy(ROOT / name, tmp_path / name)
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    changelog = (ROOT / "CHANGELOG.md").read_text().replace(f"[{version}]", "[other]")
+    endings = []
+    for text in (changelog, f"{changelog}\n## [{version}] - 2026-12-01\n"):
+        (tmp_path / "CHANGELOG.md").write_text(text)
+        endings.append(subprocess.run([sys.executable, tmp_path / ".ci" / "check_version.py", f"v{version}"],
+                                      check=False, capture_output=True).returncode)
+    assert endings == [1, 0]
 
 
 @pytest.mark.slow

@@ -21,6 +21,7 @@ from gilscope.toolkit.builds.fetch_source import distribution_source
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.builds.uv import uv_command
+from gilscope.toolkit.builds.versions import NEWEST_FIRST
 from gilscope.toolkit.errors import BuildError, UnknownNameError
 from gilscope.toolkit.escaping import uncoloured
 from gilscope.toolkit.model import Note
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.builds.compile_python import InstalledPython, Report
     from gilscope.toolkit.builds.fetch_source import DistributionSource
 
-# Tried in this order if the user names no version.  3.12 has no free-threaded build.
-NEWEST_FIRST = ("3.15", "3.14", "3.13")
 UV_SECONDS = 600.0
 
 

@@ -3,7 +3,7 @@
 Testing after every round and stopping as soon as an interval excludes 1 finds differences that do not exist: five looks
 at 95 % have an error of 14 %.  So each interim look spends one hundredth of the error, and the last look has the rest.
 A clear cell, 1.9x known to 3 %, passes the strict look at once, and the last look loses next to nothing.  For the same
-reason no pair stops for a spread below the group's: few rounds may look calm by luck, and the lucky ones would stop.
+reason a pair's spread counts as at least its group's.  Otherwise pairs whose few rounds agree by luck would stop.
 
 A cell is clear early if its estimate happens to be large, so the estimates of cells that stop early are too large on
 average.  So a clear cell takes part in every third of the first 12 rounds, whose values are not selected, as long as

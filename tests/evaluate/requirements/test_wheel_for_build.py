@@ -54,7 +54,7 @@ def test_no_wheel_has_its_reason(wheels, said, monkeypatch):
 
 def test_pure_counterpart_of_binaries_is_told():
     (found,) = choose_wheels([locked("py3-none-any", f"cp314-cp314-{OLD}")], make_build("3.14t"))
-    assert found.note == "pure Python, although 1 wheels of other builds have C code"
+    assert found.note == "pure Python, although 1 wheel of other builds has C code"
 
 
 def test_file_that_is_no_wheel_is_passed_over():

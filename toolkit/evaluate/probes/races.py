@@ -46,7 +46,7 @@ def _race(race: RaceFact) -> Fact:
     elif race.violation:
         confirmed = ", confirmed" if race.confirmed else ""
         effect, code = Effect.CAUTION, "race.atomicity-violation"
-        also = f"{confirmed}, also there with the GIL: mend it on any build"
+        also = f"{confirmed}, it also happens with the GIL: fix it in any case"
         if race.repair:   # a lock is there, and is released in between
             repair = f"{race.repair[0].lower()}{race.repair[1:].rstrip('.')}"
             action = f"{race.where}: {repair} ({race.variable}: {race.kind})"

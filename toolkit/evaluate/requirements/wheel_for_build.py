@@ -17,7 +17,7 @@ from packaging.markers import InvalidMarker, Marker
 from packaging.utils import InvalidWheelFilename, parse_wheel_filename
 
 from gilscope.toolkit.builds.inspection import version_key
-from gilscope.toolkit.units import counted
+from gilscope.toolkit.units import counted, inflect
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -145,7 +145,8 @@ def _chosen(locked: LockedPackage, name: str, found: frozenset[Tag],
     pure = all(tag.abi == "none" and tag.platform == "any" for tag in found)
     # An installer takes the pure wheel silently, and the C code is lost.
     binaries = [other for other, theirs in wheels if any(tag.platform != "any" for tag in theirs)]
-    note = f"pure Python, although {len(binaries)} wheels of other builds have C code" if pure and binaries else ""
+    others = f"{counted(len(binaries), 'wheel')} of other builds {inflect(len(binaries), 'has', 'have')} C code"
+    note = f"pure Python, although {others}" if pure and binaries else ""
     return WheelChoice(name=locked.name, version=locked.version, kind="pure" if pure else "binary", wheel=name,
                        note=note, libc=libc_floor(tag.platform for tag in found))
 

@@ -9,7 +9,7 @@ from gilscope.toolkit.evaluate.facts import Effect
 from gilscope.toolkit.evaluate.packages.evidence import InterpreterStatus, Status
 from gilscope.toolkit.evaluate.packages.judge import gil_users, lost_modules
 from gilscope.toolkit.evaluate.views import doctor as packages
-from gilscope.toolkit.evaluate.wheels.build_kinds import labels, platform_families
+from gilscope.toolkit.evaluate.wheels.build_kinds import EVERY_VERSION, labels, platform_families
 from gilscope.toolkit.evaluate.wheels.files import WheelFile, files_in_words
 from gilscope.toolkit.evaluate.wheels.rules import installed_on
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table
@@ -128,7 +128,7 @@ def _wheels(report: SetReport) -> Table:
         kinds = labels({kind for each in wheels for kind in installed_on(each)})
         rows.append(tuple(map(Entry, (
             abis, ", ".join(sorted({each.code.value.removeprefix("wheel.") for each in wrong})) or "agree", suffixes,
-            kinds or "no CPython from 3.8 to 3.15", few(platforms, MOST_PLATFORMS) or "every platform"))))
+            kinds or f"no CPython from {EVERY_VERSION}", few(platforms, MOST_PLATFORMS) or "every platform"))))
     columns = (Column(title="wheel", key=True, align="left"),
                *(Column(title=title, align="left") for title in (
                    "tag and files", "suffixes", "installed on", "platforms")))

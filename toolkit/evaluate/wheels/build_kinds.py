@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.inspection import version_key
+from gilscope.toolkit.builds.versions import FIRST_FREE_THREADED, NEWEST
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -18,9 +19,9 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Build
 
-FIRST_FREE_THREADED = 13      # 3.13: PEP 703
 FIRST_ABI3T = 15              # 3.15: PEP 803
-_MINORS = range(8, 16)        # 3.8 to 3.15; a wheel for later ones only is for no kind known here
+_MINORS = range(8, NEWEST + 1)   # a wheel for later ones only is for no kind known here
+EVERY_VERSION = f"3.{_MINORS[0]} to 3.{_MINORS[-1]}"
 
 _ONE_BUILD = re.compile(r"cp3(\d+)(t?)")
 _FROM_VERSION = re.compile(r"(?:py|cp)3(\d*)")

@@ -15,6 +15,7 @@ from packaging.utils import canonicalize_name
 from gilscope.toolkit.evaluate.facts import Effect
 from gilscope.toolkit.evaluate.packages.judge import comparable
 from gilscope.toolkit.evaluate.wheels.build_kinds import (
+    EVERY_VERSION,
     BuildKind,
     installing,
     labels,
@@ -52,7 +53,7 @@ def wheel_findings(wheel: WheelFile) -> Iterator[WheelFinding]:
     kinds = installed_on(wheel)
     if not kinds and all(tag.interpreter.startswith("cp") for tag in wheel.tags):
         yield WheelFinding(code=WheelCode.NO_KNOWN_BUILD, effect=Effect.CAUTION, wheel=wheel.path.name,
-                           text="no build from 3.8 to 3.15 installs it, by its tag and its Requires-Python")
+                           text=f"no build from {EVERY_VERSION} installs it, by its tag and its Requires-Python")
     if wheel.written_tags != wheel.tags:
         told = few(sorted(map(str, wheel.written_tags))) or "no tag"
         yield WheelFinding(code=WheelCode.OTHER_TAGS_INSIDE, effect=Effect.CAUTION, wheel=wheel.path.name,

@@ -1,7 +1,8 @@
 """Recognize memos: stores as in `if key not in cache: cache[key] = value` whose value is the same in any thread.
 
-They would if the value is computed from the same names as the key, and nothing in between returns another value each
-time: a counter, a clock, a random number, the name of the thread.  A store that cannot be judged is no memo.
+Two threads store the same value if it is computed from the same names as the key, and nothing in between returns
+another value each time: a counter, a clock, a random number, the name of the thread.  A store that cannot be judged is
+no memo.
 """
 
 from __future__ import annotations

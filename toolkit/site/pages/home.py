@@ -7,6 +7,7 @@ from datetime import datetime
 from math import isfinite
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.builds.versions import LABELS
 from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.document import GainValue
@@ -35,7 +36,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.site.pages.newest import WorkloadOnBuild
     from gilscope.toolkit.site.sources import LoadedRun
 
-VERSIONS = ("3.12", "3.13", "3.13t", "3.14", "3.14t", "3.15", "3.15t")   # what gilscope measures
 ROOM = 4   # workloads that the line of a run names
 MANY = 4   # workers: the least that the suggested command goes up to
 NOTHING = "noop"   # measures dispatch alone: like no real program
@@ -281,7 +281,7 @@ def _missing(runs: Sequence[LoadedRun], kinds: Mapping[str, str]) -> Iterator[st
     yield (f"The gain of more than {counted(workers, 'worker')}: {few}`gilscope run --workers {counts}` "
            f"{'on a larger one ' if few else ''}measures it.")
     measured = {build.label for each in runs for build in each.run.builds}
-    if lacking := [version for version in VERSIONS if version not in measured]:
+    if lacking := [version for version in LABELS if version not in measured]:
         yield (f"The results of {list_text(lacking)}: `gilscope run --builds {','.join(lacking)}` measures "
                f"{'it' if len(lacking) == 1 else 'them'}.")
     there, kinds_there = {table.workload for table in tables}, {kind_of(table, kinds) for table in tables}

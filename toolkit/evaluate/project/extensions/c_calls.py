@@ -88,7 +88,7 @@ class CallGraph:
 
     @cached_property
     def unused(self) -> set[str]:
-        """Return the functions of headers that nothing here calls or names, but others of these."""
+        """Return the functions of headers that are used only by each other, or not at all."""
         found = {name for name, functions in self._named.items() if name not in self._referenced and all(
             each.file.endswith(_HEADERS) and not each.owner for each in functions)}
         while used := {name for name in found
