@@ -10,7 +10,7 @@ import time
 from dataclasses import dataclass
 from functools import partial
 
-from gilscope.toolkit.hammer.calls import CallRecipe, calls_in_doctest, calls_in_file
+from gilscope.toolkit.hammer.calls import CallRecipe, calls_in_doctest, calls_in_file, is_inside
 from gilscope.toolkit.hammer.targets import MUTABLE, CompiledCallables, ReachedFunctions, RepeatableCall, owner
 from gilscope.toolkit.hammer.values import can_vary
 from gilscope.toolkit.processes.forks import Fork
@@ -44,7 +44,7 @@ class CallCandidate:
 
 
 def _recipes(job: dict[str, Any], modules: Sequence[str]) -> Iterator[CallRecipe]:
-    own = {name.partition(".")[0] for name in (*job["modules"], *job["own"])}
+    own = {*job["own"], *(name.partition(".")[0] for name in job["modules"] if not is_inside(name, job["own"]))}
     for file, place in job["files"]:
         try:
             with open(file, "rb") as source:
@@ -55,7 +55,7 @@ def _recipes(job: dict[str, Any], modules: Sequence[str]) -> Iterator[CallRecipe
             yield from calls_in_file(text, place, own)
         yield from calls_in_doctest(text, place, own)
     loaded = {name: module for name, module in list(sys.modules.items())
-              if name.partition(".")[0] in own and getattr(module, "__dict__", None) is not None}
+              if is_inside(name, own) and getattr(module, "__dict__", None) is not None}
     for name in sorted({*loaded, *modules}):
         for text in _docstrings(sys.modules[name]):
             yield from calls_in_doctest(text, name, own, name, vars(sys.modules[name]))
