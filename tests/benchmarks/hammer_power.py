@@ -2,7 +2,8 @@
 
 Usage: python -m tests.benchmarks.hammer_power PYTHON [--seconds 20] [--runs 10] [--fixed] [NAME ...]
 
-Compiles each project for the free-threaded PYTHON and hammers it RUNS times; prints the machine's load beside.
+Compiles each project for the free-threaded PYTHON and hammers it RUNS times; prints the machine's load beside.  Those
+of C++ need pybind11 here.
 """
 
 import argparse
@@ -13,6 +14,7 @@ import tempfile
 import time
 import tomllib
 from collections import Counter
+from importlib import import_module
 from pathlib import Path
 
 from gilscope.toolkit.hammer.hammering import HammerRequest, hammer
@@ -23,12 +25,20 @@ EXAMPLES = tomllib.loads((CORPUS / "hammer" / "examples.toml").read_text())
 NAMED = "import sysconfig; print(sysconfig.get_path('include')); print(sysconfig.get_config_var('EXT_SUFFIX'))"
 
 
+def compile_module(source, python, folder):
+    """Compile an extension module of C, or of C++ with pybind11, for a build."""
+    include, suffix = subprocess.run([python, "-c", NAMED], capture_output=True, text=True, check=True).stdout.split()
+    compiler = ["cc"]
+    if source.suffix == ".cpp":
+        compiler = ["c++", "-std=c++17", "-fvisibility=hidden", f"-I{import_module('pybind11').get_include()}"]
+    subprocess.run([*compiler, "-O2", "-g", "-shared", "-fPIC", f"-I{include}", str(source), "-o",
+                    str(folder / f"{source.stem}{suffix}")], check=True)
+
+
 def compiled(name, variant, python, folder):
     """Compile a project for a build and return its request, without a time."""
-    include, suffix = subprocess.run([python, "-c", NAMED], capture_output=True, text=True, check=True).stdout.split()
     source = CORPUS / EXAMPLES[name]["folder"] / name / variant / f"_{name}.c"
-    subprocess.run(["cc", "-O2", "-g", "-shared", "-fPIC", f"-I{include}", str(source), "-o",
-                    str(folder / f"_{name}{suffix}")], check=True)
+    compile_module(source if source.exists() else source.with_suffix(".cpp"), python, folder)
     page = folder / f"{name}.txt"
     page.write_text(EXAMPLES[name]["examples"])
     return {"modules": (f"_{name}",), "own": (f"_{name}",), "folders": (str(folder),),

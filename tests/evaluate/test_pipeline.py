@@ -211,6 +211,23 @@ def test_project_itself_is_not_built_offline(steps, folder, monkeypatch):
     assert tried == [1, 1]
 
 
+def test_package_in_a_namespace_package_is_imported_from_its_sources_first(steps, tmp_path, monkeypatch):
+    """So that a test runner finds a test's package where the test is."""
+    (tmp_path / "src" / "acme" / "fast").mkdir(parents=True)
+    (tmp_path / "src" / "acme" / "fast" / "__init__.py").write_text("")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'acme.fast'\n")
+    folders = []
+    monkeypatch.setattr(pipeline, "run_tests", lambda project, site, **_: folders.append(site.folders) or suite())
+    evaluate(steps, tmp_path)
+    assert [(each[0], each[1].name) for each in folders] == [
+        (tmp_path / "src", "3.14t"), (tmp_path / "src", "3.14")]
+    (tmp_path / "src" / "acme" / "__init__.py").write_text("from acme import fast\n")
+    folders.clear()
+    evaluate(steps, tmp_path)
+    assert [[each.name for each in some] for some in folders] == [["3.14t"], ["3.14"]]
+
+
 def test_project_is_not_built_again_where_the_budget_ended_with_the_build(steps, folder, tmp_path_factory, monkeypatch):
     cache, built = tmp_path_factory.mktemp("cache"), []
     monkeypatch.setenv("GILSCOPE_CACHE", str(cache))

@@ -25,6 +25,16 @@ def test_function_is_found_by_any_import(statement):
     assert [shown.rpartition(".")[2] for shown, _ in calls(statement)] == ["f(1)"]
 
 
+@pytest.mark.parametrize(("statement", "own"), [
+    ("from zope.proxy import f\nf(1)", True), ("from zope import proxy\nproxy.f(1)", True),
+    ("import zope.proxy.more\nzope.proxy.more.f(1)", True), ("import zope.proxy as p\np.f(1)", True),
+    ("from zope.event import f\nf(1)", False), ("from zope import event\nevent.f(1)", False),
+    ("import zope.proxying\nzope.proxying.f(1)", False)])
+def test_of_a_namespace_package_only_the_projects_part_is_its_own(statement, own):
+    found = [*calls_in_file(statement, "test_it.py", ("zope.proxy",))]
+    assert bool(found) is own
+
+
 def test_method_has_the_statements_that_make_its_object():
     text = ("from pkg import Counter\ndef test():\n    other = 3\n    c = Counter(2)\n    c.add(1)\n    print(c)\n"
             "    assert c.total() == 3\n")

@@ -1,6 +1,7 @@
 """Made-up answers of processes are judged, and modules with planted faults are called from real threads."""
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -127,12 +128,30 @@ def test_search_that_was_cut_is_said():
     assert not judge(REQUEST, [answer(repeated()), answer(repeated(), complete=False)]).complete
 
 
-@pytest.mark.parametrize("library", ["libc.so.6", "libpython3.14t.so.1.0"])
+@pytest.mark.parametrize("library", ["libc.so.6", "libpython3.14t.so.1.0", "libstdc++.so.6", "libm-2.36.so"])
 def test_place_of_a_crash_is_in_an_extension_module(library):
     stack = (f'  Binary file "/usr/lib/{library}", at abort+0x1 [0x7f]\n'
              '  Binary file "/x/pkg/_c.cpython-314t-x86_64-linux-gnu.so", at c_f+0x2 [0x7f]\n')
     assert c_function(stack) == "c_f"
     assert c_function(stack.splitlines()[0]) == ""
+
+
+@pytest.mark.parametrize(("frames", "named"), [
+    (["_ZNSt6vectorIiSaIiEE17_M_realloc_insertIJRKiEEEvN9__gnu_cxx17__normal_iteratorIPiS1_EEDpOT_",
+      "_ZN5Route5visitEi"], "Route::visit"),
+    (["_ZN5Route5visitEi.isra.0", "_ZN8pybind1112cpp_function10dispatcherEP7_objectS2_S2_"], "Route::visit"),
+    (["_ZNSt6vectorIiSaIiEE17_M_realloc_insertIJRKiEEEvN9__gnu_cxx17__normal_iteratorIPiS1_EEDpOT_"],
+     "std::vector::_M_realloc_insert"),     # all that there is
+    (["c_f", "_ZN5Route5visitEi"], "c_f"),
+])
+@pytest.mark.skipif(shutil.which("c++filt") is None, reason="no c++filt")
+def test_function_of_cpp_is_named_as_in_its_source(frames, named):
+    assert c_function("".join(f'  Binary file "/x/_c.so", at {each}+0x2 [0x7f]\n' for each in frames)) == named
+
+
+def test_without_a_demangler_the_symbol_is_named(monkeypatch):
+    monkeypatch.setenv("PATH", "")
+    assert c_function('  Binary file "/x/_c.so", at _ZN5Route5visitEi+0x2 [0x7f]\n') == "_ZN5Route5visitEi"
 
 
 def test_crash_without_a_function_of_the_project_says_so():

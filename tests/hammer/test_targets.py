@@ -2,12 +2,13 @@
 
 import array
 import sys
+import types
 from bisect import insort
 
 import pytest
 
 from gilscope.toolkit.hammer.calls import CallRecipe
-from gilscope.toolkit.hammer.targets import ReachedFunctions, RepeatableCall, full_name, owner, public_names
+from gilscope.toolkit.hammer.targets import CompiledCallables, ReachedFunctions, RepeatableCall, full_name, owner
 
 APPEND = CallRecipe(imports=("from array import array",), setup=("values = array('i', [1])", "more = [2]"),
                     receiver="values", callee="extend", args=("more",), place="test_a.py:3")
@@ -71,22 +72,87 @@ def test_owner_and_name(found, module, name):
 
 
 def test_public_names_are_what_the_module_defines(monkeypatch):
-    names = public_names(["array"])
+    names = CompiledCallables(["array"]).public
     assert {"array", "array.append", "array.tobytes"} <= {*names}
     assert not any(name.rpartition(".")[2].startswith("_") for name in names)
+    assert "ArrayType" not in names    # another name of `array`
     monkeypatch.setattr(sys.modules["array"], "borrowed", insort, raising=False)
-    assert "borrowed" not in public_names(["array"])
+    assert "borrowed" not in CompiledCallables(["array"]).public
+
+
+class OfPython:
+    """A class that an extension module may import."""
+
+    __module__ = "pkg"
+
+
+def kind(stated, **members):
+    """Return a type as C code makes one: without the line of a class statement."""
+    return type("Kind", (), {"__module__": stated, **members})
+
+
+@pytest.mark.parametrize(("value", "is_its_own"), [
+    (kind("pkg._c"), True),
+    (kind("pkg"), True),                  # named after its package
+    (kind("pkg.shown"), True),
+    (kind("_c"), True),                   # of no module that exists
+    (kind("builtins"), True),             # without a module
+    (kind("array"), False),
+    (kind("pkg", add=lambda _: 1), False),     # what `namedtuple` makes
+    (int, False),
+    (types.FunctionType, False),
+    (OfPython, False),
+])
+def test_type_of_a_c_module_may_state_another_module(value, is_its_own, monkeypatch):
+    for name in ("pkg", "pkg.shown", "pkg._c"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+    sys.modules["pkg._c"].Kind = value
+    compiled = CompiledCallables(["pkg._c"])
+    assert compiled.public == ["Kind"] * is_its_own
+    assert compiled.name(value) == "Kind" * is_its_own
+
+
+def test_type_named_after_a_package_belongs_to_the_one_module_that_says_so(monkeypatch):
+    made = kind("pkg._a")
+    for name in ("pkg", "pkg._a", "pkg._b"):
+        monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
+        sys.modules[name].Kind = made
+    assert CompiledCallables(["pkg._b", "pkg._a"]).public == ["Kind"]
+    assert CompiledCallables(["pkg._b"]).public == ["Kind"]
+
+
+def test_submodules_that_c_code_made_are_looked_through(monkeypatch):
+    outer, inner = types.ModuleType("pkg._c"), types.ModuleType("pkg._c.inside")
+    inner.Kind = kind("pkg._c.inside")
+    outer.inside, inner.outer, outer.sys = inner, outer, sys
+    monkeypatch.setitem(sys.modules, "pkg._c", outer)
+    assert CompiledCallables(["pkg._c"]).public == ["Kind"]
 
 
 def test_reached_functions_are_those_of_the_modules():
     values = array.array("i", [2, 1])
-    with ReachedFunctions(["array", "_bisect"]) as reached:
+
+    class Derived(array.array):
+        def python(self): ...
+
+    with ReachedFunctions(CompiledCallables(["array", "_bisect"])) as reached:
         insort([], 1)
         made = array.array("i")
         made.append(1)
         len(values)          # a slot of the type
+        Derived("i").extend([1])
+        Derived("i").python()
         sorted([2, 1])       # of another module
     values.append(3)         # nobody watches any more
-    assert reached.names == {"insort_right", "array", "array.append", "array.len"}
+    assert reached.names == {"insort_right", "array", "array.append", "array.len", "array.extend"}
     values.pop()
     assert "array.pop" not in reached.names
+
+
+def test_method_of_python_in_a_class_derived_from_c_is_not_a_compiled_one():
+    class Derived(array.array):
+        def python(self): ...
+
+    compiled = CompiledCallables(["array"])
+    assert compiled.name(Derived("i").append) == "array.append"
+    assert compiled.name(Derived("i").python) == ""

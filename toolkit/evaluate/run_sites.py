@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.errors import ToolkitError
@@ -121,9 +121,12 @@ class RunSitePreparer:
         if root and (reason := stage(self._project, installed.target, root)):
             self._say(f"{label}: its tests are run beside its sources, as there is no copy: {reason}")
             root = None
-        return RunSite(build=label, python=made.python, lacking=tuple(made.missing), root=root,
-                       folders=self._project.sources if failure else (installed.target,),
-                       compiled=folder / f"{label}-compiled")
+        run_site = RunSite(build=label, python=made.python, lacking=tuple(made.missing), root=root,
+                           folders=self._project.sources if failure else (installed.target,),
+                           compiled=folder / f"{label}-compiled")
+        # Test runners find the package of a test inside of a namespace package only if it is imported from there.
+        first = run_site.placed(self._project).sources if any("." in name for name in self._project.modules) else ()
+        return replace(run_site, folders=tuple(dict.fromkeys((*first, *run_site.folders))))
 
     def _install(self, build: Build, made: scratch.ScratchEnvironment, target: Path) -> Installation:
         """Install the project itself, from the build of an earlier call where nothing has changed since."""

@@ -76,7 +76,7 @@ def _tuples(value: Any) -> Any:
 class CallScope:
     """The statements before a place in a file, and the names that its imports bind."""
 
-    own: frozenset[str]                          # the project's import names
+    own: frozenset[str]                          # the project's import names: "pkg", "zope.interface"
     imports: dict[str, str] = field(default_factory=dict)    # bound name: its import statement
     statements: tuple[ast.stmt, ...] = ()        # simple ones, in order
     fixtures: dict[str, tuple[ast.stmt, ...]] = field(default_factory=dict)
@@ -88,11 +88,18 @@ class CallScope:
         text = self.imports.get(name)
         if text is None:
             return name in self.module_names
-        return _source_of(text).partition(".")[0] in self.own
+        _, source, *rest = text.split()
+        names = [source, *([f"{source}.{rest[1]}"] if rest[:1] == ["import"] else [])]   # from zope import interface
+        return any(is_inside(name, self.own) for name in names)
 
     def may_use(self, name: str) -> bool:
         """Return True if a name that no statement binds may be used in a repeated call."""
         return self.belongs(name) or name in self.imports or name in SAFE_BUILTINS
+
+
+def is_inside(module: str, packages: Iterable[str]) -> bool:
+    """Return True if a module is one of some packages, or in one of them."""
+    return any(f"{module}.".startswith(f"{package}.") for package in packages)
 
 
 def calls_in_file(text: str, place: str, own: Iterable[str]) -> Iterator[CallRecipe]:

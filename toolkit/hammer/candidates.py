@@ -10,8 +10,8 @@ import time
 from dataclasses import dataclass
 from functools import partial
 
-from gilscope.toolkit.hammer.calls import CallRecipe, calls_in_doctest, calls_in_file
-from gilscope.toolkit.hammer.targets import MUTABLE, ReachedFunctions, RepeatableCall, full_name, owner
+from gilscope.toolkit.hammer.calls import CallRecipe, calls_in_doctest, calls_in_file, is_inside
+from gilscope.toolkit.hammer.targets import MUTABLE, CompiledCallables, ReachedFunctions, RepeatableCall, owner
 from gilscope.toolkit.hammer.values import can_vary
 from gilscope.toolkit.processes.forks import Fork
 
@@ -44,7 +44,7 @@ class CallCandidate:
 
 
 def _recipes(job: dict[str, Any], modules: Sequence[str]) -> Iterator[CallRecipe]:
-    own = {name.partition(".")[0] for name in (*job["modules"], *job["own"])}
+    own = {*job["own"], *(name.partition(".")[0] for name in job["modules"] if not is_inside(name, job["own"]))}
     for file, place in job["files"]:
         try:
             with open(file, "rb") as source:
@@ -55,7 +55,7 @@ def _recipes(job: dict[str, Any], modules: Sequence[str]) -> Iterator[CallRecipe
             yield from calls_in_file(text, place, own)
         yield from calls_in_doctest(text, place, own)
     loaded = {name: module for name, module in list(sys.modules.items())
-              if name.partition(".")[0] in own and getattr(module, "__dict__", None) is not None}
+              if is_inside(name, own) and getattr(module, "__dict__", None) is not None}
     for name in sorted({*loaded, *modules}):
         for text in _docstrings(sys.modules[name]):
             yield from calls_in_doctest(text, name, own, name, vars(sys.modules[name]))
@@ -98,7 +98,7 @@ def find_candidates(job: dict[str, Any], modules: Sequence[str], seconds: float)
         except Exception:  # noqa: BLE001, S112  an import that fails here; the tests say so
             continue
     calls.sort(key=lambda each: len("".join(each.recipe.setup)) + len(each.recipe.shown))
-    tried = _Tries(calls, modules, until)
+    tried = _Tries(calls, CompiledCallables(modules), until)
     count: dict[str, int] = {}
     candidates = []
     for candidate in tried.successes():
@@ -119,9 +119,9 @@ class _Tries:
     Some need what another leaves in the module: `recall("a")` after `remember("a", "text")`.
     """
 
-    def __init__(self, calls: Sequence[RepeatableCall], modules: Sequence[str], until: float) -> None:
+    def __init__(self, calls: Sequence[RepeatableCall], compiled: CompiledCallables, until: float) -> None:
         self._calls = calls
-        self._modules = modules
+        self._compiled = compiled
         self._until = until      # as `time.monotonic` gives it
         self.complete = False    # all have been tried
 
@@ -151,13 +151,13 @@ class _Tries:
         for index, number in enumerate(numbers):
             if number not in fine:
                 write(begun=index)
-                tried = _try(self._calls[number], self._modules)
+                tried = _try(self._calls[number], self._compiled)
                 if tried["reached"]:
                     fine.add(number)
                 write(tried=number, **tried)
 
 
-def _try(call: RepeatableCall, modules: Sequence[str]) -> dict[str, Any]:
+def _try(call: RepeatableCall, compiled: CompiledCallables) -> dict[str, Any]:
     """Return the C functions that a call reaches, and its seconds; no functions if it fails."""
     try:
         began = time.perf_counter()
@@ -166,7 +166,7 @@ def _try(call: RepeatableCall, modules: Sequence[str]) -> dict[str, Any]:
         setup_seconds = time.perf_counter() - began
         function = call.function(scope, receiver)
         args, kwargs = call.arguments(scope)
-        with ReachedFunctions(modules) as reached:
+        with ReachedFunctions(compiled) as reached:
             function(*args, **kwargs)
         began = time.perf_counter()
         for _ in range(3):
@@ -174,8 +174,7 @@ def _try(call: RepeatableCall, modules: Sequence[str]) -> dict[str, Any]:
         seconds = (time.perf_counter() - began) / 3
     except Exception as error:  # noqa: BLE001  it cannot be called so
         return {"reached": [], "error": f"{type(error).__name__}: {error}"}
-    direct = owner(function) in modules
     return {"reached": [*reached.names], "seconds": seconds, "setup_seconds": setup_seconds,
-            "name": full_name(function) if direct else call.recipe.callee,
+            "name": compiled.name(function) or call.recipe.callee,
             "vary": any(map(can_vary, args[:1])), "made": "" if receiver is None else type(receiver).__qualname__,
             "containers": any(isinstance(each, MUTABLE) for each in (*args, *kwargs.values(), receiver))}

@@ -13,7 +13,7 @@ import time
 from gilscope.toolkit.children.child import Journal, begin
 from gilscope.toolkit.hammer.candidates import FIND_SECONDS, find_candidates
 from gilscope.toolkit.hammer.repeated_trials import hammer_trials, prepare, repeated_trials_of, sized
-from gilscope.toolkit.hammer.targets import public_names
+from gilscope.toolkit.hammer.targets import CompiledCallables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def main() -> None:
     candidates, complete = find_candidates(job, modules, FIND_SECONDS)
     deadline = time.monotonic() + job["seconds"]
     called = set().union(*(each.reached for each in candidates))
-    public = public_names(modules)
+    public = CompiledCallables(modules).public
     journal.write("called", called=[name for name in public if name in called],
                   left_out=[name for name in public if name not in called], complete=complete)
     trials = [sized(each, job["sizes"]) for each in repeated_trials_of(candidates, job["threads"])]

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from gilscope.toolkit.children.asking import ask
 from gilscope.toolkit.hammer.candidates import FIND_SECONDS
-from gilscope.toolkit.hammer.symbols import function_at
+from gilscope.toolkit.hammer.symbols import function_at, readable
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -212,7 +212,10 @@ def _detail(record: Mapping[str, Any]) -> str:
             "with one thread")
 
 
-_FRAME = re.compile(r'Binary file "([^"]*)", at (\w*)\+0x([0-9a-f]+)')
+_FRAME = re.compile(r'Binary file "([^"]*)", at ([\w.]*)\+0x([0-9a-f]+)')
+_SYSTEM = re.compile(   # libraries of the system and of Python
+    r"/lib-dynload/|/(?:lib(?:c|m|pthread|gcc_s|stdc\+\+|c\+\+|c\+\+abi|python[\d.]+\w*)|ld-linux[\w-]*)[.-][^/]*$")
+_LIBRARIES = ("std::", "__gnu_cxx::", "operator new", "operator delete", "pybind11::", "nanobind::", "boost::")
 
 
 def interpreter_function(output: str) -> str:
@@ -223,12 +226,13 @@ def interpreter_function(output: str) -> str:
 
 
 def c_function(output: str) -> str:
-    """Return the innermost C function of an extension module in the stack of a crash, which 3.14 and later print.
+    """Return the innermost function of an extension module in the stack of a crash, which 3.14 and later print.
 
-    They print static functions as an offset.  The one that is called has the instruction before that.
+    They print static functions as an offset.  The one that is called has the instruction before that.  The templates of
+    a C++ library that the project's functions are made of count if there is no other function.
     """
-    for file, function, offset in _FRAME.findall(output):
-        if ".so" in file and "libc" not in file and "libpython" not in file and "lib-dynload" not in file and (
-                named := function or function_at(file, int(offset, 16) - 1)):
-            return str(named)
-    return ""
+    found = [named for file, function, offset in _FRAME.findall(output)
+             if ".so" in file and not _SYSTEM.search(file)
+             and (named := function or function_at(file, int(offset, 16) - 1))]
+    names = readable(found)
+    return next((name for name in names if not name.startswith(_LIBRARIES)), next(iter(names), ""))

@@ -1,4 +1,4 @@
-"""Name the C function at an offset in an extension module: its symbol table has static functions, too.
+"""Name the C or C++ function at an offset in an extension module: its symbol table has static functions, too.
 
 Source: "Tool Interface Standard (TIS) Executable and Linking Format (ELF) Specification", version 1.2, with the 64-bit
 structures of the System V ABI.
@@ -6,17 +6,22 @@ structures of the System V ABI.
 
 from __future__ import annotations
 
+import re
+import shutil
 import struct
+import subprocess
 from functools import lru_cache
 from itertools import starmap
 from typing import TYPE_CHECKING, NamedTuple
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
 MAGIC = b"\x7fELF\x02\x01"      # 64 bits, little-endian
 SYMBOLS, FUNCTION = 2, 2        # SHT_SYMTAB, STT_FUNC
 MOST_BYTES = 256 * 2**20        # of a file that is read
+DEMANGLE_SECONDS = 20.0
+_ARGUMENTS = re.compile(r"<[^<>]*>")   # of a template
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
 
@@ -45,6 +50,27 @@ class FunctionSymbol(NamedTuple):
 def function_at(path: str, offset: int) -> str:
     """Return the name of the function that has an instruction, "" if the file is stripped or no 64-bit ELF."""
     return next((each.name for each in functions(path) if each.start <= offset < each.start + each.size), "")
+
+
+def readable(names: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of C++ functions as their source has them, "Route::visit", without arguments of templates.
+
+    The names of C functions, and all of them if the compiler's c++filt is not there, are returned as they are.
+    """
+    if not any(name.startswith("_Z") for name in names) or (program := shutil.which("c++filt")) is None:
+        return tuple(names)
+    try:
+        ended = subprocess.run([program, "-p", *names], capture_output=True, text=True, timeout=DEMANGLE_SECONDS,
+                               check=True)
+    except (OSError, subprocess.SubprocessError):
+        return tuple(names)
+    found = ended.stdout.splitlines()
+    return tuple(map(_without_arguments, found)) if len(found) == len(names) else tuple(names)
+
+
+def _without_arguments(name: str) -> str:
+    shorter = _ARGUMENTS.sub("", name.partition(" [clone ")[0])
+    return name if shorter == name else _without_arguments(shorter)
 
 
 @lru_cache(maxsize=8)

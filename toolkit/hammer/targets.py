@@ -5,12 +5,14 @@ Runs in the build under test: imports little.
 
 from __future__ import annotations
 
+import builtins
 import sys
-from types import BuiltinFunctionType, ModuleType
+import types
+from types import BuiltinFunctionType, FunctionType, ModuleType
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterator, Sequence
     from typing import Any, Self
 
     from gilscope.toolkit.hammer.calls import CallRecipe
@@ -81,45 +83,125 @@ class RepeatableCall:
         return function(*args, **kwargs)
 
 
-def public_names(modules: Sequence[str]) -> list[str]:
-    """Return the names of the functions, types and methods of loaded `modules`: "label", "Counter", "Counter.add"."""
-    return list(dict.fromkeys(name for module in modules for name in _names_of(sys.modules[module])))
+class CompiledCallables:
+    """The functions, types and methods that extension modules define, by their names in reports: "Counter.add"."""
+
+    def __init__(self, modules: Sequence[str]) -> None:
+        """Look through loaded modules, and through the submodules that their C code made."""
+        self._types: dict[type, str] = {}
+        self._functions: dict[int, str] = {}    # by identity; some compare by value, and some cannot be hashed
+        self.public: list[str] = []
+        found = dict.fromkeys(inner for name in modules for inner in _made_inside(sys.modules[name]))
+        self._modules = frozenset(each.__name__ for each in found)
+        for module in found:
+            for name, value in _defined_in(module, self._modules):
+                self._add(name, value)
+
+    def _add(self, name: str, value: Any) -> None:
+        if not isinstance(value, type):
+            self._functions.setdefault(id(_unbound(value)), name)
+            self._publish(name)
+        elif value not in self._types:
+            self._types[value] = name
+            self._publish(name)
+            for inner, member in list(vars(value).items()):
+                if callable(member):
+                    self._functions.setdefault(id(_unbound(member)), f"{name}.{inner}")
+                    self._publish(name, inner)
+
+    def _publish(self, *parts: str) -> None:
+        if not any(each.startswith("_") for each in parts):
+            self.public.append(".".join(parts))
+
+    def name(self, called: Any) -> str:
+        """Return the name of a function, type or method, bound or not; "" if no module of these defines it."""
+        if isinstance(called, type) and called in self._types:
+            return self._types[called]
+        if known := self._functions.get(id(_unbound(called))):
+            return known
+        if (kind := _type_of_method(called)) is not None and not isinstance(_unbound(called), FunctionType):
+            own = next((each for each in kind.__mro__ if each in self._types), None)
+            return f"{self._types[own]}.{called.__name__}" if own and hasattr(called, "__name__") else ""   # inherited
+        return full_name(called) if owner(called) in self._modules else ""
+
+    def name_of_slot(self, called: Any, value: Any) -> str:
+        """Return the name of a call that gets an object of such a type, `len(value)`; "" for another object."""
+        kind = type(value)
+        known = self._types.get(kind, kind.__qualname__ if kind.__module__ in self._modules else "")
+        return f"{known}.{getattr(called, '__name__', '')}" if known else ""
 
 
-def _names_of(module: ModuleType) -> Iterator[str]:
-    for name, value in list(vars(module).items()):
-        if name.startswith("_") or isinstance(value, ModuleType) or owner(value) != module.__name__:
-            continue
-        if isinstance(value, type):
-            yield name
-            yield from (f"{name}.{each}" for each, member in list(vars(value).items())
-                        if not each.startswith("_") and callable(member))
-        elif callable(value):
-            yield name
+def _made_inside(module: ModuleType, seen: frozenset[ModuleType] = frozenset()) -> Iterator[ModuleType]:
+    """Yield a module and the submodules that its C code made: no file was found for these."""
+    yield module
+    for value in list(vars(module).values()):
+        if (isinstance(value, ModuleType) and value not in seen and getattr(value, "__spec__", None) is None
+                and (value.__name__.startswith(f"{module.__name__}.") or not hasattr(value, "__file__"))):
+            yield from _made_inside(value, seen | {module})
+
+
+def _defined_in(module: ModuleType, modules: Container[str]) -> Iterator[tuple[str, Any]]:
+    """Yield (name, value) of the functions and types of a module that are not imported from elsewhere.
+
+    A type that has several names comes first with its own.
+    """
+    found = [(name, value) for name, value in list(vars(module).items())
+             if callable(value) and _defines(module, value, modules)]
+    yield from sorted(found, key=lambda each: each[0] != getattr(each[1], "__name__", ""))
+
+
+def _defines(module: ModuleType, value: Any, modules: Container[str]) -> bool:
+    stated = owner(value)
+    if stated == module.__name__ or not isinstance(value, type) or stated in modules:
+        return stated == module.__name__
+    # C code gives a type any module's name: that of its package, of a module that does not exist, or none.
+    if "__firstlineno__" in vars(value) or any(isinstance(each, FunctionType) for each in vars(value).values()):
+        return False   # a class of Python
+    if stated == "builtins":
+        return not any(value is each for names in (builtins, types) for each in vars(names).values())
+    package = module.__name__.rpartition(".")[0] or module.__name__.lstrip("_")
+    return stated not in sys.modules or f"{stated}.".startswith(f"{package}.")
 
 
 def owner(found: Any) -> str:
     """Return the module that a function, method or type is defined in, or ""."""
-    if isinstance(found, BuiltinFunctionType) and isinstance(found.__self__, ModuleType):
-        return found.__self__.__name__
-    kind = getattr(found, "__objclass__", None)
-    if kind is None and not isinstance(found, type) and getattr(found, "__self__", None) is not None:
-        kind = found.__self__ if isinstance(found.__self__, type) else type(found.__self__)
+    if isinstance(found, BuiltinFunctionType):
+        if isinstance(found.__self__, ModuleType):
+            return found.__self__.__name__
+        if isinstance(found.__module__, str):   # of pybind11: `self` is a record of its own
+            return found.__module__
+    kind = _type_of_method(found)
     name = getattr(found if kind is None else kind, "__module__", "")
     return name if isinstance(name, str) else ""
 
 
+def _type_of_method(found: Any) -> type | None:
+    """Return the type whose method is given, or of the object that it is bound to; None for a function or a type."""
+    if isinstance(found, type) or (isinstance(found, BuiltinFunctionType) and isinstance(found.__module__, str)):
+        return None
+    kind = getattr(found, "__objclass__", None)
+    bound = getattr(found, "__self__", None)
+    if kind is None and bound is not None and not isinstance(bound, ModuleType):
+        kind = bound if isinstance(bound, type) else type(bound)
+    return kind if isinstance(kind, type) else None
+
+
+def _unbound(found: Any) -> Any:
+    """Return the function in a bound, static, class or instance method."""
+    return getattr(found, "__func__", found)
+
+
 def full_name(found: Any) -> str:
-    """Return the name as `public_names` gives it: "Counter.add" for a method."""
+    """Return the name that a function, method or type has itself: "Counter.add" for a method."""
     return str(getattr(found, "__qualname__", "") or getattr(found, "__name__", ""))
 
 
 class ReachedFunctions:
-    """The functions, types and methods of some modules that are called in the `with` block: "label", "Counter.add"."""
+    """The functions, types and methods of extension modules that are called in the `with` block."""
 
-    def __init__(self, modules: Sequence[str]) -> None:
-        """Watch for functions, types and methods of `modules`."""
-        self._modules = frozenset(modules)
+    def __init__(self, compiled: CompiledCallables) -> None:
+        """Watch for these."""
+        self._compiled = compiled
         self.names: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -136,9 +218,8 @@ class ReachedFunctions:
         sys.monitoring.free_tool_id(TOOL)
 
     def _called(self, _code: object, _offset: int, called: Any, first: Any) -> None:
-        if owner(called) in self._modules:
-            self.names.add(full_name(called))
-        elif first is not sys.monitoring.MISSING and type(first).__module__ in self._modules:
-            # A slot: len(obj), or a method found on a base class.
-            name = getattr(called, "__name__", "")
-            self.names.add(f"{type(first).__qualname__}.{name}")
+        name = self._compiled.name(called)
+        if not name and first is not sys.monitoring.MISSING:
+            name = self._compiled.name_of_slot(called, first)
+        if name:
+            self.names.add(name)

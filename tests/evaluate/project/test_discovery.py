@@ -3,7 +3,7 @@
 import pytest
 
 from gilscope.toolkit.errors import BadFileError, ToolkitError
-from gilscope.toolkit.evaluate.project.discovery import NO_MODULES, PYTEST, find_project
+from gilscope.toolkit.evaluate.project.discovery import IN_NAMESPACE, NO_MODULES, PYTEST, find_project
 from gilscope.toolkit.evaluate.project.own_modules import needed_to_run, with_built, without_measuring
 from gilscope.toolkit.evaluate.requirements.requirements_file import requirement_lines
 
@@ -287,6 +287,61 @@ def test_packages_that_the_builds_settings_name(tmp_path, settings):
     assert find_project(tmp_path).modules == ()
 
 
+OF_PKGUTIL = '__path__ = __import__("pkgutil").extend_path(__path__, __name__)'
+
+
+@pytest.mark.parametrize(("name", "files", "modules", "source"), [
+    ("zope.interface", ("src/zope/interface/__init__.py",), ("zope.interface",), "src"),
+    ("zope-testing", ("zope/testing/__init__.py", "docs/conf.py"), ("zope.testing",), ""),
+    ("google-cloud-storage", ("google/cloud/storage/__init__.py", "owlbot/a.py"), ("google.cloud.storage",), ""),
+    ("acme", ("src/acme/one.py", "src/acme/two/__init__.py", "src/acme/tests/test_it.py"), ("acme.one", "acme.two"),
+     "src"),
+    ("other", ("src/zope/interface/__init__.py", "setup.py", "app.py"), ("app",), ""),    # its name says nothing
+    ("python-app", ("src/python/app/__init__.py", "app.py"), ("app",), ""),     # `python` is a folder of sources
+    ("acme", ("acme/readme.txt", "app.py"), ("app",), ""),
+])
+def test_packages_in_a_namespace_package_are_the_projects(tmp_path, name, files, modules, source):
+    found = find_project(write(tmp_path, **{"pyproject.toml": f'[project]\nname = "{name}"\n'},
+                               **dict.fromkeys(files, "")))
+    assert (found.modules, found.sources) == (modules, (tmp_path / source,))
+
+
+@pytest.mark.parametrize("declares", [OF_PKGUTIL, "__import__('pkg_resources').declare_namespace(__name__)"])
+def test_namespace_package_of_before_pep_420_needs_no_name(tmp_path, declares):
+    write(tmp_path, **{"setup.py": "", "acme/__init__.py": declares, "acme/fast/__init__.py": ""})
+    assert find_project(tmp_path).modules == ("acme.fast",)
+    (tmp_path / "acme" / "__init__.py").write_text("from acme import fast")
+    assert find_project(tmp_path).modules == ("acme",)
+    write(tmp_path, **{"acme/__init__.py": declares, "acme/other.py": ""})     # a package that plugins may extend
+    assert find_project(tmp_path).modules == ("acme",)
+
+
+def test_namespace_package_in_a_folder_that_the_build_names(tmp_path):
+    write(tmp_path, **{"src/python/backports/zstd/__init__.py": "", "pyproject.toml":
+                       '[project]\nname = "backports.zstd"\n[tool.setuptools.packages.find]\nwhere = ["src/python"]\n'})
+    found = find_project(tmp_path)
+    assert (found.modules, found.sources) == (("backports.zstd",), (tmp_path / "src" / "python",))
+
+
+def test_extension_module_in_a_namespace_package_names_the_package_that_has_it(tmp_path):
+    made = find_project(write(tmp_path, **{"src/acme/fast/__init__.py": "", "pyproject.toml":
+                                              '[project]\nname = "a"\n'}))
+    assert made.modules == ()
+    found = with_built(made, ["acme.fast._c"])
+    assert (found.modules, found.sources) == (("acme.fast",), (tmp_path / "src",))
+    assert with_built(made, ["other._c"]).modules == ("other",)
+
+
+def test_tests_in_a_namespace_package_are_collected_by_their_whole_names(tmp_path):
+    write(tmp_path, **{"pyproject.toml": '[project]\nname = "zope.interface"\n', "src/zope/interface/__init__.py": "",
+                       "src/zope/interface/tests/test_it.py": ""})
+    found = find_project(tmp_path)
+    assert (found.tests, found.with_tests) == ((*PYTEST, *IN_NAMESPACE), ("zope.interface",))
+    (tmp_path / "tests").mkdir()     # beside the package, where a name is no problem
+    assert find_project(tmp_path).tests == (*PYTEST, *IN_NAMESPACE)
+    assert find_project(tmp_path).with_tests == ()
+
+
 def test_what_the_program_needs_is_declared_or_imported_by_its_modules_not_by_its_tests(tmp_path):
     write(tmp_path, **{
         "requirements.txt": "Or_Json>=3; python_version > '3.8'\n", "shop/__init__.py": "import msgpack.ext, json\n",
@@ -295,6 +350,12 @@ def test_what_the_program_needs_is_declared_or_imported_by_its_modules_not_by_it
     needed = needed_to_run(find_project(tmp_path))
     assert {"or-json", "msgpack", "psycopg"} <= needed
     assert "hypothesis" not in needed
+
+
+def test_what_is_imported_from_a_namespace_package_is_needed_by_the_name_of_its_project(tmp_path):
+    write(tmp_path, **{"pyproject.toml": '[project]\nname = "zope.a"\n',
+                       "src/zope/a/__init__.py": "import zope.event.classhandler\nfrom zope import proxy\n"})
+    assert {"zope-event", "zope-proxy"} <= needed_to_run(find_project(tmp_path))
 
 
 @pytest.mark.parametrize(("files", "workload", "modules", "measuring"), [
@@ -341,6 +402,11 @@ def test_tests_inside_of_the_package_are_found(tmp_path, files, inside):
     ("  echo begin\n  {envpython} -m pytest \\\n    {posargs:check}", ("python", "-m", "pytest", "check")),
     ("{envbindir}/py.test {toxinidir}/check", ("python", "-m", "pytest", "./check")),
     ("py312: pytest old\n  - pytest check", ("python", "-m", "pytest", "check")),
+    ("zope-testrunner --test-path=src {posargs:-vc}", ("python", "-m", "zope.testrunner", "--test-path=src", "-vc")),
+    ("coverage run -p -m unittest discover -s check", ("python", "-m", "unittest", "discover", "-s", "check")),
+    ("python -m coverage run -m pytest check", ("python", "-m", "pytest", "check")),
+    ("coverage report -m", None),
+    ("coverage run -m sphinx", None),
     ("pytest --basetemp={envtmpdir}", None),
     ("sphinx-build docs out", None),
 ])

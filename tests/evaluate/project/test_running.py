@@ -120,6 +120,11 @@ def test_unittests_summary_is_read(make_project, monkeypatch):
     assert (found.passed, found.failed, found.errors, found.skipped, str(found.ending)) == (1, 1, 1, 1, "1")
 
 
+# zope.testrunner; skipped tests are among those that it ran.
+COLOURED = ("\x1b[0m  Ran \x1b[32m3\x1b[0m tests with \x1b[1;31m1\x1b[0m failures, \x1b[32m0\x1b[0m errors, "
+            "\x1b[1;33m1\x1b[0m skipped in \x1b[32m0.002\x1b[0m seconds.\x1b[0m")
+LAYERS = ("  Ran 1 tests with 0 failures, 0 errors, 0 skipped in 0.2 seconds.\n"
+          "Total: 11 tests, 0 failures, 1 errors and 0 skipped in 1 minutes 0.2 seconds.")
 JUNIT = """<testsuites><testsuite tests="9" failures="2" errors="1" skipped="3"/><testsuite tests="1"/></testsuites>"""
 
 
@@ -129,12 +134,36 @@ JUNIT = """<testsuites><testsuite tests="9" failures="2" errors="1" skipped="3"/
     ("", "2 errors in 0.1s", (0, 0, 2, 0)), ("", "3 passed in 9s\n5 passed in 1s\nbye", (5, 0, 0, 0)),
     ("", "Ran 2 tests in 1s\nOK\nRan 9 tests in 0.1s\n\nFAILED (failures=2, errors=1, skipped=3)", (3, 2, 1, 3)),
     ("", "Ran 1 test in 0.1s\n\nOK", (1, 0, 0, 0)), ("", "done", (None, None, None, None)),
+    ("", "  Ran 9 tests with 2 failures, 1 errors, 3 skipped in 0.2 seconds.\nTearing down", (3, 2, 1, 3)),
+    ("", COLOURED, (1, 1, 0, 1)),
+    ("", LAYERS, (10, 0, 1, 0)),
 ])
 def test_counts_are_of_the_last_that_was_told(tmp_path, junit, output, told):
     (tmp_path / "junit.xml").write_text(junit)
     (tmp_path / "output").write_text(output)
     found = counts(tmp_path)
     assert tuple(map(found.get, ("passed", "failed", "errors", "skipped"))) == told
+
+
+IN_PACKAGE = """
+    from ..codes import CODE
+    from acme.fast import codes
+
+    def test_name_is_the_whole_one():
+        assert __name__ == "acme.fast.tests.test_codes"
+        assert codes.CODE is CODE
+"""
+
+
+def test_tests_in_a_namespace_package_import_what_is_beside_them(tmp_path, monkeypatch):
+    package = tmp_path / "src" / "acme" / "fast"
+    (package / "tests").mkdir(parents=True)
+    for file, text in {"__init__.py": "", "codes.py": "CODE = []\n", "tests/__init__.py": "",
+                       "tests/test_codes.py": textwrap.dedent(IN_PACKAGE)}.items():
+        (package / file).write_text(text)
+    (tmp_path / "pyproject.toml").write_text("[project]\nname = 'acme-fast'\n")
+    found = run(find_project(tmp_path), monkeypatch)
+    assert (found.passed, found.failed, str(found.ending)) == (1, 0, "0"), found.output
 
 
 def test_command_that_does_not_tell_has_its_exit_code_alone(make_project, monkeypatch):
@@ -220,6 +249,7 @@ def test_python_is_the_builds(command, own):
 def test_pytest_is_needed_where_it_is_the_command():
     assert [needed_by(each) for each in (PYTEST, ("pytest", "-x"), ("make", "test"), None)] == [
         ("pytest",), ("pytest",), (), ()]
+    assert needed_by(("python", "-m", "zope.testrunner", "--test-path=src")) == ("zope.testrunner",)
 
 
 @pytest.mark.parametrize(("status", "ending"), [(0, "0"), (5, "5"), (-11, "crash: SIGSEGV")])

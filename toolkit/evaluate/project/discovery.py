@@ -5,6 +5,7 @@ Files are only read; no code of the project is imported or run.
 
 from __future__ import annotations
 
+import re
 import shlex
 import tomllib
 from dataclasses import dataclass
@@ -32,13 +33,18 @@ if TYPE_CHECKING:
 
 LOCKS = ("uv.lock", "pylock.toml", "poetry.lock")
 TEST_FOLDERS = ("tests", "test")
+SOURCE_FOLDERS = ("src", "python", "lib")   # usual folders of packages, besides the root
 NOT_THE_PROJECT = frozenset({
     "tests", "test", "testing", "docs", "doc", "examples", "example", "bench", "benchmark", "benchmarks", "scripts",
     "tools", "build", "dist", "venv", "env", "node_modules", "setup", "conftest", "noxfile", "tasks", "fabfile",
     "versioneer",
 })
+# In the __init__.py of a namespace package, before PEP 420.
+_DECLARES_NAMESPACE = re.compile(r"\bdeclare_namespace\s*\(|\bextend_path\s*\(")
 NO_MODULES = "modules: none found, so its own imports are not exercised"
 PYTEST = ("python", "-m", "pytest", "-q")
+# Otherwise pytest takes a package in a namespace package for a top-level one, whose imports it cannot resolve.
+IN_NAMESPACE = ("-o", "consider_namespace_packages=true")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,11 +188,12 @@ def _tests(
     configured = "pytest" in table_below(pyproject, "tool") or (root / "pytest.ini").is_file()
     folder = next((name for name in TEST_FOLDERS if (root / name).is_dir()), None)
     beside = folder or ("test_*.py" if list(root.glob("test_*.py")) else "")
-    inside = tuple(name for name in modules if any(map(_contains_tests, (each / name for each in sources))))
+    inside = tuple(name for name in modules if any(_contains_tests(path_of(each, name)) for each in sources))
     if configured or beside or inside:
         why = "pytest is configured" if configured else beside or f"tests in {', '.join(inside)}"
-        notes.append(f"tests: {' '.join(PYTEST)} ({why})")
-        return PYTEST, () if beside else inside
+        pytest = (*PYTEST, *IN_NAMESPACE) if any("." in name for name in inside) else PYTEST
+        notes.append(f"tests: {' '.join(pytest)} ({why})")
+        return pytest, () if beside else inside
     if command := tox_tests(root):
         notes.append(f"tests: {' '.join(command)} (tox.ini)")
         return command, ()
@@ -198,37 +205,93 @@ def _contains_tests(package: Path) -> bool:
     return any(map(any, (package.glob("test_*.py"), *(package.glob(f"{name}/test_*.py") for name in TEST_FOLDERS))))
 
 
+def path_of(folder: Path, module: str) -> Path:
+    """Return the path of a package, or that of a module without its suffix, in the folder that it is imported from."""
+    return folder.joinpath(*module.split("."))
+
+
 def _modules(root: Path, pyproject: Mapping[str, Any]) -> tuple[tuple[Path, ...], tuple[str, ...], str]:
     """Return the folders with the project's modules, their names, and the convention by which they were found."""
-    folder = root / "src" if any((root / "src").glob("*/__init__.py")) or any((root / "src").glob("*.py")) else root
-    names = {*_packages(folder), *(path.stem for path in folder.glob("*.py") if _is_ours(path.stem))}
+    name = _name(root, pyproject)
+    src = root / "src"
+    folder = src if any(src.glob("*/__init__.py")) or any(src.glob("*.py")) or [*_namespaced(src, name)] else root
+    packages = {*_packages(folder, name)}
+    names = {*packages, *(path.stem for path in folder.glob("*.py") if _is_ours(path.stem))}
     # A package such as "_bindings" counts only if there is nothing else; beside others it is their private part.
-    found = sorted({name for name in names if not name.startswith("_")} or {*_packages(folder)})
-    if not found and (named := _named_packages(root, pyproject)):
-        found, folders = sorted(each.name for each in named), tuple(dict.fromkeys(each.parent for each in named))
+    found = sorted({each for each in names if not each.startswith("_")} or packages)
+    if not found and (named := _named_packages(root, pyproject, name)):
+        found, folders = sorted(each for _, each in named), tuple(dict.fromkeys(place for place, _ in named))
         return folders, tuple(found), f"modules: {', '.join(found)} (pyproject.toml)"
     where = "src/" if folder != root else "the root"
     return (folder,), tuple(found), f"modules: {', '.join(found)} ({where})" if found else NO_MODULES
 
 
-def _named_packages(root: Path, pyproject: Mapping[str, Any]) -> list[Path]:
-    """Return the packages whose folders, or whose parent folders, the build settings name."""
+def _named_packages(root: Path, pyproject: Mapping[str, Any], name: str) -> list[tuple[Path, str]]:
+    """Return (folder, name) of the packages whose folders, or whose parent folders, the build settings name."""
     settings = [table_below(pyproject, "tool", "scikit-build", "wheel").get("packages", ()),
                 table_below(pyproject, "tool", "hatch", "build", "targets", "wheel").get("packages", ()),
                 table_below(pyproject, "tool", "setuptools", "package-dir")]
     texts = [text for each in settings for text in (each.values() if isinstance(each, dict) else each)]
-    found = [root / text for text in texts if isinstance(text, str)]
-    where = [table_below(pyproject, "tool", "maturin").get("python-source", ""),
+    paths = [root / text for text in texts if isinstance(text, str)]
+    found = [(path.parent, path.name) for path in paths if (path / "__init__.py").is_file()]
+    found += [(folder, each) for folder in _where(root, pyproject) for each in sorted(_packages(folder, name))]
+    return [each for each in dict.fromkeys(found) if each[0].is_relative_to(root)]
+
+
+def _where(root: Path, pyproject: Mapping[str, Any]) -> list[Path]:
+    """Return the folders in which the build settings say to search for packages."""
+    texts = [table_below(pyproject, "tool", "maturin").get("python-source", ""),
+             table_below(pyproject, "tool", "setuptools", "package-dir").get("", ""),
              *table_below(pyproject, "tool", "setuptools", "packages", "find").get("where", ())]
-    for folder in (root / text for text in where if text and isinstance(text, str)):
-        found += [folder / name for name in sorted(_packages(folder))]
-    return [each for each in dict.fromkeys(found) if (each / "__init__.py").is_file() and each.is_relative_to(root)]
+    return [root / text for text in texts if text and isinstance(text, str)]
 
 
-def _packages(folder: Path) -> Iterator[str]:
+def _packages(folder: Path, project: str) -> Iterator[str]:
+    """Yield the packages in a folder, in place of a namespace package those inside of it: "zope.interface"."""
     for path in folder.glob("*/__init__.py"):
-        if _is_ours(path.parent.name):
+        if _is_ours(path.parent.name) and not _is_namespace(path.parent):
             yield path.parent.name
+    yield from _namespaced(folder, project)
+
+
+def _namespaced(folder: Path, project: str) -> Iterator[str]:
+    """Yield what is in the namespace packages in a folder, by dotted names.
+
+    A folder without an `__init__.py` may be anything.  It is a namespace package if the project's name begins with its
+    name: "zope" in "zope.interface".
+    """
+    words = canonicalize_name(project).split("-")
+    for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+        first = canonicalize_name(path.name).split("-")
+        if path.is_dir() and _is_ours(path.name) and _is_namespace(path) and (
+                (words[:len(first)] == first and path.name not in SOURCE_FOLDERS) or (path / "__init__.py").is_file()):
+            yield from _inside(path, path.name)
+
+
+def _inside(namespace: Path, name: str) -> Iterator[str]:
+    for path in sorted(namespace.iterdir()):
+        if not path.stem.isidentifier() or path.stem.startswith(("__", "test_")) or path.stem in TEST_FOLDERS:
+            continue
+        if path.suffix == ".py" and path.is_file():
+            yield f"{name}.{path.stem}"
+        elif path.is_dir() and not path.is_symlink():
+            if (path / "__init__.py").is_file() and not _is_namespace(path):
+                yield f"{name}.{path.name}"
+            else:
+                yield from _inside(path, f"{name}.{path.name}")
+
+
+def _is_namespace(folder: Path) -> bool:
+    """Return True for a folder without an `__init__.py`, or with one that only declares that others add to it."""
+    init = folder / "__init__.py"
+    if not init.is_file():
+        return True
+    if any(path != init for path in folder.glob("*.py")):
+        return False
+    try:
+        return bool(_DECLARES_NAMESPACE.search(read_text(init))) and any(folder.glob("*/__init__.py"))
+    except (OSError, UnicodeDecodeError, BadFileError):
+        return False
 
 
 def _is_ours(name: str) -> bool:

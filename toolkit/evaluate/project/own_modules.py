@@ -5,13 +5,14 @@ from __future__ import annotations
 import ast
 import re
 from dataclasses import replace
+from itertools import accumulate
 from pathlib import PurePath
 from typing import TYPE_CHECKING
 
 from packaging.utils import canonicalize_name
 
 from gilscope.toolkit.bounded_reading import read_text
-from gilscope.toolkit.evaluate.project.discovery import NO_MODULES, TEST_FOLDERS
+from gilscope.toolkit.evaluate.project.discovery import NO_MODULES, SOURCE_FOLDERS, TEST_FOLDERS, path_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -31,7 +32,7 @@ def without_measuring(project: Project, workload: str | None, *, builds: bool) -
     name = (workload or "").partition(":")[0].partition(".")[0]
     file = f"{name}.py"
     if (name not in project.modules or not (project.root / file).is_file() or _named_by_build(project, name)
-            or not (builds or any((folder / each / "__init__.py").is_file() for folder in project.sources
+            or not (builds or any((path_of(folder, each) / "__init__.py").is_file() for folder in project.sources
                                   for each in project.modules))):
         return project
     modules = tuple(each for each in project.modules if each != name)
@@ -54,12 +55,31 @@ def _named_by_build(project: Project, name: str) -> bool:
 
 
 def with_built(project: Project, names: Iterable[str]) -> Project:
-    """Return the project with the top-level modules that its build makes, if it has no others."""
-    built = tuple(sorted({name.partition(".")[0] for name in names if name}))
-    if project.modules or not built:
+    """Return the project with the top-level modules that its build makes, if it has no others.
+
+    In place of a namespace package, those are packages inside of it.
+    """
+    if project.modules:
         return project
+    usual = (*project.sources, *(project.root / name for name in SOURCE_FOLDERS))
+    found = [_package_with(name, usual) for name in names if name]
+    built = tuple(sorted({name for name, _ in found}))
+    if not built:
+        return project
+    sources = tuple(dict.fromkeys(folder for _, folder in found if folder)) or project.sources
     them = "it" if len(built) == 1 else "them"
-    return replace(project, modules=built, about_modules=f"modules: {', '.join(built)} (its build makes {them})")
+    return replace(project, modules=built, sources=sources,
+                   about_modules=f"modules: {', '.join(built)} (its build makes {them})")
+
+
+def _package_with(module: str, folders: Iterable[Path]) -> tuple[str, Path | None]:
+    """Return the package inside of a namespace package that has a module, and its folder; else the top-level name."""
+    parts = tuple(accumulate(module.split("."), "{}.{}".format))
+    for folder in folders:
+        name = next((each for each in parts if (path_of(folder, each) / "__init__.py").is_file()), parts[0])
+        if name != parts[0]:
+            return name, folder
+    return parts[0], None
 
 
 def is_test(file: str) -> bool:
@@ -75,19 +95,26 @@ def needed_to_run(project: Project) -> frozenset[str]:
     A package whose module has another name is known by its requirement alone.
     """
     declared = {canonicalize_name(match[0]) for text in project.requirements if (match := _NAME.match(text))}
-    files = [file for folder in project.sources for name in project.modules
-             for file in (folder / f"{name}.py", *(folder / name).rglob("*.py"))]
+    paths = [path_of(folder, name) for folder in project.sources for name in project.modules]
+    files = [file for path in paths for file in (path.with_name(f"{path.name}.py"), *path.rglob("*.py"))]
     return frozenset(declared | {canonicalize_name(name) for file in files for name in _imports(file)})
 
 
 def _imports(file: Path) -> Iterator[str]:
-    """Yield the top-level modules that a file imports; none if it cannot be read."""
+    """Yield the modules that a file imports, with the packages that these are in; none if it cannot be read.
+
+    Those in a namespace package have the name of their project: zope.event.
+    """
     try:
         tree = ast.parse(read_text(file))
     except (OSError, ValueError, SyntaxError, RecursionError):
         return
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
-            yield from (alias.name.partition(".")[0] for alias in node.names)
+            yield from (name for alias in node.names for name in _prefixes(alias.name))
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield node.module.partition(".")[0]
+            yield from (name for alias in node.names for name in _prefixes(f"{node.module}.{alias.name}"))
+
+
+def _prefixes(name: str) -> Iterator[str]:
+    return accumulate(name.split("."), "{}.{}".format)

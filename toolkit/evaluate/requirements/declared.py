@@ -30,7 +30,8 @@ TEST_FILES = ("requirements-test.txt", "requirements-tests.txt", "test-requireme
               "requirements/test.txt", "requirements/tests.txt", "requirements-dev.txt", "dev-requirements.txt")
 _FACTOR = re.compile(r"!?[\w,{}!-]+: ")   # tox: "py312: thing" applies to some environments only
 # The programs of tox's commands that run tests, and tox's substitutions that have an equivalent here.
-_RUNNERS = {"pytest", "unittest", "nose2", "trial", "ward", "stestr"}
+_RUNNERS = {"pytest", "unittest", "nose2", "trial", "ward", "stestr", "zope.testrunner"}
+_RUNNER_SCRIPTS = {"py.test": "pytest", "zope-testrunner": "zope.testrunner"}
 _TOX_VALUES = {"envpython": "python", "envbindir": "", "toxinidir": ".", "tox_root": ".", "posargs": ""}
 _TOX_VARIABLE = re.compile(r"\{(\w+)(?::([^{}]*))?\}")
 _VERSION = re.compile(r"\d+\.\d+")
@@ -223,11 +224,15 @@ def tox_tests(root: Path) -> tuple[str, ...]:
         if not words or "{" in text or _FACTOR.match(line.strip()):
             continue
         first, *rest = words
-        program = first.rpartition("/")[2].replace("py.test", "pytest")
+        program = first.rpartition("/")[2]
+        if program.startswith("python") and rest[:2] == ["-m", "coverage"]:
+            program, rest = "coverage", rest[2:]
+        if program == "coverage" and rest[:1] == ["run"] and "-m" in rest:   # its options do not change the tests
+            program, rest = "python", rest[rest.index("-m"):]
         if program.startswith("python") and rest[:1] == ["-m"] and rest[1:] and rest[1] in _RUNNERS:
             return ("python", *rest)
-        if program in _RUNNERS:
-            return ("python", "-m", program, *rest)
+        if (runner := _RUNNER_SCRIPTS.get(program, program)) in _RUNNERS:
+            return ("python", "-m", runner, *rest)
     return ()
 
 

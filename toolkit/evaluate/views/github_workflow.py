@@ -8,6 +8,7 @@ import shlex
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.evaluate.project.discovery import path_of
 from gilscope.toolkit.evaluate.project.suite.running import needed_by
 
 if TYPE_CHECKING:
@@ -105,7 +106,8 @@ def _run_outside(command: str) -> str:
 def _outside(project: Project) -> str:
     """Return the step that copies the checkout without the project's sources."""
     sources = sorted(str(path.relative_to(project.root)) for folder in project.sources for name in project.modules
-                     for path in (folder / name, folder / f"{name}.py") if path.exists() and project.installable)
+                     for place in [path_of(folder, name)] for path in (place, place.with_name(f"{place.name}.py"))
+                     if path.exists() and project.installable)
     remove = [f'cd "$RUNNER_TEMP/outside" && {shlex.join(["rm", "-rf", "--", *sources])}'] if sources else []
     lines = ['mkdir "$RUNNER_TEMP/outside"', 'cp -R . "$RUNNER_TEMP/outside"', *remove]
     return "      - name: Copy everything but the sources, so that what was installed is imported\n" + _run(
@@ -132,7 +134,7 @@ def _install(project: Project) -> str:
 def _check(project: Project, installed: InstalledModules) -> str:
     """Return a command that fails where a module is not compiled, or importing turns the GIL on; "" without modules."""
     # Beside packages, modules in the root are usually scripts, which are not installed.
-    packages = [name for name in project.modules if any((folder / name).is_dir() for folder in project.sources)]
+    packages = [name for name in project.modules if any(path_of(folder, name).is_dir() for folder in project.sources)]
     if not (names := installed.top_level or packages or project.modules):
         return ""
     code = f"import sys, {', '.join(names)}; "

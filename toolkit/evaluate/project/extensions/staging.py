@@ -11,14 +11,13 @@ import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.evaluate.project.discovery import SOURCE_FOLDERS
 from gilscope.toolkit.evaluate.project.installing import copy_project
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gilscope.toolkit.evaluate.project.discovery import Project
-
-SOURCE_FOLDERS = ("src", "python", "lib")   # usual folders of packages, besides the root
 
 
 def stage(project: Project, target: Path, folder: Path) -> str | None:

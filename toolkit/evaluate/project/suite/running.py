@@ -22,6 +22,7 @@ from xml.etree import ElementTree as ET
 from gilscope.toolkit import temporary
 from gilscope.toolkit.bounded_reading import last_lines
 from gilscope.toolkit.children.asking import users_variables
+from gilscope.toolkit.escaping import uncoloured
 from gilscope.toolkit.evaluate.project.discovery import PYTEST
 from gilscope.toolkit.evaluate.project.suite.leaving_out import (
     failing,
@@ -49,6 +50,8 @@ MOST_TRIES = 3                  # to leave out files that cannot be collected
 MOST_OUTPUT_BYTES = 64 * 2**20
 _POLL_SECONDS = 0.25
 _UNITTEST = re.compile(r"Ran (\d+) tests? in ")
+_ZOPE = re.compile(   # of zope.testrunner: of one layer of tests, indented, or of all of several
+    r"(?: *Ran|Total:) (\d+) tests?(?: with|,) (\d+) failures?, (\d+) errors?(?:,| and) (\d+) skipped in ")
 _TOLD = re.compile(   # an exception, also in a conftest.py; a message of argparse; an error of pytest
     r"(?:E +)?((?:\w+\.)*\w*(?:Error|Exception|Exit)\b(?:: .+)?)$|[\w.-]+: error: (.+)|ERROR: (?!usage)(.+)")
 _NO_MODULE = re.compile(r"No module named '(\w+)")
@@ -129,6 +132,8 @@ def own_command(command: Sequence[str], python: Path) -> tuple[str, ...]:
 def needed_by(tests: Sequence[str] | None) -> tuple[str, ...]:
     """Return the packages that the command itself needs in the environment."""
     words = tuple(tests or ())
+    if words[:3] == ("python", "-m", "zope.testrunner"):
+        return ("zope.testrunner",)
     return ("pytest",) if words[:1] in {("pytest",), ("py.test",)} or words[:3] == PYTEST[:3] else ()
 
 
@@ -241,11 +246,15 @@ def missing_modules(run: TestRun) -> tuple[str, ...]:
 
 
 def _counted(output: str) -> dict[str, int]:
-    """Return the counts in the last line that is a summary of pytest or unittest; a crash leaves no XML."""
-    lines = output.splitlines()
+    """Return the counts in the last line that is a summary of a test runner; a crash leaves no XML."""
+    lines = uncoloured(output).splitlines()
     for number, line in enumerate(reversed(lines), 1):
         if ran := _UNITTEST.match(line):
             return _counted_by_unittest(int(ran[1]), " ".join(lines[len(lines) - number + 1:]))
+        if ran := _ZOPE.match(line):
+            count, failed, errors, skipped = map(int, ran.groups())
+            return {"passed": max(0, count - failed - errors - skipped), "failed": failed, "errors": errors,
+                    "skipped": skipped}
         if found := {name.rstrip("s") if name.startswith("error") else name: int(count)
                      for count, name in _SUMMARY.findall(line)}:
             usual = {"passed": 0, "failed": 0, "errors": found.pop("error", 0), "skipped": 0}

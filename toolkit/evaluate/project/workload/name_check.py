@@ -88,7 +88,7 @@ def _known(option: str, text: str, project: Project, folders: Sequence[Path]) ->
         raise ToolkitError(f"{option} {text}: {what}")
     module, name = named.groups()
     files = [path for folder in folders for path in _files(folder, module)]
-    if not files and module.partition(".")[0] in project.modules:
+    if not files and any(f"{module}.".startswith(f"{each}.") for each in project.modules):
         raise ToolkitError(f"{option} {text}: {project.name} has no module {module}")
     if files and not any(_may_hold(path, name.partition(".")[0]) for path in files):
         near = difflib.get_close_matches(name, _functions(files), 1)

@@ -136,7 +136,7 @@ perform(Touch *touch, Cell *cell, const Closed *closed)
     if (touch->options & UNHAND) {
         unhand(cell);
     }
-    if (touch->options & HAND && touch->record->owner == SHARED) {
+    if (touch->record->owner == SHARED && (touch->options & HAND || orders_loads(touch))) {
         atomic_fetch_add_explicit(&touch->record->news, 1, memory_order_relaxed);
     }
 }
@@ -220,6 +220,13 @@ is_cached(const Cached *cached, PyObject *object, Key key)
         && (cached->key == key.word
             || (KEY_TAG(cached->key) == KEY_TAG(key.word) && (KEY_TAG(key.word) == KEY_VALUE || KEY_TAG(key.word) == KEY_BOX)
                 && is_cached_key(cached, key)));
+}
+
+/* True if other threads have stored what a load may be ordered after since the entry was made.  */
+static inline bool
+has_news(const Cached *cached)
+{
+    return atomic_load_explicit(&cached->record->news, memory_order_relaxed) != cached->news;
 }
 
 static inline uint32_t
@@ -398,8 +405,7 @@ note(Thread *thread, PyObject *object, Key key, int kind, const Site *site, int 
             }
         }
         else if ((cached->modes & wanted) == wanted
-                 && (!(options & TAKE)
-                     || atomic_load_explicit(&cached->record->news, memory_order_relaxed) == cached->news)) {
+                 && !((kind == READ || options & (TAKE | UPDATE)) && has_news(cached))) {
             if (is_write(kind)) {
                 own_writes(thread, cached->record, cached->key)->count++;
             }

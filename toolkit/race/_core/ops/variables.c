@@ -55,7 +55,7 @@ noted_attribute(Thread *thread, PyObject *object, const Site *site, uint32_t mod
     Cached *cached = cache_place(thread, object, mix(word, 1));
     return cached->object == object && cached->key == word && cached->epoch == thread->epoch
         && (cached->modes & modes) == modes && thread->attention == 0
-        && atomic_load_explicit(&cached->record->serial, memory_order_relaxed) == cached->serial;
+        && atomic_load_explicit(&cached->record->serial, memory_order_relaxed) == cached->serial && !has_news(cached);
 }
 
 static PyObject *

@@ -1,0 +1,73 @@
+"""A module of C++ with pybind11, compiled for the build without a GIL: its calls are found, its fault is shown."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gilscope.toolkit.hammer.hammering import HammerRequest, hammer
+from tests.benchmarks.hammer_power import compile_module, compiled
+from tests.conformance.builds import run_child
+from tests.evaluate.places import at_hand, version
+
+pytestmark = [pytest.mark.slow, pytest.mark.newest]
+
+BOX = """
+#include <pybind11/pybind11.h>
+namespace py = pybind11;
+struct Box { int inside = 0; void put(int number) { inside = number; } static int zero() { return 0; } };
+struct Lid : Box {};
+PYBIND11_MODULE(_box, m, py::mod_gil_not_used()) {
+    py::class_<Box>(m, "Box").def(py::init<>()).def("put", &Box::put).def_static("zero", &Box::zero);
+    py::class_<Lid, Box>(m, "Lid").def(py::init<>());
+    m.def_submodule("inside").def("twice", [](int number) { return 2 * number; });
+}
+"""
+LOOK = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import _box
+from gilscope.toolkit.hammer.targets import CompiledCallables, ReachedFunctions
+
+compiled = CompiledCallables(["_box"])
+print(compiled.public)
+print([*map(compiled.name, (_box.Box, _box.Box().put, _box.Lid().put, _box.Box.zero, _box.inside.twice))])
+with ReachedFunctions(compiled) as reached:
+    _box.Box.zero()
+    _box.Lid().put(3)
+    _box.inside.twice(2)
+print(sorted(reached.names))
+"""
+
+
+@pytest.fixture(scope="module")
+def python():
+    """Return the newest free-threaded build that is found, or that GILSCOPE_TEST_BUILDS names."""
+    pytest.importorskip("pybind11")
+    found = [each for each in at_hand() if each.free_threaded]
+    if not found or shutil.which("c++") is None:
+        pytest.skip("no free-threaded build at hand, or no compiler of C++")
+    return Path(max(found, key=version).executable)
+
+
+def test_functions_methods_and_submodules_have_the_names_of_their_source(python, tmp_path):
+    (tmp_path / "_box.cpp").write_text(BOX)
+    compile_module(tmp_path / "_box.cpp", python, tmp_path)
+    done = run_child(python, "-c", LOOK, str(tmp_path), timeout=120)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.splitlines() == [
+        "['Box', 'Box.put', 'Box.zero', 'Lid', 'twice']", "['Box', 'Box.put', 'Box.put', 'Box.zero', 'twice']",
+        "['Box.put', 'Box.zero', 'Lid', 'twice']"]
+
+
+def test_fault_of_cpp_is_shown_by_its_names_and_its_repair_is_not_blamed(python, tmp_path):
+    (tmp_path / "faulty").mkdir()
+    (tmp_path / "repaired").mkdir()
+    request = {"threads": 4, **compiled("numbering", "faulty", python, tmp_path / "faulty")}
+    report = hammer(python, HammerRequest(seconds=20.0, **request))
+    assert (report.called, report.left_out) == (("number_of",), ())
+    assert {each.functions for each in report.failures} == {("number_of",)}
+    assert {each.kind for each in report.failures} <= {"crash", "hang", "results-differ"}
+    request = {"threads": 4, **compiled("numbering", "repaired", python, tmp_path / "repaired")}
+    report = hammer(python, HammerRequest(seconds=5.0, **request))
+    assert (report.called, report.failures) == (("number_of",), ())
