@@ -83,19 +83,34 @@ class RepeatableCall:
 
 def public_names(modules: Sequence[str]) -> list[str]:
     """Return the names of the functions, types and methods of loaded `modules`: "label", "Counter", "Counter.add"."""
-    return list(dict.fromkeys(name for module in modules for name in _names_of(sys.modules[module])))
+    return list(dict.fromkeys(name for module in modules for name, found in public_callables(sys.modules[module])
+                              if owner(found) == module))
 
 
-def _names_of(module: ModuleType) -> Iterator[str]:
+def public_callables(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """Yield the functions, types and methods that a module offers, with their names: of `__all__`, or of its package.
+
+    Exceptions are left out.  Of several names, an object has its own.
+    """
+    listed = getattr(module, "__all__", None)
+    names: dict[int, str] = {}
     for name, value in list(vars(module).items()):
-        if name.startswith("_") or isinstance(value, ModuleType) or owner(value) != module.__name__:
+        own = not name.startswith("_") and _top(owner(value)) == _top(module.__name__)
+        if not (own if listed is None else name in listed) or isinstance(value, ModuleType) or not callable(value) or (
+                isinstance(value, type) and issubclass(value, BaseException)):
             continue
-        if isinstance(value, type):
-            yield name
-            yield from (f"{name}.{each}" for each, member in list(vars(value).items())
-                        if not each.startswith("_") and callable(member))
-        elif callable(value):
-            yield name
+        if id(value) not in names or name == getattr(value, "__name__", ""):
+            names[id(value)] = name
+    for name in names.values():
+        value = vars(module)[name]
+        yield name, value
+        for each in list(vars(value)) if isinstance(value, type) else ():
+            if not each.startswith("_") and callable(member := getattr(value, each, None)):
+                yield f"{name}.{each}", member
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0].removeprefix("_")   # the C code of bisect is in _bisect
 
 
 def owner(found: Any) -> str:
