@@ -143,31 +143,45 @@ class _ApiSurvey:
     def look(self, each: OfferedCall) -> ApiCallable:
         if each.recipe is None:
             return _unseen(each, ApiOutcome.FAILED)
-        return self._measured(each, _unseen(each, ApiOutcome.UNSURE), self._looked_at)
+        return self._measured(each, _unseen(each, ApiOutcome.UNSURE), with_cause=False)
 
     def investigate(self, each: OfferedCall, seen: ApiCallable) -> ApiCallable:
-        return self._measured(each, seen, self._investigated)
+        return self._measured(each, seen, with_cause=True)
 
-    def _measured(self, each: OfferedCall, seen: ApiCallable,
-                  measure: Callable[[ZygoteProcess, LoadedFunction, ApiCallable], ApiCallable]) -> ApiCallable:
-        name = f"{self._request.module}:{each.name}"
+    def _measured(self, each: OfferedCall, seen: ApiCallable, *, with_cause: bool) -> ApiCallable:
+        name, threads = f"{self._request.module}:{each.name}", self._request.threads
         try:
             with ZygoteProcess(self._python, self._request.folders) as process:
-                loaded = process.load(name, None, None, self._request.threads, recipe=each.recipe, limit=LOOK_SECONDS)
+                loaded = process.load(name, None, None, threads, recipe=each.recipe, limit=LOOK_SECONDS)
                 if loaded.gil:
                     return replace(seen, outcome=ApiOutcome.FAILED, problem=GIL_ON)
-                return measure(process, loaded, seen)
+                if with_cause:
+                    return investigated(process, loaded, threads, seen)
+                return looked_at(process, threads, seen)
         except (UnscalableFunctionError, LostZygoteError) as error:
             return replace(seen, outcome=ApiOutcome.FAILED, problem=str(error))
 
-    def _looked_at(self, process: ZygoteProcess, _: LoadedFunction, seen: ApiCallable) -> ApiCallable:
-        evidence, seconds = take_a_look(process, self._request.threads)
-        outcome = ApiOutcome(judge(evidence).verdict.value)
-        if outcome not in LIMITED and 0 < seconds < TOO_SHORT:
-            outcome = ApiOutcome.TOO_SHORT
-        return replace(seen, outcome=outcome, evidence=evidence, seconds_per_call=seconds or None)
 
-    def _investigated(self, process: ZygoteProcess, loaded: LoadedFunction, seen: ApiCallable) -> ApiCallable:
-        found = investigate(process, loaded, self._request.threads)
-        return replace(seen, outcome=ApiOutcome(found.judgement.verdict.value), evidence=found.evidence, found=found)
+def looked_at(process: ZygoteProcess, threads: int, seen: ApiCallable) -> ApiCallable:
+    """Return a callable with the verdict of a few measurements.
 
+    Raises:
+        UnscalableFunctionError: The function raised, or did not return.
+        LostZygoteError: The process has ended.
+    """
+    evidence, seconds = take_a_look(process, threads)
+    outcome = ApiOutcome(judge(evidence).verdict.value)
+    if outcome not in LIMITED and 0 < seconds < TOO_SHORT:
+        outcome = ApiOutcome.TOO_SHORT
+    return replace(seen, outcome=outcome, evidence=evidence, seconds_per_call=seconds or None)
+
+
+def investigated(process: ZygoteProcess, loaded: LoadedFunction, threads: int, seen: ApiCallable) -> ApiCallable:
+    """Return a callable with the verdict and the cause, measured anew.
+
+    Raises:
+        UnscalableFunctionError: The function raised, or did not return.
+        LostZygoteError: The process has ended.
+    """
+    found = investigate(process, loaded, threads)
+    return replace(seen, outcome=ApiOutcome(found.judgement.verdict.value), evidence=found.evidence, found=found)

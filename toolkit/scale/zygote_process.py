@@ -129,9 +129,7 @@ class ZygoteProcess:
             python: A free-threaded build.
             paths: Folders to import the user's modules from.
         """
-        self.measurements = 0
-        self._first = 0      # of WINDOWS
-        self._names: dict[int, ProgramObject] = {}
+        self._reset()
         environment = child_environment(paths) | {name: os.environ[name] for name in FLAGS if name in os.environ}
         with ExitStack() as stack:
             self._output = stack.enter_context(tempfile.NamedTemporaryFile(prefix=temporary.prefix()))
@@ -139,6 +137,11 @@ class ZygoteProcess:
                 [python, "-P", "-c", PROGRAM], env=environment, stderr=self._output))
             self._wait_until_ready()
             self._stack = stack.pop_all()
+
+    def _reset(self) -> None:
+        self.measurements = 0
+        self._first = 0      # of WINDOWS
+        self._names: dict[int, ProgramObject] = {}
 
     def __enter__(self) -> Self:
         """Return the process."""

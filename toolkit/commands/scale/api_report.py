@@ -55,10 +55,11 @@ def _row(each: ApiCallable) -> tuple[Entry, ...]:
     ceiling, speedup = (each.evidence.of_ceiling, each.evidence.speedup) if each.evidence else (None, None)
     seconds = "-" if each.seconds_per_call is None else format_seconds(each.seconds_per_call)
     return (Entry(each.name), Entry(each.outcome.value), Entry(span_text(ceiling), LEGEND),
-            Entry(span_text(speedup), LEGEND), Entry(seconds), Entry(_in_the_way(each)))
+            Entry(span_text(speedup), LEGEND), Entry(seconds), Entry(way_text(each)))
 
 
-def _in_the_way(each: ApiCallable) -> str:
+def way_text(each: ApiCallable) -> str:
+    """Return what is in the way, or why it is not known; "" of what may scale."""
     if each.outcome not in LIMITED:
         return ""
     if each.found is None:

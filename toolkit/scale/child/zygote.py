@@ -29,7 +29,7 @@ from gilscope.toolkit.scale.child.reachable import is_immortal, reachable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import ModuleType
     from typing import Any
 
@@ -81,19 +81,35 @@ class Zygote:
         with suppress(FailedMeasurementError):      # said by the import below
             # Writes the .pyc: constants of a module that was compiled in this process are counted, others are not.
             self._asked(lambda: _import_module(function), PATIENCE)
-        self._name = function
-        self._recipe = recipe
-        self._call: Callable[..., object] = function_called(function) if recipe is None else _repeated(recipe)
-        made = _payloads(payloads, payload)
-        self._payloads = made
+        if recipe is not None:
+            return self.take(function, partial(_repeated, recipe), threads)
+        called = function_called(function)
+        return self.take(function, lambda: called, threads, made=_payloads(payloads, payload))
+
+    def take(self, name: str, make: Callable[[], Callable[..., object]], threads: int, *,
+             made: list[Any] | None = None, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Take a function of this process, call it until it is warm, and list the objects.
+
+        Args:
+            name: "package.module:name", where it is found.
+            make: Returns what calls it with one of the payloads, or without argument; each thread has its own.
+            threads: Payloads are dealt to so many threads if there are enough of them.
+            made: The payloads.
+            arguments: What it is called with beside them, by the name of the parameter.
+
+        Raises:
+            FunctionRefusedError: It cannot be measured.
+        """
+        self._name, self._make, self._call, self._payloads = name, make, make(), made
+        self._arguments = arguments or {}
         self._dealt = made is not None and len(made) >= threads > 1
         self._threads = threads
         self._each = self._warm_up()
         if (left := threading.active_count()) > 1:
-            raise FunctionRefusedError(f"{function} has left {left - 1} thread(s) running, and a process with threads "
+            raise FunctionRefusedError(f"{name} has left {left - 1} thread(s) running, and a process with threads "
                                        "cannot be forked; name a function that works in the calling thread")
         if self._each > LONGEST_CALL:
-            raise FunctionRefusedError(f"a call of {function} takes {self._each:.2g} s; name a part of the work, or "
+            raise FunctionRefusedError(f"a call of {name} takes {self._each:.2g} s; name a part of the work, or "
                                        f"smaller payloads: at most {LONGEST_CALL:g} s")
         gc.collect()
         self._objects = reachable([self._call, made, *sys.modules.values(), *gc.get_objects()],
@@ -147,7 +163,8 @@ class Zygote:
         """Return how a reader knows the objects."""
         wanted = [self._objects[number] for number in numbers]
         named: list[dict[str, Any]] = self._asked(
-            lambda: names_of(wanted, self._name, self._payloads), NAMING, "the search for the names of its objects")
+            lambda: names_of(wanted, self._name, self._payloads, self._arguments), NAMING,
+            "the search for the names of its objects")
         return named
 
     def places(self, numbers: Sequence[int]) -> list[list[tuple[str, int, str]]]:
@@ -238,7 +255,7 @@ class Zygote:
         return [number for number, each in enumerate(self._objects) if not is_immortal(self._core, each)]
 
     def _work(self, thread: int, copies: dict[str, Any] | None) -> Work:
-        call, own = self._call if self._recipe is None else _repeated(self._recipe), self._payloads
+        call, own = self._make(), self._payloads
         if own is not None and self._dealt:
             own = own[thread % self._threads::self._threads]
         if copies is None:
