@@ -71,6 +71,7 @@ OTHER_PROCESSES = {
     "a process that `gilscope scale` measures": (
         ("gilscope.toolkit.scale.child.zygote",),
         ("gilscope.toolkit.scale.child", "gilscope.toolkit.measure.child.calls", "gilscope.toolkit.race",
+         "gilscope.toolkit.hammer.calls", "gilscope.toolkit.hammer.targets",
          "gilscope.toolkit.builds", "gilscope.toolkit.errors", "gilscope.toolkit.escaping",
          "gilscope.toolkit.file_locks", "gilscope.toolkit.processes", "gilscope.toolkit.user_dirs",
          # The installer, if the core comes from a wheel:

@@ -85,6 +85,12 @@ def on_free(folder, function, *words):
     (["app:f", "--payloads", "PAYLOADS"], r"'PAYLOADS' does not have the form"),
     (["app:f", "--payloads", "app:PAYLOADS", "--payload", "1"], r"use --payloads, or --payload"),
     (["app:f", "--payload", "one("], r"is not a Python literal"),
+    ([], r"name one function, as MODULE:FUNCTION, or with --api a module"),
+    (["app:f", "--api", "app"], r"name one function, as MODULE:FUNCTION, or with --api a module"),
+    (["--api", "app:f"], r"--api app:f: name a module"),
+    (["--api", "app", "--payload", "1"], r"--api takes arguments from tests"),
+    (["--api", "app", "--tests", "nowhere"], r"--tests nowhere: there is no such file or folder"),
+    (["app:f", "--budget", "5m"], r"--tests and --budget are for --api"),
     (["app:f", "--threads", "1"], r"--threads 1: from 2 to \d+"),
     (["app:f", "--threads", "10000"], r"--threads 10000: from 2 to \d+"),
     (["app:f", "--builds", "0.1t"], r"0\.1t"),
@@ -158,9 +164,59 @@ def test_answer_fits_its_schema(folder):
     found = json.loads((folder / "scale.json").read_text())
     assert (found["function"], [each["problem"] for each in found["builds"]]) == ("app:f", [None])
     assert found["builds"][0]["objects"] == []     # there is nothing to blame
+    check_schema(found)
+
+
+def check_schema(found):
     jsonschema = pytest.importorskip("jsonschema")
     from tests.report.test_as_json import closed
 
     schema = json.loads((ROOT / "toolkit" / "report" / "schemas" / "scale.json").read_text())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(found, closed(schema))
+
+
+TESTS = """
+from offers import double, halve, keep
+
+def test_numbers():
+    assert double([1, 2]) == [1, 2, 1, 2]
+    assert halve(8) == 4
+"""
+OFFERS = """
+def double(numbers):
+    return numbers * 2
+
+def halve(number):
+    raise ArithmeticError("too small")
+
+def keep(number):
+    return number
+"""
+
+
+@needs_free
+def test_api_has_a_row_or_a_reason_for_each_function_and_its_answer_fits_the_schema(folder):
+    (folder / "offers.py").write_text(OFFERS)
+    (folder / "tests").mkdir()
+    (folder / "tests" / "test_offers.py").write_text(TESTS)
+    label, path = next(iter(FREE.items()))
+    done = run(folder, "--api", "offers", "--build", f"{label}={path}", "--builds", label, "--json", "api.json")
+    assert done.returncode in {0, 1}, done.stderr
+    said = " ".join(done.stdout.split())
+    assert "halve: halve(8) (tests/test_offers.py:6): ArithmeticError: too small" in said
+    assert "keep: no call in tests and doctests that can be repeated alone" in said
+    found = json.loads((folder / "api.json").read_text())
+    (build,) = found["builds"]
+    assert (found["module"], build["problem"], build["complete"]) == ("offers", None, True)
+    assert {each["name"]: (each["call"], each["problem"]) for each in build["callables"]} == {
+        "double": ("double([1, 2])", None), "halve": ("halve(8)", "ArithmeticError: too small"), "keep": (None, None)}
+    check_schema(found)
+
+
+@needs_free
+def test_module_of_the_api_that_is_not_there_is_said(folder):
+    label, path = next(iter(FREE.items()))
+    done = run(folder, "--api", "nowhere", "--build", f"{label}={path}", "--builds", label)
+    assert done.returncode == 3
+    assert "nowhere cannot be imported: ModuleNotFoundError: No module named 'nowhere'" in " ".join(done.stdout.split())

@@ -2,19 +2,21 @@
 
 from dataclasses import replace
 
+from gilscope.toolkit.commands.scale.api_report import api_document
 from gilscope.toolkit.commands.scale.report import NOT_TRIED, document
 from gilscope.toolkit.report.document import Table
 from gilscope.toolkit.report.terminal import render
+from gilscope.toolkit.scale.api import ApiCallable, ApiOutcome, ApiScaling
 from gilscope.toolkit.scale.blamed_object import BlamedObject
 from gilscope.toolkit.scale.investigation import ScalingInvestigation
-from gilscope.toolkit.scale.judgement import Judgement, Obstacle, ScalingEvidence, ScalingVerdict, Span
+from gilscope.toolkit.scale.judgement import Doubt, Judgement, Obstacle, ScalingEvidence, ScalingVerdict, Span
 from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome, RepairTrial
-from gilscope.toolkit.scale.scaling_values import BuildScaling
+from gilscope.toolkit.scale.scaling_values import BuildApiScaling, BuildScaling
 from gilscope.toolkit.scale.zygote_process import CodePlace, LoadedFunction
 from tests.fakes import make_build
 
 
-def slower(**changes):
+def slower_investigation(**changes):
     """Return a function that counts of one object make slower."""
     half = Span(ratio=0.5, lo=0.4, hi=0.6)
     found = ScalingInvestigation(
@@ -27,8 +29,12 @@ def slower(**changes):
         objects=(BlamedObject(name="app.PRICES", kind="global", type="list", places=(
             CodePlace(file="app.py", line=7, function="work"), CodePlace(file="app.py", line=9, function="work"))),),
         trials=())
-    found = replace(found, **changes)
-    return document("app:work", 2, [BuildScaling(build=make_build("3.14t"), found=found)])
+    return replace(found, **changes)
+
+
+def slower(**changes):
+    """Return the report of a function that counts of one object make slower."""
+    return document("app:work", 2, [BuildScaling(build=make_build("3.14t"), found=slower_investigation(**changes))])
 
 
 def test_every_footnote_is_pointed_at():
@@ -86,3 +92,44 @@ def test_lock_beside_neighbours_says_what_disturbed_calls_show():
                 objects=(lock,), explained=None, without=None)
     assert "By all calls, they reach 0.50 [0.40, 0.60] of the ceiling, or less" in text
     assert "in the way: lock of app.LOCK" in text
+
+
+def api_report(*callables, complete=True):
+    return api_document("app", 2, [BuildApiScaling(build=make_build("3.14t"), found=ApiScaling(
+        callables=callables, complete=complete))])
+
+
+def offered(name, outcome, **fields):
+    return ApiCallable(name=name, call=f"{name}(1)", place="test_app.py:3", outcome=outcome, **fields)
+
+
+def row(report):
+    (table,) = (each for each in report.sections if isinstance(each, Table))
+    return [entry.value for entry in table.rows[0]]
+
+
+def test_row_of_the_api_names_what_is_in_the_way_or_why_it_is_not_known():
+    found = slower_investigation()
+    unnamed = replace(found, objects=(), judgement=replace(found.judgement, doubt=Doubt.SET), also=(
+        BlamedObject(name="app.SEEN", kind="lock", type="set", held=0.2),))
+    for fields, way in (
+            ({"found": found}, "reference counts of app.PRICES"),
+            ({"found": unnamed}, "reference counts of unknown objects; seen locked: app.SEEN"),
+            ({"evidence": found.evidence}, "not investigated: the budget was over")):
+        shown = row(api_report(offered("work", ApiOutcome.SLOWER, **fields)))
+        assert (shown[0], shown[1], shown[-1]) == ("work", "gets slower", way)
+
+
+def test_what_has_no_verdict_says_why_and_the_summary_counts_it():
+    said = " ".join(render(api_report(
+        offered("work", ApiOutcome.SLOWER, found=slower_investigation()), offered("fine", ApiOutcome.SCALES),
+        offered("tiny", ApiOutcome.TOO_SHORT), offered("ends", ApiOutcome.FAILED, problem="crashed with SIGSEGV"),
+        offered("left", ApiOutcome.NO_TIME), offered("lost", ApiOutcome.NO_CALL), complete=False)).split())
+    assert "ends: ends(1) (test_app.py:3): crashed with SIGSEGV" in said
+    assert "tiny: too short: calling takes most of a call of less than 150 ns." in said
+    assert "left: the budget was over." in said
+    assert "lost: no call in tests and doctests that can be repeated alone." in said
+    assert "The search for calls ended before all were tried" in said
+    assert "3.14t: 1 of 2 scale; work does not; 4 of 6 have no verdict." in said
+    assert "Called as work(1), as in test_app.py:3" in said
+    assert "reference counts: app.PRICES (list), used at app.py:7" in said

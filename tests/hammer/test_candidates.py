@@ -19,10 +19,10 @@ sys.path.insert(0, job["folder"])
 for name in job["modules"]:
     __import__(name)
 candidates.TRY_SECONDS = job["try_seconds"]
-found, complete = find_candidates(job, job["modules"], job["seconds"])
-print(json.dumps({"complete": complete, "found": [
+found = find_candidates(job, job["modules"], job["seconds"])
+print(json.dumps({"complete": found.complete, "found": [
     [each.name, each.call.recipe.shown, each.made, each.containers, each.vary, sorted(each.reached)]
-    for each in found]}))
+    for each in found.candidates], "failed": [[each.name, each.recipe.shown, each.reason] for each in found.failed]}))
 """
 
 
@@ -52,7 +52,8 @@ INSORT = """
 
 def test_call_of_a_test_is_found_and_says_what_it_reaches(tmp_path):
     assert find(tmp_path, {"test_a.py": INSORT}) == {
-        "complete": True, "found": [["insort_right", "insort(values, 2)", "", True, False, ["insort_right"]]]}
+        "complete": True, "failed": [],
+        "found": [["insort_right", "insort(values, 2)", "", True, False, ["insort_right"]]]}
 
 
 def test_at_most_four_calls_of_a_function_and_each_once(tmp_path):
@@ -103,6 +104,9 @@ def test_calls_that_fail_crash_or_hang_alone_are_left_out_and_those_after_them_a
     assert {each[0]: each[2:5] for each in found["found"]} == {
         "Box": ["", False, False], "Box.put": ["Box", False, True], "works": ["", False, True],
         "last_one": ["", False, True]}
+    assert {name: (shown, reason) for name, shown, reason in found["failed"]} == {
+        "fails": ("fails()", "ValueError: "), "crashes": ("crashes()", "crashed with SIGABRT"),
+        "hangs": ("hangs()", "did not end within 2 s")}
 
 
 def test_finding_ends_with_its_time_and_says_so(tmp_path):
@@ -123,4 +127,4 @@ def test_file_that_takes_for_ever_costs_what_comes_after_it_alone(tmp_path):
 
 @pytest.mark.parametrize("text", ["", "def broken(:", "from bisect import insort\nthings = insort"])
 def test_files_without_calls_give_none(text, tmp_path):
-    assert find(tmp_path, {"test_a.py": text}) == {"complete": True, "found": []}
+    assert find(tmp_path, {"test_a.py": text}) == {"complete": True, "found": [], "failed": []}

@@ -27,9 +27,9 @@ LOOK = """
 import sys
 sys.path.insert(0, sys.argv[1])
 import _box
-from gilscope.toolkit.hammer.targets import CompiledCallables, ReachedFunctions
+from gilscope.toolkit.hammer.targets import DefinedCallables, ReachedFunctions
 
-compiled = CompiledCallables(["_box"])
+compiled = DefinedCallables(["_box"])
 print(compiled.public)
 print([*map(compiled.name, (_box.Box, _box.Box().put, _box.Lid().put, _box.Box.zero, _box.inside.twice))])
 with ReachedFunctions(compiled) as reached:

@@ -8,7 +8,7 @@ from bisect import insort
 import pytest
 
 from gilscope.toolkit.hammer.calls import CallRecipe
-from gilscope.toolkit.hammer.targets import CompiledCallables, ReachedFunctions, RepeatableCall, full_name, owner
+from gilscope.toolkit.hammer.targets import DefinedCallables, ReachedFunctions, RepeatableCall, full_name, owner
 
 APPEND = CallRecipe(imports=("from array import array",), setup=("values = array('i', [1])", "more = [2]"),
                     receiver="values", callee="extend", args=("more",), place="test_a.py:3")
@@ -72,12 +72,12 @@ def test_owner_and_name(found, module, name):
 
 
 def test_public_names_are_what_the_module_defines(monkeypatch):
-    names = CompiledCallables(["array"]).public
+    names = DefinedCallables(["array"]).public
     assert {"array", "array.append", "array.tobytes"} <= {*names}
     assert not any(name.rpartition(".")[2].startswith("_") for name in names)
     assert "ArrayType" not in names    # another name of `array`
     monkeypatch.setattr(sys.modules["array"], "borrowed", insort, raising=False)
-    assert "borrowed" not in CompiledCallables(["array"]).public
+    assert "borrowed" not in DefinedCallables(["array"]).public
 
 
 class OfPython:
@@ -107,7 +107,7 @@ def test_type_of_a_c_module_may_state_another_module(value, is_its_own, monkeypa
     for name in ("pkg", "pkg.shown", "pkg._c"):
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
     sys.modules["pkg._c"].Kind = value
-    compiled = CompiledCallables(["pkg._c"])
+    compiled = DefinedCallables(["pkg._c"])
     assert compiled.public == ["Kind"] * is_its_own
     assert compiled.name(value) == "Kind" * is_its_own
 
@@ -117,8 +117,8 @@ def test_type_named_after_a_package_belongs_to_the_one_module_that_says_so(monke
     for name in ("pkg", "pkg._a", "pkg._b"):
         monkeypatch.setitem(sys.modules, name, types.ModuleType(name))
         sys.modules[name].Kind = made
-    assert CompiledCallables(["pkg._b", "pkg._a"]).public == ["Kind"]
-    assert CompiledCallables(["pkg._b"]).public == ["Kind"]
+    assert DefinedCallables(["pkg._b", "pkg._a"]).public == ["Kind"]
+    assert DefinedCallables(["pkg._b"]).public == ["Kind"]
 
 
 def test_submodules_that_c_code_made_are_looked_through(monkeypatch):
@@ -126,7 +126,7 @@ def test_submodules_that_c_code_made_are_looked_through(monkeypatch):
     inner.Kind = kind("pkg._c.inside")
     outer.inside, inner.outer, outer.sys = inner, outer, sys
     monkeypatch.setitem(sys.modules, "pkg._c", outer)
-    assert CompiledCallables(["pkg._c"]).public == ["Kind"]
+    assert DefinedCallables(["pkg._c"]).public == ["Kind"]
 
 
 def test_reached_functions_are_those_of_the_modules():
@@ -135,7 +135,7 @@ def test_reached_functions_are_those_of_the_modules():
     class Derived(array.array):
         def python(self): ...
 
-    with ReachedFunctions(CompiledCallables(["array", "_bisect"])) as reached:
+    with ReachedFunctions(DefinedCallables(["array", "_bisect"])) as reached:
         insort([], 1)
         made = array.array("i")
         made.append(1)
@@ -153,6 +153,6 @@ def test_method_of_python_in_a_class_derived_from_c_is_not_a_compiled_one():
     class Derived(array.array):
         def python(self): ...
 
-    compiled = CompiledCallables(["array"])
+    compiled = DefinedCallables(["array"])
     assert compiled.name(Derived("i").append) == "array.append"
     assert compiled.name(Derived("i").python) == ""

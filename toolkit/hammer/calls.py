@@ -45,7 +45,7 @@ class CallRecipe:
     args: tuple[str, ...] = ()           # expressions
     kwargs: tuple[tuple[str, str], ...] = ()
     module: str = ""                     # all its names are known too, as in a doctest
-    place: str                           # "tests/test_codec.py:12"
+    place: str                           # "tests/test_codec.py:12", "codec.label:2" for a line of a docstring
 
     @property
     def shown(self) -> str:
@@ -124,7 +124,7 @@ def calls_in_doctest(text: str, place: str, own: Iterable[str], module: str = ""
 
     Args:
         text: Text with examples after ">>>".
-        place: The file, as reports name it.
+        place: The file, or what has the docstring, as reports name it.
         own: The project's import names.
         module: The module whose docstring it is; "" for a page.
         names: The module's names, which its examples use without an import.

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from gilscope.toolkit.hammer.calls import CallRecipe, calls_in_doctest, calls_in_file, is_inside
-from gilscope.toolkit.hammer.targets import MUTABLE, CompiledCallables, ReachedFunctions, RepeatableCall, owner
+from gilscope.toolkit.hammer.targets import MUTABLE, DefinedCallables, ReachedFunctions, RepeatableCall, owner
 from gilscope.toolkit.hammer.values import can_vary
 from gilscope.toolkit.processes.forks import Fork
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
     from gilscope.toolkit.processes.forks import WriteRecord
@@ -43,6 +43,24 @@ class CallCandidate:
     reached: frozenset[str]   # of the compiled functions
 
 
+@dataclass(kw_only=True)
+class FailedCall:
+    """A call that did not work alone."""
+
+    recipe: CallRecipe
+    name: str        # "Counter.add"
+    reason: str      # "ValueError: ...", "crashed with SIGSEGV"
+
+
+@dataclass(kw_only=True)
+class FoundCalls:
+    """The calls that were found."""
+
+    candidates: list[CallCandidate]
+    failed: list[FailedCall]
+    complete: bool            # all were found and tried
+
+
 def _recipes(job: dict[str, Any], modules: Sequence[str]) -> Iterator[CallRecipe]:
     own = {*job["own"], *(name.partition(".")[0] for name in job["modules"] if not is_inside(name, job["own"]))}
     for file, place in job["files"]:
@@ -57,30 +75,31 @@ def _recipes(job: dict[str, Any], modules: Sequence[str]) -> Iterator[CallRecipe
     loaded = {name: module for name, module in list(sys.modules.items())
               if is_inside(name, own) and getattr(module, "__dict__", None) is not None}
     for name in sorted({*loaded, *modules}):
-        for text in _docstrings(sys.modules[name]):
-            yield from calls_in_doctest(text, name, own, name, vars(sys.modules[name]))
+        for place, text in _docstrings(sys.modules[name]):
+            yield from calls_in_doctest(text, place, own, name, vars(sys.modules[name]))
 
 
-def _docstrings(module: Any) -> Iterator[str]:
-    things = [module, *(each for each in list(vars(module).values()) if owner(each) == module.__name__)]
-    for each in things:
-        members = list(vars(each).values()) if isinstance(each, type) else []
-        for one in (each, *members):
-            text = getattr(one, "__doc__", None)
-            if isinstance(text, str) and ">>>" in text:
-                yield text
+def _docstrings(module: Any) -> Iterator[tuple[str, str]]:
+    """Yield the docstrings with examples, each with the name of what it documents."""
+    things = {module.__name__: module}
+    for name, each in list(vars(module).items()):
+        if owner(each) == module.__name__:
+            things[f"{module.__name__}.{name}"] = each
+            if isinstance(each, type):
+                things |= {f"{module.__name__}.{name}.{own}": member for own, member in list(vars(each).items())}
+    for place, each in things.items():
+        text = getattr(each, "__doc__", None)
+        if isinstance(text, str) and ">>>" in text:
+            yield place, text
 
 
-def find_candidates(job: dict[str, Any], modules: Sequence[str], seconds: float) -> tuple[list[CallCandidate], bool]:
-    """Return the calls that work alone and reach compiled functions of the project, few of each.
+def find_candidates(job: dict[str, Any], modules: Sequence[str], seconds: float) -> FoundCalls:
+    """Return the calls that work alone and reach functions of `modules`, few of each.
 
     Args:
         job: That of `child`.
         modules: Those of the job that have been imported.
         seconds: After which finding ends.
-
-    Returns:
-        The candidates, and True if all calls were found and tried.
     """
     until = time.monotonic() + seconds
     # In a fork: how long a file takes cannot be said before, and what reading leaves in memory ends with it.
@@ -91,21 +110,21 @@ def find_candidates(job: dict[str, Any], modules: Sequence[str], seconds: float)
         if recipe.same_as in seen:
             continue
         if time.monotonic() > until:
-            return [], False
+            return FoundCalls(candidates=[], failed=[], complete=False)
         seen.add(recipe.same_as)
         try:
             calls.append(RepeatableCall(recipe))
         except Exception:  # noqa: BLE001, S112  an import that fails here; the tests say so
             continue
     calls.sort(key=lambda each: len("".join(each.recipe.setup)) + len(each.recipe.shown))
-    tried = _Tries(calls, CompiledCallables(modules), until)
+    tried = _Tries(calls, DefinedCallables(modules), until)
     count: dict[str, int] = {}
     candidates = []
     for candidate in tried.successes():
         count[candidate.name] = count.get(candidate.name, 0) + 1
         if count[candidate.name] <= MOST_RECIPES:
             candidates.append(candidate)
-    return candidates, complete and tried.complete
+    return FoundCalls(candidates=candidates, failed=[*tried.failed.values()], complete=complete and tried.complete)
 
 
 def _write_recipes(write: WriteRecord, job: dict[str, Any], modules: Sequence[str]) -> None:
@@ -119,11 +138,12 @@ class _Tries:
     Some need what another leaves in the module: `recall("a")` after `remember("a", "text")`.
     """
 
-    def __init__(self, calls: Sequence[RepeatableCall], compiled: CompiledCallables, until: float) -> None:
+    def __init__(self, calls: Sequence[RepeatableCall], defined: DefinedCallables, until: float) -> None:
         self._calls = calls
-        self._compiled = compiled
+        self._defined = defined
         self._until = until      # as `time.monotonic` gives it
         self.complete = False    # all have been tried
+        self.failed: dict[int, FailedCall] = {}    # by their index
 
     def successes(self) -> Iterator[CallCandidate]:
         """Yield those that work and reach compiled functions."""
@@ -132,8 +152,12 @@ class _Tries:
             if (seconds := self._until - time.monotonic()) <= 0:
                 return
             records, ending = Fork(partial(self._try_all, left)).result(seconds, silence=TRY_SECONDS)
+            names = {record["calling"]: record["name"] for record in records if "calling" in record}
             for record in records:
+                if "error" in record:
+                    self._note(record["tried"], names, record["error"])
                 if "tried" in record and record["reached"]:
+                    self.failed.pop(record["tried"], None)
                     yield CallCandidate(call=self._calls[record["tried"]], name=record["name"],
                                         seconds=record["seconds"], setup_seconds=record["setup_seconds"],
                                         vary=record["vary"], containers=record["containers"], made=record["made"],
@@ -143,30 +167,40 @@ class _Tries:
                 self.complete = ending.kind == "done"
                 return
             fine, stopped = {record["tried"] for record in records if record.get("reached")}, left[begun[-1]]
+            self._note(stopped, names, f"crashed with {ending.reason}" if ending.kind == "crash" else ending.reason)
             left = [number for number in left[begun[-1] + 1:] if number not in fine and number != stopped]
         self.complete = True
+
+    def _note(self, number: int, names: Mapping[int, str], reason: str) -> None:
+        recipe = self._calls[number].recipe
+        self.failed[number] = FailedCall(recipe=recipe, name=names.get(number, recipe.callee), reason=reason)
 
     def _try_all(self, numbers: Sequence[int], write: WriteRecord) -> None:
         fine = set()
         for index, number in enumerate(numbers):
             if number not in fine:
                 write(begun=index)
-                tried = _try(self._calls[number], self._compiled)
+                tried = _try(self._calls[number], self._defined, partial(write, calling=number))
                 if tried["reached"]:
                     fine.add(number)
                 write(tried=number, **tried)
 
 
-def _try(call: RepeatableCall, compiled: CompiledCallables) -> dict[str, Any]:
-    """Return the C functions that a call reaches, and its seconds; no functions if it fails."""
+def _try(call: RepeatableCall, defined: DefinedCallables, told: WriteRecord) -> dict[str, Any]:
+    """Return the functions that a call reaches, and its seconds; no functions if it fails.
+
+    Writes its name before the call, which may crash.
+    """
     try:
         began = time.perf_counter()
         scope = call.scope()
         receiver = call.receiver(scope)
         setup_seconds = time.perf_counter() - began
         function = call.function(scope, receiver)
+        name = defined.name(function) or call.recipe.callee
+        told(name=name)
         args, kwargs = call.arguments(scope)
-        with ReachedFunctions(compiled) as reached:
+        with ReachedFunctions(defined) as reached:
             function(*args, **kwargs)
         began = time.perf_counter()
         for _ in range(3):
@@ -174,7 +208,6 @@ def _try(call: RepeatableCall, compiled: CompiledCallables) -> dict[str, Any]:
         seconds = (time.perf_counter() - began) / 3
     except Exception as error:  # noqa: BLE001  it cannot be called so
         return {"reached": [], "error": f"{type(error).__name__}: {error}"}
-    return {"reached": [*reached.names], "seconds": seconds, "setup_seconds": setup_seconds,
-            "name": compiled.name(function) or call.recipe.callee,
+    return {"reached": [*reached.names], "seconds": seconds, "setup_seconds": setup_seconds, "name": name,
             "vary": any(map(can_vary, args[:1])), "made": "" if receiver is None else type(receiver).__qualname__,
             "containers": any(isinstance(each, MUTABLE) for each in (*args, *kwargs.values(), receiver))}

@@ -1,5 +1,7 @@
 """Make many short trials of a project's compiled functions, each in a fork of this process; a child of `hammering`.
 
+Or find a call of each function that a module offers, for `offered_calls`.
+
 This process imports the modules once and calls none of their functions, so each trial begins with the state that an
 import leaves, and costs a fork.  A crash or a hang of a trial is a result.  Runs in the build under test.
 """
@@ -13,7 +15,7 @@ import time
 from gilscope.toolkit.children.child import Journal, begin
 from gilscope.toolkit.hammer.candidates import FIND_SECONDS, find_candidates
 from gilscope.toolkit.hammer.repeated_trials import hammer_trials, prepare, repeated_trials_of, sized
-from gilscope.toolkit.hammer.targets import CompiledCallables
+from gilscope.toolkit.hammer.targets import DefinedCallables, full_name, owner, public_callables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -22,24 +24,15 @@ if TYPE_CHECKING:
 
 def main() -> None:
     """Hammer the modules of the job until its time is up."""
-    job = begin()
-    journal = Journal(job, 0)
-    sys.path[:0] = [each for each in job["first"] if each not in sys.path]
-    for name in job["modules"]:
-        try:
-            __import__(name)
-        except BaseException as error:  # noqa: BLE001  of the project's code; the others may load
-            journal.write("failed", module=name, error=f"{type(error).__name__}: {error}")
-    modules = [name for name in job["modules"] if name in sys.modules]
-    gil = getattr(sys, "_is_gil_enabled", lambda: True)()
-    journal.write("imported", modules=modules, gil=gil, threads=len(os.listdir("/proc/self/task")))
-    candidates, complete = find_candidates(job, modules, FIND_SECONDS)
+    job, journal, modules = _imported()
+    journal.write("imported", modules=modules, gil=_gil_is_on(), threads=len(os.listdir("/proc/self/task")))
+    found = find_candidates(job, modules, FIND_SECONDS)
     deadline = time.monotonic() + job["seconds"]
-    called = set().union(*(each.reached for each in candidates))
-    public = CompiledCallables(modules).public
+    called = set().union(*(each.reached for each in found.candidates))
+    public = DefinedCallables(modules).public
     journal.write("called", called=[name for name in public if name in called],
-                  left_out=[name for name in public if name not in called], complete=complete)
-    trials = [sized(each, job["sizes"]) for each in repeated_trials_of(candidates, job["threads"])]
+                  left_out=[name for name in public if name not in called], complete=found.complete)
+    trials = [sized(each, job["sizes"]) for each in repeated_trials_of(found.candidates, job["threads"])]
     if job["confirm"]:
         trials = [each for each in trials if each.key in job["confirm"]]
         for each in trials:
@@ -52,6 +45,46 @@ def main() -> None:
                           size=[each.trial.rounds, each.trial.repeats],
                           expected=_digest(each.expected), one_object=_one_object(each.expected))
     journal.write("end")
+
+
+def find_calls() -> None:
+    """Find a call of each function, type and method that the module of the job offers, and write it."""
+    job, journal, modules = _imported()
+    if not modules:
+        return
+    offered = dict(public_callables(sys.modules[modules[0]]))
+    owners = sorted({*modules, *filter(sys.modules.get, map(owner, offered.values()))})
+    found, defined = find_candidates(job, owners, FIND_SECONDS), DefinedCallables(owners)
+    longest = {each.name: each for each in sorted(found.candidates, key=lambda each: each.seconds)}
+    failed = {each.name: each for each in found.failed}
+    for name, each in offered.items():
+        known = defined.name(each) or full_name(each)
+        if call := longest.get(known):
+            recipe = call.call.recipe
+            journal.write("offered", name=name, shown=recipe.shown, place=recipe.place, recipe=recipe.plain())
+        elif problem := failed.get(known):
+            recipe = problem.recipe
+            journal.write("offered", name=name, shown=recipe.shown, place=recipe.place, problem=problem.reason)
+        else:
+            journal.write("offered", name=name)
+    journal.write("end", complete=found.complete, gil=_gil_is_on())
+
+
+def _imported() -> tuple[dict[str, Any], Journal, list[str]]:
+    """Return the job, its journal, and its modules that can be imported."""
+    job = begin()
+    journal = Journal(job, 0)
+    sys.path[:0] = [each for each in job["first"] if each not in sys.path]
+    for name in job["modules"]:
+        try:
+            __import__(name)
+        except BaseException as error:  # noqa: BLE001  of the project's code; the others may load
+            journal.write("failed", module=name, error=f"{type(error).__name__}: {error}")
+    return job, journal, [name for name in job["modules"] if name in sys.modules]
+
+
+def _gil_is_on() -> bool:
+    return bool(getattr(sys, "_is_gil_enabled", lambda: True)())
 
 
 def _one_object(expected: dict[str, Any] | None) -> bool:

@@ -83,8 +83,34 @@ class RepeatableCall:
         return function(*args, **kwargs)
 
 
-class CompiledCallables:
-    """The functions, types and methods that extension modules define, by their names in reports: "Counter.add"."""
+def public_callables(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    """Yield the functions, types and methods that a module offers, with their names: of `__all__`, or of its package.
+
+    Exceptions are left out.  Of several names, an object has its own.
+    """
+    listed = getattr(module, "__all__", None)
+    names: dict[int, str] = {}
+    for name, value in list(vars(module).items()):
+        own = not name.startswith("_") and _top(owner(value)) == _top(module.__name__)
+        if not (own if listed is None else name in listed) or isinstance(value, ModuleType) or not callable(value) or (
+                isinstance(value, type) and issubclass(value, BaseException)):
+            continue
+        if id(value) not in names or name == getattr(value, "__name__", ""):
+            names[id(value)] = name
+    for name in names.values():
+        value = vars(module)[name]
+        yield name, value
+        for each in list(vars(value)) if isinstance(value, type) else ():
+            if not each.startswith("_") and callable(member := getattr(value, each, None)):
+                yield f"{name}.{each}", member
+
+
+def _top(module: str) -> str:
+    return module.partition(".")[0].removeprefix("_")   # the C code of bisect is in _bisect
+
+
+class DefinedCallables:
+    """The functions, types and methods that modules define, C or Python, by their names in reports: "Counter.add"."""
 
     def __init__(self, modules: Sequence[str]) -> None:
         """Look through loaded modules, and through the submodules that their C code made."""
@@ -197,11 +223,11 @@ def full_name(found: Any) -> str:
 
 
 class ReachedFunctions:
-    """The functions, types and methods of extension modules that are called in the `with` block."""
+    """The functions, types and methods of some modules that are called in the `with` block."""
 
-    def __init__(self, compiled: CompiledCallables) -> None:
+    def __init__(self, defined: DefinedCallables) -> None:
         """Watch for these."""
-        self._compiled = compiled
+        self._defined = defined
         self.names: set[str] = set()
 
     def __enter__(self) -> Self:
@@ -218,8 +244,8 @@ class ReachedFunctions:
         sys.monitoring.free_tool_id(TOOL)
 
     def _called(self, _code: object, _offset: int, called: Any, first: Any) -> None:
-        name = self._compiled.name(called)
+        name = self._defined.name(called)
         if not name and first is not sys.monitoring.MISSING:
-            name = self._compiled.name_of_slot(called, first)
+            name = self._defined.name_of_slot(called, first)
         if name:
             self.names.add(name)

@@ -91,6 +91,36 @@ def investigate(
     return _Investigator(process, loaded, threads, clock).run()
 
 
+def take_a_look(process: ZygoteProcess, threads: int) -> tuple[ScalingEvidence, float]:
+    """Measure a few rounds of threads, processes and one thread, for a verdict without its cause.
+
+    Returns:
+        The evidence, and the seconds of a call in one thread; 0.0 if no such call was undisturbed.
+
+    Raises:
+        UnscalableFunctionError: The function raised, or did not return.
+        LostZygoteError: The process has ended.
+    """
+    rounds = ScalingRounds(process, _compared(threads))
+    rounds.take(ROUNDS)
+    rate = rounds.total(ONE).rate
+    return _evidence(rounds, threads), 1 / rate if rate else 0.0
+
+
+def _compared(threads: int) -> dict[str, CallMode]:
+    return {ONE: CallMode(threads=1), THREADS: CallMode(threads=threads),
+            PROCESSES: CallMode(threads=threads, processes=True)}
+
+
+def _evidence(rounds: ScalingRounds, threads: int) -> ScalingEvidence:
+    compared = (ONE, THREADS, PROCESSES)
+    one = rounds.total(ONE).rate
+    return ScalingEvidence(
+        threads=threads, clean_seconds=rounds.clean_seconds(compared), enough=rounds.enough(compared),
+        of_ceiling=rounds.span(PROCESSES, THREADS), speedup=rounds.span(ONE, THREADS),
+        ceiling=rounds.total(PROCESSES).rate / one if one else None)
+
+
 class _Investigator:
     def __init__(self, process: ZygoteProcess, loaded: LoadedFunction, threads: int, clock: Clock) -> None:
         self._process = process
@@ -99,9 +129,7 @@ class _Investigator:
         self._clock = clock
         self._began = clock()
         self._refused = Doubt.REFUSED if loaded.refused else None
-        self._modes = {
-            ONE: CallMode(threads=1), THREADS: CallMode(threads=threads),
-            PROCESSES: CallMode(threads=threads, processes=True)}
+        self._modes = _compared(threads)
         self._objects: tuple[BlamedObject, ...] = ()
         self._also: tuple[BlamedObject, ...] = ()
         self._explained: float | None = None
@@ -146,13 +174,8 @@ class _Investigator:
         return plain == self._process.results(immortal=True)
 
     def _evidence(self, rounds: ScalingRounds) -> ScalingEvidence:
-        compared = (ONE, THREADS, PROCESSES)
-        one = rounds.total(ONE).rate
-        return ScalingEvidence(
-            threads=self._threads, clean_seconds=rounds.clean_seconds(compared), enough=rounds.enough(compared),
-            of_ceiling=rounds.span(PROCESSES, THREADS), speedup=rounds.span(ONE, THREADS),
-            ceiling=rounds.total(PROCESSES).rate / one if one else None,
-            immortal=None if self._refused else rounds.span(THREADS, IMMORTAL), refused=self._refused)
+        return replace(_evidence(rounds, self._threads), refused=self._refused,
+                       immortal=None if self._refused else rounds.span(THREADS, IMMORTAL))
 
     def _look_for_locks(self, rounds: ScalingRounds, evidence: ScalingEvidence) -> tuple[ScalingEvidence, Judgement]:
         """See whether a lock explains why the verdict is open: waiters yield their cores, and are never undisturbed."""

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.model import Build
+    from gilscope.toolkit.scale.api import ApiCallable, ApiScaling
     from gilscope.toolkit.scale.investigation import ScalingInvestigation
     from gilscope.toolkit.scale.judgement import Span
 
@@ -27,6 +28,37 @@ class BuildScaling:
     problem: str = ""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildApiScaling:
+    """The findings about a module on one build, or the reason why there are none."""
+
+    build: Build
+    found: ApiScaling | None
+    problem: str = ""
+
+
+def api_values(module: str, threads: int, builds: Sequence[BuildApiScaling]) -> dict[str, Any]:
+    """Return the report of a module."""
+    return {"schema": SCHEMA, "gilscope": __version__, "module": module, "threads": threads,
+            "builds": [_head(each) if each.found is None else {
+                **_head(each), "complete": each.found.complete,
+                "callables": [_callable_values(each.build, one) for one in each.found.callables]} for each in builds]}
+
+
+def _callable_values(build: Build, each: ApiCallable) -> dict[str, Any]:
+    evidence = each.evidence
+    return {
+        "name": each.name, "call": each.call or None, "place": each.place or None, "outcome": each.outcome.value,
+        "problem": each.problem or None, "seconds_per_call": each.seconds_per_call,
+        "of_ceiling": _span(evidence.of_ceiling if evidence else None),
+        "speedup": _span(evidence.speedup if evidence else None), "ceiling": evidence.ceiling if evidence else None,
+        "investigation": each.found and _build_values(BuildScaling(build=build, found=each.found))}
+
+
+def _head(each: BuildScaling | BuildApiScaling) -> dict[str, Any]:
+    return {"build": each.build.label, "version": each.build.version, "problem": each.problem or None}
+
+
 def scaling_values(function: str, threads: int, builds: Sequence[BuildScaling]) -> dict[str, Any]:
     """Return the report of a function."""
     return {"schema": SCHEMA, "gilscope": __version__, "function": function, "threads": threads,
@@ -34,13 +66,12 @@ def scaling_values(function: str, threads: int, builds: Sequence[BuildScaling]) 
 
 
 def _build_values(each: BuildScaling) -> dict[str, Any]:
-    head = {"build": each.build.label, "version": each.build.version, "problem": each.problem or None}
     found = each.found
     if found is None:
-        return head
+        return _head(each)
     evidence, judgement = found.evidence, found.judgement
     return {
-        **head, "verdict": judgement.verdict.value, "obstacle": judgement.obstacle.value,
+        **_head(each), "verdict": judgement.verdict.value, "obstacle": judgement.obstacle.value,
         "doubt": judgement.doubt and judgement.doubt.value,
         "objects": [asdict(one) for one in found.objects], "also": [asdict(one) for one in found.also],
         "explained": found.explained, "without": found.without,

@@ -31,6 +31,8 @@ SAMPLED_PERIOD = 500      # microseconds between two looks at all objects
 CLOSE_PERIOD = 60         # at those that moved
 FLAGS = ("PYTHONDONTWRITEBYTECODE",)      # decides whether constants are counted
 
+GIL_ON = "an import turned the GIL on, so threads cannot scale; `gilscope doctor` names the package"
+
 
 class UnscalableFunctionError(ToolkitError):
     """The function cannot be measured in this build; the message says why."""
@@ -127,9 +129,7 @@ class ZygoteProcess:
             python: A free-threaded build.
             paths: Folders to import the user's modules from.
         """
-        self.measurements = 0
-        self._first = 0      # of WINDOWS
-        self._names: dict[int, ProgramObject] = {}
+        self._reset()
         environment = child_environment(paths) | {name: os.environ[name] for name in FLAGS if name in os.environ}
         with ExitStack() as stack:
             self._output = stack.enter_context(tempfile.NamedTemporaryFile(prefix=temporary.prefix()))
@@ -137,6 +137,11 @@ class ZygoteProcess:
                 [python, "-P", "-c", PROGRAM], env=environment, stderr=self._output))
             self._wait_until_ready()
             self._stack = stack.pop_all()
+
+    def _reset(self) -> None:
+        self.measurements = 0
+        self._first = 0      # of WINDOWS
+        self._names: dict[int, ProgramObject] = {}
 
     def __enter__(self) -> Self:
         """Return the process."""
@@ -146,16 +151,17 @@ class ZygoteProcess:
         """End it."""
         self._stack.close()
 
-    def load(self, function: str, payloads: str | None, payload: str | None, threads: int) -> LoadedFunction:
-        """Load the function and call it until it is warm.
+    def load(self, function: str, payloads: str | None, payload: str | None, threads: int, *,
+             recipe: dict[str, Any] | None = None, limit: float = LOAD_LIMIT) -> LoadedFunction:
+        """Load the function and call it until it is warm; of its call in a test if there is a `recipe`.
 
         Raises:
             UnknownNameError: There is no such module, function or payloads.
             UnscalableFunctionError: It cannot be measured.
             LostZygoteError: The process has ended.
         """
-        answer = self._ask(LOAD_LIMIT, do="load", function=function, payloads=payloads, payload=payload,
-                           threads=threads)
+        answer = self._ask(limit, do="load", function=function, payloads=payloads, payload=payload,
+                           threads=threads, recipe=recipe)
         return LoadedFunction(**{name: answer[name] for name in LoadedFunction.__slots__})
 
     def measure(self, mode: CallMode, seconds: float = WINDOWS[0]) -> CleanCalls:

@@ -1,4 +1,4 @@
-"""`gilscope scale`: tell whether a function scales over threads, and which object is in the way."""
+"""`gilscope scale`: tell whether functions scale over threads, and which objects are in the way."""
 
 from __future__ import annotations
 
@@ -9,20 +9,24 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.environment import build_environment
 from gilscope.toolkit.builds.find import find_builds, select_builds
-from gilscope.toolkit.commands.options.common import add_build, positive
+from gilscope.toolkit.commands.options.common import add_build, duration, positive
 from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.commands.output.reports import ReportOutput, add_output
 from gilscope.toolkit.commands.run.request import check_callable_names, check_payload
+from gilscope.toolkit.commands.scale.api_report import api_document
 from gilscope.toolkit.commands.scale.report import document
 from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.cores import allowed_cpus
 from gilscope.toolkit.errors import BuildError, ToolkitError
+from gilscope.toolkit.hammer.offered_calls import call_files
 from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
+from gilscope.toolkit.scale.api import LIMITED, ApiRequest, investigate_api
 from gilscope.toolkit.scale.investigation import investigate
 from gilscope.toolkit.scale.judgement import ScalingVerdict
-from gilscope.toolkit.scale.scaling_values import BuildScaling, scaling_values
-from gilscope.toolkit.scale.zygote_process import LostZygoteError, UnscalableFunctionError, ZygoteProcess
+from gilscope.toolkit.scale.scaling_values import BuildApiScaling, BuildScaling, api_values, scaling_values
+from gilscope.toolkit.scale.zygote_process import GIL_ON, LostZygoteError, UnscalableFunctionError, ZygoteProcess
+from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
     from argparse import Namespace
@@ -31,6 +35,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build
 
 THREADS = 2
+BUDGET = 600.0          # seconds of --api on a build
+TEST_FOLDERS = ("tests", "test")
 FOUND, UNFINISHED = 1, 3
 
 DESCRIPTION = """\
@@ -41,11 +47,16 @@ process, so that nobody counts references to them, and looks at locks in the hea
 objects as your program does.
 
 The function is called many thousand times, in forks of one process: it must be safe to repeat, take less than 0.25 s,
-and leave no thread running. Needs Linux."""
+and leave no thread running. Needs Linux.
+
+With --api, gilscope calls each public function and method of a module as its doctests and tests do, has a short look
+at each, and looks for the cause where threads lose most. Each thread makes the objects and arguments of the call for
+itself. The processes that call them are thrown away, but what the calls write or send is written or sent, thousands
+of times."""
 EPILOG = """\
 exit codes:
    0  it scales on every build, or the verdict is unsure
-   1  it does not scale on a build
+   1  it does not scale on a build; with --api: a function or method does not
    2  the request was wrong
    3  a build could not be measured
 """
@@ -56,8 +67,15 @@ def add_parser(commands: Any) -> None:
     parser = commands.add_parser(
         "scale", help=SUMMARIES["scale"], description=DESCRIPTION, epilog=EPILOG,
         formatter_class=RawDescriptionHelpFormatter)
-    parser.add_argument("function", metavar="MODULE:FUNCTION", help="Call this function, without arguments unless "
-                        "payloads are given. Name the part of your work that threads are to share.")
+    parser.add_argument("function", metavar="MODULE:FUNCTION", nargs="?", help="Call this function, without arguments "
+                        "unless payloads are given. Name the part of your work that threads are to share.")
+    parser.add_argument("--api", metavar="MODULE", help="Call each public function and method of this module instead, "
+                        "as its doctests and tests do.")
+    parser.add_argument("--tests", metavar="PATH", type=Path, action="append", help="With --api: find calls in this "
+                        "file, or in the tests and pages of this folder (default: tests and test in the current "
+                        "folder). Doctests of the module's package are always read. Repeatable.")
+    parser.add_argument("--budget", metavar="TIME", type=duration, help="With --api: begin nothing more after TIME on "
+                        f"a build (default: {BUDGET / 60:.0f}m). What was left out is listed.")
     parser.add_argument("--payloads", metavar="MODULE:NAME", help="Call it with each payload of this sequence, or of "
                         "what this function returns (default: no argument). If there are at least as many as "
                         "threads, each thread gets its own; otherwise all threads share them.")
@@ -79,6 +97,50 @@ def add_parser(commands: Any) -> None:
 
 def run(args: Namespace) -> int:
     """Measure on each build, print the report, and return the exit code."""
+    _check(args)
+    packages = [checked(text) for text in args.packages]
+    files = _call_files(args.tests) if args.api else ()
+    builds = _builds(args)
+    output = ReportOutput(args)
+    machine = MachineLock(alone=False, waiting=lambda: print_stderr(f"gilscope: {WAITING}"))
+    functions: list[BuildScaling] = []
+    apis: list[BuildApiScaling] = []
+    for build in builds:
+        limit = f"{format_seconds(args.budget or BUDGET)} and what has begun by then" if args.api else "a minute"
+        print_stderr(f"gilscope: measuring on {build.label}, up to {limit}")
+        with machine.hold():
+            if args.api:
+                apis.append(_investigated_api(build, args, packages, files))
+            else:
+                functions.append(_investigated(build, args, packages))
+    if args.api:
+        output.show(api_document(args.api, args.threads, apis))
+        output.finish(lambda: api_values(args.api, args.threads, apis))
+        outcomes = [one.outcome for each in apis if each.found for one in each.found.callables]
+        return _code(limited=any(outcome in LIMITED for outcome in outcomes),
+                     unmeasured=any(each.found is None for each in apis))
+    output.show(document(args.function, args.threads, functions))
+    output.finish(lambda: scaling_values(args.function, args.threads, functions))
+    limited = {ScalingVerdict.PLATEAUS, ScalingVerdict.SLOWER}
+    return _code(limited=any(each.found and each.found.judgement.verdict in limited for each in functions),
+                 unmeasured=any(each.found is None for each in functions))
+
+
+def _check(args: Namespace) -> None:
+    """Refuse options that cannot be followed, or not together.
+
+    Raises:
+        ToolkitError: There are such.
+    """
+    if bool(args.function) == bool(args.api):
+        raise ToolkitError("name one function, as MODULE:FUNCTION, or with --api a module")
+    if args.api and (args.payloads or args.payload is not None):
+        raise ToolkitError("--payloads and --payload are for one function; --api takes arguments from tests and "
+                           "doctests")
+    if args.api and (":" in args.api or "/" in args.api or args.api.endswith(".py")):
+        raise ToolkitError(f"--api {args.api}: name a module, such as package.module")
+    if not args.api and (args.tests or args.budget):
+        raise ToolkitError("--tests and --budget are for --api")
     check_callable_names(args.function, args.payloads)
     if args.payloads and args.payload is not None:
         raise ToolkitError("use --payloads, or --payload, the same for all threads, not both")
@@ -89,18 +151,19 @@ def run(args: Namespace) -> int:
     if args.threads < THREADS or args.threads > allowed_cpus():
         raise ToolkitError(f"--threads {args.threads}: from {THREADS} to {allowed_cpus()}, the number of CPUs that "
                            "this process may use: each thread is pinned to one")
-    packages = [checked(text) for text in args.packages]
-    builds = _builds(args)
-    output = ReportOutput(args)
-    machine = MachineLock(alone=False, waiting=lambda: print_stderr(f"gilscope: {WAITING}"))
-    found = []
-    for build in builds:
-        print_stderr(f"gilscope: measuring on {build.label}, up to a minute")
-        with machine.hold():
-            found.append(_investigated(build, args, packages))
-    output.show(document(args.function, args.threads, found))
-    output.finish(lambda: scaling_values(args.function, args.threads, found))
-    return _code(found)
+
+
+def _call_files(named: Sequence[Path] | None) -> tuple[tuple[Path, str], ...]:
+    """Return the files to find calls in, each with its name in reports.
+
+    Raises:
+        ToolkitError: There is no such file or folder.
+    """
+    if missing := [path for path in named or () if not path.exists()]:
+        raise ToolkitError(f"--tests {missing[0]}: there is no such file or folder")
+    chosen = [each for each in map(Path, TEST_FOLDERS) if each.is_dir()] if named is None else named
+    files = [file for each in chosen for file in (call_files(each) if each.is_dir() else [each])]
+    return tuple((file.resolve(), str(file)) for file in files)
 
 
 def _builds(args: Namespace) -> tuple[Build, ...]:
@@ -123,23 +186,41 @@ def _builds(args: Namespace) -> tuple[Build, ...]:
 
 def _investigated(build: Build, args: Namespace, packages: Sequence[str]) -> BuildScaling:
     """Investigate one build; only a lost process and a function that does not work there are no errors."""
-    python: str | Path = build.executable
-    if packages:
-        python = build_environment(build, [], user=packages, on_progress=print_stderr).python
-    paths = [folder.resolve() for folder in args.path or [Path.cwd()]]
     try:
-        with ZygoteProcess(python, paths) as process:
+        with ZygoteProcess(_python(build, packages), _folders(args)) as process:
             loaded = process.load(args.function, args.payloads, args.payload, args.threads)
             if loaded.gil:
-                return BuildScaling(build=build, found=None, problem="an import turned the GIL on, so threads cannot "
-                                    "scale; `gilscope doctor` names the package")
+                return BuildScaling(build=build, found=None, problem=GIL_ON)
             return BuildScaling(build=build, found=investigate(process, loaded, args.threads))
     except (UnscalableFunctionError, LostZygoteError) as error:
         return BuildScaling(build=build, found=None, problem=str(error))
 
 
-def _code(found: Sequence[BuildScaling]) -> int:
-    limited = {ScalingVerdict.PLATEAUS, ScalingVerdict.SLOWER}
-    if any(each.found and each.found.judgement.verdict in limited for each in found):
+def _investigated_api(
+    build: Build, args: Namespace, packages: Sequence[str], files: tuple[tuple[Path, str], ...],
+) -> BuildApiScaling:
+    """Investigate what a module offers on one build."""
+    request = ApiRequest(module=args.api, threads=args.threads, folders=_folders(args), files=files,
+                         seconds=args.budget or BUDGET)
+    try:
+        found = investigate_api(_python(build, packages), request, lambda text: print_stderr(f"gilscope: {text}"))
+    except UnscalableFunctionError as error:
+        return BuildApiScaling(build=build, found=None, problem=str(error))
+    return BuildApiScaling(build=build, found=found)
+
+
+def _python(build: Build, packages: Sequence[str]) -> Path:
+    """Return the build's interpreter, in an environment with the packages if there are any."""
+    if packages:
+        return build_environment(build, [], user=packages, on_progress=print_stderr).python
+    return Path(build.executable)
+
+
+def _folders(args: Namespace) -> tuple[Path, ...]:
+    return tuple(folder.resolve() for folder in args.path or [Path.cwd()])
+
+
+def _code(*, limited: bool, unmeasured: bool) -> int:
+    if limited:
         return FOUND
-    return UNFINISHED if any(each.found is None for each in found) else 0
+    return UNFINISHED if unmeasured else 0

@@ -59,11 +59,12 @@ def _table(threads: int, builds: Sequence[BuildScaling]) -> Table:
 def _row(label: str, found: ScalingInvestigation) -> tuple[Entry, ...]:
     evidence = found.evidence
     ceiling = "-" if evidence.ceiling is None else f"{evidence.ceiling:.2f}x"
-    return (Entry(label), Entry(found.judgement.verdict.value), Entry(_span_text(evidence.of_ceiling), LEGEND),
-            Entry(_span_text(evidence.speedup), LEGEND), Entry(ceiling), Entry(_in_the_way(found)))
+    return (Entry(label), Entry(found.judgement.verdict.value), Entry(span_text(evidence.of_ceiling), LEGEND),
+            Entry(span_text(evidence.speedup), LEGEND), Entry(ceiling), Entry(_in_the_way(found)))
 
 
-def _span_text(span: Span | None) -> str:
+def span_text(span: Span | None) -> str:
+    """Return a ratio with its interval, or "-"."""
     if span is None:
         return "-"
     return f"{span.ratio:.2f}" + ("" if span.hi == float("inf") else f" [{span.lo:.2f}, {span.hi:.2f}]")
@@ -78,10 +79,14 @@ def _in_the_way(found: ScalingInvestigation) -> str:
 
 
 def _sentences(each: BuildScaling) -> Iterator[str]:
-    found = each.found
-    if found is None:
+    if each.found is None:
         yield each.problem
-        return
+    else:
+        yield from investigation_sentences(each.found)
+
+
+def investigation_sentences(found: ScalingInvestigation) -> Iterator[str]:
+    """Yield what was found about a function: doubts, causes, objects, repairs, and how it was measured."""
     judgement, evidence = found.judgement, found.evidence
     if judgement.doubt is not None:
         yield f"Unsure: {DOUBTS[judgement.doubt]}."
@@ -97,7 +102,7 @@ def _sentences(each: BuildScaling) -> Iterator[str]:
     if judgement.obstacle is Obstacle.COLLECTOR and evidence.no_collector is not None:
         yield f"Without the garbage collector it is {evidence.no_collector.ratio:.2f} times as fast."
     if evidence.disturbed is not None and judgement.obstacle is Obstacle.LOCK:
-        reached = _span_text(evidence.disturbed)
+        reached = span_text(evidence.disturbed)
         yield ("Threads that wait for a lock give their cores to other programs, so too few of their calls were "
                f"undisturbed. By all calls, they reach {reached} of the ceiling, or less: while a thread lacks a core, "
                "the others meet it less often.")
@@ -115,7 +120,7 @@ def _repairs(found: ScalingInvestigation) -> Iterator[str]:
     for trial in found.trials:
         if trial.outcome is RepairOutcome.MEASURED and trial.of_ceiling is not None:
             without = "" if trial.without is None else f"; without, {trial.without:.2f}"
-            reached = f"{_span_text(trial.of_ceiling)} of the ceiling"
+            reached = f"{span_text(trial.of_ceiling)} of the ceiling"
             yield f"Tried: with {COPIES[trial.method]}, it reached {reached}{without}."
         else:
             detail = f" ({trial.detail})" if trial.detail else ""
@@ -171,7 +176,11 @@ def _in_short(each: BuildScaling) -> str:
     if verdict in {ScalingVerdict.SCALES, ScalingVerdict.UNSURE} or found.judgement.obstacle is Obstacle.UNKNOWN:
         unknown = "" if verdict in {ScalingVerdict.SCALES, ScalingVerdict.UNSURE} else "; it is open why"
         return f"{each.build.label}: {verdict.value}{unknown}."
-    if found.objects:
-        return (f"{each.build.label}: {verdict.value}; in the way: {found.judgement.obstacle.value} of "
-                f"{', '.join(one.name for one in found.objects)}.")
-    return f"{each.build.label}: {verdict.value}; {found.judgement.obstacle.value}."
+    way = "in the way: " if found.objects else ""
+    return f"{each.build.label}: {verdict.value}; {way}{obstacle_text(found)}."
+
+
+def obstacle_text(found: ScalingInvestigation) -> str:
+    """Return what is in the way, with the names of the objects if they are known."""
+    names = f" of {', '.join(one.name for one in found.objects)}" if found.objects else ""
+    return f"{found.judgement.obstacle.value}{names}"

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, PlanStep, gap
@@ -11,6 +9,7 @@ from gilscope.toolkit.evaluate.probes.probe import Probe
 from gilscope.toolkit.evaluate.project.where_to_run import compiled_into
 from gilscope.toolkit.evaluate.sections import NO_TIME, Cause, Missing, known
 from gilscope.toolkit.hammer.hammering import HammerReport, HammerRequest, hammer
+from gilscope.toolkit.hammer.offered_calls import call_files
 from gilscope.toolkit.hammer.repeated_trials import TRIAL_SECONDS
 from gilscope.toolkit.units import counted, few
 
@@ -19,7 +18,6 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.evaluate.evaluation import Evaluation
     from gilscope.toolkit.evaluate.probes.probe import ProbeContext
-    from gilscope.toolkit.evaluate.project.discovery import Project
     from gilscope.toolkit.evaluate.project.extensions.own_extensions import OwnExtensions
     from gilscope.toolkit.evaluate.project.where_to_run import RunSite
     from gilscope.toolkit.evaluate.request import EvaluationRequest
@@ -28,9 +26,6 @@ if TYPE_CHECKING:
 HEADING = "C functions called from several threads (--hammer)"
 THREADS = 4              # unless --threads says otherwise
 LEAST_SECONDS = 2.0      # of the budget, without which nothing would be seen
-MOST_FILES = 500
-PAGES = (".md", ".rst", ".txt")
-NOT_READ = frozenset({"build", "dist", "node_modules", "venv", "env", "site-packages", "__pycache__"})
 NO_SITE = Missing(reason="the project's code is not installed on any build without a GIL", cause=Cause.FAILED)
 NOTHING_BUILT = Missing(reason="no extension module was built", cause=Cause.FAILED)
 
@@ -69,27 +64,11 @@ def _built(context: ProbeContext, label: str) -> tuple[str, ...]:
 
 
 def _request(context: ProbeContext, site: RunSite, modules: tuple[str, ...], seconds: float) -> HammerRequest:
+    root = context.project.root
     return HammerRequest(
         modules=modules, own=context.project.modules, folders=tuple(map(str, site.folders)),
-        files=tuple((str(file), str(file.relative_to(context.project.root))) for file in _files(context.project)),
+        files=tuple((str(file), str(file.relative_to(root))) for file in call_files(root)),
         threads=context.request.threads or THREADS, seconds=seconds)
-
-
-def _files(project: Project) -> list[Path]:
-    """Return the tests and the pages of a project, the tests first."""
-    tests: list[Path] = []
-    pages: list[Path] = []
-    for folder, names, files in os.walk(project.root):
-        names[:] = sorted(name for name in names if name not in NOT_READ and not name.startswith("."))
-        inside = Path(folder).relative_to(project.root)
-        is_tests = any(part in {"test", "tests", "testing"} for part in inside.parts)
-        for name in sorted(files):
-            path = project.root / inside / name
-            if name.endswith(".py") and (is_tests or name.startswith("test") or name.endswith("_test.py")):
-                tests.append(path)
-            elif name.endswith(PAGES):
-                pages.append(path)
-    return (tests + pages)[:MOST_FILES]
 
 
 def facts(found: Evaluation) -> Iterator[Fact]:

@@ -117,10 +117,7 @@ def function_called(name: str) -> Callable[[], object]:
         NoWorkError: It is a generator.
     """
     function, _, payloads = name.partition(" ")
-    found: Any = find(function)
-    if yields(found):
-        raise NoWorkError(f"{function} is a generator: calling it runs nothing; name a function that uses it up")
-    call = _awaited(found) if awaits(found) else found
+    call = run_to_its_end(find(function), function)
     if not payloads:
         return call
     made: Any = find(payloads)
@@ -128,10 +125,21 @@ def function_called(name: str) -> Callable[[], object]:
     return lambda: [call(each) for each in listed]
 
 
+def run_to_its_end(found: Any, name: str) -> Callable[..., Any]:
+    """Return the function itself, or for an `async def` one that runs it to its end.
+
+    Raises:
+        NoWorkError: It is a generator.
+    """
+    if yields(found):
+        raise NoWorkError(f"{name} is a generator: calling it runs nothing; name a function that uses it up")
+    return _awaited(found) if awaits(found) else found
+
+
 def _awaited(found: Callable[..., Any]) -> Callable[..., object]:
     from asyncio import run
 
-    return lambda *payload: run(found(*payload))
+    return lambda *args, **kwargs: run(found(*args, **kwargs))
 
 
 def refuse_unawaited(name: str, result: object) -> None:

@@ -17,7 +17,7 @@ from gilscope.toolkit.scale.child.reachable import mro_of, namespace_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
 MOST = 400_000        # objects that are looked at
@@ -25,6 +25,7 @@ LONGEST_KEY = 40      # characters
 LATER = 4             # steps: constants of code come after what is so much farther away
 ITEM = "the value of "
 ARGUMENT = "argument "
+TEST_ARGUMENT = "test argument "
 HEAP_TYPE = 1 << 9     # Py_TPFLAGS_HEAPTYPE: made while the program runs
 # A class statement leaves one of these in the namespace of a class; before 3.13 perhaps only in that of its base.
 FROM_CLASS_STATEMENT = ("__static_attributes__", "__firstlineno__", "__weakref__", "__dict__", "__slots__")
@@ -50,9 +51,18 @@ class _Way:
         return _Way(kind, path, self.owner, text)
 
 
-def names_of(wanted: Sequence[Any], function: str, payloads: list[Any] | None) -> list[dict[str, Any]]:
-    """Return name, owner, kind, type and holder of each object; the kind "unknown" has the name of its type alone."""
-    found = _ways({id(each) for each in wanted}, _roots(function, payloads))
+def names_of(
+    wanted: Sequence[Any], function: str, payloads: list[Any] | None, arguments: Mapping[str, Any],
+) -> list[dict[str, Any]]:
+    """Return name, owner, kind, type and holder of each object; the kind "unknown" has the name of its type alone.
+
+    Args:
+        wanted: The objects.
+        function: "package.module:name".
+        payloads: Arguments of its only parameter.
+        arguments: Those of a test's parameters, which are fixtures or parametrized.
+    """
+    found = _ways({id(each) for each in wanted}, _roots(function, payloads, arguments))
     return [_described(each, found.get(id(each))) for each in wanted]
 
 
@@ -71,7 +81,7 @@ def _held(owner: str) -> list[str] | None:
     return [module, name] if name in getattr(sys.modules.get(module), "__dict__", ()) else None
 
 
-def _roots(function: str, payloads: list[Any] | None) -> list[tuple[_Way, Any]]:
+def _roots(function: str, payloads: list[Any] | None, arguments: Mapping[str, Any]) -> list[tuple[_Way, Any]]:
     """Return the roots of paths to objects, nearest to the reader first: own module, arguments, function, others."""
     own, found = function.partition(":")[0], find(function)
     roots: list[tuple[_Way, Any]] = [(_Way("module", own, text=f"module {own}"), sys.modules[own])]
@@ -79,6 +89,7 @@ def _roots(function: str, payloads: list[Any] | None) -> list[tuple[_Way, Any]]:
     for number, payload in enumerate(payloads or ()):
         which = f" of payload {number + 1}" if payloads and len(payloads) > 1 else ""
         roots.append((_Way("argument", f"{ARGUMENT}{parameter}{which}"), payload))
+    roots += [(_Way("argument", f"{TEST_ARGUMENT}{name}"), each) for name, each in arguments.items()]
     roots.append((_Way("function", f"{function.replace(':', '.')}()"), found))
     others = [(name, module) for name, module in [*sys.modules.items()]
               if isinstance(module, types.ModuleType) and name != own and not name.startswith("gilscope")]

@@ -8,6 +8,7 @@ replaced, and whoever tries the repair sees that the original is still used.
 from __future__ import annotations
 
 import copy
+import functools
 import pickle
 import sys
 import types
@@ -61,6 +62,8 @@ class ThreadCopy:
 
     def _private(self, call: Callable[..., object], modules: set[str]) -> Callable[..., object]:
         """Return the function with globals of the thread's own."""
+        if isinstance(call, functools.partial):
+            return functools.partial(self._private(call.func, modules), *call.args, **call.keywords)
         if not isinstance(call, types.FunctionType):
             raise UncopiedError("the function is no plain Python function, whose globals could be replaced")
         package = call.__module__.partition(".")[0]

@@ -20,7 +20,7 @@ from functools import partial
 from itertools import cycle, repeat
 
 from gilscope.toolkit.escaping import message
-from gilscope.toolkit.measure.child.calls import NameMissingError, find, function_called, shown
+from gilscope.toolkit.measure.child.calls import NameMissingError, find, function_called, run_to_its_end, shown
 from gilscope.toolkit.processes.forks import Fork
 from gilscope.toolkit.race._core import build
 from gilscope.toolkit.scale.child.layout import LayoutRefusedError, lock_offsets, verify
@@ -29,7 +29,7 @@ from gilscope.toolkit.scale.child.reachable import is_immortal, reachable
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
     from types import ModuleType
     from typing import Any
 
@@ -64,7 +64,8 @@ class Zygote:
         self._gate = mmap.mmap(-1, mmap.PAGESIZE)    # shared with the forks
         self._number = 0
 
-    def load(self, function: str, payloads: str | None, payload: str | None, threads: int) -> dict[str, Any]:
+    def load(self, function: str, payloads: str | None, payload: str | None, threads: int, *,
+             recipe: dict[str, Any] | None = None) -> dict[str, Any]:
         """Load the function, call it until it is warm, and list the objects.
 
         Args:
@@ -72,6 +73,7 @@ class Zygote:
             payloads: "package.module:name" of a sequence, or of a function that returns one.
             payload: A literal.
             threads: Payloads are dealt to so many threads if there are enough of them.
+            recipe: A call of the function by a test, see `hammer.calls`; each thread makes its objects for itself.
 
         Raises:
             FunctionRefusedError: It cannot be measured.
@@ -79,18 +81,35 @@ class Zygote:
         with suppress(FailedMeasurementError):      # said by the import below
             # Writes the .pyc: constants of a module that was compiled in this process are counted, others are not.
             self._asked(lambda: _import_module(function), PATIENCE)
-        self._name = function
-        self._call: Callable[..., object] = function_called(function)
-        made = _payloads(payloads, payload)
-        self._payloads = made
+        if recipe is not None:
+            return self.take(function, partial(_repeated, recipe), threads)
+        called = function_called(function)
+        return self.take(function, lambda: called, threads, made=_payloads(payloads, payload))
+
+    def take(self, name: str, make: Callable[[], Callable[..., object]], threads: int, *,
+             made: list[Any] | None = None, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """Take a function of this process, call it until it is warm, and list the objects.
+
+        Args:
+            name: "package.module:name", where it is found.
+            make: Returns what calls it with one of the payloads, or without argument; each thread has its own.
+            threads: Payloads are dealt to so many threads if there are enough of them.
+            made: The payloads.
+            arguments: What it is called with beside them, by the name of the parameter.
+
+        Raises:
+            FunctionRefusedError: It cannot be measured.
+        """
+        self._name, self._make, self._call, self._payloads = name, make, make(), made
+        self._arguments = arguments or {}
         self._dealt = made is not None and len(made) >= threads > 1
         self._threads = threads
         self._each = self._warm_up()
         if (left := threading.active_count()) > 1:
-            raise FunctionRefusedError(f"{function} has left {left - 1} thread(s) running, and a process with threads "
+            raise FunctionRefusedError(f"{name} has left {left - 1} thread(s) running, and a process with threads "
                                        "cannot be forked; name a function that works in the calling thread")
         if self._each > LONGEST_CALL:
-            raise FunctionRefusedError(f"a call of {function} takes {self._each:.2g} s; name a part of the work, or "
+            raise FunctionRefusedError(f"a call of {name} takes {self._each:.2g} s; name a part of the work, or "
                                        f"smaller payloads: at most {LONGEST_CALL:g} s")
         gc.collect()
         self._objects = reachable([self._call, made, *sys.modules.values(), *gc.get_objects()],
@@ -144,7 +163,8 @@ class Zygote:
         """Return how a reader knows the objects."""
         wanted = [self._objects[number] for number in numbers]
         named: list[dict[str, Any]] = self._asked(
-            lambda: names_of(wanted, self._name, self._payloads), NAMING, "the search for the names of its objects")
+            lambda: names_of(wanted, self._name, self._payloads, self._arguments), NAMING,
+            "the search for the names of its objects")
         return named
 
     def places(self, numbers: Sequence[int]) -> list[list[tuple[str, int, str]]]:
@@ -235,14 +255,14 @@ class Zygote:
         return [number for number, each in enumerate(self._objects) if not is_immortal(self._core, each)]
 
     def _work(self, thread: int, copies: dict[str, Any] | None) -> Work:
-        own = self._payloads
+        call, own = self._make(), self._payloads
         if own is not None and self._dealt:
             own = own[thread % self._threads::self._threads]
         if copies is None:
-            return self._call, own
+            return call, own
         from gilscope.toolkit.scale.child.thread_copies import ThreadCopy  # noqa: PLC0415 - in a fork alone
 
-        made = ThreadCopy(self._call, own, **copies)
+        made = ThreadCopy(call, own, **copies)
         return made.call, made.payloads
 
     def _measured(
@@ -385,6 +405,19 @@ def _answers(forks: Sequence[Fork], limit: float, what: str = "the function") ->
 
 def _import_module(function: str) -> None:
     __import__(function.partition(":")[0])
+
+
+def _repeated(recipe: dict[str, Any]) -> Callable[..., object]:
+    """Return a call of a test, with new objects and arguments: those of a thread are its own."""
+    # Only `--api` needs it, and what is imported is among the program's objects.
+    from gilscope.toolkit.hammer.calls import CallRecipe  # noqa: PLC0415
+    from gilscope.toolkit.hammer.targets import RepeatableCall  # noqa: PLC0415
+
+    call = RepeatableCall(CallRecipe.from_plain(recipe))
+    scope = call.scope()
+    function = run_to_its_end(call.function(scope, call.receiver(scope)), call.recipe.shown)
+    args, kwargs = call.arguments(scope)
+    return partial(function, *args, **kwargs)
 
 
 def _payloads(payloads: str | None, payload: str | None) -> list[Any] | None:

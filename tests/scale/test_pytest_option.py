@@ -1,0 +1,166 @@
+"""`pytest --scale` in sessions of their own, on free-threaded builds that have pytest and gilscope."""
+
+import os
+import re
+import subprocess
+import sys
+import textwrap
+import types
+
+import pytest
+
+from tests.conformance.builds import ROOT
+from tests.gil_guard.guarded import make_environment
+from tests.scale.planted import FREE
+
+LIMIT = 400.0     # seconds
+PLUGIN = "gilscope.toolkit.commands.scale.pytest_plugin"
+TESTS = """
+    import os, threading, time, unittest
+    import pytest
+
+    DONE = []
+
+    @pytest.fixture
+    def numbers():
+        made = [1, 2]
+        yield made
+        assert made == [1, 2]     # what the measuring process does to it ends with that
+
+    def test_works(numbers):
+        DONE.append(1)
+        del DONE[1:]
+        assert sum(numbers) == 3
+    def test_its_calls_are_not_seen_here():
+        assert DONE == [1]
+        DONE.append(1)
+    def test_crashes():
+        if threading.current_thread() is not threading.main_thread():
+            os.abort()
+    def test_long():
+        time.sleep(0.3)
+    @pytest.mark.skip
+    def test_skipped():
+        raise AssertionError
+    class TestOld(unittest.TestCase):
+        def test_old(self): ...
+    class TestNew:
+        @pytest.mark.parametrize("number", [2])
+        def test_new(self, numbers, number):
+            numbers.append(number)
+            assert numbers.pop() == number
+"""
+SHARED = """
+    import pytest
+
+    class Provider:
+        def __init__(self):
+            self.factor = 7.5
+        def price(self, amount):
+            return self.factor * amount
+
+    @pytest.fixture
+    def provider():
+        return Provider()
+
+    def test_total(provider):
+        assert sum(provider.price(amount) for amount in range(100)) == 37125.0
+"""
+pytestmark = pytest.mark.skipif(not FREE, reason="no free-threaded build")
+
+
+@pytest.fixture(scope="module", params=FREE)
+def python(request, tmp_path_factory):
+    build = types.SimpleNamespace(executable=FREE[request.param])
+    return make_environment(build, tmp_path_factory.mktemp("environment") / "env")
+
+
+def session(python, folder, *words, tests=TESTS):
+    """Run the tests in a session of their own; return its exit code, and its output."""
+    (folder / "test_app.py").write_text(textwrap.dedent(tests))
+    (folder / "pyproject.toml").touch()
+    environment = {name: value for name, value in os.environ.items()
+                   if not name.startswith(("PYTEST_", "PYTHON", "COV_"))} | {"PYTHONPATH": str(ROOT)}
+    done = subprocess.run([str(python), "-m", "pytest", "-p", "no:cacheprovider", "--color=no", *words], cwd=folder,
+                          env=environment, capture_output=True, text=True, timeout=LIMIT, check=False)
+    print(done.stdout + done.stderr, file=sys.stderr)    # shown when the test fails
+    return done.returncode, done.stdout + done.stderr
+
+
+def answers(output):
+    """Return what the summary says of each test, by its name."""
+    return {name: (word, text) for word, name, text in re.findall(
+        r"^([a-z ]+): test_app\.py::(\S+?)(?:: (.*))?$", output, re.MULTILINE)}
+
+
+UNMEASURED = {
+    "test_crashes": "the measuring process died: SIGABRT",
+    "test_its_calls_are_not_seen_here": "repeated, it raises AssertionError: assert [1, 1] == [1]",
+    "TestOld::test_old": "it is no function that pytest calls by itself, as those of unittest and doctest",
+}
+
+
+def check(output):
+    """Check the answers for TESTS: which verdict a test has is the machine's."""
+    found = answers(output)
+    long = found.pop("test_long")
+    assert long[0] == "not measured"
+    assert re.fullmatch(r"a call of test_app:test_long takes 0\.\d+ s; name a part of the work, .*", long[1])
+    assert {name: text for name, (word, text) in found.items() if word == "not measured"} == UNMEASURED
+    assert {*found} - {*UNMEASURED} == {"test_works", "TestNew::test_new[2]"}
+    assert re.search(r"^6 tests that passed, 2 threads: .*4 not measured", output, re.MULTILINE)
+    assert "Fatal Python error" not in output
+
+
+@pytest.mark.slow   # up to two minutes
+def test_each_test_that_passed_has_an_answer_and_the_session_is_as_without(python, tmp_path):
+    code, output = session(python, tmp_path, "--scale")
+    assert code == 0
+    assert "6 passed, 1 skipped" in output
+    check(output)
+
+
+@pytest.mark.slow   # likewise
+def test_workers_of_xdist_measure_and_their_controller_shows_it(python, tmp_path):
+    code, output = session(python, tmp_path, "--scale", "-n", "2", "--dist", "loadfile")
+    assert code == 0
+    check(output)
+
+
+def test_test_that_fails_is_not_measured(python, tmp_path):
+    code, output = session(python, tmp_path, "--scale", tests="def test_fails():\n    assert 0")
+    assert code == 1
+    assert "No test passed, so none was measured." in output
+
+
+def test_nothing_is_imported_or_said_without_the_option(python, tmp_path):
+    code, output = session(python, tmp_path, tests="""
+        def test_modules():
+            import sys
+            assert {name for name in sys.modules if "gilscope" in name and "scal" in name} == {
+                f"gilscope.toolkit.commands.scale{each}" for each in ("", ".pytest_plugin")}
+    """)
+    assert code == 0
+    assert "gilscope:" not in output
+    assert "scaling over threads" not in output
+
+
+@pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="this Python has no GIL")
+@pytest.mark.parametrize("words", [(), ("-q",)])
+def test_build_with_the_gil_says_so_and_measures_nothing(words, tmp_path):
+    # An environment that was made before this plugin does not have its entry point.
+    named = [] if PLUGIN in sys.modules else ["-p", PLUGIN]
+    code, output = session(sys.executable, tmp_path, "--scale", *words, *named, tests="def test_a(): ...")
+    assert code == 0
+    assert output.count("gilscope: this build has the GIL: --scale has nothing to measure") == 1
+
+
+@pytest.mark.slow   # up to two minutes
+def test_fixture_that_threads_share_is_named(python, tmp_path):
+    for _ in range(3):      # a busy machine leaves it open
+        _, output = session(python, tmp_path, "--scale", tests=SHARED)
+        (word, text) = answers(output)["test_total"]
+        if "in the way: reference counts of test argument provider" in (text or ""):
+            break
+    assert "in the way: reference counts of test argument provider" in text
+    assert word in {"plateaus", "gets slower"}

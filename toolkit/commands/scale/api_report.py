@@ -1,0 +1,101 @@
+"""The report of `gilscope scale --api` as a document."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gilscope.toolkit.commands.scale.report import LEGEND, investigation_sentences, obstacle_text, span_text
+from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table, summary_lines
+from gilscope.toolkit.scale.api import LIMITED, TOO_SHORT, ApiOutcome
+from gilscope.toolkit.scale.judgement import Doubt, Obstacle
+from gilscope.toolkit.units import format_seconds, inflect, list_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gilscope.toolkit.report.document import Section
+    from gilscope.toolkit.scale.api import ApiCallable, ApiScaling
+    from gilscope.toolkit.scale.scaling_values import BuildApiScaling
+
+VERDICTS = LIMITED | {ApiOutcome.SCALES, ApiOutcome.UNSURE}
+WITHOUT_VERDICT = {
+    ApiOutcome.TOO_SHORT: f"too short: calling takes most of a call of less than {format_seconds(TOO_SHORT)}",
+    ApiOutcome.NO_CALL: "no call in tests and doctests that can be repeated alone",
+    ApiOutcome.NO_TIME: "the budget was over",
+}
+
+
+def api_document(module: str, threads: int, builds: Sequence[BuildApiScaling]) -> Document:
+    """Return the report of what a module offers on some builds."""
+    sections: list[Section] = [Heading(f"{module} with {threads} threads", 1)]
+    for each in builds:
+        if each.found is None:
+            sections.append(Lines(each.build.label, (each.problem,)))
+            continue
+        if rows := [one for one in each.found.callables if one.outcome in VERDICTS]:
+            sections.append(_table(each.build.label, threads, rows))
+        sections += [Lines(f"{each.build.label}: {one.name}", tuple(_sentences(one)))
+                     for one in rows if one.found and one.outcome is not ApiOutcome.SCALES]
+        if without := tuple(_without_verdict(each.found)):
+            sections.append(Lines(f"{each.build.label}: no verdict", without))
+    sections.append(summary_lines(_in_short(each) for each in builds))
+    return Document(tuple(sections))
+
+
+def _table(label: str, threads: int, rows: Sequence[ApiCallable]) -> Table:
+    columns = (Column(title="function", key=True, align="left"), Column(title="verdict", align="left"),
+               Column(title="of the ceiling"), Column(title="speed-up"), Column(title="a call"),
+               Column(title="in the way", align="left"))
+    legend = (f"Throughput of {threads} threads against {threads} processes in the same moments (the ceiling) and "
+              "against one thread; in brackets, 95 % intervals.")
+    return Table(title=f"Does it scale on {label}", columns=columns, rows=tuple(map(_row, rows)), footnotes=(legend,))
+
+
+def _row(each: ApiCallable) -> tuple[Entry, ...]:
+    ceiling, speedup = (each.evidence.of_ceiling, each.evidence.speedup) if each.evidence else (None, None)
+    seconds = "-" if each.seconds_per_call is None else format_seconds(each.seconds_per_call)
+    return (Entry(each.name), Entry(each.outcome.value), Entry(span_text(ceiling), LEGEND),
+            Entry(span_text(speedup), LEGEND), Entry(seconds), Entry(way_text(each)))
+
+
+def way_text(each: ApiCallable) -> str:
+    """Return what is in the way, or why it is not known; "" of what may scale."""
+    if each.outcome not in LIMITED:
+        return ""
+    if each.found is None:
+        return "not investigated: the budget was over"
+    if each.found.judgement.obstacle is Obstacle.UNKNOWN:
+        return "unsure"
+    seen = f"; seen locked: {list_text(one.name for one in each.found.also)}" if each.found.also else ""
+    unnamed = " of unknown objects" if each.found.judgement.doubt is Doubt.SET else ""
+    return f"{obstacle_text(each.found)}{unnamed}{seen}"
+
+
+def _sentences(each: ApiCallable) -> Iterator[str]:
+    yield f"Called as {each.call}, as in {each.place}; each thread makes the objects of the call for itself."
+    if each.found is not None:
+        yield from investigation_sentences(each.found)
+
+
+def _without_verdict(found: ApiScaling) -> Iterator[str]:
+    """Yield what could not be judged, and why."""
+    for each in found.callables:
+        if each.outcome is ApiOutcome.FAILED:
+            yield f"{each.name}: {each.call} ({each.place}): {each.problem}"
+    for outcome, why in WITHOUT_VERDICT.items():
+        if names := [each.name for each in found.callables if each.outcome is outcome]:
+            yield f"{list_text(names)}: {why}."
+    if not found.complete:
+        yield "The search for calls ended before all were tried: name fewer files with --tests."
+
+
+def _in_short(each: BuildApiScaling) -> str:
+    if each.found is None:
+        return f"{each.build.label}: not measured."
+    callables = each.found.callables
+    limited = [one.name for one in callables if one.outcome in LIMITED]
+    scaling = sum(one.outcome is ApiOutcome.SCALES for one in callables)
+    judged = sum(one.outcome in VERDICTS for one in callables)
+    lose = f"; {list_text(limited)} {inflect(len(limited), 'does', 'do')} not" if limited else ""
+    seen = f"{scaling} of {judged} scale{lose}; {len(callables) - judged} of {len(callables)} have no verdict"
+    return f"{each.build.label}: {seen}."

@@ -1,0 +1,37 @@
+"""The zygote in this process, for what no other process has: a test with its fixtures, in a fork of pytest."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.scale.child.zygote import FailedMeasurementError, FunctionRefusedError, Zygote
+from gilscope.toolkit.scale.zygote_process import LoadedFunction, UnscalableFunctionError, ZygoteProcess
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from types import ModuleType
+
+
+class ZygoteHere(ZygoteProcess):
+    """Measures as `ZygoteProcess` does, without a process of its own."""
+
+    def __init__(self, core: ModuleType) -> None:
+        """Take the core of the race checker for this build."""
+        self._reset()
+        self._zygote = Zygote(core)
+
+    def take(self, name: str, make: Callable[[], Callable[..., object]], threads: int, arguments: Mapping[str, Any],
+             ) -> LoadedFunction:
+        """Take a function of this process, see `Zygote.take`.
+
+        Raises:
+            UnscalableFunctionError: It cannot be measured.
+        """
+        answer = self._ask(0.0, do="take", name=name, make=make, threads=threads, arguments=arguments)
+        return LoadedFunction(**{name: answer[name] for name in LoadedFunction.__slots__})
+
+    def _ask(self, limit: float, **request: Any) -> Any:  # noqa: ARG002 - the zygote limits what its forks do
+        try:
+            return getattr(self._zygote, request.pop("do"))(**request)
+        except (FailedMeasurementError, FunctionRefusedError) as error:
+            raise UnscalableFunctionError(str(error)) from None
