@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.model import Measurement, Note
-from gilscope.toolkit.report.advice_sentences import MERGED, SEEDS
 from gilscope.toolkit.report.hosts.wording import names_text
+from gilscope.toolkit.report.sessions import MERGED, SEEDS
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:

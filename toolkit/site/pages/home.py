@@ -88,7 +88,8 @@ def _answers(runs: Sequence[LoadedRun]) -> Iterator[str]:
             each.cell.runner for each in place.advice.options))
         yield _answer_text(build, here, models.most_common(), runs[-1].run.baseline)
     if answered:
-        yield "Best: no measured model is significantly faster; a workload may have several best models."
+        yield (f"Best: faster than {runs[-1].run.baseline}, and no measured model is significantly faster; a workload "
+               "may have several best models.")
 
 
 def _answer_text(
