@@ -27,6 +27,8 @@ class Floors:
     single_cpu: NoiseFloor | None = None
     all_wall: NoiseFloor | None = None      # at least the error of all A/A arms; for comparisons with more workers
     all_cpu: NoiseFloor | None = None
+    wall_error: float | None = None         # largest A/A difference, as a share; also known where the floors are not
+    cpu_error: float | None = None
 
     def bound(self, clock: Clock, workers: int) -> float | None:
         """Return the bound for a comparison whose wider side has `workers`, None where it is not known."""
@@ -41,7 +43,12 @@ def over_groups(groups: Sequence[Floors]) -> Floors:
     return Floors(
         single_wall=_widest(each.single_wall for each in groups),
         single_cpu=_widest(each.single_cpu for each in groups),
-        all_wall=_widest(each.all_wall for each in groups), all_cpu=_widest(each.all_cpu for each in groups))
+        all_wall=_widest(each.all_wall for each in groups), all_cpu=_widest(each.all_cpu for each in groups),
+        wall_error=_largest(each.wall_error for each in groups), cpu_error=_largest(each.cpu_error for each in groups))
+
+
+def _largest(errors: Iterable[float | None]) -> float | None:
+    return max((error for error in errors if error is not None), default=None)
 
 
 def _widest(floors: Iterable[NoiseFloor | None]) -> NoiseFloor | None:
@@ -49,7 +56,7 @@ def _widest(floors: Iterable[NoiseFloor | None]) -> NoiseFloor | None:
     if not known:
         return None
     return NoiseFloor(
-        error=max((floor.error for floor in known if floor.error is not None), default=None),
+        error=_largest(floor.error for floor in known),
         bound=max(floor.bound for floor in known), rounds=max(floor.rounds for floor in known),
         smallest=min(floor.smallest for floor in known), largest=max(floor.largest for floor in known))
 

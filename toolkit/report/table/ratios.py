@@ -251,6 +251,7 @@ class Ratios:
         return Floors(
             single_wall=self._floor(group, "wall", 1), single_cpu=self._floor(group, "cpu", 1),
             all_wall=self._floor(group, "wall"), all_cpu=self._floor(group, "cpu"),
+            wall_error=self.error(group, "wall"), cpu_error=self.error(group, "cpu"),
         )
 
     def by(self, clock: Clock) -> ClockRatios:
@@ -298,6 +299,8 @@ class Ratios:
                 any.
         """
         key = (group, clock, workers == 1)
+        if group not in self.by(clock).logs:   # nothing was measured
+            return None
         if key not in self._errors:
             arms = [pair for pair in self.index.aa_pairs() if self.group(pair[0]) == group]
             single = [arm for arm in arms if arm[0].workers == 1]
