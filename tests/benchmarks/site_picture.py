@@ -19,7 +19,7 @@ from tests.site.browser.opened import launched
 
 PICTURE = ROOT / "docs" / "figures" / "site.png"
 RESULTS = ROOT / "results" / "example"
-WIDTH, HEIGHT = 1280, 965   # pixels
+WIDTH, HEIGHT = 1280, 1048   # pixels
 SIGNATURE, LAST = b"\x89PNG\r\n\x1a\n", b"IEND"
 KEYWORD = b"gilscope-results"   # of the chunk with the digest
 

@@ -1,5 +1,6 @@
 """`aggregator`: each service for real on every build, under load and left behind, and what is said of made-up runs."""
 
+import dataclasses
 import json
 import sys
 from functools import cache
@@ -187,7 +188,7 @@ def _blocking():
     return aggregator_blocking
 
 
-def made_up(pool, loop, *, build="3.14", cost=0.004, rounds=8, starved=0, sync=0.0, **metrics):
+def made_up(pool, loop, *, build="3.14", cost=0.004, rounds=8, starved=0, sync=0.0, twin=None, **metrics):
     """Return a run in which a pool of threads and asyncio answer these shares of the requests of the heavy load."""
     maker = RunMaker(rounds=rounds)
     name = "free-threaded" if build.endswith("t") else "threads"
@@ -200,6 +201,8 @@ def made_up(pool, loop, *, build="3.14", cost=0.004, rounds=8, starved=0, sync=0
                  "helper_cores": 0.2, "success": success, **answered}
         maker.measure(cells[model], 0.2, starved=starved, **usual | (metrics if model == name else {}))
     maker.twin(cells[name], 0.2)
+    if twin is not None:
+        maker.measure(dataclasses.replace(cells["asyncio"], twin=True), 0.2, cpu_per_answer=twin)
     maker.skip(cells["gevent"], "gevent cannot be installed: no wheel for this build")
     return Results(maker.run((build,), options={"experiment": "aggregator", "effort": EffortLevel.QUICK}))
 
@@ -239,6 +242,12 @@ def test_cost_is_compared_by_the_round():
     # By round 1 and 4 times asyncio's 4 ms; the quotient of the medians is 2.5 as well, but tells no range.
     _, cost, _ = AggregatorExperiment().findings(made_up(1.0, 1.0, rounds=2, cpu_per_answer=[0.004, 0.016]))
     assert "so the threads about 2.5 times (1.0 to 4.0 in 2 rounds) as much" in cost
+
+
+def test_range_of_the_cost_includes_what_the_twin_of_asyncio_makes_of_it():
+    results = made_up(1.0, 1.0, rounds=2, cpu_per_answer=[0.008, 0.012], twin=[0.005, 0.005])
+    _, cost, _ = AggregatorExperiment().findings(results)
+    assert "so the threads 1.6 to 3.0 times (2 rounds; asyncio, measured twice, differed by 25 %) as much" in cost
 
 
 def test_cores_that_the_load_takes_are_those_of_the_table():

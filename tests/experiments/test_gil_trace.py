@@ -17,6 +17,7 @@ from gilscope.toolkit.gil.summary import summarize
 from gilscope.toolkit.measure.child.base import NoValueError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Duration
+from gilscope.toolkit.report.wording import entry_text
 from gilscope.toolkit.store import file_path
 from tests.experiments.trials import make_trial
 from tests.fakes import RunMaker
@@ -113,6 +114,15 @@ def made_up(build, **works):
 def test_sentence_on_cpu_threads_follows_the_numbers(changes, words):
     (sentence,) = GilTraceExperiment().findings(Results(made_up("3.14", cpu={**GIL, **changes})))
     assert words in sentence
+
+
+def test_tables_count_the_system_calls_of_a_process_and_say_what_recording_took():
+    run = made_up("3.14", cpu={**GIL, "lasted": [0.5, 0.5, 1.0, 1.0], "overhead": 0.13}, lock={**GIL, "overhead": 0.02})
+    for table, calls, recorded in zip(
+            GilTraceExperiment().sections(Results(run))[:2], ("675 ±33 %", "450 ±0 %"), ("13 %", "2 %"), strict=True):
+        titles = [column.title for column in table.columns]
+        row = dict(zip(titles, map(entry_text, table.rows[0]), strict=True))
+        assert (row["system calls"], row["recording"]) == (calls, recorded)
 
 
 @pytest.mark.parametrize(("wait", "waits", "words"), [

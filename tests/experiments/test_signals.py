@@ -15,7 +15,7 @@ from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.report import figures_of
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.experiments.signals import interrupted_process, program
-from gilscope.toolkit.experiments.signals.experiment import SignalsExperiment, why_late
+from gilscope.toolkit.experiments.signals.experiment import SignalsExperiment, chance_of_shares, why_late
 from gilscope.toolkit.measure.child.base import NoValueError
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report.document import Document
@@ -167,6 +167,27 @@ def made_up(**cells):
                 maker.measure(cell, seconds, best=seconds / 2, worst=2.0 if late else seconds * 2, signals=4,
                               late=late, limit=2.0, call=0.1)
     return Results(maker.run(("3.14", "3.14t"), options={"experiment": "signals", "effort": EffortLevel.QUICK}))
+
+
+def signals_late(with_gil, without):
+    """Return three rounds whose main thread began to wait for a lock: so many of 4 signals were late in each."""
+    maker = RunMaker(rounds=3)
+    for build, model, late in (("3.14", "threads", with_gil), ("3.14t", "free-threaded", without)):
+        cell = Cell(workload="signals", runner=model, workers=3, build=build,
+                    parameters=(("main", "lock-at-once"), ("cpu", "2")))
+        maker.measure(cell, 1e-3, best=1e-3, worst=2.0, signals=4, late=late, limit=2.0)
+    return " ".join(SignalsExperiment().findings(
+        Results(maker.run(("3.14", "3.14t"), options={"experiment": "signals", "effort": EffortLevel.QUICK}))))
+
+
+def test_few_late_signals_are_not_told_from_none():
+    # Fisher's exact test, two-sided: 2 and 0 of 12 have p = 0.48, 12 and 0 of 12 p < 0.001.
+    assert ("3.14t: 2 of 12 signals that came while the main thread began to wait for a lock, beside CPU threads, were "
+            "not handled within 2.00 s; 0 of 12 on 3.14 do not differ significantly from that") in signals_late(
+                0, [1, 1, 0])
+    assert "differ significantly" not in signals_late(0, 4)
+    assert chance_of_shares(0, 12, 2, 12) == pytest.approx(0.478, abs=0.001)
+    assert chance_of_shares(0, 12, 12, 12) == pytest.approx(7.4e-7, rel=0.01)
 
 
 def shown(results):

@@ -181,6 +181,21 @@ def test_signs_are_explained_where_they_are_used():
     assert "[ ]: starved" in " ".join(terminal.render(overview_document(made.run(BUILDS))).split())
 
 
+def test_member_of_the_set_that_is_not_shown_to_gain_is_explained():
+    made = RunMaker(rounds=5, noise=0.26, seed=1)
+    for runner, workers, seconds in (
+            ("serial", 1, 1.0), ("subinterpreters", 2, 0.4), ("processes-fork", 2, 0.55), ("threads", 2, 1.0)):
+        made.measure(cell(runner, workers), seconds)
+    run = made.run(("3.14",))
+    rows = rows_of(table_of(run))
+    assert rows["subinterpreters"][0].startswith("2.")
+    assert rows["processes-fork"][0].endswith("?*")
+    text = " ".join(terminal.render(overview_document(run)).split())
+    assert ('*: no measured model is significantly faster ("In short" names those that are faster than the '
+            "baseline, too); ?: undecided") in text
+    assert [each["model"] for each in run_values(run)["best"][0]["models"]] == ["subinterpreters"]
+
+
 def none_in_the_legend(seconds):
     made = RunMaker(noise=0.002)
     for runner, workers, each in (("serial", 1, 1.0), ("threads", 2, seconds), ("processes-fork", 2, 0.5)):

@@ -13,7 +13,7 @@ from gilscope.toolkit.report import json_, markdown, terminal
 from gilscope.toolkit.report.as_json import run_values
 from gilscope.toolkit.report.document import Table
 from gilscope.toolkit.report.run_document import overview_document, run_document
-from gilscope.toolkit.report.sessions import scope_text, session_rounds
+from gilscope.toolkit.report.sessions import MERGED, scope_text, session_rounds
 from gilscope.toolkit.report.table import compare_runs
 from gilscope.toolkit.report.table.judgement import rounds_to_tell
 from gilscope.toolkit.report.table.observations import Index
@@ -213,6 +213,15 @@ def test_serial_cpu_time_that_spreads_is_warned_of(share, warned):
     if warned:
         assert found[0].spread == pytest.approx(0.6, abs=0.1)   # of nine tenths against one
         assert "primes on 3.14 " in text
+        assert "Something changed the speed of this work during the run" in text
+        assert "gilscope run --add-session example" in text
+
+
+def test_further_session_is_not_advised_to_a_fleet_which_has_one():
+    run = spread_out(make(1), 0.8)
+    text = terminal.render(overview_document(dataclasses.replace(run, options={MERGED: 2})), width=500)
+    assert "before you rely on a ratio, measure at another time, too, under another label" in text
+    assert "--add-session" not in text
 
 
 def test_spread_of_other_cells_and_between_sessions_is_no_matter():

@@ -253,7 +253,18 @@ def floors_of(smallest, largest, error=None):
     (floors_of(0.034, 0.034), "wall 3.4 %, CPU 1.0 %."),
 ])
 def test_noise_floor_above_100_percent_is_said_in_words(wall, line):
-    assert noise_line(Floors(all_wall=wall, all_cpu=floors_of(0.01, 0.01))).partition(": ")[2] == line
+    floors = Floors(all_wall=wall, all_cpu=floors_of(0.01, 0.01), wall_error=wall.error)
+    assert noise_line(floors).partition(": ")[2] == line
+
+
+def test_aa_difference_is_said_though_rounds_are_too_few_for_a_noise_floor():
+    cell = Cell(workload="w", runner="serial", workers=1, build="3.14")
+    made = RunMaker(rounds=2)
+    made.measure(cell, 1.0)
+    made.twin(cell, [1.2 * one.wall[0] for one in made.measurements[0].observations])
+    (table,) = build_tables(made.run(("3.14",)))
+    assert noise_line(table.floors).startswith("Noise floor: unknown, since there are too few processes; no cell is "
+                                               "called faster or slower; cells measured twice (A/A) differed by 20.0 %")
 
 
 def test_words_of_a_table_go_by_wider_intervals_than_are_printed():

@@ -5,7 +5,7 @@ import re
 
 import pytest
 
-from gilscope.toolkit.model import Note
+from gilscope.toolkit.model import Note, Phase
 from gilscope.toolkit.publish import without_traces
 from gilscope.toolkit.report.table import build_tables, judge_comparison
 from gilscope.toolkit.report.table.observations import Index
@@ -156,23 +156,23 @@ def test_first_page_names_the_runs_of_which_it_shows_nothing_and_says_that_the_n
     assert "Runs that are the newest nowhere, so not among the answers: run1 (2026-11-11)." in text
     assert "The axis is logarithmic: equal distances are equal factors" in text
     (alone,) = home_values(runs[1:], {runs[1].id: []}, KINDS, 0, follow(runs[1:]))["hosts"]
-    assert (alone["earlier"], alone["repeated"]) == ([], None)
+    assert (alone["earlier"], alone["repeated"]) == ([], [])
 
 
 def test_first_page_counts_the_verdicts_in_which_runs_differ(runs):
     first, second = runs
     agreeing, differing = (home_values(each, {one.id: [] for one in each}, KINDS, 0, follow(each))
                            for each in (runs, [first, changed(second, turned)]))
-    shared = agreeing["hosts"][0]["repeated"]["shared"]
+    shared = agreeing["hosts"][0]["repeated"][0]["shared"]
     assert shared > 10
-    assert shared == differing["hosts"][0]["repeated"]["shared"]
-    more = {*differing["hosts"][0]["repeated"]["differing"]} - {*agreeing["hosts"][0]["repeated"]["differing"]}
+    assert shared == differing["hosts"][0]["repeated"][0]["shared"]
+    more = {*differing["hosts"][0]["repeated"][0]["differing"]} - {*agreeing["hosts"][0]["repeated"][0]["differing"]}
     assert "primes, steady: subinterpreters, N = 2, on 3.14: slower in run2; faster in run1." in more
     text = " ".join(Tags(rendered("home.html", beside(differing))).text.split())
-    count = len(differing["hosts"][0]["repeated"]["differing"])
-    apart = differing["hosts"][0]["repeated"]["apart"]
-    assert (f"{shared} ratios were measured by several runs; the verdicts of {count} differ, and the 95 % intervals of "
-            f"{apart} do not overlap.") in text
+    count = len(differing["hosts"][0]["repeated"][0]["differing"])
+    apart = differing["hosts"][0]["repeated"][0]["apart"]
+    assert (f"{shared} speed-ups were measured by several runs; the verdicts of {count} differ, and the 95 % intervals "
+            f"of {apart} do not overlap.") in text
     assert "slower in run2; faster in run1" in text
 
 
@@ -187,15 +187,29 @@ def test_first_page_counts_the_intervals_that_do_not_overlap_though_verdicts_agr
 
     first, second = runs
     faster = changed(second, shifted)
-    same, moved = (home_values(each, {one.id: [] for one in each}, KINDS, 0, follow(each))["hosts"][0]["repeated"]
+    same, moved = (home_values(each, {one.id: [] for one in each}, KINDS, 0, follow(each))["hosts"][0]["repeated"][0]
                    for each in ([first, dataclasses.replace(first, planned=second.planned)], [first, faster]))
     assert same["apart"] == 0
     assert moved["apart"] > 5
     values = home_values(runs, {each.id: [] for each in runs}, KINDS, 0, follow(runs))
     for apart, said in ((0, "."), (2, ", but the 95 % intervals of 2 do not overlap.")):
-        values["hosts"][0]["repeated"] = {"shared": 6, "differing": [], "apart": apart}
+        values["hosts"][0]["repeated"] = [{"count": "6 speed-ups", "shared": 6, "differing": [], "apart": apart}]
         text = " ".join(Tags(rendered("home.html", beside(values))).text.split())
-        assert f"6 ratios were measured by several runs; their verdicts agree{said}" in text
+        assert f"6 speed-ups were measured by several runs; their verdicts agree{said}" in text
+
+
+def test_first_page_says_of_ratios_of_builds_too_whether_runs_agree(runs):
+    values = home_values(runs, {each.id: [] for each in runs}, KINDS, 0, follow(runs))
+    speedups, of_builds = values["hosts"][0]["repeated"]
+    costs = [each for each in follow(runs) if each.of_builds and len(each.results) > 1]
+    assert costs
+    assert of_builds["shared"] == len(costs)
+    assert {each.partition(", CPU time of one worker: ")[1] for each in of_builds["differing"]} <= {
+        ", CPU time of one worker: "}
+    assert not any("CPU time of one worker" in each for each in speedups["differing"])
+    text = " ".join(Tags(rendered("home.html", beside(values))).text.split())
+    assert f"{of_builds['count']} w" in text
+    assert "of builds" in of_builds["count"]
 
 
 def test_runs_of_machines_without_a_name_may_be_of_several_that_look_alike(runs):
@@ -256,7 +270,25 @@ def test_first_sentences_name_all_models_that_are_among_the_best(runs):
     assert "the best models were measured" in free
     assert "x to 9.00x as fast as serial (95 % intervals " in free
     assert free.endswith("x) in 1 workload, in one session: subinterpreters and processes-fork.")
-    assert answers[-1].startswith("Best: no measured model is significantly faster")
+    assert answers[-1].startswith("Best: faster than serial, and no measured model is significantly faster")
+
+
+def test_first_sentences_count_only_the_workloads_in_which_a_model_was_measured(runs):
+    def with_asyncio_once(place, advice):
+        more = tuple(dataclasses.replace(advice.measured[0], runner="asyncio") for _ in range(not place))
+        options = tuple(dataclasses.replace(each, cell=dataclasses.replace(each.cell, runner="asyncio"))
+                        for each in advice.options[:1]) if not place else ()
+        return dataclasses.replace(advice, measured=(*advice.measured, *more), options=(*advice.options, *options))
+
+    (table,) = [each for each in runs[1].tables if each.phase is Phase.STEADY]
+    tables = tuple(
+        dataclasses.replace(table, workload=f"primes{place}", advice=tuple(
+            with_asyncio_once(place, each) for each in table.advice)) for place in range(3))
+    answers = home_values([dataclasses.replace(runs[1], tables=tables)], {runs[1].id: []}, KINDS)["answers"]
+    free = next(each for each in answers if each.startswith("On 3.14t, "))
+    assert "subinterpreters in 3 of 3" in free
+    assert free.endswith("and asyncio in 1 of 1.")
+    assert '"In 4 of 5": of the 5 workloads in which this model was measured.' in answers[-1]
 
 
 def test_first_page_has_the_warnings_of_its_runs_reports(runs):

@@ -20,7 +20,6 @@ from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.cores import usable_cores
 from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.report import document, experiment_of, pictures_of
-from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.redaction import leak_lines, of_this_machine, without_folders
 from gilscope.toolkit.report.figures.drawing import CannotDrawError, draw_figures
 from gilscope.toolkit.site.common_pages import HOME
@@ -132,7 +131,7 @@ def _about(of: Run, folder: Path) -> ExperimentSummary:
     smoke = of.options.get("effort") == EffortLevel.SMOKE
     return ExperimentSummary(
         title=experiment.title, claim=experiment.claim, sources="; ".join(each.cited() for each in experiment.sources),
-        findings=() if smoke else experiment.findings(Results(of, folder)),
+        findings=() if smoke else experiment.findings(experiment.results(of, folder)),
         pictures=tuple(pictures_of(experiment, of, folder)),
         document=lambda pictures: document(experiment, of, folder, pictures),
     )

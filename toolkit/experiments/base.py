@@ -10,15 +10,16 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, ClassVar
 
+from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.measure.cells import Plan
 from gilscope.toolkit.model import Cell, Skip
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
+    from pathlib import Path
 
-    from gilscope.toolkit.experiments.results import Results
     from gilscope.toolkit.measure.abilities import Abilities
-    from gilscope.toolkit.model import Build
+    from gilscope.toolkit.model import Build, Run
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.report.figures.figure import Figure
 
@@ -141,6 +142,7 @@ class Experiment(ABC):
     program: ClassVar[str]                  # the folder of the program.py that measures a cell
     levels: ClassVar[Mapping[EffortLevel, EffortSettings]]
     packages: ClassVar[tuple[Package, ...]] = ()
+    noise_by: ClassVar[tuple[str, ...]] = ()   # parameters between whose values no cells are compared: each has a noise
     timeout: ClassVar[float] = 60.0         # seconds a measured process may be silent
 
     @abstractmethod
@@ -150,6 +152,10 @@ class Experiment(ABC):
     def plan(self, context: PlanningContext) -> Plan:
         """Return every cell, to be measured or skipped with its reason, in the order of the tables."""
         return make_plan(each for build in context.builds for each in self.candidates(context, build))
+
+    def results(self, run: Run, folder: Path | None = None) -> Results:
+        """Return a run of this experiment, to be read; `folder` is where it is stored, None if it is not stored."""
+        return Results(run, folder, self.noise_by)
 
     def environment(self, cell: Cell) -> dict[str, str]:  # noqa: ARG002 - for experiments that override it
         """Return extra environment variables for the measured process of `cell`."""

@@ -11,7 +11,6 @@ from gilscope import __version__
 from gilscope.toolkit.errors import BadFileError, ToolkitError
 from gilscope.toolkit.experiments import catalog
 from gilscope.toolkit.experiments.base import EffortLevel
-from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.experiments.round_texts import mark_lines
 from gilscope.toolkit.model import SkipKind
 from gilscope.toolkit.report.as_json import finite, floor_values, head, measured, summary
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.experiments.base import Experiment, Publication
+    from gilscope.toolkit.experiments.results import Results
     from gilscope.toolkit.model import Cell, Run
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.report.figures.figure import Figure
@@ -61,7 +61,7 @@ def document(experiment: Experiment, run: Run, folder: Path | None, pictures: Se
         folder: The folder with its values and files, None if it is not stored.
         pictures: Its figures, as `draw` returns them.
     """
-    results = Results(run, folder)
+    results = experiment.results(run, folder)
     sections: list[Section] = [Heading(experiment.title, 1), about(run), *build_sections(run.builds)]
     sections += [Banner(note.text) for note in run.notes]
     if _is_smoke(run):
@@ -105,7 +105,7 @@ def figures_of(experiment: Experiment, run: Run, folder: Path | None) -> list[Fi
 
     Figures without a single measured value are left out: the tables say why there is none.
     """
-    return [replace(figure, made=made_on(run)) for figure in experiment.figures(Results(run, folder))
+    return [replace(figure, made=made_on(run)) for figure in experiment.figures(experiment.results(run, folder))
             if shows_something(figure)]
 
 
@@ -114,7 +114,7 @@ def pictures_of(experiment: Experiment, run: Run, folder: Path) -> list[Picture]
 
     The figures of a published run may be all that is left of files that are not published, such as traces.
     """
-    files = [(figure, folder / f"{figure.name}.svg") for figure in experiment.figures(Results(run, folder))]
+    files = [(figure, folder / f"{figure.name}.svg") for figure in experiment.figures(experiment.results(run, folder))]
     return [Picture(figure.title, str(file)) for figure, file in files if file.is_file() or shows_something(figure)]
 
 
@@ -154,7 +154,8 @@ def experiments_values(runs: Sequence[tuple[Run, Path | None]]) -> dict[str, Any
 
 
 def _values(run: Run, folder: Path | None) -> dict[str, Any]:
-    experiment, results, index = experiment_of(run), Results(run, folder), Index(run)
+    experiment, index = experiment_of(run), Index(run)
+    results = experiment.results(run, folder)
     fields = head("", run)
     del fields["schema"], fields["gilscope"]
     values: dict[str, Any] = finite({

@@ -7,13 +7,14 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.document import Duration, Entry, Quantity, RatioValue
-from gilscope.toolkit.report.table.observations import Absence, Index, group_of
+from gilscope.toolkit.report.table.cell_results import over_groups
+from gilscope.toolkit.report.table.observations import Absence, Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.stats.sample import Summary, summarize
 from gilscope.toolkit.store import file_path
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     from gilscope.toolkit.model import Build, Cell, Observation, Run
@@ -26,13 +27,19 @@ if TYPE_CHECKING:
 class Results:
     """A run of one experiment."""
 
-    def __init__(self, run: Run, folder: Path | None = None) -> None:
-        """`folder` is where the run is stored, None if it is not stored."""
+    def __init__(self, run: Run, folder: Path | None = None, noise_by: Sequence[str] = ()) -> None:
+        """Read a run.
+
+        Args:
+            run: The run.
+            folder: Where it is stored, None if it is not stored.
+            noise_by: The experiment's parameters of that name.
+        """
         self.run = run
         self.builds: tuple[Build, ...] = run.builds
         self._folder = folder
         self._index = Index(run)
-        self._ratios = Ratios(self._index, comparisons=len(self._index.cells()))
+        self._ratios = Ratios(self._index, comparisons=len(self._index.cells()), noise_by=noise_by)
         self._cells = self._index.cells()
         self._unstarved = {each.cell: tuple(o for o in each.observations if not o.starved)
                            for each in run.measurements}
@@ -111,8 +118,9 @@ class Results:
         return None if baseline is None or cell is None else self._ratios.compare(baseline, cell)
 
     def floors(self) -> Floors:
-        """Return the noise floors, with the differences that A/A arms showed."""
-        return self._ratios.floors(group_of(self._cells[0]))
+        """Return the noise floors over all groups of cells, with the differences that A/A arms showed."""
+        groups = dict.fromkeys(map(self._ratios.group, self._cells))
+        return over_groups([self._ratios.floors(group) for group in groups])
 
     def absence(self, cell: Cell | None) -> Absence | None:
         """Return why the cell has no number, or None if it has one."""

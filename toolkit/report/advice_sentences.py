@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.model import Phase
-from gilscope.toolkit.report.sessions import where_text
+from gilscope.toolkit.report.sessions import MERGED, where_text
 from gilscope.toolkit.report.table import rounds_to_tell
 from gilscope.toolkit.report.wording import (
     interval_text,
@@ -30,8 +30,6 @@ QUIETER = "a quieter machine"
 FEW_WORKERS = 2        # with fewer, nobody learns whether a second worker helps
 GOOD_ROUNDS = 20       # halves the interval that 6 rounds give, at a cost that is always acceptable
 MIB = 1024 * 1024
-MERGED = "hosts_of_one_machine"   # option of a run that was merged from those of so many hosts: not stored
-SEEDS = "seeds_of_hosts"          # its option with the seed of each of these hosts, by name: not stored either
 COMPUTES, WAITS = 0.75, 0.25   # of a core that the baseline keeps busy: from the one on, up to the other
 _WHY = {"starved": "starved", "failed": "failed", "not measured": "not measured"}
 _REASON = {   # reasons that leave all cells open: then the cells are not listed

@@ -19,7 +19,7 @@ from gilscope.toolkit.report.wording import (
     ratio_number,
     undecided_text,
 )
-from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
+from gilscope.toolkit.stats.verdict import MARGIN, Significance, SpeedVerdict
 from gilscope.toolkit.units import format_seconds, list_text
 
 FAILURES = 3   # shown; the tables have all of them
@@ -151,9 +151,11 @@ def _legend(table: Table) -> Iterator[str]:
     gains = [entry.value for row in table.rows for entry in row if isinstance(entry.value, GainValue)]
     words = {entry.value for row in table.rows for entry in row if isinstance(entry.value, str)}
     forms = {gain_form(gain.comparison) for gain in gains}
-    has_sets = any(gain.best for gain in gains)
+    sets = [gain for gain in gains if gain.best]
+    open_members = any(gain.comparison.significance() != Significance.FASTER for gain in sets)
+    named = ' ("In short" names those that are faster than the baseline, too)' if open_members else ""
     parts = [
-        ("*: no measured model is significantly faster", has_sets),
+        (f"*: no measured model is significantly faster{named}", bool(sets)),
         (_none_text(gains), "none" in forms),
         ("?: undecided", "range" in forms),
         (f"±: 95 % interval of a speed-up, where wider than {SHOWN_SPREAD * 100:g} %", "spread" in forms),
@@ -163,9 +165,9 @@ def _legend(table: Table) -> Iterator[str]:
     ]
     yield "; ".join(text for text, there in parts if there) + "."
     if gains:
-        sets = "; 5 % for each set of * that it lacks the fastest measured model" if has_sets else ""
+        lacking = "; 5 % for each set of * that it lacks the fastest measured model" if sets else ""
         yield ("Error probability, if the noise model holds: at most 5 % that any verdict is false (they use wider "
-               f"intervals than printed){sets}.")
+               f"intervals than printed){lacking}.")
 
 
 def _none_text(gains: Iterable[GainValue]) -> str:

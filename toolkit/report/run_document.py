@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase, SkipKind
-from gilscope.toolkit.report.advice_sentences import SEEDS
 from gilscope.toolkit.report.document import (
     Banner,
     Column,
@@ -27,7 +26,7 @@ from gilscope.toolkit.report.document import (
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.overview import overview
 from gilscope.toolkit.report.provenance import run_sections, warnings
-from gilscope.toolkit.report.sessions import scope_text, session_lines, unsteady_banners
+from gilscope.toolkit.report.sessions import SEEDS, scope_text, session_lines, unsteady_banners
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, title_text
 from gilscope.toolkit.report.wording import ratio_number

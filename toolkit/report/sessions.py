@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Run
 
+MERGED = "hosts_of_one_machine"   # option of a run that was merged from those of so many hosts: not stored
+SEEDS = "seeds_of_hosts"          # its option with the seed of each of these hosts, by name: not stored either
+
 
 def session_rounds(run: Run) -> list[int]:
     """Return the number of complete rounds of each session that has one."""
@@ -54,6 +57,12 @@ def unsteady_banners(run: Run) -> Iterator[Banner]:
             f"{each.cell.workload} on {each.cell.build} {each.spread * 100:.0f} % ({format_seconds(each.low)} to "
             f"{format_seconds(each.high)})" for each in found)
         yield Banner(f"the CPU time of {run.baseline} spread within a session, from a tenth to nine tenths of its "
-                     f"values: {several}; usual is up to {USUAL_SPREAD * 100:.0f} %. The machine changed its speed: "
-                     f"before you rely on a ratio, measure a further session: gilscope run --add-session {run.label}"
-                     f"{where_text(run)}")
+                     f"values: {several}; usual is up to {USUAL_SPREAD * 100:.0f} %. Something changed the speed of "
+                     f"this work during the run: before you rely on a ratio, {_at_another_time(run)}")
+
+
+def _at_another_time(run: Run) -> str:
+    """Return how to measure the same cells at another time; the run of a fleet has one session."""
+    if MERGED in run.options:
+        return "measure at another time, too, under another label"
+    return f"measure a further session: gilscope run --add-session {run.label}{where_text(run)}"

@@ -31,12 +31,13 @@ def noise_line(floors: Floors) -> str:
     One above 100 % is no figure to compare with, so words say that the clock is of no use.
     """
     known = [(name, floor) for name, floor in (("wall", floors.all_wall), ("CPU", floors.all_cpu)) if floor]
-    if not known:
-        return "Noise floor: unknown, since there are too few processes; no cell is called faster or slower."
-    bounds = ", ".join(f"{name} {floors_text([floor.smallest, floor.largest])}" for name, floor in known)
-    errors = [f"{'more than 100 %' if floor.error > 1 else percent(floor.error, 1)} ({name})"
-              for name, floor in known if floor.error is not None]
+    errors = [f"{'more than 100 %' if error > 1 else percent(error, 1)} ({name})"
+              for name, error in (("wall", floors.wall_error), ("CPU", floors.cpu_error)) if error is not None]
     aa_errors = f"; cells measured twice (A/A) differed by {list_text(errors)}" if errors else ""
+    if not known:
+        return ("Noise floor: unknown, since there are too few processes; no cell is called faster or "
+                f"slower{aa_errors}.")
+    bounds = ", ".join(f"{name} {floors_text([floor.smallest, floor.largest])}" for name, floor in known)
     several = any(percent_number(floor.smallest, 1) != percent_number(floor.largest, 1) for _, floor in known)
     which = "Noise floor, different for cells with fewer rounds or more noise" if several else (
         "Noise floor, from the spread over all processes")

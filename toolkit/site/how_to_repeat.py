@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope import __version__
 from gilscope.toolkit.escaping import visible
 from gilscope.toolkit.measure.settings import PRESETS, TIMEOUT_SECONDS
-from gilscope.toolkit.report.advice_sentences import MERGED, SEEDS
+from gilscope.toolkit.report.sessions import MERGED, SEEDS
 from gilscope.toolkit.units import counted, inflect, list_text
 
 if TYPE_CHECKING:

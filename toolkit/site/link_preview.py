@@ -99,7 +99,7 @@ def badge_values(runs: Sequence[LoadedRun]) -> dict[str, Any] | None:
                                     if any(count == workers for count, _ in _gains(place))))
     about = (f"{counted(workers, 'thread')} without the GIL against {run.baseline}, both on CPython "
              f"{newest.build.version} ({newest.build.label}): {names}, measured {run.started[:10]} in the run "
-             f"{run.label}")
+             f"{run.label}; estimates, without their intervals")
     return {"label": label, "text": text, "left": round(left), "right": round(right), "says": f"{label}: {text}",
             "about": visible(about, most=None)}
 

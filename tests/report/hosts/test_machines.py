@@ -1,6 +1,7 @@
 """Hosts on one machine are counted as one, with the rounds of all."""
 
 import dataclasses
+import datetime
 
 import pytest
 
@@ -29,7 +30,43 @@ def test_machine_is_named_after_its_hosts(hosts, name):
     assert MachineHosts(hosts).name == name
 
 
-def test_rounds_of_hosts_on_one_machine_follow_each_other():
+def begun(run, starts):
+    """Return the run with the start of each of its rounds, in seconds after it began itself."""
+    first = datetime.datetime.fromisoformat(run.started).timestamp()
+    return dataclasses.replace(run, measurements=tuple(
+        dataclasses.replace(each, observations=tuple(
+            dataclasses.replace(one, began=(first + starts[one.round], first + starts[one.round] + 0.5))
+            for one in each.observations))
+        for each in run.measurements))
+
+
+def test_rounds_are_numbered_in_the_order_in_which_they_began():
+    first, second = begun(host_run("host-1", rounds=3), (10, 30, 50)), begun(host_run("host-2", rounds=3), (20, 40, 45))
+    failed = dataclasses.replace(second, failures=(Failure(
+        cell=cell("threads", 2, "3.14"), kind="crash", reason="it crashed", output="", round=1),))
+    run = merge_runs(ONE, [("host-1", first), ("host-2", failed)])
+    for found in run.measurements:
+        starts = [one.began[0] for one in found.observations]
+        assert [one.round for one in found.observations] == [*range(6)]
+        assert starts == sorted(starts)
+    assert [each.round for each in run.failures] == [3], "of host-1's 0 and 1, and of host-2's 0"
+
+
+def test_round_without_a_value_follows_the_one_before_it():
+    first, second = begun(host_run("host-1", rounds=2), (20, 40)), begun(host_run("host-2", rounds=2), (10, 30))
+    lost = dataclasses.replace(
+        second, rounds_done=3, failures=(Failure(
+            cell=cell("serial", 1, "3.14"), kind="crash", reason="it crashed", output="", round=1),),
+        measurements=tuple(
+            dataclasses.replace(each, observations=tuple(
+                dataclasses.replace(one, round=2 * one.round) for one in each.observations))
+            for each in second.measurements))
+    run = merge_runs(ONE, [("host-1", first), ("host-2", lost)])
+    assert [each.round for each in run.failures] == [1], "after host-2's round 0, before host-1's"
+    assert {tuple(one.round for one in each.observations) for each in run.measurements} == {(0, 2, 3, 4)}
+
+
+def test_rounds_without_a_start_follow_those_of_the_host_before():
     run, parts = merged(), [host_run(name) for name in ONE.hosts]
     (found,) = [each for each in run.measurements if each.cell == cell("serial", 1, "3.14") and not each.cell.twin]
     values = [one.wall for part in parts for each in part.measurements

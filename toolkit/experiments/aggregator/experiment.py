@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import partial
-from math import nan
-from statistics import median
+from math import expm1, log, nan
+from statistics import fmean, median
 from typing import TYPE_CHECKING, override
 
 from gilscope.toolkit.experiments.base import (
@@ -24,7 +24,7 @@ from gilscope.toolkit.experiments.base import (
 from gilscope.toolkit.experiments.load.backend_answers import BACKENDS
 from gilscope.toolkit.experiments.load.open_loop import has_p99
 from gilscope.toolkit.experiments.results import as_duration, parameter
-from gilscope.toolkit.experiments.round_texts import range_words, round_ratios, times_text
+from gilscope.toolkit.experiments.round_texts import range_words, round_ratios, times_text, two_digits
 from gilscope.toolkit.experiments.tables_and_figures import (
     UNKNOWN,
     TableBuilder,
@@ -46,7 +46,7 @@ from gilscope.toolkit.report.figures.figure import (
     seconds_axis,
 )
 from gilscope.toolkit.report.figures.plots.ticks import seconds_text
-from gilscope.toolkit.report.wording import number_text
+from gilscope.toolkit.report.wording import number_text, range_text
 from gilscope.toolkit.units import counted, format_seconds, list_text, percent
 
 if TYPE_CHECKING:
@@ -367,9 +367,11 @@ def _on_cost(results: Results, build: Build, pool: Cell | None, loop: Cell | Non
     if not more or not all(cores):
         return
     took, used = [median(cost.values()) for cost in costs], [median(each) for each in cores]
+    twin = results.metrics(replace(loop, twin=True), "cpu_per_answer") if loop is not None else {}
+    times = _times_of_twins(more, round_ratios(costs[0], twin), round_ratios(twin, costs[1]))
     start = (f"{build.label}: an answer takes the threads {format_seconds(took[0])} of CPU time, asyncio "
-             f"{format_seconds(took[1])}, so the threads {times_text(more)} as much; under this load they used "
-             f"{used[0]:.2f} and {used[1]:.2f} cores")
+             f"{format_seconds(took[1])}, so the threads {times} as much; under this load they used {used[0]:.2f} and "
+             f"{used[1]:.2f} cores")
     if build.free_threaded:
         yield f"{start}; without the GIL the threads may use several cores."
         return
@@ -377,6 +379,21 @@ def _on_cost(results: Results, build: Build, pool: Cell | None, loop: Cell | Non
             "both stay below that" if max(*cores[0], *cores[1]) <= NEAR_ONE else
             "the rounds do not agree whether the threads are near that")
     yield f"{start}. Under the GIL Python code has one core: {near}, and a service that needs more falls behind."
+
+
+def _times_of_twins(more: Sequence[float], again: Sequence[float], twins: Sequence[float]) -> str:
+    """Return the ratios to a service; the range includes those to its A/A arm, if it has one.
+
+    Args:
+        more: The ratios by round.
+        again: The same to the A/A arm.
+        twins: The A/A arm's values over those of the service.
+    """
+    if not again:
+        return times_text(more)
+    off = expm1(abs(fmean(map(log, twins))))
+    return (f"{range_text([*more, *again], two_digits)} times ({counted(len(more), 'round')}; asyncio, measured twice, "
+            f"differed by {percent(off)})")
 
 
 # Figures

@@ -26,6 +26,7 @@ from gilscope.toolkit.records import is_number
 from gilscope.toolkit.report.document import Lines, Share
 from gilscope.toolkit.report.figures.figure import Lane, TimelineFigure, TimelinePanel, seconds_axis
 from gilscope.toolkit.report.wording import number_text, quantity_text
+from gilscope.toolkit.stats.sample import summarize
 from gilscope.toolkit.units import format_seconds, percent
 
 if TYPE_CHECKING:
@@ -59,9 +60,11 @@ X = seconds_axis("time since the start of the stretch shown")
 COUNTED = Lines("What is counted", (
     "A wait lasts from the moment a thread finds the GIL taken until it holds it.",
     "A failed try is a wake-up, or the end of a switch interval, that finds the GIL still taken.",
-    "System calls: one for each try, each wake-up of a waiting thread and each yield; the program's own do not count.",
+    ("System calls: one for each try, each wake-up of a waiting thread and each yield, in all; the program's own do "
+     "not count."),
     "Nor do those of the C library's mutexes around the GIL, of which strace shows about as many.",
     "Waiting for each other: parked for a lock or an object, or yielding the CPU until one is free.",
+    "Recording: the CPU time that recording the waits took, estimated, as a share of the time. It lengthens the times.",
 ))
 
 
@@ -143,10 +146,10 @@ def _wait_table(results: Results) -> Table:
         "time or rate": _time_or_rate(results), "waits": _number(results, "waits"),
         "waiting": _share(results, "waited"), "longest": show_longest(results, "longest"),
         "failed tries": _number(results, "failed"), "handovers": _number(results, "handovers", "/s"),
-        "system calls": _number(results, "calls", "/s"),
+        "system calls": _calls(results), "recording": _share(results, "overhead"),
     }
     table = _table(results, "Waits for the GIL", shown, "cpu", "io")
-    table.add(WORKS["cpu"], "2009: Python 2.6", "45.5 s", "-", "-", "-", "hundreds in a row", "-", "9.5 million in all")
+    table.add(WORKS["cpu"], "2009: Python 2.6", "45.5 s", "-", "-", "-", "hundreds in a row", "-", "9.5 million", "-")
     return table.build()
 
 
@@ -154,7 +157,8 @@ def _park_table(results: Results) -> Table:
     shown = {
         "time": _time_or_rate(results), "waiting for the GIL": _share(results, "waited"),
         "for each other": _share(results, "blocked"), "parked": _number(results, "parks"),
-        "yields": _number(results, "yields"), "system calls": _number(results, "calls", "/s"),
+        "yields": _number(results, "yields"), "system calls": _calls(results),
+        "recording": _share(results, "overhead"),
     }
     return _table(results, "Threads that wait for what they share", shown, "lock", "list").build()
 
@@ -181,6 +185,16 @@ def _share(results: Results, name: str) -> Show:
 
 def _number(results: Results, name: str, unit: str = "") -> Show:
     return show_metric(results, name, lambda found: as_quantity(found, unit))
+
+
+def _calls(results: Results) -> Show:
+    """Return a function that shows the system calls of a whole process: some belong to its start and end alone."""
+    def show(cell: Cell) -> Value | None:
+        rates, lasted = results.metrics(cell, "calls"), results.metrics(cell, "lasted")
+        counts = [rate * lasted[key] for key, rate in rates.items() if key in lasted]
+        return as_quantity(summarize(counts), "") if counts else None
+
+    return show
 
 
 # Findings

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from math import comb
 from typing import TYPE_CHECKING, override
 
 from gilscope.toolkit.experiments.base import BEAZLEY, EffortLevel, EffortSettings, Experiment
@@ -29,7 +30,7 @@ from gilscope.toolkit.report.figures.figure import (
     seconds_axis,
 )
 from gilscope.toolkit.report.figures.plots.ticks import seconds_text
-from gilscope.toolkit.units import format_seconds
+from gilscope.toolkit.units import format_seconds, list_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -61,6 +62,7 @@ CALLING = {
     "same-list": "writes to a list that another thread sorts",
 }
 NEVER = frozenset({"join", "lock", "event", "queue", AT_ONCE})   # waits for a lock, which Python 2 did not interrupt
+CHANCE = 0.05   # significance level
 SHORT = 0.2   # a wait below this share of another one is not of its kind
 NOTE = "Median over rounds of each process's median. One that was not handled in time counts as the limit."
 WHISKERS = "from the fastest to the slowest"
@@ -253,14 +255,20 @@ def _why_reached(arms: Sequence[BuildArm]) -> str:
 def _on_missed(results: Results, arms: Sequence[BuildArm]) -> Iterator[str]:
     """State the number of missed signals that arrive while the wait for a lock begins."""
     counts = [count for activity, count in _rows(results, WAITING) if activity == AT_ONCE]
-    missing = []
-    for arm in arms:
-        found = [times for count in counts if (times := _times(results, arm, AT_ONCE, count)) is not None]
-        if late := sum(each.late for each in found):
-            missing.append(arm)
-            yield (f"{arm.title}: {late} of {sum(each.signals for each in found)} signals that came while the main "
-                   "thread began to wait for a lock, beside CPU threads, were not handled within "
-                   f"{format_seconds(max(each.limit for each in found))}.")
+    times_of = {arm: [times for count in counts if (times := _times(results, arm, AT_ONCE, count)) is not None]
+                for arm in arms}
+    numbers = {arm: (sum(each.late for each in found), sum(each.signals for each in found))
+               for arm, found in times_of.items() if found}
+    missing = [arm for arm, (late, _) in numbers.items() if late]
+    for arm in missing:
+        late, signals = numbers[arm]
+        alike = [f"{few} of {of} on {other.title}" for other, (few, of) in numbers.items()
+                 if few / of < late / signals and chance_of_shares(few, of, late, signals) >= CHANCE]
+        yield (f"{arm.title}: {late} of {signals} signals that came while the main thread began to wait for a lock, "
+               "beside CPU threads, were not handled within "
+               f"{format_seconds(max(each.limit for each in times_of[arm]))}"
+               + (f"; {list_text(alike)} do not differ significantly from that, as these are few signals." if alike
+                  else "."))
     if missing:
         text = ("So part of the claim of 2009 still holds: a signal ends the wait only if the thread sleeps already; "
                 "one that comes between the last check and the sleep is handled only when the next signal comes.")
@@ -268,6 +276,13 @@ def _on_missed(results: Results, arms: Sequence[BuildArm]) -> Iterator[str]:
             text += (" Without the GIL that window is long, since a lock yields its core up to 40 times before it "
                      "sleeps.")
         yield text
+
+
+def chance_of_shares(late: int, of: int, other_late: int, other_of: int) -> float:
+    """Return the p-value of two shares if they are equal (Fisher's exact test, two-sided)."""
+    total, among = late + other_late, of + other_of
+    weights = [comb(of, k) * comb(other_of, total - k) for k in range(total + 1)]
+    return sum(each for each in weights if each <= weights[late]) / comb(among, total)
 
 
 def _on_calls(results: Results, arms: Sequence[BuildArm]) -> Iterator[str]:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from datetime import datetime
+from math import inf
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.model import Measurement, Note
-from gilscope.toolkit.report.advice_sentences import MERGED, SEEDS
 from gilscope.toolkit.report.hosts.wording import names_text
+from gilscope.toolkit.report.sessions import MERGED, SEEDS
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
@@ -33,7 +35,7 @@ class MachineHosts:
 
 
 def merge_runs(machine: MachineHosts, runs: Sequence[tuple[str, Run]]) -> Run:
-    """Return the runs of the hosts of one machine as one run, with a note; the rounds of each follow those before it.
+    """Return the runs of the hosts of one machine as one run, with a note; rounds are in the order in which they began.
 
     Runs of other builds or other work than most rounds have are left out, as their values cannot be put together.
 
@@ -80,23 +82,49 @@ def _notes(runs: Sequence[tuple[str, Run]]) -> tuple[Note, ...]:
 
 
 def _with_rounds(merged: Run, runs: Sequence[Run]) -> Run:
-    """Return a run with the measurements, failures and skips of `runs`; rounds are counted on from run to run."""
+    """Return a run with the measurements, failures and skips of `runs`, whose rounds are numbered as they began."""
+    numbers = _round_numbers(runs)
     observations: dict[Cell, list[Observation]] = {}
     notes: dict[Cell, dict[Note, None]] = {}
     failures: list[Failure] = []
-    before = 0
-    for run in runs:
+    for place, run in enumerate(runs):
         for each in run.measurements:
             observations.setdefault(each.cell, []).extend(
-                replace(one, round=one.round + before) for one in each.observations)
+                replace(one, round=numbers[place, one.round]) for one in each.observations)
             notes.setdefault(each.cell, {}).update(dict.fromkeys(each.notes))
-        failures += [replace(each, round=each.round + before) for each in run.failures]
-        numbers = [one.round for each in run.measurements for one in each.observations]
-        before += max([run.rounds_done, *(number + 1 for number in numbers),
-                       *(each.round + 1 for each in run.failures)])
+        failures += [replace(each, round=numbers[place, each.round]) for each in run.failures]
     skips = {skip.cell: skip for run in runs for skip in run.skips if not observations.get(skip.cell)}
     return replace(
-        merged, failures=tuple(failures), skips=tuple(skips.values()),
-        measurements=tuple(Measurement(cell=cell, observations=tuple(found), notes=tuple(notes[cell]))
+        merged, failures=tuple(sorted(failures, key=lambda each: each.round)), skips=tuple(skips.values()),
+        measurements=tuple(Measurement(cell=cell, observations=tuple(sorted(found, key=lambda one: one.round)),
+                                       notes=tuple(notes[cell]))
                            for cell, found in observations.items()),
         answered=tuple(cell for cell in runs[0].answered if all(cell in run.answered for run in runs)))
+
+
+def _round_numbers(runs: Sequence[Run]) -> dict[tuple[int, int], int]:
+    """Return the number of each round among those of all runs, by the run's place and its number there.
+
+    Hosts on one machine measure in turn, round by round.  What serial correlation compares are the rounds that followed
+    each other on the machine, not those of one host.
+    """
+    starts = [(start, place, number) for place, run in enumerate(runs) for number, start in _round_starts(run).items()]
+    return {(place, number): at for at, (_, place, number) in enumerate(sorted(starts))}
+
+
+def _round_starts(run: Run) -> dict[int, float]:
+    """Return the start of each round, in seconds since the epoch, in order.
+
+    A round without a known start (no cell has a value, or an earlier gilscope measured it) is where the one before is;
+    so is one that seems to be earlier, as the clock was set.
+    """
+    observations = [one for each in run.measurements for one in each.observations]
+    began: dict[int, float] = {}
+    for one in observations:
+        if one.began:
+            began[one.round] = min(began.get(one.round, inf), *one.began)
+    numbers = {*range(run.rounds_done), *(one.round for one in observations), *(each.round for each in run.failures)}
+    latest, starts = datetime.fromisoformat(run.started).timestamp(), {}
+    for number in sorted(numbers):
+        latest = starts[number] = max(latest, began.get(number, latest))
+    return starts

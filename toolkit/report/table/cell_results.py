@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.metrics import MEMORY
 from gilscope.toolkit.report.table.process_notes import process_notes
+from gilscope.toolkit.stats.noise_floor import NoiseFloor
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Note
     from gilscope.toolkit.report.table.observations import Absence, Clock, MetricValue
-    from gilscope.toolkit.stats.noise_floor import NoiseFloor
     from gilscope.toolkit.stats.outliers import FarProcesses
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.two_levels import TwoLevels
@@ -27,6 +27,8 @@ class Floors:
     single_cpu: NoiseFloor | None = None
     all_wall: NoiseFloor | None = None      # at least the error of all A/A arms; for comparisons with more workers
     all_cpu: NoiseFloor | None = None
+    wall_error: float | None = None         # largest A/A difference, as a share; also known where the floors are not
+    cpu_error: float | None = None
 
     def bound(self, clock: Clock, workers: int) -> float | None:
         """Return the bound for a comparison whose wider side has `workers`, None where it is not known."""
@@ -34,6 +36,29 @@ class Floors:
         # Without an arm of one worker the wider arms serve: their floor is higher, which errs on the safe side.
         floor = (wall or self.all_wall) if clock == "wall" else (cpu or self.all_cpu)
         return None if floor is None else floor.bound
+
+
+def over_groups(groups: Sequence[Floors]) -> Floors:
+    """Return the noise floors of several groups of cells as those of one: the ranges over all of them."""
+    return Floors(
+        single_wall=_widest(each.single_wall for each in groups),
+        single_cpu=_widest(each.single_cpu for each in groups),
+        all_wall=_widest(each.all_wall for each in groups), all_cpu=_widest(each.all_cpu for each in groups),
+        wall_error=_largest(each.wall_error for each in groups), cpu_error=_largest(each.cpu_error for each in groups))
+
+
+def _largest(errors: Iterable[float | None]) -> float | None:
+    return max((error for error in errors if error is not None), default=None)
+
+
+def _widest(floors: Iterable[NoiseFloor | None]) -> NoiseFloor | None:
+    known = [floor for floor in floors if floor is not None]
+    if not known:
+        return None
+    return NoiseFloor(
+        error=_largest(floor.error for floor in known),
+        bound=max(floor.bound for floor in known), rounds=max(floor.rounds for floor in known),
+        smallest=min(floor.smallest for floor in known), largest=max(floor.largest for floor in known))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

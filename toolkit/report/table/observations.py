@@ -13,7 +13,7 @@ from gilscope.toolkit.model import WRONG_RESULT, Cell, Measurement, Note, Phase
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Hashable, Mapping, Sequence
 
     from gilscope.toolkit.metrics import Metric
     from gilscope.toolkit.model import Build, Failure, Observation, Run, SkipKind
@@ -22,6 +22,7 @@ Clock = Literal["wall", "cpu"]
 Word = Literal["skipped", "failed", "starved", "not measured"]
 IDLE_FROM = 0.9   # of the workers busy: below, what is measured is the number of tasks
 Group = tuple[str, Phase, float | None]  # workload, phase, seconds of a task: what one table is about
+type NoiseGroup = tuple[Hashable, ...]   # a `Group`, perhaps with values of parameters: cells with common noise
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

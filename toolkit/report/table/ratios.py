@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Observation
-    from gilscope.toolkit.report.table.observations import Clock, Group, Index
+    from gilscope.toolkit.report.table.observations import Clock, Index, NoiseGroup
     from gilscope.toolkit.stats.noise import Noise
     from gilscope.toolkit.stats.unpaired import RunLevel
     from gilscope.toolkit.stats.verdict import Comparison
@@ -43,10 +43,10 @@ if TYPE_CHECKING:
 class ClockRatios:
     """The numbers of a whole run by one clock."""
 
-    logs: Mapping[Group, RoundLogs[Cell]]
-    noises: Mapping[Group, Noise]
+    logs: Mapping[NoiseGroup, RoundLogs[Cell]]
+    noises: Mapping[NoiseGroup, Noise]
     check: AACheck
-    sessions: Mapping[Group, Mapping[int, RoundLogs[Cell]]]   # the logs by session; empty if there is one session
+    sessions: Mapping[NoiseGroup, Mapping[int, RoundLogs[Cell]]]   # the logs by session; empty if there is one session
 
 
 class Ratios:
@@ -58,23 +58,30 @@ class Ratios:
         index: The run.
         comparisons: The number of comparisons shown together: the chance of any false verdict among them is 5 %.  None:
             those of a run's report, see `reported_comparisons`.
+        noise_by: Parameters of cells: only cells that have the same value of each have their noise in common.
     """
 
-    def __init__(self, index: Index, comparisons: int | None = None) -> None:
+    def __init__(self, index: Index, comparisons: int | None = None, noise_by: Sequence[str] = ()) -> None:
         self.index = index
+        self._noise_by = tuple(noise_by)
         self._comparisons = comparisons
         self._together = final_confidence(index.run.looks)
-        self._errors: dict[tuple[Group, Clock, bool], float | None] = {}
+        self._errors: dict[tuple[NoiseGroup, Clock, bool], float | None] = {}
         self._spreads: dict[Clock, SessionSpread] = {}
-        self._session_levels: dict[Clock, Mapping[Group, Mapping[Cell, Mapping[int, RunLevel]]]] = {}
-        self._as_rounds: dict[Clock, tuple[Mapping[Group, RoundLogs[Cell]], Mapping[Group, Noise]]] = {}
+        self._session_levels: dict[Clock, Mapping[NoiseGroup, Mapping[Cell, Mapping[int, RunLevel]]]] = {}
+        self._as_rounds: dict[Clock, tuple[Mapping[NoiseGroup, RoundLogs[Cell]], Mapping[NoiseGroup, Noise]]] = {}
 
     def with_comparisons(self, comparisons: int) -> Ratios:
         """Return ratios for another number of comparisons shown together; the noise estimates are shared."""
-        other = Ratios(self.index, comparisons)
+        other = Ratios(self.index, comparisons, self._noise_by)
         other.wall, other.cpu, other._errors = self.wall, self.cpu, self._errors
         other.far_processes, other._spreads = self.far_processes, self._spreads
         return other
+
+    def group(self, cell: Cell) -> NoiseGroup:
+        """Return the key of the cells with which a cell is compared and has its noise in common."""
+        parameters = dict(cell.parameters)
+        return (*group_of(cell), *(parameters.get(name) for name in self._noise_by))
 
     @cached_property
     def wall(self) -> ClockRatios:
@@ -102,15 +109,15 @@ class Ratios:
         for each in far_processes(groups).values():
             for cell, far in each.items():
                 by_cell.setdefault(cell, []).append(far)
-        return {cell: _of_all_sessions(each, len(self.wall.logs[group_of(cell)].levels[cell]))
+        return {cell: _of_all_sessions(each, len(self.wall.logs[self.group(cell)].levels[cell]))
                 for cell, each in by_cell.items()}
 
     def unlike(self, cell: Cell) -> float | None:
         """Return by what factor the wall times of a cell's processes differ more than those of others, if they do."""
-        noise = self.wall.noises.get(group_of(cell))
+        noise = self.wall.noises.get(self.group(cell))
         if noise is None:
             return None
-        arms = [cell, *((cell, session) for session in self.wall.sessions.get(group_of(cell), {}))]
+        arms = [cell, *((cell, session) for session in self.wall.sessions.get(self.group(cell), {}))]
         return max((noise.unlike[arm].spread / noise.spread for arm in arms if arm in noise.unlike), default=None)
 
     @cached_property
@@ -138,7 +145,7 @@ class Ratios:
         spread = self.spread(clock)
         if not spread.several:
             return self.within_session(baseline, sample, clock)
-        error = self.error(group_of(sample), clock, max(baseline.workers, sample.workers))
+        error = self.error(self.group(sample), clock, max(baseline.workers, sample.workers))
         ratio = spread.ratio(baseline, sample, self._together)
         return None if ratio is None else replace(ratio, aa_error=error or 0.0)
 
@@ -146,7 +153,7 @@ class Ratios:
         """Return how ratios by one clock differ between the sessions of the run."""
         if clock not in self._spreads:
             numbers = self.by(clock)
-            self._spreads[clock] = SessionSpread(self.index.run, numbers.sessions, numbers.noises)
+            self._spreads[clock] = SessionSpread(self.index.run, numbers.sessions, numbers.noises, self.group)
         return self._spreads[clock]
 
     def within_session(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Ratio | None:
@@ -154,7 +161,7 @@ class Ratios:
 
         None if they share no round; `compare` derives the interval and the verdict from it.
         """
-        group, numbers = group_of(sample), self.by(clock)
+        group, numbers = self.group(sample), self.by(clock)
         logs = numbers.logs.get(group)
         if logs is None or not logs.difference(baseline, sample):
             return None
@@ -163,7 +170,7 @@ class Ratios:
 
     def level(self, cell: Cell, clock: Clock) -> RunLevel:
         """Return the level of a cell that has numbers, to compare it with that in another run."""
-        group, numbers = group_of(cell), self.by(clock)
+        group, numbers = self.group(cell), self.by(clock)
         if not numbers.sessions.get(group):
             return run_level(numbers.logs[group], numbers.noises[group], cell)
         levels = self._levels_in_sessions(clock)[group][cell]
@@ -173,7 +180,7 @@ class Ratios:
         return replace(run_level(logs[group], noises[group], cell),
                        rounds=sum(each.rounds for each in levels.values()))
 
-    def _levels_in_sessions(self, clock: Clock) -> Mapping[Group, Mapping[Cell, Mapping[int, RunLevel]]]:
+    def _levels_in_sessions(self, clock: Clock) -> Mapping[NoiseGroup, Mapping[Cell, Mapping[int, RunLevel]]]:
         """Return the level of each cell in each session that has it."""
         if clock not in self._session_levels:
             numbers = self.by(clock)
@@ -186,17 +193,19 @@ class Ratios:
                 for group, whole in numbers.logs.items()}
         return self._session_levels[clock]
 
-    def _sessions_as_rounds(self, clock: Clock) -> tuple[Mapping[Group, RoundLogs[Cell]], Mapping[Group, Noise]]:
+    def _sessions_as_rounds(
+        self, clock: Clock,
+    ) -> tuple[Mapping[NoiseGroup, RoundLogs[Cell]], Mapping[NoiseGroup, Noise]]:
         """Return the levels by session in the place of those by round, and their noise."""
         if clock not in self._as_rounds:
             logs = {group: RoundLogs(levels={cell: {session: level.center for session, level in levels.items()}
                                              for cell, levels in cells.items()})
                     for group, cells in self._levels_in_sessions(clock).items()}
             cells = [cell for each in logs.values() for cell in each.levels]
-            pairs: dict[Group, list[tuple[Cell, Cell]]] = {group: [] for group in logs}
+            pairs: dict[NoiseGroup, list[tuple[Cell, Cell]]] = {group: [] for group in logs}
             for cell, again in self.index.aa_pairs():
-                if {cell, again} <= logs.get(group_of(cell), RoundLogs(levels={})).levels.keys():
-                    pairs[group_of(cell)].append((cell, again))
+                if {cell, again} <= logs.get(self.group(cell), RoundLogs(levels={})).levels.keys():
+                    pairs[self.group(cell)].append((cell, again))
             noises, _ = checked_noise(
                 logs, pairs, classes={cell: _worker_class(cell) for cell in cells},
                 treatments={cell: _treatment(cell) for cell in cells}, seed=self.index.run.seed)
@@ -209,7 +218,7 @@ class Ratios:
         Args:
             cells: Cells of one group; each must have numbers.
         """
-        known = isfinite(self.wall.noises[group_of(cells[0])].spread)
+        known = isfinite(self.wall.noises[self.group(cells[0])].spread)
         return best_of(cells, self._shared_ratio, self._together) if known else None
 
     def compare_fastest(
@@ -237,18 +246,19 @@ class Ratios:
         ratio = self._ratio(baseline, sample, "wall")
         return None if ratio is None or ratio.rounds < MIN_ROUNDS else ratio
 
-    def floors(self, group: Group) -> Floors:
+    def floors(self, group: NoiseGroup) -> Floors:
         """Return the largest expected differences between two measurements of a cell of a group."""
         return Floors(
             single_wall=self._floor(group, "wall", 1), single_cpu=self._floor(group, "cpu", 1),
             all_wall=self._floor(group, "wall"), all_cpu=self._floor(group, "cpu"),
+            wall_error=self.error(group, "wall"), cpu_error=self.error(group, "cpu"),
         )
 
     def by(self, clock: Clock) -> ClockRatios:
         """Return the run by one clock."""
         return self.wall if clock == "wall" else self.cpu
 
-    def _floor(self, group: Group, clock: Clock, workers: int | None = None) -> NoiseFloor | None:
+    def _floor(self, group: NoiseGroup, clock: Clock, workers: int | None = None) -> NoiseFloor | None:
         numbers = self.by(clock)
         logs, noise = numbers.logs.get(group), numbers.noises.get(group)
         rounds = max((len(each) for each in logs.levels.values()), default=0) if logs else 0
@@ -259,7 +269,7 @@ class Ratios:
         floors = [*self._compared_floors(group, clock, workers)] or [bound]
         return NoiseFloor(error=error, bound=bound, rounds=rounds, smallest=min(floors), largest=max(floors))
 
-    def _compared_floors(self, group: Group, clock: Clock, workers: int | None) -> Iterator[float]:
+    def _compared_floors(self, group: NoiseGroup, clock: Clock, workers: int | None) -> Iterator[float]:
         """Yield the noise floor of each cell of a group against its baseline and against the same cell of other builds.
 
         Args:
@@ -279,7 +289,7 @@ class Ratios:
                 if ratio is not None and ratio.rounds >= MIN_ROUNDS and isfinite(ratio.floor):
                     yield ratio.floor
 
-    def error(self, group: Group, clock: Clock, workers: int | None = None) -> float | None:
+    def error(self, group: NoiseGroup, clock: Clock, workers: int | None = None) -> float | None:
         """Return the largest error of the A/A arms of a group, None if it has no arms.
 
         Args:
@@ -289,8 +299,10 @@ class Ratios:
                 any.
         """
         key = (group, clock, workers == 1)
+        if group not in self.by(clock).logs:   # nothing was measured
+            return None
         if key not in self._errors:
-            arms = [pair for pair in self.index.aa_pairs() if group_of(pair[0]) == group]
+            arms = [pair for pair in self.index.aa_pairs() if self.group(pair[0]) == group]
             single = [arm for arm in arms if arm[0].workers == 1]
             numbers, used = self.by(clock), single if workers == 1 and single else arms
             if self.spread(clock).several:
@@ -303,14 +315,14 @@ class Ratios:
         return self._errors[key]
 
     def _clocked(self, clock: Clock) -> ClockRatios:
-        groups: dict[Group, dict[Cell, Sequence[Observation]]] = {}
+        groups: dict[NoiseGroup, dict[Cell, Sequence[Observation]]] = {}
         for cell, observations in self.index.valid_observations().items():
-            groups.setdefault(group_of(cell), {})[cell] = observations
+            groups.setdefault(self.group(cell), {})[cell] = observations
         logs = {group: _logs(cells, clock) for group, cells in groups.items()}
-        aa_pairs: dict[Group, list[tuple[Cell, Cell]]] = {group: [] for group in logs}
+        aa_pairs: dict[NoiseGroup, list[tuple[Cell, Cell]]] = {group: [] for group in logs}
         for cell, again in self.index.aa_pairs():
-            if cell in groups.get(group_of(cell), {}) and again in groups[group_of(cell)]:
-                aa_pairs[group_of(cell)].append((cell, again))
+            if cell in groups.get(self.group(cell), {}) and again in groups[self.group(cell)]:
+                aa_pairs[self.group(cell)].append((cell, again))
         by_session = {group: _by_session(logs[group], cells) for group, cells in groups.items()}
         seed = self.index.run.seed
         if len({session for each in by_session.values() for session in each}) < 2:  # one is the run
@@ -328,7 +340,7 @@ class Ratios:
              for group, pairs in aa_pairs.items()},
             classes={arm: _worker_class(arm[0]) for arm in names},
             treatments={arm: _treatment(arm[0]) for arm in names}, seed=seed)
-        spread = SessionSpread(self.index.run, by_session, noises)
+        spread = SessionSpread(self.index.run, by_session, noises, self.group)
         if spread.known:
             noises, check = recheck_noise(noises, [
                 ratio for pairs in aa_pairs.values() for pair in pairs for ratio in spread.parts(*pair).values()],

@@ -18,10 +18,10 @@ from gilscope.toolkit.stats.ratios import compare
 from gilscope.toolkit.stats.sessions import FEWEST, SessionRatio, confidences, joint_shift, own_deviation
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
 
     from gilscope.toolkit.model import Cell, Run
-    from gilscope.toolkit.report.table.observations import Group
+    from gilscope.toolkit.report.table.observations import NoiseGroup
     from gilscope.toolkit.stats.noise import Noise
     from gilscope.toolkit.stats.ratios import Ratio
     from gilscope.toolkit.stats.sessions import JointShift, OwnDeviation
@@ -47,7 +47,8 @@ class SessionSpread:
     """The ratios of one clock over sessions."""
 
     def __init__(
-        self, run: Run, sessions: Mapping[Group, Mapping[int, RoundLogs[Cell]]], noises: Mapping[Group, Noise],
+        self, run: Run, sessions: Mapping[NoiseGroup, Mapping[int, RoundLogs[Cell]]],
+        noises: Mapping[NoiseGroup, Noise], group: Callable[[Cell], NoiseGroup] = group_of,
     ) -> None:
         """Estimate nothing yet.
 
@@ -55,10 +56,12 @@ class SessionSpread:
             run: The run.
             sessions: The logs of each group by session; empty if the run has one session.
             noises: The noise of each group, from differences within sessions.
+            group: Returns the group of a cell.
         """
         self._run = run
         self._sessions = sessions
         self._noises = noises
+        self._group = group
         self._count = len({session for each in sessions.values() for session in each})
         self._parts: dict[tuple[Cell, Cell], Parts] = {}
         self._shifts: dict[Family, JointShift] = {}
@@ -85,7 +88,7 @@ class SessionSpread:
         """Return the ratio of each session in which the two share a round."""
         key = (baseline, sample)
         if key not in self._parts:
-            group = group_of(sample)
+            group = self._group(sample)
             self._parts[key] = {
                 session: compare(arms_of_sessions({session: logs}), self._noises[group],
                                  (baseline, session), (sample, session))

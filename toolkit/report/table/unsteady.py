@@ -1,4 +1,4 @@
-"""Serial cells whose CPU time spreads by more than usual within a run: the machine itself changed its speed."""
+"""Serial cells whose CPU time spreads by more than usual within a run: something changed the speed of their work."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Cell
     from gilscope.toolkit.report.table.observations import Index
 
-# The spreads of the eight computing cells in `first-look`, `own-function` and `second-worker` of results/example, made
-# on a quiet machine, are 2 to 27 %.  Other example runs, whose machine was shared, have 5 %, or 44 to 82 %.
+# Of the runs in results/example: 2 to 27 % in the eight computing cells of `first-look`, `own-function` and
+# `second-worker`; in the other two, 3 to 5 % in `sha256_64k`, and 44 to 83 % in `primes` and `countdown`.
 USUAL_SPREAD = 0.30
 COMPUTES = 0.75      # of a core that the work keeps busy; the CPU time of waiting work is short and always spreads
 FEWEST_VALUES = 10   # for the first and the ninth tenth

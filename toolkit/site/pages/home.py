@@ -62,7 +62,7 @@ def home_values(
     runs = [each for each in known if not each.is_experiment]
     names = _names(runs)
     hosts = [_host(name, found, in_short, kinds) | {
-        "repeated": _repeated([each for each in series if each.host == name], names)}
+        "repeated": list(_repeated([each for each in series if each.host == name], names))}
         for name, found in by_host(runs).items()]
     models = [row.runner for each in runs for table in each.tables for row in table.rows]
     return shown({
@@ -86,20 +86,31 @@ def _answers(runs: Sequence[LoadedRun]) -> Iterator[str]:
         here = [place for place in answered if place.build.label == build]
         models = Counter(model for place in here for model in dict.fromkeys(
             each.cell.runner for each in place.advice.options))
-        yield _answer_text(build, here, models.most_common(), runs[-1].run.baseline)
+        tried = Counter(model for place in here for model in dict.fromkeys(
+            cell.runner for cell in place.advice.measured))
+        counts = [(model, times, tried[model]) for model, times in models.most_common()]
+        yield _answer_text(build, here, counts, runs[-1].run.baseline)
     if answered:
-        yield "Best: no measured model is significantly faster; a workload may have several best models."
+        yield (f"Best: faster than {runs[-1].run.baseline}, and no measured model is significantly faster; a workload "
+               'may have several best models. "In 4 of 5": of the 5 workloads in which this model was measured.')
 
 
 def _answer_text(
-    build: str, here: Sequence[WorkloadOnBuild], models: Sequence[tuple[str, int]], baseline: str,
+    build: str, here: Sequence[WorkloadOnBuild], models: Sequence[tuple[str, int, int]], baseline: str,
 ) -> str:
-    """Return a sentence with the gains of a build's best models, and with the number of workloads for each model."""
+    """Return a sentence with the gains of a build's best models.
+
+    Args:
+        build: The build.
+        here: Its workloads.
+        models: Each model with the numbers of workloads in which it is among the best, and in which it was measured.
+        baseline: What they are compared with.
+    """
     gains = [each.speedup for place in here for each in place.advice.options]
     ends = [end for gain in gains for end in (gain.lo, gain.hi) if isfinite(gain.hi)]
     intervals = f" (95 % {'interval' if len(gains) == 1 else 'intervals'} {_times_text(ends)})" if ends else ""
     were = "models were" if len(models) > 1 or len(here) > 1 else "model was"
-    counts = [f"{model} in {times}" for model, times in models] if len(here) > 1 else [model for model, _ in models]
+    counts = [f"{model} in {times} of {tried}" if len(here) > 1 else model for model, times, tried in models]
     return (f"On {build}, the best {were} measured {_times_text([each.ratio for each in gains])} as fast as {baseline}"
             f"{intervals} in {counted(len(here), 'workload')}{_sessions_text(here)}: {list_text(counts)}.")
 
@@ -160,16 +171,21 @@ def _disagreements(series: Sequence[HistorySeries]) -> Iterator[dict[str, str]]:
                    "link": "history.html"}
 
 
-def _repeated(series: Sequence[HistorySeries], names: Mapping[str, str]) -> dict[str, Any] | None:
-    """Return how several runs of a machine agree on the ratios that they share; None if they share none.
+def _repeated(series: Sequence[HistorySeries], names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield how several runs of a machine agree on the speed-ups, and on the ratios of builds, that they share.
 
     Args:
         series: Those of the machine.
         names: The name of each run by its id.
     """
-    several = [each for each in series if not each.of_builds and len(each.results) > 1]
-    if not several:
-        return None
+    several = [each for each in series if len(each.results) > 1]
+    for of_builds, words in ((False, ("speed-up", "speed-ups")), (True, ("ratio of builds", "ratios of builds"))):
+        if found := [each for each in several if each.of_builds is of_builds]:
+            yield {"count": counted(len(found), *words), "shared": len(found), **_agreement(found, names)}
+
+
+def _agreement(several: Sequence[HistorySeries], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return where the verdicts of several runs differ, and of how many ratios intervals do not overlap."""
     differing = []
     for each in several:
         words: dict[str, list[str]] = {}
@@ -180,7 +196,7 @@ def _repeated(series: Sequence[HistorySeries], names: Mapping[str, str]) -> dict
             differing.append(f"{title_text(each.results[-1].table)}: {each.name}: {said}.")
     apart = sum(min(one.ratio.hi for one in each.results) < max(one.ratio.lo for one in each.results)
                 for each in several)
-    return {"shared": len(several), "differing": differing, "apart": apart}
+    return {"differing": differing, "apart": apart}
 
 
 def _names(runs: Sequence[LoadedRun]) -> dict[str, str]:

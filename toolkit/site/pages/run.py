@@ -7,12 +7,12 @@ from urllib.parse import unquote
 
 from gilscope.toolkit.escaping import visible, visible_all
 from gilscope.toolkit.model import Phase
-from gilscope.toolkit.report.advice_sentences import COMPUTES, MERGED, WAITS
+from gilscope.toolkit.report.advice_sentences import COMPUTES, WAITS
 from gilscope.toolkit.report.as_json import measured
 from gilscope.toolkit.report.document import Banner, Duration, Heading, Lines, Share
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.run_document import STARVED, beginning, metric_value, overhead_table, run_document
-from gilscope.toolkit.report.sessions import scope_text
+from gilscope.toolkit.report.sessions import MERGED, scope_text
 from gilscope.toolkit.report.table import build_tables, judge_comparison
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, title_text
