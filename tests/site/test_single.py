@@ -143,6 +143,9 @@ def test_near_accesses_share_an_excerpt_and_far_ones_do_not():
 
 def test_program_without_a_race_says_so():
     page = race_page(make_report(races=(), notes=(), suppressed=()))
+    assert "The check was incomplete." in page
+    assert "No race" not in page
+    page = race_page(make_report(races=(), notes=(), suppressed=(), lost=()))
     assert "No race in what this run did." in page
     assert "No race in main.py" in page
 

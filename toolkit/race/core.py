@@ -41,6 +41,21 @@ if TYPE_CHECKING:
         def report_shared(self) -> None:
             """Also report, as conflicts of sort "shared", ordered uses of a variable by several threads."""
 
+        def report_gaps(self, on_gap: Callable[[str, int], None]) -> None:
+            """Call `on_gap` whenever accesses go unchecked that should have been checked.
+
+            Its arguments are a value of `GapReason` and a count, which `GapReason` explains.
+            """
+
+        def hook_may_change(self, *arguments: object) -> None:
+            """Prepare for a function that may replace the hook through which the core learns that objects die.
+
+            Call it right before the function, and `hook_changed` right after it, both as callbacks of `wrap`.
+            """
+
+        def hook_changed(self, *arguments: object) -> None:
+            """Install the hook again if that function has replaced it."""
+
         def stop(self) -> None:
             """Stop tracking."""
 

@@ -80,6 +80,7 @@ class RaceSession:
         self.handler = ConflictHandler(self.core, self.spool, sync.describe, self.options)
         self.handler.root_of = sync.root_of
         self.core.start(self.handler.on_conflict)
+        self.core.report_gaps(self.handler.on_gap)
         if self.options.get("shared"):
             self.core.report_shared()
         _follow_forks()
@@ -101,7 +102,7 @@ class RaceSession:
     def finish(self) -> None:
         """Stop checking and write the final record; the patches stay, as at the end of a process."""
         self.core.stop()
-        if self.handler.any_conflict or self.unrewritten or any(site.note is not None for site in all_sites):
+        if self.handler.any_record or self.unrewritten or any(site.note is not None for site in all_sites):
             self.handler.finish(self.unrewritten.items())
         self._note_watched()
 

@@ -117,6 +117,13 @@ class RaceKind(StrEnum):
     UNSYNCHRONISED = "unsynchronised read/write"
 
 
+class GapReason(StrEnum):
+    """Reason why accesses went unchecked.  The values are those that the core reports, each with a count."""
+
+    DEATHS = "deaths"      # the core lost sight of which objects die; the count is of objects whose accesses it forgot
+    THREADS = "threads"    # there were more threads at a time than the count; checking stopped
+
+
 class Severity(StrEnum):
     """Severity of a conflict; the gravest first.  The values are stable terms, as those of `RaceKind`."""
 

@@ -10,11 +10,13 @@ from __future__ import annotations
 import _thread
 import collections
 import contextlib
+import functools
 import gc
 import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import tempfile
 import threading
 import time
@@ -23,6 +25,8 @@ from pathlib import Path
 
 from gilscope.toolkit.race._core.build import load
 from gilscope.toolkit.race.site import Flag, all_sites
+from gilscope.toolkit.race.sync import tracemalloc_
+from gilscope.toolkit.race.sync.layer import SyncLayer
 from tests.race.core.cases.world import Pipe, Thing, World
 
 THREADS = 4
@@ -114,26 +118,128 @@ def address_reuse(world):
     world.clean()
 
 
-def reuse_under_another_tracer(world):
-    """tracemalloc takes the place of our tracer: nothing false is told, and both go on."""
+def follow_tracemalloc(world):
+    """Return tracemalloc with the core's hooks around its functions, as a session patches it."""
     import tracemalloc
 
-    at = sites(world)
-    tracemalloc.start()
+    layer = SyncLayer(world.core, 0)
+    tracemalloc_.patch(layer, sys.modules["_tracemalloc"])
+    tracemalloc_.patch_public(layer, tracemalloc)
+    return tracemalloc
 
-    def make_and_drop():
-        for _ in range(3000):
-            thing = Thing()
+
+def tracemalloc_hides_no_race(world):
+    """tracemalloc takes the place of our hook: a race is told whenever it is started and stopped, and nothing false."""
+    at, tracemalloc = sites(world), follow_tracemalloc(world)
+
+    def make_and_drop(shared):
+        for number in range(500):
+            thing, table = Thing(), {}
             world.attr_update(thing, at["update"]).n += 1
+            world.item_write(number, table, "k", at["put"])
+        world.attr_update(shared, at["update"]).n += 1
 
-    together(world, *[make_and_drop] * THREADS)
-    world.clean()
-    kept = [Thing() for _ in range(100)]
+    def in_each_thread(shared):
+        for _ in range(20):
+            tracemalloc.start()
+            world.attr_update(shared, at["update"]).n += 1
+            for _ in range(20):
+                world.attr_update(Thing(), at["update"]).n += 1
+            tracemalloc.stop()
+
+    def within(shared):
+        world.attr_update(shared, at["update"]).n += 1
+        tracemalloc.start()
+        make_and_drop(shared)
+
+    def races(body):
+        shared = Thing()
+        together(world, *[lambda: body(shared)] * THREADS)
+        assert {id(owner) for _, owner, *_ in world.conflicts} == {id(shared)}, (body, world.conflicts)
+        world.told()
+        world.run(lambda: world.attr_update(shared, at["update"]), lambda: world.attr_update(shared, at["update"]))
+        assert ("order", "update WRITE", "update WRITE") in world.pairs()
+
+    tracemalloc.start()
+    races(make_and_drop)
     assert tracemalloc.get_traced_memory()[0] > 0
     tracemalloc.stop()
-    together(world, *[make_and_drop] * THREADS)
-    world.clean()
-    assert len(kept) == 100
+    races(make_and_drop)
+    races(within)
+    tracemalloc.stop()
+    for _ in range(5):
+        races(in_each_thread)
+    for wrong in ("x", 0, 1 << 40):
+        with contextlib.suppress(TypeError, ValueError, OverflowError):
+            tracemalloc.start(wrong)
+    races(make_and_drop)
+    assert repr(tracemalloc.start).startswith("<built-in function start")
+
+
+ALONE = """
+#include <Python.h>
+#if PY_VERSION_HEX >= 0x030D0000
+static int trace(PyObject *object, PyRefTracerEvent event, void *data) { return 0; }
+__attribute__((visibility("default"))) int install(void) { return PyRefTracer_SetTracer(trace, NULL); }
+#else
+__attribute__((visibility("default"))) int install(void)
+{
+    PyMemAllocatorEx plain;     /* that of the other domain is alike, and does not call our hook */
+    PyMem_GetAllocator(PYMEM_DOMAIN_MEM, &plain);
+    PyMem_SetAllocator(PYMEM_DOMAIN_OBJ, &plain);
+    return 0;
+}
+#endif
+"""
+
+
+def tool_without_us(world):
+    """A tool that replaces our hook costs what was found until then, and that is told; later races are found."""
+    at, shared, other = sites(world), Thing(), library(ALONE)
+    table = {}
+
+    def work():
+        world.attr_update(shared, at["update"]).n += 1
+        world.item_write(shared, table, "k", at["put"])
+
+    for times in (1, 2):
+        assert other.install() == 0
+        world.run(work, work)
+        assert [reason for reason, _ in world.gaps] == ["deaths"] * times
+        assert world.gaps[-1][1] >= 1
+        world.told()
+        world.run(work, work)
+        assert ("order", "update WRITE", "update WRITE") in world.pairs()
+    tracemalloc = follow_tracemalloc(world)     # there may be records of dead objects, which must not be used
+    world.run(work, lambda: (tracemalloc.start(), tracemalloc.stop()), work)
+    world.run(work, work)
+    assert world.pairs()
+
+
+def deaths_while_the_hook_is_replaced(world):
+    """Without a GIL, watched objects that are dropped while the hook is another one do not leave their addresses."""
+    if not sysconfig.get_config_var("Py_GIL_DISABLED"):
+        return
+    at, other, things = sites(world), library(ALONE), [Thing() for _ in range(500)]
+
+    def update():
+        for thing in things:
+            world.attr_update(thing, at["update"]).n += 1
+
+    def replace():
+        update()
+        world.core.hook_may_change()
+        assert other.install() == 0
+        for number in (500, 5000):
+            things.clear()
+            things.extend(Thing() for _ in range(number))
+            if number == 500:
+                update()
+        world.core.hook_changed()
+        yield
+
+    world.run(replace, update)
+    assert len(world.told()) == 0
 
 
 def crowd(world):
@@ -582,19 +688,10 @@ __attribute__((visibility("default"))) long seen(void) { return events; }
 
 
 def tracer_that_calls_ours(world):
-    """Another tracer replaces ours and calls it, while ours calls the one that it replaces: no loop, and both go on."""
+    """Another tracer replaces ours and calls it: nothing is lost, and there is no loop."""
     if sys.version_info < (3, 13):
         return
-    import ctypes
-
-    from gilscope.toolkit.builds.compile_library import compile_library
-    from gilscope.toolkit.race._core.compiling import compiler
-
-    with tempfile.TemporaryDirectory() as folder:
-        source = Path(folder, "chain.c")
-        source.write_text(CHAIN)
-        compile_library(compiler(), [str(source)], Path(folder, "chain.so"))
-        other = ctypes.PyDLL(str(Path(folder, "chain.so")))
+    other = library(CHAIN)
     assert other.install() == 0
     thing, at = Thing(), sites(world)
 
@@ -606,12 +703,15 @@ def tracer_that_calls_ours(world):
         seen = other.seen()
         world.run(work, work)
         assert other.seen() > seen
-    assert ("order", "update WRITE", "update WRITE") in world.pairs()     # the first was found while ours was replaced
-    assert other.install() == 0     # once more over ours
+        assert ("order", "update WRITE", "update WRITE") in world.pairs()
+    tracemalloc = follow_tracemalloc(world)
+    tracemalloc.start()             # over the other, which is lost, under ours
+    assert other.install() == 0     # over ours
     world.run(work, work)
-    world.told()
+    assert ("order", "update WRITE", "update WRITE") in world.pairs()
+    tracemalloc.stop()
     world.run(work, work)
-    assert world.pairs()
+    assert ("order", "update WRITE", "update WRITE") in world.pairs()
 
 
 def class_attributes_replaced(world):
@@ -774,6 +874,22 @@ def keys_that_collide(world):
     world.clean()
 
 
+def keys_are_compared_as_by_the_program(world):
+    """Two threads that store under keys of one type race if the keys are equal, and only then."""
+    put = world.site("put", op="item_write")
+    nan = float("nan")
+    keys = ((1, "a"), (1.0, "a"), (True, "a"), (2, "a"), (1, "b"), (1, b"a"), (1,), (1, "a", None), (1 + 0j, "a"),
+            (1 + 1j, "a"), ((1, 2), 3), ((1, 2.0), 3), ((1, 3), 3), (1 << 70, 1), (1 << 70, 2), (1 << 71, 1), (nan,),
+            (-0.0, 1), (0, 1), b"ab", b"ac", 2.5, 3.5, 1 << 70, 1 << 71, 1j, 2j)
+    for one in keys:
+        for other in keys:
+            table, again = {}, eval(repr(other), {"nan": nan})
+            world.run(*[functools.partial(world.item_write, 1, table, key, put) for key in (one, again)])
+            found = {key for _, _, part, key, *_ in world.conflicts if part == "item"}
+            assert bool(found) == (one == other), (one, other, found)
+            world.told()
+
+
 def insertions_are_told_from_replacements(world):
     """In tables of every size, after removals, and for each kind of key: an insertion disturbs an iteration."""
     put, each = world.site("put", op="item_write"), world.site("each", op="iterate")
@@ -808,12 +924,29 @@ def insertions_are_told_from_replacements(world):
                 assert world.pairs() == {("order", "each ITERATE", f"{name} GROW")}, (kind, size, make)
 
 
+def library(source):
+    """Compile C source; return its functions."""
+    import ctypes
+
+    from gilscope.toolkit.builds.compile_library import compile_library
+    from gilscope.toolkit.race._core.compiling import compiler
+
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, "tool.c").write_text(source)
+        compile_library(compiler(), [str(Path(folder, "tool.c"))], Path(folder, "tool.so"))
+        return ctypes.PyDLL(str(Path(folder, "tool.so")))
+
+
 def main(name):
     if name not in SCENARIOS:
         raise SystemExit(f"no scenario {name!r}")
     core = load()
     undo = core.track_locks()
-    SCENARIOS[name](World(core))
+    world = World(core)
+    world.gaps = []
+    core.report_gaps(lambda *gap: world.gaps.append(gap))
+    SCENARIOS[name](world)
+    assert bool(world.gaps) == (name in WITH_GAPS), world.gaps
     print("done", flush=True)
     if name != "daemons_at_exit":
         undo()
@@ -825,11 +958,13 @@ def main(name):
 
 
 SCENARIOS = {function.__name__: function for function in (
-    address_reuse, reuse_under_another_tracer, crowd, come_and_go, unjoined, bounded_memory, no_leaks,
+    address_reuse, tracemalloc_hides_no_race, tool_without_us, deaths_while_the_hook_is_replaced,
+    crowd, come_and_go, unjoined, bounded_memory, no_leaks,
     everything_at_once, fork, fork_amid_work, daemons_at_exit, subinterpreters, deep_nesting_dies, deep_recursion,
     pieces_of_locks, fork_after_the_end, locks_that_cannot_be_tracked, tracer_that_calls_ours,
     class_attributes_replaced, origins_of_dying_locks, bases_replaced, site_without_a_name, keys_that_collide,
-    insertions_are_told_from_replacements)}
+    keys_are_compared_as_by_the_program, insertions_are_told_from_replacements)}
+WITH_GAPS = frozenset({"tool_without_us"})
 
 if __name__ == "__main__":
     main(sys.argv[1])

@@ -145,6 +145,11 @@ class FakeCore:
     def busy(self):
         return nullcontext()
 
+    def hook_may_change(self, *arguments):
+        pass
+
+    hook_changed = hook_may_change
+
 
 def merged(left, right):
     return {uid: max(left.get(uid, 0), right.get(uid, 0)) for uid in left.keys() | right.keys()}

@@ -62,6 +62,15 @@ class ReferenceCore:
         """Also report ordered accesses of several threads, with the sort "shared"; call it before `start`."""
         self._monitor.tells_shared = True
 
+    def report_gaps(self, on_gap: Callable[[str, int], None]) -> None:
+        """Do nothing: the model has no limit of threads, and learns of deaths from weak references."""
+
+    def hook_may_change(self, *arguments: object) -> None:
+        """Do nothing: there is no hook."""
+
+    def hook_changed(self, *arguments: object) -> None:
+        """Do nothing: there is no hook."""
+
     def stop(self) -> None:
         """Stop recording."""
         self._monitor.stop()

@@ -8,9 +8,9 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.race.report import github, json_, sarif, text
-from gilscope.toolkit.race.report.model import Frame, SharedVariable
+from gilscope.toolkit.race.report.model import CheckGap, Frame, SharedVariable
 from gilscope.toolkit.race.report.sentences import RULES
-from gilscope.toolkit.race.site import RaceKind
+from gilscope.toolkit.race.site import GapReason, RaceKind
 from tests.conformance.builds import ROOT
 from tests.race.fakes.report import CHECK, FLAG, HIDDEN, make_access, make_race, make_report
 from tests.report.test_as_json import closed
@@ -158,3 +158,15 @@ def test_github_has_nothing_to_say_of_a_clean_run():
     assert github.render(report) == ""
     assert github.render(report, notes=True).startswith("::notice ")
     assert FLAG.variable in github.render(report, notes=True)
+
+
+def test_an_incomplete_check_says_so_in_every_form_and_never_that_there_is_no_race():
+    gaps = (CheckGap(process="process 4711", reason=GapReason.DEATHS, count=12),
+            CheckGap(process="process 4712", reason=GapReason.THREADS, count=4096))
+    report = make_report(races=(), notes=(), lost=(), gaps=gaps)
+    assert read_back(report) == report
+    for form in (text, github, sarif):
+        shown = form.render(report)
+        assert "accesses to 12 objects were forgotten" in shown
+        assert "no race" not in shown.lower()
+    assert json.loads(sarif.render(report))["runs"][0]["invocations"][0]["executionSuccessful"] is False

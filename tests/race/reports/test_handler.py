@@ -75,7 +75,7 @@ def test_a_race_is_in_the_spool_before_the_handler_returns(program):
 
 
 def test_nothing_is_written_without_a_conflict(program):
-    assert not program.handler.any_conflict
+    assert not program.handler.any_record
     assert list(program.spool.iterdir()) == []
 
 

@@ -44,8 +44,9 @@ EPILOG = """\
 exit codes:
      66  a race was found; notes do not count
   128+N  signal N ended the program, and no race was found
-      3  there is no core for the program's Python, Python exited with 0 without starting the program, records
-         could not be written, or a report file could not be written
+      3  there is no core for the program's Python, Python exited with 0 without starting the program, accesses
+         went unchecked that should have been checked, records could not be written, or a report file could not be
+         written
       2  the request was wrong
   else   the program's own
 

@@ -33,8 +33,8 @@ def report(
     """Write the report in all forms that are requested.
 
     Returns:
-        Whether there is a race that is not suppressed, and the exit code of a file that could not be written, of
-        records that the program has destroyed, or 0.
+        Whether there is a race that is not suppressed, and the exit code of a file that could not be written, of a
+        check that is incomplete, or 0.
     """
     found = load(first.spool, suppressions)
     if not found.processes and was_begun(first.spool):
@@ -50,8 +50,8 @@ def report(
         from gilscope.toolkit.site.single.races import race_values
 
         unsaved = page.saved("race.html", race_values(json_.plain(without_pytest(found))), root=found.root) or unsaved
-    # Lost records must not look like a program without races.
-    return bool(found.races), unsaved or (SaveError.exit_code if found.lost else 0)
+    # Lost records and gaps must not look like a program without races.
+    return bool(found.races), unsaved or (0 if found.is_complete else SaveError.exit_code)
 
 
 def print_early_end(first: FirstRun) -> None:
@@ -88,7 +88,7 @@ def _write(args: Namespace, report: RaceReport, first: FirstRun) -> int:
 def _is_worth_saying(args: Namespace, report: RaceReport) -> bool:
     """Return True if there is something to report, or a reader for the line that there is no race."""
     remarks = report.unused_suppressions or report.unexplained_suppressions
-    limits = report.unrewritten or report.lost
+    limits = report.unrewritten or not report.is_complete
     found = report.races or report.doubts
     return bool(found or limits or remarks or args.shared or (args.notes and report.notes)) or wants_all_clear()
 

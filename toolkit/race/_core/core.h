@@ -38,8 +38,11 @@ enum Flag {
 };
 
 /* ---- spin locks --------------------------------------------------------------------------------------------------
-   On a build with a GIL, only the interpreter that started the core runs this code, with its GIL held.  Never call Python while holding
-   a spin lock.  */
+   On a build with a GIL, only the interpreter that started the core runs this code, with its GIL held.
+
+   While holding a spin lock, call only what can neither fail, nor run code of the program, nor make or drop an object: the
+   creation and the death of one take locks of the shadow state.  Allowed are new references, reads of plain keys (keys.c),
+   and PyObject_Hash() of those.  */
 typedef struct { _Atomic(uint8_t) held; } Spin;
 
 static inline void
@@ -181,6 +184,8 @@ typedef struct Record {
     _Atomic(uint32_t) news;        /* insertions, and stores that order loads, since it became shared */
     _Atomic(uint16_t) owner;       /* the only slot that has accessed it, or SHARED */
     uint8_t boxes;          /* has cells for ranges of an array */
+    bool finalizes;         /* the object may be accessed by its finalizer, after the event of its death */
+    bool held;              /* we own a reference to the object: see hold_watched() */
     Spin spin;
 } Record;
 
@@ -296,7 +301,7 @@ typedef struct Thread {
 typedef struct {
     PyObject_HEAD
     int32_t number;
-    uint32_t flags;
+    _Atomic(uint32_t) flags;    /* a later site may add some */
     PyObject *key;          /* attribute, name or method: interned */
     int method;             /* enum Method for container methods, else 0 */
     int32_t n_partners;
@@ -311,14 +316,15 @@ typedef struct {
     _Atomic(int) concurrent;
     _Atomic(uint32_t) blind;    /* periods without death events: older lookups are invalid */
     _Atomic(int) clocks;        /* live Clock objects: each may be that of a starting thread */
-    bool dead;                  /* the interpreter is going away: do nothing, free nothing */
+    _Atomic(bool) dead;         /* the interpreter is going away: do nothing, free nothing */
     bool raw_frames;            /* the layout of frames is as call_stacks.c expects */
     bool raw_tables;            /* that of dicts and sets is as key_lookup.c expects */
     bool debug;
     bool reports_shared;          /* also report ordered uses by several threads */
     PyInterpreterState *interpreter;
     PyTypeObject *site_type;
-    PyObject *on_conflict;
+    _Atomic(PyObject *) on_conflict;
+    _Atomic(PyObject *) on_gap;
     PyObject *no_value, *revive;
     PyObject *prefix;           /* of the names of ops */
     PyObject *folder;           /* of the race checker: its frames are left out of stacks */
@@ -328,6 +334,7 @@ static Core core;
 static __thread Thread *self_thread __attribute__((tls_model("initial-exec")));
 
 static Thread *thread_attach(void);
+static void tell_gap(const char *reason, uint32_t count);      /* report_conflicts.c */
 
 static inline Thread *
 thread_get(void)

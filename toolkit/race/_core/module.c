@@ -283,6 +283,10 @@ forked(void)
     registry = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     sites_lock = (pthread_mutex_t)PTHREAD_MUTEX_INITIALIZER;
     lock_sets.spin = frames.spin = wheres.spin = pairs_spin = origins_spin = (Spin){0};
+#if FREE_THREADED
+    hook_mutex = (PyMutex){0};
+    atomic_store(&holds_objects, false);
+#endif
     if (core.dead) {        /* not if it is only stopped: objects still die, with the shadow state's locks */
         return;
     }
@@ -316,7 +320,8 @@ forked(void)
 static PyObject *
 api_after_fork(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 {
-    Py_RETURN_NONE;             /* forked() has been called by then */
+    watch_deaths();             /* if another thread was just replacing the hook; forked() has forgotten everything */
+    Py_RETURN_NONE;
 }
 
 /* ---- locks, stacks, counts --------------------------------------------------------------------------------------- */
@@ -460,12 +465,19 @@ api_start(PyObject *Py_UNUSED(module), PyObject *handler)
     }
     shadow_clear();
     pairs_clear();
-    Py_XSETREF(core.on_conflict, Py_NewRef(handler));
+    atomic_store(&core.on_conflict, Py_NewRef(handler));    /* the one before is kept: a thread may be calling it */
     core.dead = core.reports_shared = false;
     core.debug = getenv("GILSCOPE_RACE_DEBUG") != NULL && getenv("GILSCOPE_RACE_DEBUG")[0] != '\0';
     thread_get()->automatic = false;
     atomic_store(&core.started, 1);
     set_active();
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+api_report_gaps(PyObject *Py_UNUSED(module), PyObject *handler)
+{
+    atomic_store(&core.on_gap, Py_NewRef(handler));         /* likewise */
     Py_RETURN_NONE;
 }
 
@@ -614,6 +626,11 @@ static PyMethodDef api[] = {
     {"site", api_site, METH_VARARGS, "The object that stands for a site in rewritten code."},
     {"start", api_start, METH_O, "Start tracking; on_conflict is called with each conflict."},
     {"report_shared", api_report_shared, METH_NOARGS, "Also report ordered uses of a variable by several threads."},
+    {"report_gaps", api_report_gaps, METH_O, "Call on_gap(reason, count) when accesses go unchecked from now on."},
+    {"hook_may_change", (PyCFunction)(void (*)(void))api_hook_may_change, METH_FASTCALL,
+     "Prepare for a function that may replace the hook for deaths of objects."},
+    {"hook_changed", (PyCFunction)(void (*)(void))api_hook_changed, METH_FASTCALL,
+     "Hook deaths of objects again, after that function."},
     {"stop", api_stop, METH_NOARGS, "Stop tracking."},
     {"release", api_release, METH_O, "Let later calls of acquire(owner) be ordered after this point."},
     {"acquire", api_acquire, METH_O, "Add the edges from all earlier calls of release(owner)."},

@@ -73,6 +73,19 @@ class ConflictHandler:
         finally:
             self.core.restore(level)
 
+    def on_gap(self, reason: str, count: int) -> None:
+        """Record that accesses go unchecked; `GapReason` explains the arguments."""
+        level = self.core.mute()
+        try:
+            with self.core.busy():
+                self.recorder().record_gap(reason, count)
+        except KeyboardInterrupt:
+            interrupt_main()     # as in `on_conflict`
+        except Exception:  # noqa: BLE001  the program must not notice, as in `on_conflict`
+            self._complain()
+        finally:
+            self.core.restore(level)
+
     def _receive(self, conflict: Conflict) -> bool:
         first, second = conflict[4][1], conflict[5][1]
         if conflict[0] == "shared":
@@ -95,7 +108,7 @@ class ConflictHandler:
         return reports >= REPORTS_OF_SHARED_WRITES
 
     def recorder(self) -> Recorder:
-        """Return the recorder, created on the first conflict."""
+        """Return the recorder, created on the first conflict or gap."""
         found = self._recorder
         if found is None:
             from gilscope.toolkit.race.conflicts.recorder import Recorder
@@ -105,8 +118,8 @@ class ConflictHandler:
         return found
 
     @property
-    def any_conflict(self) -> bool:
-        """Return True if there was a conflict."""
+    def any_record(self) -> bool:
+        """Return True if there was a conflict or a gap."""
         return self._recorder is not None
 
     def section(self, name: str | None) -> None:

@@ -117,6 +117,10 @@ class Recorder:
                            "other": places[1], "other_verb": verb(other), "alike": alike,
                            "by_program": write.site.path == getattr(sys.modules.get("__main__"), "__file__", None)})
 
+    def record_gap(self, reason: str, count: int) -> None:
+        """Record that accesses go unchecked."""
+        self._spool.write({"t": "gap", "reason": reason, "count": count})
+
     def failed(self, section: str | None) -> int:
         """Return the number of races in the section."""
         return sum(entry.section == section and severity in GRAVE

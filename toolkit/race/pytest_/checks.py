@@ -18,7 +18,7 @@ from gilscope.toolkit.race.loading.hook import project_filter
 from gilscope.toolkit.race.program.start import make_spool, remove_spool
 from gilscope.toolkit.race.pytest_.trimmed_stacks import without_pytest
 from gilscope.toolkit.race.report.gather import load
-from gilscope.toolkit.race.report.sentences import lost_records
+from gilscope.toolkit.race.report.sentences import limits
 from gilscope.toolkit.race.report.settings import settings
 from gilscope.toolkit.race.report.text import render_race
 from gilscope.toolkit.race.session import RaceSession
@@ -69,7 +69,7 @@ class RaceReporter:
         found = self.report()
         wants_notes = self.config.option.gilscope_race_notes or self.chosen.notes
         lines = [f"{path} ran unchecked: {reason}" for path, reason in found.unrewritten]
-        lines += map(lost_records, found.lost)
+        lines += limits(found)
         lines += warn_of_installed_copy(self.config.rootpath, self.include)
         lines += [*found.unused_suppressions, *found.unexplained_suppressions]
         shown = [render_race(race, found.root) for race in (*found.doubts, *(found.notes if wants_notes else ()))]

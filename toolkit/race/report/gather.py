@@ -12,9 +12,25 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.report import sentences
 from gilscope.toolkit.race.report.locksets import Locksets, OwnedVariable
-from gilscope.toolkit.race.report.model import Access, Frame, HeldLock, Race, RaceReport, SharedVariable, Spot
-from gilscope.toolkit.race.report.records import FinishRecord, ProcessRecord, RaceRecord, SharedRecord, as_record
-from gilscope.toolkit.race.site import GRAVE, RaceKind, Severity
+from gilscope.toolkit.race.report.model import (
+    Access,
+    CheckGap,
+    Frame,
+    HeldLock,
+    Race,
+    RaceReport,
+    SharedVariable,
+    Spot,
+)
+from gilscope.toolkit.race.report.records import (
+    FinishRecord,
+    GapRecord,
+    ProcessRecord,
+    RaceRecord,
+    SharedRecord,
+    as_record,
+)
+from gilscope.toolkit.race.site import GRAVE, GapReason, RaceKind, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -37,6 +53,7 @@ class _Gathered:
     used: set[tuple[str, int]] = field(default_factory=set)
     unrewritten: dict[str, str] = field(default_factory=dict)
     lost: set[str] = field(default_factory=set)
+    gaps: dict[tuple[str, GapReason], int] = field(default_factory=dict)       # counts by process and reason
     shared: dict[tuple[str, str, int], SharedVariable] = field(default_factory=dict)   # by base and place of the write
     alike: dict[tuple[str, str, int], bool] = field(default_factory=dict)      # by the same key, if it is known
     processes: int = 0
@@ -68,6 +85,8 @@ def load(folder: str, suppressions: Sequence[Suppression] = (), section: str | N
         unexplained_suppressions=sentences.unexplained(
             [(path, line) for path, line, why in comments if not why]),
         unrewritten=tuple(sorted(gathered.unrewritten.items())), lost=tuple(sorted(gathered.lost)),
+        gaps=tuple(CheckGap(process=process, reason=reason, count=count)
+                   for (process, reason), count in sorted(gathered.gaps.items())),
         processes=gathered.processes, watched=gathered.watched,
         shared=tuple(gathered.shared[key] for key in sorted(gathered.shared)),
     )
@@ -88,6 +107,9 @@ def _gather(lines: Iterable[tuple[str, object]], section: str | None) -> _Gather
                     _add_race(gathered, process, record)
             case SharedRecord():
                 _add_shared(gathered, record)
+            case GapRecord():
+                gap = process, record.reason
+                gathered.gaps[gap] = gathered.gaps.get(gap, 0) + record.count
             case FinishRecord():
                 _add_end(gathered, record)
     return gathered

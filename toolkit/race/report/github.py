@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.escaping import in_command, in_command_property, visible_all
-from gilscope.toolkit.race.report.sentences import lost_records
+from gilscope.toolkit.race.report.sentences import limits
 from gilscope.toolkit.race.report.settings import relative
 from gilscope.toolkit.race.report.text import at, shown
 from gilscope.toolkit.race.site import Severity
@@ -22,7 +22,7 @@ def render(report: RaceReport, *, notes: bool = False) -> str:
     races = [*report.races, *report.doubts, *(report.notes if notes else ())]
     lines = [_command(race, report.root) for race in races]
     lines += [f"::warning title=gilscope race::{in_command(text)}"
-              for text in (*map(lost_records, report.lost), *report.unexplained_suppressions,
+              for text in (*limits(report), *report.unexplained_suppressions,
                            *report.unused_suppressions)]
     return "\n".join(lines)
 

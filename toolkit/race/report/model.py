@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.site import RaceKind, Severity  # noqa: TC001  read from the hints, as for the schema
+from gilscope.toolkit.race.site import GapReason, RaceKind, Severity  # noqa: TC001  read from the hints, as for the schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -108,6 +108,15 @@ class SharedVariable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CheckGap:
+    """Accesses that went unchecked in a process, so that races may be missing."""
+
+    process: str           # such as "process 4711"
+    reason: GapReason
+    count: int             # `GapReason` explains it
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RaceReport:
     """The result of one run."""
 
@@ -123,9 +132,15 @@ class RaceReport:
     unexplained_suppressions: tuple[str, ...] = ()   # sentences
     unrewritten: tuple[tuple[str, str], ...] = ()    # modules that ran unchecked: path, reason
     lost: tuple[str, ...] = ()                       # processes whose records are incomplete, such as "process 4711"
+    gaps: tuple[CheckGap, ...] = ()
     processes: int = 0
     watched: int | None = None                       # accesses; None: the core does not count them
     shared: tuple[SharedVariable, ...] = ()          # empty without `--shared`
+
+    @property
+    def is_complete(self) -> bool:
+        """Return True if all that should have been checked was, so that a race of this run is in the report."""
+        return not (self.lost or self.gaps)
 
     def with_confirmations(self, outcomes: Mapping[str, ConfirmationOutcome]) -> RaceReport:
         """Return the report with these outcomes, which are keyed by `Race.ident`."""

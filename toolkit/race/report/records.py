@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gilscope.toolkit.race.report.sentences import RULES
-from gilscope.toolkit.race.site import RaceKind, Severity  # noqa: TC001  from_plain reads the hints
+from gilscope.toolkit.race.site import GapReason, RaceKind, Severity  # noqa: TC001  from_plain reads the hints
 from gilscope.toolkit.records import DamagedError, from_plain
 
 FunctionPlace = tuple[str, int, str]         # path, line, function
@@ -101,6 +101,14 @@ class SharedRecord:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class GapRecord:
+    """Accesses that went unchecked."""
+
+    reason: GapReason
+    count: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FinishRecord:
     """The facts that are known only at a process's end."""
 
@@ -111,9 +119,9 @@ class FinishRecord:
     watched: int | None
 
 
-ProcessRecords = ProcessRecord | RaceRecord | SharedRecord | FinishRecord
+ProcessRecords = ProcessRecord | RaceRecord | SharedRecord | GapRecord | FinishRecord
 _KINDS: dict[object, type[ProcessRecords]] = {
-    "process": ProcessRecord, "race": RaceRecord, "shared": SharedRecord, "finish": FinishRecord}
+    "process": ProcessRecord, "race": RaceRecord, "shared": SharedRecord, "gap": GapRecord, "finish": FinishRecord}
 
 
 def as_record(value: object) -> ProcessRecords | None:

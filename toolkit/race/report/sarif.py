@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
 from gilscope.toolkit.escaping import in_json, in_sarif_message, in_url, visible_all
-from gilscope.toolkit.race.report.sentences import lost_records
+from gilscope.toolkit.race.report.sentences import limits
 from gilscope.toolkit.race.report.settings import relative
 from gilscope.toolkit.race.report.text import shown
 from gilscope.toolkit.race.site import RaceKind, Severity
@@ -48,7 +48,7 @@ def render(report: RaceReport, *, notes: bool = False) -> str:
         "results": [_result(race, report.root) for race in races],
     }
     if notifications := list(_notifications(report)):
-        run["invocations"] = [{"executionSuccessful": not report.lost, "toolExecutionNotifications": notifications}]
+        run["invocations"] = [{"executionSuccessful": report.is_complete, "toolExecutionNotifications": notifications}]
     # The places are URLs by now, so they still lead to the files.
     log = visible_all({"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}, shown)
     return in_json(json.dumps(log, indent=2, ensure_ascii=False))
@@ -118,9 +118,9 @@ def _message(text: str) -> Json:
 
 
 def _notifications(report: RaceReport) -> Iterator[Json]:
-    """Yield a warning for each module that ran unchecked, and an error for each process whose records are lost."""
+    """Yield a warning for each module that ran unchecked, and an error for each limit of the check."""
     for path, reason in report.unrewritten:
         yield {"level": "warning", "message": _message(f"not watched: {reason}"),
                "locations": [{"physicalLocation": {"artifactLocation": _artifact(path, report.root)}}]}
-    for process in report.lost:
-        yield {"level": "error", "message": _message(lost_records(process))}
+    for sentence in limits(report):
+        yield {"level": "error", "message": _message(sentence)}

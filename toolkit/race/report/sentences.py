@@ -6,14 +6,14 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.race.core import FOREIGN_LOCK
-from gilscope.toolkit.race.site import RaceKind
-from gilscope.toolkit.units import inflect
+from gilscope.toolkit.race.site import GapReason, RaceKind
+from gilscope.toolkit.units import counted, inflect
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gilscope.toolkit.race.report.locksets import LockKey, Locksets
-    from gilscope.toolkit.race.report.model import Access, Race
+    from gilscope.toolkit.race.report.model import Access, CheckGap, Race, RaceReport
 
 RULES = {
     "flag": "A flag is stored as a constant and tested: each is one step, and no store depends on a load.",
@@ -198,6 +198,22 @@ def lost_records(process: str) -> str:
     """Return the sentence on a process whose records are incomplete."""
     return (f"{process}: some or all records are lost: TMPDIR was full, too many files were open, or the program has "
             "changed the checker's files")
+
+
+def gap(found: CheckGap) -> str:
+    """Return the sentence on accesses that went unchecked."""
+    match found.reason:
+        case GapReason.DEATHS:
+            return (f"{found.process}: races may be missing: another tool replaced the hook that reports which objects "
+                    f"die, so accesses to {counted(found.count, 'object')} were forgotten")
+        case GapReason.THREADS:
+            return (f"{found.process}: races may be missing: checking stopped when there were more than "
+                    f"{found.count:,} threads at a time")
+
+
+def limits(report: RaceReport) -> tuple[str, ...]:
+    """Return the sentences on records and accesses that the report lacks."""
+    return (*map(lost_records, report.lost), *map(gap, report.gaps))
 
 
 def unused(comments: Sequence[tuple[str, int]], entries: Sequence[str]) -> tuple[str, ...]:

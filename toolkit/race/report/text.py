@@ -12,7 +12,7 @@ from itertools import dropwhile, groupby
 from typing import IO, TYPE_CHECKING
 
 from gilscope.toolkit.escaping import visible, visible_all, without_commands
-from gilscope.toolkit.race.report.sentences import lost_records, repair_of_all
+from gilscope.toolkit.race.report.sentences import limits, repair_of_all
 from gilscope.toolkit.race.report.settings import relative
 from gilscope.toolkit.race.site import GRAVE, Severity
 from gilscope.toolkit.units import counted, few, inflect
@@ -263,7 +263,7 @@ def _shared(report: RaceReport) -> Iterator[str]:
 def _remarks(report: RaceReport) -> Iterator[str]:
     for path, reason in report.unrewritten:
         yield f"not watched: {relative(path, report.root)}: {reason}"
-    yield from map(lost_records, report.lost)
+    yield from limits(report)
     yield from report.unexplained_suppressions
     yield from report.unused_suppressions
 
@@ -280,7 +280,8 @@ def _summary(report: RaceReport, *, notes: bool, paint: Paint) -> str:
         counts.append(counted(len(report.notes), Severity.NOTE) + ("" if notes else " (--notes shows them)"))
     if report.suppressed:
         counts.append(f"{len(report.suppressed)} suppressed")
-    result = ", ".join(counts if report.races else ["no race in what this run did", *counts[1:]])
+    none = "no race in what this run did" if report.is_complete else "an incomplete check"
+    result = ", ".join(counts if report.races else [none, *counts[1:]])
     return f"{paint('gilscope race:', 'bold')} {result}{_circumstances(report)}"
 
 

@@ -91,12 +91,21 @@ def patches(layer: SyncLayer, threads: ThreadTracker) -> dict[str, Callable[[Any
         from gilscope.toolkit.race.sync.executors import ExecutorPatches
         ExecutorPatches(layer, threads).patch(module)
 
+    def tracemalloc(module: Any) -> None:
+        from gilscope.toolkit.race.sync import tracemalloc_
+        tracemalloc_.patch(layer, module)
+
+    def public_tracemalloc(module: Any) -> None:
+        from gilscope.toolkit.race.sync import tracemalloc_
+        tracemalloc_.patch_public(layer, module)
+
     def signal(module: Any) -> None:
         from gilscope.toolkit.race.sync.signals import SignalPatches
         SignalPatches(layer).patch(module)
 
     return {"threading": threading, "queue": queue, "concurrent.futures._base": futures,
-            "concurrent.futures.thread": executors, "signal": signal, **asyncio_patches(layer),
+            "concurrent.futures.thread": executors, "signal": signal,
+            "_tracemalloc": tracemalloc, "tracemalloc": public_tracemalloc, **asyncio_patches(layer),
             **library_patches(layer)}
 
 

@@ -9,8 +9,9 @@ import linecache
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.race.report.sentences import lost_records
-from gilscope.toolkit.race.site import Severity
+from gilscope.toolkit.race.report.model import CheckGap
+from gilscope.toolkit.race.report.sentences import gap, lost_records
+from gilscope.toolkit.race.site import GapReason, Severity
 from gilscope.toolkit.units import inflect
 
 if TYPE_CHECKING:
@@ -39,18 +40,22 @@ def race_values(report: Mapping[str, Any], lines: Lines = lines_of) -> dict[str,
         lines: Returns the lines of a file.
     """
     groups = {name: [_race(each, lines) for each in report[name]] for name in GROUPS}
+    gaps = [CheckGap(**{**each, "reason": GapReason(each["reason"])}) for each in report["gaps"]]
+    limits = [*map(lost_records, report["lost"]), *map(gap, gaps)]
+    found = _found(report["races"]) or ("Incomplete check for races" if limits else "No race")
     return {
-        "title": f"{_found(report['races'])} in {report['target']}", "circumstances": _circumstances(report), **groups,
+        "title": f"{found} in {report['target']}", "circumstances": _circumstances(report), **groups,
+        "complete": not limits,
         "shared": list(report.get("shared", ())),
         "remarks": [*report["unexplained_suppressions"], *report["unused_suppressions"],
                     *(f"not watched: {path}: {reason}" for path, reason in report["unrewritten"]),
-                    *map(lost_records, report["lost"])],
+                    *limits],
     }
 
 
 def _found(races: Sequence[Mapping[str, Any]]) -> str:
     counts = Counter("data race" if race["severity"] == Severity.RACE else "atomicity violation" for race in races)
-    return " and ".join(_counted(count, noun) for noun, count in counts.items()) or "No race"
+    return " and ".join(_counted(count, noun) for noun, count in counts.items())
 
 
 def _counted(number: int, noun: str) -> str:

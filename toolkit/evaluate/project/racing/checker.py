@@ -27,6 +27,7 @@ from gilscope.toolkit.evaluate.project.suite.running import environment, run_bou
 from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, RunSite
 from gilscope.toolkit.evaluate.sections import Cause, Missing, Place, RaceFact, SharedFact, Unwatched, in_order
 from gilscope.toolkit.race.report import json_
+from gilscope.toolkit.race.report.sentences import limits
 from gilscope.toolkit.race.site import Severity
 from gilscope.toolkit.records import from_plain
 
@@ -139,6 +140,8 @@ def _checked(
             return _not_done(ending, limit, f"the report of the race checker, {file.name}, is damaged: {error}")
         shown = ProjectPaths(project, run_site)
         found = once(facts(report, shown, program.is_ignored))
+        if not found and not report.is_complete:
+            return Missing(reason=f"the check for races was incomplete: {limits(report)[0]}")
         if not found and (lacking := program.wrong(ending, place)):
             return replace(lacking, reason=f"{lacking.reason}, under the race checker")
         witness = read_witness(place / "witness")

@@ -127,30 +127,62 @@ key_part(uint64_t word)
 static bool
 hear(PyObject *conflict)
 {
-    PyObject *handler = core.on_conflict;
+    PyObject *handler = atomic_load(&core.on_conflict);     /* never freed */
     if (handler == NULL || conflict == NULL) {
         return false;
     }
-    Py_INCREF(handler);
     PyObject *enough = call_ours(handler, &conflict, 1, NULL);
-    Py_DECREF(handler);
     bool is_enough = enough != NULL && PyObject_IsTrue(enough) == 1;
     Py_XDECREF(enough);
     return is_enough;
 }
 
-/* True if findings made since `blind` was read may be reported, as all deaths were observed.  If another tracer replaced
-   ours, the shadow state may belong to destroyed objects.  */
+/* True if findings made since `blind` was read may be reported: the shadow state did not belong to dead objects.  */
 static bool
 trustworthy(uint32_t blind)
 {
-    if (likely(deaths_watched())) {
-        return atomic_load(&core.blind) == blind;
+    if (unlikely(!deaths_watched())) {
+        recover_hook();
     }
-    watch_deaths();
-    atomic_fetch_add(&core.blind, 1);
-    shadow_clear();
-    return false;
+    return atomic_load(&core.blind) == blind;
+}
+
+/* Errors of our handlers must not reach the program.  */
+static void
+handler_failed(PyObject *handler)
+{
+    if (!PyErr_Occurred()) {
+        return;
+    }
+    if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
+        PyErr_SetInterrupt();       /* meant for the program: once more, after this op */
+    }
+    else if (core.debug) {
+        PyErr_WriteUnraisable(handler);
+    }
+    PyErr_Clear();
+}
+
+/* Report that races may be missed from now on: "deaths", accesses to `count` objects were forgotten; "threads", there were
+   more than `count` threads at a time, and checking has stopped.  Nothing may be locked.  */
+static void
+tell_gap(const char *reason, uint32_t count)
+{
+    PyObject *handler = atomic_load(&core.on_gap);
+    if (handler == NULL) {
+        return;
+    }
+    Thread *thread = thread_get();
+    PyObject *error = PyErr_GetRaisedException();
+    thread->busy++;
+    PyObject *args[2] = {PyUnicode_FromString(reason), PyLong_FromUnsignedLong(count)};
+    PyObject *done = args[0] != NULL && args[1] != NULL ? call_ours(handler, args, 2, NULL) : NULL;
+    Py_XDECREF(done);
+    Py_XDECREF(args[0]);
+    Py_XDECREF(args[1]);
+    handler_failed(handler);
+    thread->busy--;
+    PyErr_SetRaisedException(error);
 }
 
 /* Report a conflict, with nothing locked; the accesses of this thread in the handler are not tracked.  */
@@ -169,15 +201,7 @@ tell(Thread *thread, const Found *found, PyObject *owner, uint64_t word, PyObjec
         raw_access(found->second, found->span && !found->first_spans), value != NULL ? value : core.no_value);
     bool enough = hear(conflict);
     Py_XDECREF(conflict);
-    if (PyErr_Occurred()) {
-        if (PyErr_ExceptionMatches(PyExc_KeyboardInterrupt)) {
-            PyErr_SetInterrupt();       /* meant for the program: once more, after this op */
-        }
-        else if (core.debug) {
-            PyErr_WriteUnraisable(core.on_conflict);
-        }
-        PyErr_Clear();
-    }
+    handler_failed(core.on_conflict);
     thread->busy--;
     PyErr_SetRaisedException(error);
     if (enough) {

@@ -237,7 +237,7 @@ static PyObject *
 api_track_locks(PyObject *module, PyObject *Py_UNUSED(none))
 {
     if (!locks_tracked) {
-        if (find_lock_types() < 0) {
+        if (!watch_deaths() || find_lock_types() < 0) {     /* locks have records from here on */
             return NULL;
         }
         locks_tracked = true;

@@ -2,7 +2,10 @@
 
    3.13 and later call a tracer for every creation and death; creations count as well, since `__del__` may access an
    object after its death event.  On 3.12 the allocator's free is wrapped, and so is tp_dealloc of list and dict, which
-   keep dead objects for reuse without freeing them.  */
+   keep dead objects for reuse without freeing them.
+
+   Other tools, such as tracemalloc, put hooks of their own over or in the place of ours.  What counts is not whose hook
+   is called first, but whether the death of an object gets to ours.  */
 
 static void
 forget_dead(const void *object)
@@ -44,14 +47,20 @@ on_lifetime(PyObject *object, PyRefTracerEvent event, void *Py_UNUSED(data))
     return result;
 }
 
+#define OWN_HOOK ((uintptr_t)on_lifetime)
+
+static inline uintptr_t
+first_hook(void)
+{
+    void *data;
+    return (uintptr_t)PyRefTracer_GetTracer(&data);
+}
+
 static bool
-watch_deaths(void)
+install_hook(void)
 {
     void *data;
     PyRefTracer now = PyRefTracer_GetTracer(&data);
-    if (now == on_lifetime) {
-        return true;
-    }
     int n = now == NULL ? 0 : atomic_load(&n_tracers);
     if (now != NULL && (n == 0 || tracers[n - 1].call != now || tracers[n - 1].data != data)) {
         n += n < MOST_TRACERS;
@@ -60,14 +69,6 @@ watch_deaths(void)
     }
     atomic_store(&n_tracers, n);
     return PyRefTracer_SetTracer(on_lifetime, NULL) == 0;
-}
-
-/* True if all death events arrived: another tracer may have replaced ours.  */
-static bool
-deaths_watched(void)
-{
-    void *data;
-    return PyRefTracer_GetTracer(&data) == on_lifetime;
 }
 
 #else
@@ -115,16 +116,25 @@ watching_dict_dealloc(PyObject *dict)
     Py_TRASHCAN_END
 }
 
-static bool
-watch_deaths(void)
+#define OWN_HOOK ((uintptr_t)watching_free)
+
+static inline uintptr_t
+first_hook(void)
 {
-    if (list_dealloc != NULL) {
-        return true;
+    PyMemAllocatorEx now;
+    PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &now);
+    return (uintptr_t)now.free;
+}
+
+static bool
+install_hook(void)
+{
+    if (list_dealloc == NULL) {
+        list_dealloc = PyList_Type.tp_dealloc;
+        dict_dealloc = PyDict_Type.tp_dealloc;
+        PyList_Type.tp_dealloc = watching_list_dealloc;
+        PyDict_Type.tp_dealloc = watching_dict_dealloc;
     }
-    list_dealloc = PyList_Type.tp_dealloc;
-    dict_dealloc = PyDict_Type.tp_dealloc;
-    PyList_Type.tp_dealloc = watching_list_dealloc;
-    PyDict_Type.tp_dealloc = watching_dict_dealloc;
     PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &wrapped_allocator);
     PyMemAllocatorEx watching = wrapped_allocator;
     watching.free = watching_free;
@@ -133,17 +143,7 @@ watch_deaths(void)
     return true;
 }
 
-static bool
-deaths_watched(void)
-{
-    PyMemAllocatorEx now;
-    PyMem_GetAllocator(PYMEM_DOMAIN_OBJ, &now);
-    return now.free == watching_free;
-}
-
 #endif
-
-/* ---- references to objects of which only the address is known ---------------------------------------------------- */
 
 /* The evaluation loop of 3.13.0 destroys objects without a death event.  */
 static inline bool
@@ -152,18 +152,204 @@ misses_deaths(void)
     return PY_VERSION_HEX >> 16 == 0x030D && Py_Version >> 8 == 0x030D00;
 }
 
+/* ---- do the events arrive? --------------------------------------------------------------------------------------- */
+#define NO_OTHER 1                          /* the address of no hook; 0 stands for no hook at all */
+static _Atomic(uintptr_t) leads_to_ours = NO_OTHER;     /* another tool's hook that was seen to call ours */
+
+/* True if all death events arrive, as far as hooks that are known tell.  Calls no Python.  */
+static bool
+deaths_watched(void)
+{
+    uintptr_t first = first_hook();
+    return first == OWN_HOOK || first == atomic_load_explicit(&leads_to_ours, memory_order_relaxed);
+}
+
+/* True if the death of an object that dies now is seen.  Nothing may be locked.  */
+static bool
+deaths_arrive(void)
+{
+    uintptr_t first = first_hook();
+    PyObject *object = PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type);
+    if (object == NULL) {
+        PyErr_Clear();
+        return false;
+    }
+    Record *record = record_lookup(object, true, 0);
+    uint32_t serial = atomic_load(&record->serial);
+    Py_DECREF(object);
+    bool seen = atomic_load(&record->serial) != serial;
+    if (seen) {
+        atomic_store(&leads_to_ours, first);
+    }
+    else {
+        record_forget(object);
+    }
+    return seen;
+}
+
+#if FREE_THREADED
+static PyMutex hook_mutex;      /* of hooks and of `holds_objects`; whoever waits for it lets the world be stopped */
+#define HOOKS_LOCK() PyMutex_Lock(&hook_mutex)
+#define HOOKS_UNLOCK() PyMutex_Unlock(&hook_mutex)
+#else
+#define HOOKS_LOCK() ((void)0)
+#define HOOKS_UNLOCK() ((void)0)
+#endif
+
+/* Return false with an exception if the hook cannot be installed.  Records of an earlier session may be of dead objects.  */
+static bool
+watch_deaths(void)
+{
+    HOOKS_LOCK();
+    bool watched = deaths_watched() || deaths_arrive();
+    if (!watched) {
+        atomic_fetch_add(&core.blind, atomic_load(&n_records) > 0);
+        watched = install_hook();
+    }
+    HOOKS_UNLOCK();
+    return watched;
+}
+
+/* Another tool has replaced our hook: any record may be that of a dead object.  Forget all accesses, and say so.  */
+static void
+recover_hook(void)
+{
+    PyObject *error = PyErr_GetRaisedException();
+    HOOKS_LOCK();
+    bool blind = !deaths_watched() && !deaths_arrive();
+    uint32_t forgotten = 0;
+    if (blind) {
+        install_hook();
+        atomic_fetch_add(&core.blind, 1);
+        forgotten = shadow_clear();
+    }
+    HOOKS_UNLOCK();
+    if (blind) {
+        tell_gap("deaths", forgotten);
+    }
+    PyErr_SetRaisedException(error);
+}
+
+/* ---- tools that replace the hook by functions that we know ------------------------------------------------------- */
+
+#if FREE_THREADED
+static bool all_held;           /* guarded by hook_mutex */
+
+/* Take a reference to every watched object until let_go(), so that none dies and no address is used again while its
+   death would not be seen.  What is dying is forgotten at once.  Objects with finalizers are left out: they may be dead
+   although there is a record, made by the finalizer after the event.  */
+static void
+hold_watched(void)
+{
+    atomic_store(&holds_objects, true);     /* from now on, record_can_hold() holds what is new */
+    for (int i = 0; i < SHARDS; i++) {
+        Shard *shard = &shards[i];
+        spin_lock(&shard->spin);
+        uint32_t n = 0;
+        Contents *dying = must(malloc((shard->n + 1) * sizeof(Contents)));
+        for (uint32_t b = 0; b <= shard->mask; b++) {
+            for (Record **link = &shard->buckets[b]; *link != NULL;) {
+                Record *record = *link;
+                if (!record->held && !record->finalizes && !try_increment(record->object)) {
+                    dying[n++] = record_unlink(shard, link);
+                    continue;
+                }
+                record->held = !record->finalizes;
+                link = &record->next;
+            }
+        }
+        spin_unlock(&shard->spin);
+        for (uint32_t k = 0; k < n; k++) {
+            contents_drop(dying[k]);
+        }
+        free(dying);
+    }
+}
+
+/* Drop these references, and forget the accesses to objects that were not held; return the number of those.  */
+static uint32_t
+let_go(void)
+{
+    uint32_t forgotten = 0;
+    atomic_store(&holds_objects, false);
+    for (int i = 0; i < SHARDS; i++) {
+        Shard *shard = &shards[i];
+        spin_lock(&shard->spin);
+        uint32_t n_held = 0, n_others = 0;
+        PyObject **held = must(malloc((shard->n + 1) * sizeof(PyObject *)));
+        Record **others = must(malloc((shard->n + 1) * sizeof(Record *)));
+        for (uint32_t b = 0; b <= shard->mask; b++) {
+            for (Record *record = shard->buckets[b]; record != NULL; record = record->next) {
+                if (record->held) {
+                    record->held = false;
+                    held[n_held++] = record->object;
+                }
+                else if (record->finalizes) {
+                    others[n_others++] = record;
+                }
+            }
+        }
+        spin_unlock(&shard->spin);
+        for (uint32_t k = 0; k < n_others; k++) {
+            forgotten += record_empty(others[k]);
+        }
+        for (uint32_t k = 0; k < n_held; k++) {
+            Py_DECREF(held[k]);
+        }
+        free(held);
+        free(others);
+    }
+    return forgotten;
+}
+#endif
+
+/* Called before and after a function that may replace our hook.  With a GIL, no other thread runs in between.  */
+static PyObject *
+api_hook_may_change(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(n))
+{
+#if FREE_THREADED
+    HOOKS_LOCK();
+    all_held = !misses_deaths() && atomic_load(&core.blind) == 0;      /* else there may be records of dead objects */
+    if (all_held) {
+        hold_watched();
+    }
+#endif
+    Py_RETURN_NONE;
+}
+
+static PyObject *
+api_hook_changed(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(n))
+{
+    atomic_store(&leads_to_ours, NO_OTHER);     /* it may be a hook of the same tool, over another one than before */
+    /* While objects are held, none dies, also not the one that would show whether its death is seen.  */
+    if (!deaths_watched() && (atomic_load(&holds_objects) || !deaths_arrive())) {
+        install_hook();
+    }
+#if FREE_THREADED
+    uint32_t forgotten;
+    if (all_held) {
+        forgotten = let_go();
+    }
+    else {
+        atomic_fetch_add(&core.blind, 1);
+        forgotten = shadow_clear();
+    }
+    HOOKS_UNLOCK();
+    if (forgotten > 0) {
+        tell_gap("deaths", forgotten);
+    }
+#endif
+    Py_RETURN_NONE;
+}
+
+/* ---- references to objects of which only the address is known ---------------------------------------------------- */
+
 /* Call it while the object is alive, so that try_reference() can tell later whether it still is.  */
 static inline void
 prepare_reference(Recent *recent)
 {
-#if FREE_THREADED && PY_VERSION_HEX >= 0x030E0000
-    PyUnstable_EnableTryIncRef(recent->object);
-#elif FREE_THREADED             /* what that does; 3.13 has no public function for it */
-    PyObject *object = recent->object;
-    Py_ssize_t shared = _Py_atomic_load_ssize_relaxed(&object->ob_ref_shared);
-    while (!_Py_IsImmortal(object) && (shared & _Py_REF_SHARED_FLAG_MASK) == 0
-           && !_Py_atomic_compare_exchange_ssize(&object->ob_ref_shared, &shared, shared | _Py_REF_MAYBE_WEAKREF)) {
-    }
+#if FREE_THREADED
+    (void)recent;               /* record_can_hold() has done it */
 #else
     if (misses_deaths() && PyType_SUPPORTS_WEAKREFS(Py_TYPE(recent->object))) {
         PyObject *error = PyErr_GetRaisedException();
@@ -183,22 +369,8 @@ try_reference(const Recent *recent)
     if (!deaths_watched()) {
         return NULL;
     }
-#if FREE_THREADED && PY_VERSION_HEX >= 0x030E0000
-    return PyUnstable_TryIncRef(object) ? object : NULL;
-#elif FREE_THREADED
-    if (misses_deaths()) {
-        return NULL;
-    }
-    if (_Py_IsImmortal(object) || _Py_IsOwnedByCurrentThread(object)) {
-        return Py_NewRef(object);
-    }
-    Py_ssize_t shared = _Py_atomic_load_ssize_relaxed(&object->ob_ref_shared);
-    while (shared != 0 && shared != _Py_REF_MERGED) {
-        if (_Py_atomic_compare_exchange_ssize(&object->ob_ref_shared, &shared, shared + (1 << _Py_REF_SHARED_SHIFT))) {
-            return object;
-        }
-    }
-    return NULL;
+#if FREE_THREADED
+    return !misses_deaths() && try_increment(object) ? object : NULL;
 #elif PY_VERSION_HEX >> 16 == 0x030D
     if (misses_deaths()) {
         object = NULL;

@@ -110,6 +110,50 @@ str_equal(PyObject *a, PyObject *b)
         && memcmp(PyUnicode_DATA(a), PyUnicode_DATA(b), (size_t)PyUnicode_GET_LENGTH(a) * PyUnicode_KIND(a)) == 0;
 }
 
+/* Return a number as a complex one if that is exact; an int beyond 2^53 counts as different from every float.  */
+static bool
+as_complex(PyObject *number, Py_complex *value)
+{
+    if (PyComplex_CheckExact(number)) {
+        *value = ((PyComplexObject *)number)->cval;
+        return true;
+    }
+    int overflow = 0;
+    int64_t whole = PyLong_Check(number) ? PyLong_AsLongLongAndOverflow(number, &overflow) : 0;
+    *value = (Py_complex){PyFloat_CheckExact(number) ? PyFloat_AS_DOUBLE(number) : (double)whole, 0};
+    return PyFloat_CheckExact(number) || (PyLong_Check(number) && !overflow && whole >= -(INT64_C(1) << 53)
+                                          && whole <= INT64_C(1) << 53);
+}
+
+/* Compare plain keys as `==` does, without PyObject_RichCompare(): that fails at the recursion limit, and makes objects,
+   whose creation and death take the locks of the shadow state.  */
+static bool
+plain_equal(PyObject *a, PyObject *b)
+{
+    if (a == b) {
+        return true;
+    }
+    if (PyUnicode_CheckExact(a) || PyUnicode_CheckExact(b)) {
+        return PyUnicode_CheckExact(a) && PyUnicode_CheckExact(b) && str_equal(a, b);
+    }
+    if (PyBytes_CheckExact(a) || PyBytes_CheckExact(b)) {
+        return PyBytes_CheckExact(a) && PyBytes_CheckExact(b) && PyBytes_GET_SIZE(a) == PyBytes_GET_SIZE(b)
+            && memcmp(PyBytes_AS_STRING(a), PyBytes_AS_STRING(b), (size_t)PyBytes_GET_SIZE(a)) == 0;
+    }
+    if (PyTuple_CheckExact(a) || PyTuple_CheckExact(b)) {
+        bool equal = PyTuple_CheckExact(a) && PyTuple_CheckExact(b) && PyTuple_GET_SIZE(a) == PyTuple_GET_SIZE(b);
+        for (Py_ssize_t i = 0; equal && i < PyTuple_GET_SIZE(a); i++) {
+            equal = plain_equal(PyTuple_GET_ITEM(a, i), PyTuple_GET_ITEM(b, i));    /* plain_key() limits the depth */
+        }
+        return equal;
+    }
+    if (PyLong_Check(a) && PyLong_Check(b)) {
+        return PyLong_Type.tp_richcompare(a, b, Py_EQ) == Py_True;      /* immortal */
+    }
+    Py_complex one, other;
+    return as_complex(a, &one) && as_complex(b, &other) && one.real == other.real && one.imag == other.imag;
+}
+
 /* Both keys are read: call it with the record locked whose cell owns `word`, and while somebody owns `key`.  */
 static inline bool
 key_equal(uint64_t word, Key key)
@@ -129,10 +173,7 @@ key_equal(uint64_t word, Key key)
         return false;
     }
     PyObject *a = KEY_POINTER(word), *b = KEY_POINTER(key.word);
-    if (PyUnicode_CheckExact(a) || PyUnicode_CheckExact(b)) {
-        return PyUnicode_CheckExact(a) && PyUnicode_CheckExact(b) && str_equal(a, b);
-    }
-    return Py_TYPE(a) == Py_TYPE(b) && PyObject_RichCompareBool(a, b, Py_EQ) == 1;
+    return Py_TYPE(a) == Py_TYPE(b) && plain_equal(a, b);
 }
 
 static inline uint64_t

@@ -20,6 +20,9 @@ static Shard shards[SHARDS];
 static _Atomic(Filter *) filter;
 static _Atomic(uint64_t) n_records;
 
+/* Another tool is replacing our hook for deaths: every watched object is held meanwhile, see hold_watched().  */
+static _Atomic(bool) holds_objects;
+
 static inline uint64_t
 hash_address(const void *object)
 {
@@ -128,6 +131,60 @@ shard_unused(Shard *shard)
     return record;
 }
 
+#if FREE_THREADED
+/* Call it while the object is alive, so that try_increment() can tell later whether it still is.  */
+static inline void
+allow_try_increment(PyObject *object)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+    PyUnstable_EnableTryIncRef(object);
+#else                           /* what that does; 3.13 has no public function for it */
+    Py_ssize_t shared = _Py_atomic_load_ssize_relaxed(&object->ob_ref_shared);
+    while (!_Py_IsImmortal(object) && (shared & _Py_REF_SHARED_FLAG_MASK) == 0
+           && !_Py_atomic_compare_exchange_ssize(&object->ob_ref_shared, &shared, shared | _Py_REF_MAYBE_WEAKREF)) {
+    }
+#endif
+}
+
+/* Take a reference unless the object is dying.  The caller holds a lock for which the event of its death waits.  */
+static inline bool
+try_increment(PyObject *object)
+{
+#if PY_VERSION_HEX >= 0x030E0000
+    return PyUnstable_TryIncRef(object);
+#else
+    if (_Py_IsImmortal(object) || _Py_IsOwnedByCurrentThread(object)) {
+        Py_INCREF(object);
+        return true;
+    }
+    Py_ssize_t shared = _Py_atomic_load_ssize_relaxed(&object->ob_ref_shared);
+    while (shared != 0 && shared != _Py_REF_MERGED) {
+        if (_Py_atomic_compare_exchange_ssize(&object->ob_ref_shared, &shared, shared + (1 << _Py_REF_SHARED_SHIFT))) {
+            return true;
+        }
+    }
+    return false;
+#endif
+}
+#endif
+
+/* Prepare a new record of a living object for hold_watched().  */
+static inline void
+record_can_hold(Record *record)
+{
+#if FREE_THREADED
+    PyTypeObject *type = Py_TYPE(record->object);
+    record->finalizes = type->tp_finalize != NULL || type->tp_del != NULL;
+    allow_try_increment(record->object);
+    if (atomic_load(&holds_objects) && !record->finalizes) {
+        Py_INCREF(record->object);
+        record->held = true;
+    }
+#else
+    (void)record;
+#endif
+}
+
 static Record *
 record_lookup(PyObject *object, bool create, int slot)
 {
@@ -143,6 +200,7 @@ record_lookup(PyObject *object, bool create, int slot)
         record = shard_unused(shard);
         record->object = object;
         record->owner = (uint16_t)slot;
+        record_can_hold(record);
         Record **bucket = &shard->buckets[(hash >> 32) & shard->mask];
         record->next = *bucket;
         *bucket = record;
@@ -345,6 +403,59 @@ cells_drop(Cell *cells, uint32_t n)
 
 static void sync_free(Sync *sync);
 
+/* What a record had, to be dropped when nothing is locked: that may drop references.  */
+typedef struct {
+    Cell *cells;
+    uint32_t n;
+    Sync *sync;
+    Hands *hands;
+    Wholes *wholes;
+} Contents;
+
+/* Take all but the clock as a lock out of a locked record.  */
+static Contents
+record_take(Record *record)
+{
+    Contents contents = {record->cells, record->n, NULL, record->hands, record->wholes};
+    record->cells = NULL;
+    record->hands = NULL;
+    record->wholes = NULL;
+    record->n = record->capacity = 0;
+    record->boxes = 0;
+    return contents;
+}
+
+static void
+contents_drop(Contents contents)
+{
+    cells_drop(contents.cells, contents.n);
+    sync_free(contents.sync);
+    hands_free(contents.hands);
+    free(contents.wholes);
+}
+
+/* Remove a record from its locked shard.  */
+static Contents
+record_unlink(Shard *shard, Record **link)
+{
+    Record *record = *link;
+    spin_lock(&record->spin);
+    Contents contents = record_take(record);
+    contents.sync = record->sync;
+    record->sync = NULL;
+    *link = record->next;
+    shard->n--;
+    filter_count(record->object, -1);
+    record->object = NULL;
+    record->held = false;
+    atomic_fetch_add_explicit(&record->serial, 1, memory_order_release);
+    record->next = shard->unused;
+    shard->unused = record;
+    atomic_fetch_sub(&n_records, 1);
+    spin_unlock(&record->spin);
+    return contents;
+}
+
 /* Forget an object that has just been created at, or is about to leave, this address.  May drop references.  */
 static void
 record_forget(const void *object)
@@ -356,66 +467,35 @@ record_forget(const void *object)
     while (*link != NULL && (*link)->object != object) {
         link = &(*link)->next;
     }
-    Record *record = *link;
-    if (record == NULL) {
+    if (*link == NULL) {
         spin_unlock(&shard->spin);
         return;
     }
-    spin_lock(&record->spin);
-    Cell *cells = record->cells;
-    uint32_t n = record->n;
-    Sync *sync = record->sync;
-    Hands *hands = record->hands;
-    Wholes *wholes = record->wholes;
-    *link = record->next;
-    shard->n--;
-    record->object = NULL;
-    record->cells = NULL;
-    record->sync = NULL;
-    record->hands = NULL;
-    record->wholes = NULL;
-    record->n = record->capacity = 0;
-    record->boxes = 0;
-    atomic_fetch_add_explicit(&record->serial, 1, memory_order_release);
-    record->next = shard->unused;
-    shard->unused = record;
-    filter_count(object, -1);
-    atomic_fetch_sub(&n_records, 1);
-    spin_unlock(&record->spin);
+    Contents contents = record_unlink(shard, link);
     spin_unlock(&shard->spin);
-    cells_drop(cells, n);
-    sync_free(sync);
-    hands_free(hands);
-    free(wholes);
+    contents_drop(contents);
 }
 
-/* Forget the accesses to an object, but keep its clock as a lock, since other threads may be about to use the record.  */
-static void
+/* Forget the accesses to an object, but keep its clock as a lock, since other threads may be about to use the record.
+   Return true if there were any.  */
+static bool
 record_empty(Record *record)
 {
     spin_lock(&record->spin);
-    Cell *cells = record->cells;
-    uint32_t n = record->n;
-    Hands *hands = record->hands;
-    Wholes *wholes = record->wholes;
-    record->cells = NULL;
-    record->hands = NULL;
-    record->wholes = NULL;
-    record->n = record->capacity = 0;
-    record->boxes = 0;
+    Contents contents = record_take(record);
     if (record->sync == NULL) {
         atomic_fetch_add_explicit(&record->serial, 1, memory_order_release);
     }
     spin_unlock(&record->spin);
-    cells_drop(cells, n);
-    hands_free(hands);
-    free(wholes);
+    contents_drop(contents);
+    return contents.n > 0;
 }
 
-/* Drop all shadow state.  */
-static void
+/* Drop all shadow state; return the number of objects with accesses in it.  */
+static uint32_t
 shadow_clear(void)
 {
+    uint32_t forgotten = 0;
     for (int i = 0; i < SHARDS; i++) {
         spin_lock(&shards[i].spin);
         uint32_t n = 0;
@@ -427,10 +507,11 @@ shadow_clear(void)
         }
         spin_unlock(&shards[i].spin);
         for (uint32_t k = 0; k < n; k++) {
-            record_empty(records[k]);
+            forgotten += record_empty(records[k]);
         }
         free(records);
     }
+    return forgotten;
 }
 
 /* Its serial is part of the word: another object at the same address is another key.  */
