@@ -260,6 +260,23 @@ def crowd(world):
     assert ("order", "update WRITE", "update WRITE") in world.pairs()
 
 
+def more_threads_than_clocks(world):
+    """The core has 4,096 clocks: with more threads at a time it stops checking, says so, and the program goes on."""
+    at, thing = sites(world), Thing()
+    size = threading.stack_size(1 << 16)
+    gate = threading.Barrier(4100)
+
+    def work():
+        gate.wait()
+        world.attr_update(thing, at["update"])
+
+    together(world, *[work] * 4100)
+    threading.stack_size(size)
+    assert world.gaps == [("threads", 4096)]
+    together(world, *[lambda: world.attr_update(thing, at["update"])] * 2)
+    world.clean()
+
+
 def come_and_go(world):
     """Thousands of threads one after the other need no more memory than a few."""
     at, thing = sites(world), Thing()
@@ -959,12 +976,12 @@ def main(name):
 
 SCENARIOS = {function.__name__: function for function in (
     address_reuse, tracemalloc_hides_no_race, tool_without_us, deaths_while_the_hook_is_replaced,
-    crowd, come_and_go, unjoined, bounded_memory, no_leaks,
+    crowd, more_threads_than_clocks, come_and_go, unjoined, bounded_memory, no_leaks,
     everything_at_once, fork, fork_amid_work, daemons_at_exit, subinterpreters, deep_nesting_dies, deep_recursion,
     pieces_of_locks, fork_after_the_end, locks_that_cannot_be_tracked, tracer_that_calls_ours,
     class_attributes_replaced, origins_of_dying_locks, bases_replaced, site_without_a_name, keys_that_collide,
     keys_are_compared_as_by_the_program, insertions_are_told_from_replacements)}
-WITH_GAPS = frozenset({"tool_without_us"})
+WITH_GAPS = frozenset({"tool_without_us", "more_threads_than_clocks"})
 
 if __name__ == "__main__":
     main(sys.argv[1])

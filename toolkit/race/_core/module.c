@@ -466,7 +466,8 @@ api_start(PyObject *Py_UNUSED(module), PyObject *handler)
     shadow_clear();
     pairs_clear();
     atomic_store(&core.on_conflict, Py_NewRef(handler));    /* the one before is kept: a thread may be calling it */
-    core.dead = core.reports_shared = false;
+    core.dead = atomic_load(&core.crowded);
+    core.reports_shared = false;
     core.debug = getenv("GILSCOPE_RACE_DEBUG") != NULL && getenv("GILSCOPE_RACE_DEBUG")[0] != '\0';
     thread_get()->automatic = false;
     atomic_store(&core.started, 1);

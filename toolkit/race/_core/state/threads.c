@@ -17,6 +17,8 @@ static _Atomic(int) n_live;
 static uint32_t n_threads;
 static pthread_key_t death_key;
 
+static void tell_gap(const char *reason, uint32_t count);
+
 static void
 set_active(void)
 {
@@ -107,7 +109,8 @@ occupy(Thread *thread, int index, uint64_t time)
 }
 
 /* Return a slot for a new thread that inherits the clock of `thread`: that of an ended thread if all its accesses
-   happened before, otherwise a new one.  The caller holds the registry's lock.  */
+   happened before, otherwise a new one.  If all are in use, checking stops, and the last slot is shared.  The caller holds
+   the registry's lock.  */
 static void
 enlist(Thread *thread)
 {
@@ -127,7 +130,8 @@ enlist(Thread *thread)
         }
     }
     if (index == MAX_SLOTS) {
-        Py_FatalError("gilscope: more than 4096 threads at a time");
+        atomic_store(&core.crowded, true);
+        index = MAX_SLOTS - 1;
     }
     bool fresh = index == atomic_load(&n_slots);
     occupy(thread, index, fresh ? 1 : atomic_load(&slots[index].last) + 1);
@@ -182,9 +186,15 @@ thread_make(Thread *outer, bool automatic, const Moment *start)
         join_everybody(thread);
     }
     enlist(thread);
+    bool stops = atomic_load(&core.crowded) && !atomic_exchange(&core.dead, true);
     pthread_mutex_unlock(&registry);
     self_thread = thread;
     pthread_setspecific(death_key, thread);     /* any value but NULL has the destructor called */
+    if (stops) {
+        atomic_store(&core.started, 0);
+        set_active();
+        tell_gap("threads", MAX_SLOTS);
+    }
     return thread;
 }
 
