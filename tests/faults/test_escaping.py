@@ -128,7 +128,7 @@ def test_races_as_text(hostile, color):
 @ALL
 def test_races_as_workflow_commands(hostile):
     rendered = github.render(report_of(hostile), notes=True)
-    levels = ["error", "warning", "notice", "warning", "warning", "warning"]
+    levels = ["error", "warning", "notice", "warning", "warning", "warning", "warning"]
     assert not is_safe(rendered, commands=[f"::{level} " for level in levels])
     commands = [re.fullmatch("::([a-z]+) (.*?)::(.*)", line) for line in rendered.split("\n")]   # as they are read
     assert [each[1] for each in commands] == levels

@@ -103,7 +103,7 @@ def test_offline_reads_the_lock_and_gives_no_verdict(one_build, tmp_path, capsys
     assert main(["doctor", "--offline", "thing"]) == 0
     shown = capsys.readouterr().out
     assert "metadata only, not a verdict" in shown
-    assert f"thing on {one_build}: pure Python, although 1 wheels" in shown
+    assert f"thing on {one_build}: pure Python, although 1 wheel " in shown
 
 
 def test_offline_without_anything_to_go_by_is_an_error(one_build, capsys):

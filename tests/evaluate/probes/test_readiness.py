@@ -141,8 +141,8 @@ def test_atomicity_violation_is_there_with_the_gil_and_blocks_nothing(confirmed)
     verdict = conclude(found(), QUIET, races)
     sure = ", confirmed" if confirmed else ""
     assert (verdict.word, verdict.reasons[-1]) == (Verdict.READY, (
-        f"atomicity violation on _cache (check-then-act, a.py:3, a.py:9){sure}, also there with the GIL: mend it on "
-        "any build"))
+        f"atomicity violation on _cache (check-then-act, a.py:3, a.py:9){sure}, it also happens with the GIL: fix it "
+        "in any case"))
     answer = concluded(found(), races=races).answer
     assert (answer.blockers, answer.effort.places) == ((), (THIRD,))
     assert concluded(found(), races=races).next_steps[0] == (
