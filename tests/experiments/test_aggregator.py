@@ -12,11 +12,19 @@ from gilscope.toolkit.builds.environment import build_environment
 from gilscope.toolkit.builds.find import find_builds
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.experiments.aggregator import program
-from gilscope.toolkit.experiments.aggregator.experiment import HEAVY, LIGHT, POOL, THEN, AggregatorExperiment
+from gilscope.toolkit.experiments.aggregator.experiment import (
+    HEAVY,
+    LIGHT,
+    POOL,
+    THEN,
+    AggregatorExperiment,
+    _times_of_twins,
+)
 from gilscope.toolkit.experiments.base import SLOW_PARSER, EffortLevel, PlanningContext
 from gilscope.toolkit.experiments.helpers.http_programs import allow_open_files
 from gilscope.toolkit.experiments.load.backend_answers import merged
 from gilscope.toolkit.experiments.results import Results
+from gilscope.toolkit.experiments.round_texts import times_text
 from gilscope.toolkit.measure.abilities import Abilities
 from gilscope.toolkit.measure.child.base import NoValueError
 from gilscope.toolkit.model import Cell
@@ -248,6 +256,10 @@ def test_range_of_the_cost_includes_what_the_twin_of_asyncio_makes_of_it():
     results = made_up(1.0, 1.0, rounds=2, cpu_per_answer=[0.008, 0.012], twin=[0.005, 0.005])
     _, cost, _ = AggregatorExperiment().findings(results)
     assert "so the threads 1.6 to 3.0 times (2 rounds; asyncio, measured twice, differed by 25 %) as much" in cost
+
+
+def test_twin_that_shares_no_round_with_asyncio_changes_no_range():
+    assert _times_of_twins([2.0, 3.0], [1.6], []) == times_text([2.0, 3.0])
 
 
 def test_cores_that_the_load_takes_are_those_of_the_table():

@@ -184,6 +184,16 @@ def test_failing_test_shows_both(project):
     assert "the GIL was turned on by the import of turner.multi_plain" in done.output
 
 
+@pytest.mark.parametrize("ending", ["assert False", "pass"])
+def test_expected_failure_hides_no_cause(project, ending):
+    place = project()
+    place.add("turner")
+    place.write({"tests/test_a.py": "import pytest\n@pytest.mark.xfail\n"
+                                    f"def test_late():\n    import turner.EXTENSION\n    {ending}\n"})
+    done = place.test()
+    assert (done.code, done.failed()) == (1, ["FAILED tests/test_a.py::test_late"])
+
+
 def test_warnings_as_errors_hide_no_cause(project):
     place = project()
     place.add("turner")

@@ -13,13 +13,14 @@ FIND = """
 import json, sys
 from gilscope.toolkit.hammer import candidates
 from gilscope.toolkit.hammer.candidates import find_candidates
+from gilscope.toolkit.hammer.targets import DefinedCallables
 
 job = json.loads(sys.argv[1])
 sys.path.insert(0, job["folder"])
 for name in job["modules"]:
     __import__(name)
 candidates.TRY_SECONDS = job["try_seconds"]
-found = find_candidates(job, job["modules"], job["seconds"])
+found = find_candidates(job, job["modules"], DefinedCallables(job["modules"]), job["seconds"])
 print(json.dumps({"complete": found.complete, "found": [
     [each.name, each.call.recipe.shown, each.made, each.containers, each.vary, sorted(each.reached)]
     for each in found.candidates], "failed": [[each.name, each.recipe.shown, each.reason] for each in found.failed]}))

@@ -57,6 +57,21 @@ def test_names_of_all_are_offered_wherever_they_come_from(tmp_path):
     assert [(each.name, each.shown) for each in found.calls] == [("inner", "")]
 
 
+def test_function_of_the_same_name_in_another_module_is_not_taken_for_it(tmp_path):
+    (tmp_path / "offered.py").write_text("from offered_c import inner\nfrom offered_d import other\n"
+                                         "__all__ = ['inner', 'other']\n")
+    (tmp_path / "offered_c.py").write_text(INNER)
+    (tmp_path / "offered_d.py").write_text("def inner(number):\n    '>>> inner(2)'\ndef other():\n    '>>> other()'\n")
+    found = find_calls(Path(sys.executable), "offered", [tmp_path], [])
+    assert [(each.name, each.shown) for each in found.calls] == [("inner", ""), ("other", "other()")]
+
+
+def test_method_of_the_same_name_of_another_object_is_not_taken_for_a_function(tmp_path):
+    (tmp_path / "offered.py").write_text("def sort(value):\n    '>>> [3, None].sort(key=sort)'\n    return -value\n")
+    found = find_calls(Path(sys.executable), "offered", [tmp_path], [])
+    assert [(each.name, each.shown) for each in found.calls] == [("sort", "")]
+
+
 @pytest.mark.parametrize(("text", "problem"), [
     ("import no_such_package", "offered cannot be imported: ModuleNotFoundError: No module named 'no_such_package'"),
     ("import os; os.abort()", "the search for calls crashed with SIGABRT"),

@@ -121,6 +121,17 @@ def test_type_named_after_a_package_belongs_to_the_one_module_that_says_so(monke
     assert DefinedCallables(["pkg._b"]).public == ["Kind"]
 
 
+def test_second_function_of_a_name_has_its_module_before_it_and_aliases_have_none(monkeypatch):
+    first, second = types.ModuleType("pkg._a"), types.ModuleType("pkg._b")
+    for module in (first, second):
+        exec("def add(): ...\nplus = add\nclass Counter:\n    def put(self): ...", vars(module))
+        monkeypatch.setitem(sys.modules, module.__name__, module)
+    defined = DefinedCallables(["pkg._a", "pkg._b"])
+    assert defined.public == ["add", "Counter", "Counter.put", "pkg._b.add", "pkg._b.Counter", "pkg._b.Counter.put"]
+    assert [*map(defined.name, (first.plus, second.add, second.Counter().put))] == [
+        "add", "pkg._b.add", "pkg._b.Counter.put"]
+
+
 def test_submodules_that_c_code_made_are_looked_through(monkeypatch):
     outer, inner = types.ModuleType("pkg._c"), types.ModuleType("pkg._c.inside")
     inner.Kind = kind("pkg._c.inside")

@@ -9,6 +9,7 @@ import types
 
 import pytest
 
+from gilscope.toolkit.commands.scale import pytest_scaling
 from tests.conformance.builds import ROOT
 from tests.gil_guard.guarded import make_environment
 from tests.scale.planted import FREE
@@ -66,6 +67,31 @@ SHARED = """
     def test_total(provider):
         assert sum(provider.price(amount) for amount in range(100)) == 37125.0
 """
+WAITING = """
+    import queue, threading
+    import pytest
+    from gilscope.toolkit.commands.scale import pytest_scaling
+
+    pytest_scaling.SILENT_SECONDS = 1.0
+
+    @pytest.fixture
+    def double():
+        asked, answers = queue.Queue(), queue.Queue()
+        def serve():
+            for number in iter(asked.get, None):
+                answers.put(2 * number)
+        def ask(number):
+            asked.put(number)
+            return answers.get()
+        server = threading.Thread(target=serve)
+        server.start()
+        yield ask
+        asked.put(None)
+        server.join()
+
+    def test_asks_a_thread(double):
+        assert double(2) == 4
+"""
 pytestmark = pytest.mark.skipif(not FREE, reason="no free-threaded build")
 
 
@@ -75,14 +101,14 @@ def python(request, tmp_path_factory):
     return make_environment(build, tmp_path_factory.mktemp("environment") / "env")
 
 
-def session(python, folder, *words, tests=TESTS):
+def session(python, folder, *words, tests=TESTS, limit=LIMIT):
     """Run the tests in a session of their own; return its exit code, and its output."""
     (folder / "test_app.py").write_text(textwrap.dedent(tests))
     (folder / "pyproject.toml").touch()
     environment = {name: value for name, value in os.environ.items()
                    if not name.startswith(("PYTEST_", "PYTHON", "COV_"))} | {"PYTHONPATH": str(ROOT)}
     done = subprocess.run([str(python), "-m", "pytest", "-p", "no:cacheprovider", "--color=no", *words], cwd=folder,
-                          env=environment, capture_output=True, text=True, timeout=LIMIT, check=False)
+                          env=environment, capture_output=True, text=True, timeout=limit, check=False)
     print(done.stdout + done.stderr, file=sys.stderr)    # shown when the test fails
     return done.returncode, done.stdout + done.stderr
 
@@ -131,6 +157,13 @@ def test_test_that_fails_is_not_measured(python, tmp_path):
     code, output = session(python, tmp_path, "--scale", tests="def test_fails():\n    assert 0")
     assert code == 1
     assert "No test passed, so none was measured." in output
+
+
+def test_test_that_waits_for_a_thread_of_a_fixture_is_given_up_before_the_limit_of_a_test(python, tmp_path):
+    code, output = session(python, tmp_path, "--scale", tests=WAITING, limit=pytest_scaling.LIMIT_SECONDS - 100)
+    assert code == 0
+    assert answers(output) == {"test_asks_a_thread": (
+        "not measured", "the measuring process did not end in time; threads that fixtures start do not run in it")}
 
 
 def test_nothing_is_imported_or_said_without_the_option(python, tmp_path):

@@ -209,6 +209,7 @@ class GilGuard(GilSummary):
             else:
                 report.outcome = "failed"
                 report.longrepr = text
+                vars(report).pop("wasxfail", None)   # pytest does not count a failure that has it
         return report
 
     def pytest_runtest_logfinish(self, nodeid: str) -> None:

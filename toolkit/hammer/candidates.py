@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 
 from gilscope.toolkit.hammer.calls import CallRecipe, calls_in_doctest, calls_in_file, is_inside
-from gilscope.toolkit.hammer.targets import MUTABLE, DefinedCallables, ReachedFunctions, RepeatableCall, owner
+from gilscope.toolkit.hammer.targets import MUTABLE, ReachedFunctions, RepeatableCall, owner
 from gilscope.toolkit.hammer.values import can_vary
 from gilscope.toolkit.processes.forks import Fork
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from typing import Any
 
+    from gilscope.toolkit.hammer.targets import DefinedCallables
     from gilscope.toolkit.processes.forks import WriteRecord
 
 FIND_SECONDS = 20.0     # for finding calls and trying each alone; what that leaves out is said
@@ -93,12 +94,15 @@ def _docstrings(module: Any) -> Iterator[tuple[str, str]]:
             yield place, text
 
 
-def find_candidates(job: dict[str, Any], modules: Sequence[str], seconds: float) -> FoundCalls:
+def find_candidates(
+    job: dict[str, Any], modules: Sequence[str], defined: DefinedCallables, seconds: float,
+) -> FoundCalls:
     """Return the calls that work alone and reach functions of `modules`, few of each.
 
     Args:
         job: That of `child`.
         modules: Those of the job that have been imported.
+        defined: Their functions.
         seconds: After which finding ends.
     """
     until = time.monotonic() + seconds
@@ -117,7 +121,7 @@ def find_candidates(job: dict[str, Any], modules: Sequence[str], seconds: float)
         except Exception:  # noqa: BLE001, S112  an import that fails here; the tests say so
             continue
     calls.sort(key=lambda each: len("".join(each.recipe.setup)) + len(each.recipe.shown))
-    tried = _Tries(calls, DefinedCallables(modules), until)
+    tried = _Tries(calls, defined, until)
     count: dict[str, int] = {}
     candidates = []
     for candidate in tried.successes():

@@ -21,17 +21,19 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from gilscope.toolkit.hammer.calls import CallRecipe
+
 
 def main() -> None:
     """Hammer the modules of the job until its time is up."""
     job, journal, modules = _imported()
     journal.write("imported", modules=modules, gil=_gil_is_on(), threads=len(os.listdir("/proc/self/task")))
-    found = find_candidates(job, modules, FIND_SECONDS)
+    defined = DefinedCallables(modules)
+    found = find_candidates(job, modules, defined, FIND_SECONDS)
     deadline = time.monotonic() + job["seconds"]
     called = set().union(*(each.reached for each in found.candidates))
-    public = DefinedCallables(modules).public
-    journal.write("called", called=[name for name in public if name in called],
-                  left_out=[name for name in public if name not in called], complete=found.complete)
+    journal.write("called", called=[name for name in defined.public if name in called],
+                  left_out=[name for name in defined.public if name not in called], complete=found.complete)
     trials = [sized(each, job["sizes"]) for each in repeated_trials_of(found.candidates, job["threads"])]
     if job["confirm"]:
         trials = [each for each in trials if each.key in job["confirm"]]
@@ -54,9 +56,11 @@ def find_calls() -> None:
         return
     offered = dict(public_callables(sys.modules[modules[0]]))
     owners = sorted({*modules, *filter(sys.modules.get, map(owner, offered.values()))})
-    found, defined = find_candidates(job, owners, FIND_SECONDS), DefinedCallables(owners)
-    longest = {each.name: each for each in sorted(found.candidates, key=lambda each: each.seconds)}
-    failed = {each.name: each for each in found.failed}
+    defined = DefinedCallables(owners)
+    found = find_candidates(job, owners, defined, FIND_SECONDS)
+    longest = {each.name: each for each in sorted(found.candidates, key=lambda each: each.seconds)
+               if not _is_foreign(each.name, each.call.recipe)}
+    failed = {each.name: each for each in found.failed if not _is_foreign(each.name, each.recipe)}
     for name, each in offered.items():
         known = defined.name(each) or full_name(each)
         if call := longest.get(known):
@@ -68,6 +72,11 @@ def find_calls() -> None:
         else:
             journal.write("offered", name=name)
     journal.write("end", complete=found.complete, gil=_gil_is_on())
+
+
+def _is_foreign(name: str, recipe: CallRecipe) -> bool:
+    """Return True for a method of a type that the modules do not define: its name is that of the method alone."""
+    return bool(recipe.receiver) and "." not in name
 
 
 def _imported() -> tuple[dict[str, Any], Journal, list[str]]:

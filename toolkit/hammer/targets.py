@@ -110,34 +110,40 @@ def _top(module: str) -> str:
 
 
 class DefinedCallables:
-    """The functions, types and methods that modules define, C or Python, by their names in reports: "Counter.add"."""
+    """The functions, types and methods that modules define, C or Python, by their names in reports: "Counter.add".
+
+    If another module has defined that name, the name of the module is before it: "pkg.other.Counter.add".
+    """
 
     def __init__(self, modules: Sequence[str]) -> None:
         """Look through loaded modules, and through the submodules that their C code made."""
         self._types: dict[type, str] = {}
         self._functions: dict[int, str] = {}    # by identity; some compare by value, and some cannot be hashed
+        self._names: set[str] = set()
         self.public: list[str] = []
         found = dict.fromkeys(inner for name in modules for inner in _made_inside(sys.modules[name]))
         self._modules = frozenset(each.__name__ for each in found)
         for module in found:
             for name, value in _defined_in(module, self._modules):
-                self._add(name, value)
+                self._add(module.__name__, name, value)
 
-    def _add(self, name: str, value: Any) -> None:
+    def _add(self, module: str, name: str, value: Any) -> None:
+        if (value in self._types) if isinstance(value, type) else (id(_unbound(value)) in self._functions):
+            return   # another name of it
+        shown = f"{module}.{name}" if name in self._names else name
+        self._names.add(name)
+        is_public = not name.startswith("_")
+        if is_public:
+            self.public.append(shown)
         if not isinstance(value, type):
-            self._functions.setdefault(id(_unbound(value)), name)
-            self._publish(name)
-        elif value not in self._types:
-            self._types[value] = name
-            self._publish(name)
-            for inner, member in list(vars(value).items()):
-                if callable(member):
-                    self._functions.setdefault(id(_unbound(member)), f"{name}.{inner}")
-                    self._publish(name, inner)
-
-    def _publish(self, *parts: str) -> None:
-        if not any(each.startswith("_") for each in parts):
-            self.public.append(".".join(parts))
+            self._functions[id(_unbound(value))] = shown
+            return
+        self._types[value] = shown
+        for inner, member in list(vars(value).items()):
+            if callable(member):
+                self._functions.setdefault(id(_unbound(member)), f"{shown}.{inner}")
+                if is_public and not inner.startswith("_"):
+                    self.public.append(f"{shown}.{inner}")
 
     def name(self, called: Any) -> str:
         """Return the name of a function, type or method, bound or not; "" if no module of these defines it."""

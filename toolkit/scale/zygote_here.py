@@ -15,10 +15,16 @@ if TYPE_CHECKING:
 class ZygoteHere(ZygoteProcess):
     """Measures as `ZygoteProcess` does, without a process of its own."""
 
-    def __init__(self, core: ModuleType) -> None:
-        """Take the core of the race checker for this build."""
+    def __init__(self, core: ModuleType, alive: Callable[[], object]) -> None:
+        """Prepare to measure.
+
+        Args:
+            core: That of the race checker for this build.
+            alive: Called before each request: a process whose function does not return calls it no more.
+        """
         self._reset()
         self._zygote = Zygote(core)
+        self._alive = alive
 
     def take(self, name: str, make: Callable[[], Callable[..., object]], threads: int, arguments: Mapping[str, Any],
              ) -> LoadedFunction:
@@ -31,6 +37,7 @@ class ZygoteHere(ZygoteProcess):
         return LoadedFunction(**{name: answer[name] for name in LoadedFunction.__slots__})
 
     def _ask(self, limit: float, **request: Any) -> Any:  # noqa: ARG002 - the zygote limits what its forks do
+        self._alive()
         try:
             return getattr(self._zygote, request.pop("do"))(**request)
         except (FailedMeasurementError, FunctionRefusedError) as error:

@@ -73,7 +73,8 @@ def add_parser(commands: Any) -> None:
                         "as its doctests and tests do.")
     parser.add_argument("--tests", metavar="PATH", type=Path, action="append", help="With --api: find calls in this "
                         "file, or in the tests and pages of this folder (default: tests and test in the current "
-                        "folder). Doctests of the module's package are always read. Repeatable.")
+                        "folder). Doctests of the module, and of what it imports from its package, are always read. "
+                        "Repeatable.")
     parser.add_argument("--budget", metavar="TIME", type=duration, help="With --api: begin nothing more after TIME on "
                         f"a build (default: {BUDGET / 60:.0f}m). What was left out is listed.")
     parser.add_argument("--payloads", metavar="MODULE:NAME", help="Call it with each payload of this sequence, or of "

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from gilscope.toolkit.processes.forks import WriteRecord
 
 THREADS = 2
-LIMIT_SECONDS = 300.0     # for one test, with the cause; a hang is found earlier
+LIMIT_SECONDS = 300.0     # for one test, with the cause
+SILENT_SECONDS = 90.0     # for one request to the zygote, which limits what its forks do, but not the first calls
 TITLE = "scaling over threads"
 FOUND = pytest.StashKey[dict[str, Any]]()      # of an item that was measured
 ATTACHED = "gilscope_scale"       # of a report: the answer
@@ -133,9 +134,12 @@ def _measured(core: ModuleType, item: pytest.Function) -> dict[str, Any]:
     with lock.hold(), warnings.catch_warnings():
         # A worker of pytest-xdist has threads, of which the fork needs none.
         warnings.simplefilter("ignore", DeprecationWarning)
-        records, ending = Fork(partial(_answer, core, os.getpid(), item, arguments)).result(LIMIT_SECONDS)
+        records, ending = Fork(partial(_answer, core, os.getpid(), item, arguments)).result(
+            LIMIT_SECONDS, silence=SILENT_SECONDS)
     if records:
         return records[-1]
+    if ending.kind == "slow":
+        return _failed("the measuring process did not end in time; threads that fixtures start do not run in it")
     crashed = f"the measuring process crashed with {ending.reason}"
     return _failed(crashed if ending.kind == "crash" else f"the measuring process {ending.reason}")
 
@@ -149,7 +153,7 @@ def _answer(core: ModuleType, parent: int, item: pytest.Function, arguments: Map
     sys.stdout = sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - as long as the fork lives
     seen = ApiCallable(name=item.nodeid, call="", place="", outcome=ApiOutcome.UNSURE)
     try:
-        process = ZygoteHere(core)
+        process = ZygoteHere(core, alive=write)
         name = f"{item.obj.__module__}:{item.obj.__qualname__}"
         loaded = process.take(name, partial(_call_of, item, name, arguments), THREADS, arguments)
         if item.instance is not None and not loaded.refused:

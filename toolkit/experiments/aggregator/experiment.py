@@ -382,14 +382,14 @@ def _on_cost(results: Results, build: Build, pool: Cell | None, loop: Cell | Non
 
 
 def _times_of_twins(more: Sequence[float], again: Sequence[float], twins: Sequence[float]) -> str:
-    """Return the ratios to a service; the range includes those to its A/A arm, if it has one.
+    """Return the ratios to a service; the range includes those to its A/A arm, if they share rounds.
 
     Args:
         more: The ratios by round.
         again: The same to the A/A arm.
         twins: The A/A arm's values over those of the service.
     """
-    if not again:
+    if not again or not twins:
         return times_text(more)
     off = expm1(abs(fmean(map(log, twins))))
     return (f"{range_text([*more, *again], two_digits)} times ({counted(len(more), 'round')}; asyncio, measured twice, "
