@@ -192,7 +192,7 @@ class Calls:
 
 
 def tracemalloc_calls_the_program(world):
-    """Code that functions of tracemalloc run may call them again, end objects and fork: no deadlock, nothing is lost."""
+    """Code that tracemalloc runs may call it again, end objects and fork: no deadlock, and nothing is lost."""
     at, tracemalloc, things, forked = sites(world), follow_tracemalloc(world), [], []
 
     def update(thing):
