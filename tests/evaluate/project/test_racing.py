@@ -17,7 +17,8 @@ from gilscope.toolkit.evaluate.project.suite.running import run_bounded
 from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, RunSite
 from gilscope.toolkit.evaluate.sections import Cause, Missing, RaceFact
 from gilscope.toolkit.race.report import json_
-from gilscope.toolkit.race.report.model import Frame, RaceReport, SharedVariable
+from gilscope.toolkit.race.report.model import CheckGap, Frame, RaceReport, SharedVariable
+from gilscope.toolkit.race.site import GapReason
 from tests.conformance.builds import ROOT
 from tests.evaluate.made_up import PROJECT, ended
 from tests.evaluate.places import skip_when_busy
@@ -82,6 +83,27 @@ def test_confirmed_race_says_so(tmp_path, monkeypatch):
     else:
         skip_when_busy("the two threads never met")
     assert race.confirmed
+
+
+@pytest.mark.parametrize(("limit", "said"), [
+    ({"gaps": (CheckGap(process="process 7", reason=GapReason.DEATHS, count=3),)},
+     "process 7: races may be missing: another tool replaced the hook"),
+    ({"gaps": (CheckGap(process="process 7", reason=GapReason.THREADS, count=4096),)},
+     "process 7: races may be missing: checking stopped"),
+    ({"lost": ("process 7",)}, "process 7"),
+])
+def test_incomplete_check_without_a_race_is_no_answer(tmp_path, monkeypatch, limit, said):
+    golden = json_.read((ROOT / "tests/golden/race.json").read_text())
+    given = replace(golden, **{"races": (), "doubts": (), "lost": (), **limit})
+
+    def run_once(command, *_, **__):
+        told = Path(next(word for word in command if word.startswith("--json=")).removeprefix("--json="))
+        told.write_text(json_.render(given))
+        return ended("3")
+
+    monkeypatch.setattr(checker, "run_bounded", run_once)
+    found = check(tmp_path, monkeypatch, LOCKED)
+    assert found.reason.startswith(f"the check for races was incomplete: {said}")
 
 
 def test_race_is_kept_when_its_confirming_run_does_not_end(tmp_path, monkeypatch):

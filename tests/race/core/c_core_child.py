@@ -176,6 +176,53 @@ def tracemalloc_hides_no_race(world):
     assert repr(tracemalloc.start).startswith("<built-in function start")
 
 
+class Calls:
+    """An int argument that calls a function when it is read, or when it dies."""
+
+    def __init__(self, index=None, end=None):
+        self.index, self.end = index, end
+
+    def __index__(self):
+        self.index()
+        return 1
+
+    def __del__(self):
+        if self.end is not None:
+            self.end()
+
+
+def tracemalloc_calls_the_program(world):
+    """Code that tracemalloc runs may call it again, end objects and fork: no deadlock, and nothing is lost."""
+    at, tracemalloc, things, forked = sites(world), follow_tracemalloc(world), [], []
+
+    def update(thing):
+        world.attr_update(thing, at["update"]).n += 1
+
+    def end():
+        things.append(Thing())
+        update(things[0])
+        things[0].last = Calls(end=tracemalloc.stop)     # runs when nothing holds the object any more
+        things.clear()
+
+    def start(index):
+        update(Thing())
+        tracemalloc.start(Calls(index))
+        if forked == [0]:
+            tracemalloc.stop()
+            os._exit(7)
+
+    for index in (tracemalloc.stop, lambda: tracemalloc.start(Calls(tracemalloc.stop)), end,
+                  lambda: forked.append(os.fork())):
+        tracemalloc.stop()
+        world.run(functools.partial(start, index))
+        assert tracemalloc.is_tracing() == (index is not end or not sysconfig.get_config_var("Py_GIL_DISABLED"))
+        shared = Thing()
+        world.run(*[functools.partial(update, shared)] * 2)
+        assert ("order", "update WRITE", "update WRITE") in world.pairs()
+    tracemalloc.stop()
+    assert os.waitstatus_to_exitcode(os.waitpid(forked[0], 0)[1]) == 7
+
+
 ALONE = """
 #include <Python.h>
 #if PY_VERSION_HEX >= 0x030D0000
@@ -273,6 +320,9 @@ def more_threads_than_clocks(world):
     together(world, *[work] * 4100)
     threading.stack_size(size)
     assert world.gaps == [("threads", 4096)]
+    tracemalloc = follow_tracemalloc(world)
+    tracemalloc.start()
+    tracemalloc.stop()
     together(world, *[lambda: world.attr_update(thing, at["update"])] * 2)
     world.clean()
 
@@ -975,8 +1025,8 @@ def main(name):
 
 
 SCENARIOS = {function.__name__: function for function in (
-    address_reuse, tracemalloc_hides_no_race, tool_without_us, deaths_while_the_hook_is_replaced,
-    crowd, more_threads_than_clocks, come_and_go, unjoined, bounded_memory, no_leaks,
+    address_reuse, tracemalloc_hides_no_race, tracemalloc_calls_the_program, tool_without_us,
+    deaths_while_the_hook_is_replaced, crowd, more_threads_than_clocks, come_and_go, unjoined, bounded_memory, no_leaks,
     everything_at_once, fork, fork_amid_work, daemons_at_exit, subinterpreters, deep_nesting_dies, deep_recursion,
     pieces_of_locks, fork_after_the_end, locks_that_cannot_be_tracked, tracer_that_calls_ours,
     class_attributes_replaced, origins_of_dying_locks, bases_replaced, site_without_a_name, keys_that_collide,

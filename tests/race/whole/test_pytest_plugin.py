@@ -226,6 +226,27 @@ def test_doubt_is_shown_and_fails_no_test(tmp_path):
     assert "_pytest" not in shown
 
 
+# What a tool in C may do, so that the core loses sight of which objects die.
+BLINDED = """
+    import ctypes
+    def test_it():
+        account = Account()
+        ctypes.pythonapi.PyRefTracer_SetTracer(None, None)
+        both(account.deposit)
+    """
+
+
+@pytest.mark.skipif(sys.version_info < (3, 13), reason="there is no PyRefTracer")
+@pytest.mark.parametrize("options", [(), ("-n1", "-p", "xdist.plugin")])
+def test_run_that_was_not_checked_in_full_fails(tmp_path, options):
+    if options:
+        pytest.importorskip("xdist")
+    shown, code = run(tmp_path, BLINDED, *options)
+    assert "1 passed" in shown
+    assert "races may be missing: another tool replaced the hook" in shown
+    assert code == 1
+
+
 def test_run_that_is_checked_already_is_told(tmp_path):
     (tmp_path / "test_it.py").write_text("def test_it(): pass\n")
     done = subprocess.run(

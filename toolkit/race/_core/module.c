@@ -285,8 +285,9 @@ forked(void)
     lock_sets.spin = frames.spin = wheres.spin = pairs_spin = origins_spin = (Spin){0};
 #if FREE_THREADED
     hook_mutex = (PyMutex){0};
-    atomic_store(&holds_objects, false);
 #endif
+    hooks_locked = 0;
+    atomic_store(&holds_objects, false);
     if (core.dead) {        /* not if it is only stopped: objects still die, with the shadow state's locks */
         return;
     }

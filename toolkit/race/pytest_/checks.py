@@ -64,6 +64,12 @@ class RaceReporter:
         """Return the races in one section or in all."""
         return without_pytest(load(self.spool, self.chosen.suppressions, section))
 
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Fail a run that passed without a complete check: it must not look like one without races."""
+        if session.exitstatus == pytest.ExitCode.OK and not self.report().is_complete:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
     def pytest_terminal_summary(self, terminalreporter: Any) -> None:
         """Show doubts and notes, and the limits of the check itself."""
         found = self.report()
@@ -171,9 +177,11 @@ class RaceChecks(RaceReporter):
         return "\n\n".join(render_race(race, report.root) for race in report.races)
 
     @pytest.hookimpl(tryfirst=True)
-    def pytest_sessionfinish(self) -> None:
-        """Write the records that are complete only at the end."""
+    def pytest_sessionfinish(self, session: pytest.Session) -> None:
+        """Write the records that are complete only at the end, then judge the run, unless another process does."""
         self.session.finish()
+        if self.own_spool:
+            super().pytest_sessionfinish(session)
 
     def pytest_unconfigure(self) -> None:
         """Stop checking."""

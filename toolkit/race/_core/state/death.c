@@ -164,10 +164,13 @@ deaths_watched(void)
     return first == OWN_HOOK || first == atomic_load_explicit(&leads_to_ours, memory_order_relaxed);
 }
 
-/* True if the death of an object that dies now is seen.  Nothing may be locked.  */
+/* True if the death of an object that dies now is seen, or need not be.  Nothing may be locked.  */
 static bool
 deaths_arrive(void)
 {
+    if (core.dead) {        /* our hook ignores all; on 3.12, a second one over a tool's that calls the first is a loop */
+        return true;
+    }
     uintptr_t first = first_hook();
     PyObject *object = PyObject_CallNoArgs((PyObject *)&PyBaseObject_Type);
     if (object == NULL) {
@@ -189,24 +192,40 @@ deaths_arrive(void)
 
 #if FREE_THREADED
 static PyMutex hook_mutex;      /* of hooks and of `holds_objects`; whoever waits for it lets the world be stopped */
-#define HOOKS_LOCK() PyMutex_Lock(&hook_mutex)
-#define HOOKS_UNLOCK() PyMutex_Unlock(&hook_mutex)
-#else
-#define HOOKS_LOCK() ((void)0)
-#define HOOKS_UNLOCK() ((void)0)
 #endif
+static __thread int hooks_locked;   /* how often by this thread; 0 in the child of a fork in between */
+
+static void
+hooks_lock(void)
+{
+    if (hooks_locked++ == 0) {
+#if FREE_THREADED
+        PyMutex_Lock(&hook_mutex);
+#endif
+    }
+}
+
+static void
+hooks_unlock(void)
+{
+    if (hooks_locked > 0 && --hooks_locked == 0) {
+#if FREE_THREADED
+        PyMutex_Unlock(&hook_mutex);
+#endif
+    }
+}
 
 /* Return false with an exception if the hook cannot be installed.  Records of an earlier session may be of dead objects.  */
 static bool
 watch_deaths(void)
 {
-    HOOKS_LOCK();
+    hooks_lock();
     bool watched = deaths_watched() || deaths_arrive();
     if (!watched) {
         atomic_fetch_add(&core.blind, atomic_load(&n_records) > 0);
         watched = install_hook();
     }
-    HOOKS_UNLOCK();
+    hooks_unlock();
     return watched;
 }
 
@@ -215,7 +234,7 @@ static void
 recover_hook(void)
 {
     PyObject *error = PyErr_GetRaisedException();
-    HOOKS_LOCK();
+    hooks_lock();
     bool blind = !deaths_watched() && !deaths_arrive();
     uint32_t forgotten = 0;
     if (blind) {
@@ -223,7 +242,7 @@ recover_hook(void)
         atomic_fetch_add(&core.blind, 1);
         forgotten = shadow_clear();
     }
-    HOOKS_UNLOCK();
+    hooks_unlock();
     if (blind) {
         tell_gap("deaths", forgotten);
     }
@@ -266,23 +285,25 @@ hold_watched(void)
     }
 }
 
-/* Drop these references, and forget the accesses to objects that were not held; return the number of those.  */
+typedef struct { PyObject **objects; uint32_t n; } Held;
+
+/* Forget the accesses to objects that were not held; return the number of those.  */
 static uint32_t
-let_go(void)
+let_go(Held held[SHARDS])
 {
     uint32_t forgotten = 0;
     atomic_store(&holds_objects, false);
     for (int i = 0; i < SHARDS; i++) {
         Shard *shard = &shards[i];
         spin_lock(&shard->spin);
-        uint32_t n_held = 0, n_others = 0;
-        PyObject **held = must(malloc((shard->n + 1) * sizeof(PyObject *)));
+        uint32_t n_others = 0;
+        held[i] = (Held){must(malloc((shard->n + 1) * sizeof(PyObject *))), 0};
         Record **others = must(malloc((shard->n + 1) * sizeof(Record *)));
         for (uint32_t b = 0; b <= shard->mask; b++) {
             for (Record *record = shard->buckets[b]; record != NULL; record = record->next) {
                 if (record->held) {
                     record->held = false;
-                    held[n_held++] = record->object;
+                    held[i].objects[held[i].n++] = record->object;
                 }
                 else if (record->finalizes) {
                     others[n_others++] = record;
@@ -293,25 +314,36 @@ let_go(void)
         for (uint32_t k = 0; k < n_others; k++) {
             forgotten += record_empty(others[k]);
         }
-        for (uint32_t k = 0; k < n_held; k++) {
-            Py_DECREF(held[k]);
-        }
-        free(held);
         free(others);
     }
     return forgotten;
 }
+
+/* Drop the references, with nothing locked: finalizers of the program may run.  */
+static void
+held_drop(Held held[SHARDS])
+{
+    for (int i = 0; i < SHARDS; i++) {
+        for (uint32_t k = 0; k < held[i].n; k++) {
+            Py_DECREF(held[i].objects[k]);
+        }
+        free(held[i].objects);
+    }
+}
 #endif
 
-/* Called before and after a function that may replace our hook.  With a GIL, no other thread runs in between.  */
+/* Called before and after a function that may replace our hook.  With a GIL, no other thread runs while it does; but it
+   may run code of the program before, which may call such a function again.  */
 static PyObject *
 api_hook_may_change(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED(args), Py_ssize_t Py_UNUSED(n))
 {
+    hooks_lock();
 #if FREE_THREADED
-    HOOKS_LOCK();
-    all_held = !misses_deaths() && atomic_load(&core.blind) == 0;      /* else there may be records of dead objects */
-    if (all_held) {
-        hold_watched();
+    if (hooks_locked == 1) {
+        all_held = !misses_deaths() && atomic_load(&core.blind) == 0;      /* else there may be records of dead objects */
+        if (all_held) {
+            hold_watched();
+        }
     }
 #endif
     Py_RETURN_NONE;
@@ -326,18 +358,24 @@ api_hook_changed(PyObject *Py_UNUSED(module), PyObject *const *Py_UNUSED(args), 
         install_hook();
     }
 #if FREE_THREADED
-    uint32_t forgotten;
-    if (all_held) {
-        forgotten = let_go();
+    Held held[SHARDS] = {0};
+    uint32_t forgotten = 0;
+    if (hooks_locked <= 1) {
+        if (all_held) {
+            forgotten = let_go(held);
+        }
+        else {
+            atomic_fetch_add(&core.blind, 1);
+            forgotten = shadow_clear();
+        }
     }
-    else {
-        atomic_fetch_add(&core.blind, 1);
-        forgotten = shadow_clear();
-    }
-    HOOKS_UNLOCK();
+    hooks_unlock();
+    held_drop(held);
     if (forgotten > 0) {
         tell_gap("deaths", forgotten);
     }
+#else
+    hooks_unlock();
 #endif
     Py_RETURN_NONE;
 }
