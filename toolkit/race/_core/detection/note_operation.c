@@ -69,6 +69,7 @@ adopt_key(Touch *touch, const Cell *cell)
         touch->keeps_key = true;
     }
     touch->serial = atomic_load_explicit(&touch->record->serial, memory_order_relaxed);
+    touch->news = atomic_load_explicit(&touch->record->news, memory_order_relaxed);
 }
 
 static void
@@ -139,6 +140,7 @@ perform(Touch *touch, Cell *cell, const Closed *closed)
     if (touch->record->owner == SHARED && (touch->options & HAND || orders_loads(touch))) {
         atomic_fetch_add_explicit(&touch->record->news, 1, memory_order_relaxed);
     }
+    touch->news = atomic_load_explicit(&touch->record->news, memory_order_relaxed);
 }
 
 /* Record accesses inside of getters and setters, for the `reads` and `writes` around their calls.  */
@@ -239,10 +241,11 @@ static void
 cache_put(const Touch *touch, Cached *cached, uint64_t epoch, uint32_t cell, bool closed)
 {
     Record *record = touch->record;
-    uint32_t serial = touch->serial;    /* not the present one: with the cell, its key may be gone by now */
+    /* Not the present ones: with the cell, its key may be gone by now, and another thread may have stored since.  */
+    uint32_t serial = touch->serial, news = touch->news;
     uint32_t modes = touch->options & LOOK ? 0 : modes_of(touch->kind, touch->options);
     bool same = cached->object == touch->object && cached->key == touch->key.word && cached->epoch == epoch
-        && cached->serial == serial;
+        && cached->serial == serial && cached->news == news;
     int32_t was_opened = -1, was_closed = -1;
     if (same) {
         modes |= cached->modes;
@@ -250,8 +253,7 @@ cache_put(const Touch *touch, Cached *cached, uint64_t epoch, uint32_t cell, boo
         was_closed = cached->learned == touch->thread->learned ? cached->closed : -1;
     }
     *cached = (Cached){
-        touch->object, touch->key.word, epoch, record, serial, cell,
-        atomic_load_explicit(&record->news, memory_order_relaxed), modes,
+        touch->object, touch->key.word, epoch, record, serial, cell, news, modes,
         opens(touch) ? frame_name() : cached->frame, opens(touch) ? touch->site->number : was_opened,
         closed ? touch->site->number : was_closed, touch->thread->learned};
 }
@@ -267,6 +269,7 @@ touch_finish(Touch *touch, uint64_t epoch, uint32_t cell, bool closed)
     if (publishes(touch)) {
         thread_advance(thread);
     }
+    widen_window();
     cache_put(touch, cache_place(thread, touch->object, touch->key.hash), epoch, cell, closed);
     if (unlikely(touch->n_found > 0)) {
         PyObject *value = touch->value;

@@ -20,6 +20,7 @@ typedef struct {
     Key key;                /* owned by the caller or, with `keeps_key`, by this */
     bool keeps_key;
     uint32_t serial;        /* the record's when `key` became that of a cell */
+    uint32_t news;          /* the record's when the cell was accessed */
     int kind, options;
     uint32_t where;         /* known before the record is locked */
     uint32_t locks;
@@ -42,6 +43,7 @@ touch_init(Touch *touch, Thread *thread, const Site *site, PyObject *object, Rec
     touch->key = key;
     touch->keeps_key = false;
     touch->serial = atomic_load_explicit(&record->serial, memory_order_relaxed);
+    touch->news = 0;
     touch->kind = kind;
     touch->options = 0;
     touch->where = 0;
