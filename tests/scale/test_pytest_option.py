@@ -114,7 +114,7 @@ def session(python, folder, *words, tests=TESTS, limit=LIMIT):
 
 
 def answers(output):
-    """Return what the summary says of each test, by its name."""
+    """Return the answers in the summary, by the name of the test."""
     return {name: (word, text) for word, name, text in re.findall(
         r"^([a-z ]+): test_app\.py::(\S+?)(?:: (.*))?$", output, re.MULTILINE)}
 

@@ -199,7 +199,7 @@ class GilGuard(GilSummary):
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Check each phase of a test: its fixtures, itself, and their teardown.
 
-        One that turned the GIL on fails here, as a wrapper around each phase would take twice the time.
+        Its report is changed, as that takes one hook for all phases, which run for every test.
         """
         report = yield
         self.record.failed_otherwise |= report.failed
@@ -285,7 +285,7 @@ class GilGuard(GilSummary):
         return "\n".join(cause.text for cause in causes)
 
     def _causes(self, records: bytes, is_new: bool) -> list[GilCause]:  # noqa: FBT001
-        """Return what turned the GIL on by the records that are new, or otherwise if it is on here since now."""
+        """Return the causes in the new records; one without a module if the GIL is on here and no record says why."""
         from gilscope.toolkit.gil_guard.causes import GilCause, cause_of
         from gilscope.toolkit.gil_guard.load_records import parse_records
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 STARTS = frozenset({"_thread.start_new_thread", "_thread.start_joinable_thread"})   # audit events
 # Calls of one of the project's functions until it is left alone.  After the next start of a thread it is watched again,
-# for twice as many: the interpreter then prepares every function anew, which takes as long as some thousand calls.
+# for twice as many, so that this is rare: the interpreter then prepares every function anew.
 OWN_CALLS, MOST_CALLS = 200, 12_800
 FOREIGN_CALLS = 10_000   # calls of other people's functions in other threads, until each place is left alone likewise
 

@@ -20,7 +20,7 @@ TOLD_APART = {
 
 
 def told_by(core, steps):
-    """Return what a core tells of a plan."""
+    """Return the conflicts that a core reports for a plan."""
     done = subprocess.run([sys.executable, "-W", "error", "-m", "tests.race.core.fuzz", core], cwd=ROOT, check=False,
                           input=f"{json.dumps(steps)}\n", capture_output=True, text=True, timeout=300)
     if "UnavailableError" in done.stderr:

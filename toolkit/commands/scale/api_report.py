@@ -59,7 +59,7 @@ def _row(each: ApiCallable) -> tuple[Entry, ...]:
 
 
 def way_text(each: ApiCallable) -> str:
-    """Return what is in the way, or why it is not known; "" of what may scale."""
+    """Return the obstacle with its objects, or why it is not known; "" for a callable that may scale."""
     if each.outcome not in LIMITED:
         return ""
     if each.found is None:
@@ -78,7 +78,7 @@ def _sentences(each: ApiCallable) -> Iterator[str]:
 
 
 def _without_verdict(found: ApiScaling) -> Iterator[str]:
-    """Yield what could not be judged, and why."""
+    """Yield the callables without a verdict, with the reasons."""
     for each in found.callables:
         if each.outcome is ApiOutcome.FAILED:
             yield f"{each.name}: {each.call} ({each.place}): {each.problem}"

@@ -86,7 +86,7 @@ def _sentences(each: BuildScaling) -> Iterator[str]:
 
 
 def investigation_sentences(found: ScalingInvestigation) -> Iterator[str]:
-    """Yield what was found about a function: doubts, causes, objects, repairs, and how it was measured."""
+    """Yield sentences on a function: doubts, causes, objects, repairs, and how it was measured."""
     judgement, evidence = found.judgement, found.evidence
     if judgement.doubt is not None:
         yield f"Unsure: {DOUBTS[judgement.doubt]}."
@@ -181,6 +181,6 @@ def _in_short(each: BuildScaling) -> str:
 
 
 def obstacle_text(found: ScalingInvestigation) -> str:
-    """Return what is in the way, with the names of the objects if they are known."""
+    """Return the obstacle, with the names of the objects if they are known."""
     names = f" of {', '.join(one.name for one in found.objects)}" if found.objects else ""
     return f"{found.judgement.obstacle.value}{names}"

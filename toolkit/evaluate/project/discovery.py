@@ -255,7 +255,7 @@ def _packages(folder: Path, project: str) -> Iterator[str]:
 
 
 def _namespaced(folder: Path, project: str) -> Iterator[str]:
-    """Yield what is in the namespace packages in a folder, by dotted names.
+    """Yield the packages and modules inside the namespace packages in a folder, by dotted names.
 
     A folder without an `__init__.py` may be anything.  It is a namespace package if the project's name begins with its
     name: "zope" in "zope.interface".

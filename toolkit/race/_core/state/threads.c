@@ -17,8 +17,6 @@ static _Atomic(int) n_live;
 static uint32_t n_threads;
 static pthread_key_t death_key;
 
-static void tell_gap(const char *reason, uint32_t count);
-
 static void
 set_active(void)
 {
