@@ -203,7 +203,7 @@ class GilGuard(GilSummary):
         """
         report = yield
         self.record.failed_otherwise |= report.failed
-        if text := self._turned_on(TEST, item.nodeid):
+        if text := self._turned_on(TEST, item):
             if report.failed:
                 report.sections.append((TITLE, text))   # shown beside the failure
             else:
@@ -225,7 +225,7 @@ class GilGuard(GilSummary):
         """Check the code that runs when a module is imported."""
         report = yield
         self.record.failed_otherwise |= report.failed
-        if text := self._turned_on(COLLECTION, collector.nodeid):
+        if text := self._turned_on(COLLECTION, collector):
             text = f"while {collector.nodeid or 'the tests'} was collected, {text}"
             if report.passed:
                 report.outcome = "failed"
@@ -262,12 +262,12 @@ class GilGuard(GilSummary):
             else:
                 os.environ[name] = value
 
-    def _turned_on(self, when: str, where: str = "") -> str:
+    def _turned_on(self, when: str, where: pytest.Item | pytest.Collector | None = None) -> str:
         """Return the cause if the GIL was turned on since the last call, here or in a process started from here, or "".
 
         Args:
             when: One of the words of `json_report`.
-            where: The node ID of what ran, if there is one.
+            where: The test that ran, or what was collected, if anything.
         """
         size = os.fstat(self._records).st_size   # a test may remove the file
         is_new = gil_is_on() and not self._told
@@ -281,7 +281,7 @@ class GilGuard(GilSummary):
         self._told |= is_new
         causes = self._causes(records, is_new)
         for cause in causes:
-            self.record.add(cause, when, where)
+            self.record.add(cause, when, where.nodeid if where else "")
         return "\n".join(cause.text for cause in causes)
 
     def _causes(self, records: bytes, is_new: bool) -> list[GilCause]:  # noqa: FBT001

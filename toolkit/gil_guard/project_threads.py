@@ -7,8 +7,10 @@ Python.
 
 from __future__ import annotations
 
+import _thread
 import os
 import sys
+import threading
 import tomllib
 from _thread import _count, get_ident
 from importlib.metadata import PackageNotFoundError, distribution
@@ -16,13 +18,17 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.bounded_reading import read_text
 from gilscope.toolkit.gil_guard.code_under_test import TESTS, free_tool, is_under_test
+from gilscope.toolkit.gil_guard.extension_loads import watch_extension_loads
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from pathlib import Path
-    from types import CodeType
+    from types import CodeType, ModuleType
     from typing import Any
 
-STARTS = frozenset({"_thread.start_new_thread", "_thread.start_joinable_thread"})   # audit events
+# The functions that start threads.  Auditing would see those that other modules hold, too, but costs each test more: an
+# audit hook is called for every event, such as the reading of a function's __code__.
+STARTS = ((_thread, "start_new_thread"), (_thread, "start_joinable_thread"), (threading, "_start_joinable_thread"))
 # Calls of one of the project's functions until it is left alone.  After the next start of a thread it is watched again,
 # for twice as many, so that this is rare: the interpreter then prepares every function anew.
 OWN_CALLS, MOST_CALLS = 200, 12_800
@@ -94,6 +100,7 @@ class ProjectThreads:
         self._events = 0          # of sys.monitoring, that are on
         self._others = _count()   # threads of pytest and its plugins
         self._tool = free_tool()
+        self._replaced: list[tuple[ModuleType, str, Any, Any]] = []   # module, name, function before and now
         self._seen = False        # in the current test
         self.tests: list[str] = []
         if self._tool is not None:
@@ -103,7 +110,12 @@ class ProjectThreads:
             sys.monitoring.register_callback(self._tool, events.CALL, self._call)
             files = (getattr(module, "__file__", None) for module in [*sys.modules.values()])
             self._compiled = any(map(self._is_extension, files))   # the project has extension modules
-            sys.addaudithook(self._audit)
+            watch_extension_loads(self._loads, lambda *_: None)
+            for module, name in STARTS:
+                before = getattr(module, name)
+                now = self._watched(before)
+                setattr(module, name, now)
+                self._replaced.append((module, name, before, now))
 
     @property
     def works(self) -> bool:
@@ -127,6 +139,10 @@ class ProjectThreads:
             sys.monitoring.set_events(self._tool, sys.monitoring.events.NO_EVENTS)
             sys.monitoring.free_tool_id(self._tool)
             self._tool = None
+        for module, name, before, now in self._replaced:
+            if getattr(module, name) is now:
+                setattr(module, name, before)
+        self._replaced.clear()
 
     def _watch(self) -> None:
         """Watch all of the project's functions, also those that were left alone.
@@ -149,11 +165,17 @@ class ProjectThreads:
             self._foreign = 0
             sys.monitoring.restart_events()
 
-    def _audit(self, event: str, arguments: tuple[Any, ...]) -> None:
-        if event in STARTS:
+    def _watched(self, start: Callable[..., Any]) -> Callable[..., Any]:
+        """Return a function that starts a thread and begins to watch before."""
+        def start_thread(*args: Any, **keywords: Any) -> Any:
             if not self._seen:
                 self._watch()
-        elif event == "import" and not self._compiled and self._is_extension(arguments[1]):
+            return start(*args, **keywords)
+
+        return start_thread
+
+    def _loads(self, spec: Any, _frame: object) -> None:
+        if not self._compiled and self._is_extension(spec.origin):
             self._compiled = True   # before any thread calls its functions
             if self._events:
                 self._watch()
