@@ -200,7 +200,7 @@ USUAL = {"bare": NONE, "called": SOME}
     ({"3.13": {"bare": NONE, "called": (0.5, 0.3, "race")}}, "at 1 µs 30 % [30, 30]", "No difference"),
     ({"3.13": {"bare": NONE, "called": (0.3, None, "race")}, "3.14": USUAL}, "3.14:", "No difference"),
     ({"3.13": {"bare": NONE, "called": NONE}}, "3.13:", "No difference"),
-    ({"3.13": {"bare": NONE}, "3.14": USUAL}, "3.14: 2 threads", "3.13"),
+    ({"3.13": {"bare": NONE}, "3.14": USUAL}, "3.14: in 3 rounds, 2 threads", "3.13"),
     ({"3.13": {"bare_short": (None, 0.0, "")}, "3.14": {"bare_short": (None, 0.2, "")}},
      "lost none on 3.13 and 20 % [20, 20] on 3.14.", "any more"),
     ({"3.14": {"called_short": (None, 0.5, ""), "bare_short": (0.4, 0.2, "")}}, "at 1 µs, lost 20 %", "0.5"),

