@@ -348,7 +348,7 @@ def test_longest_round_trip_is_that_of_all_rounds_and_few_have_no_99th_percentil
 @pytest.mark.parametrize(("copied", "shared", "words"), [
     (0.005, 0.005, "not shown to arrive sooner or later than bytes, which are copied: both wait for the next poll"),
     (0.0005, 0.0005, "not shown to arrive sooner or later than bytes, which are copied."),
-    ([0.00056, 0.0009] * 4, 0.0005,
+    ([0.00056] * 6 + [0.009, 0.005], 0.0005,
      "arrives sooner than bytes, which are copied, in every round (8 of 8), but within the noise floor."),
     (0.0005, 0.00025, "arrives about 2.0 times ("),
     (0.0005, 0.001, "arrives about 0.50 times ("),
