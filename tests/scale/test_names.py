@@ -74,4 +74,5 @@ def test_owner_groups_what_belongs_to_one_global():
 def test_payload_is_numbered_where_there_are_several_and_control_characters_are_written_out():
     (named,) = found("current")[1]
     assert named["name"].startswith("argument conf of payload 2[")
+    assert named["owner"] == "argument conf"      # threads use all of their payloads
     assert "\x1b" not in named["name"]

@@ -52,8 +52,10 @@ MOVED = 0.02              # share of looks in which the count of a suspect had m
 LEAST_MOVED = 0.004       # of all looks
 LONGEST_LOOK = 4.0        # times the usual one, on a busy machine
 SEARCH_SECONDS = 30.0
+SEARCHES = 2              # of which the last begins anew: one measurement that errs misleads a whole search
 TRIAL_SECONDS = 45.0      # after these no repair is tried: the machine is too busy
 MOST_ALONE = 5            # objects that are named one by one; more are named by their owners
+MOST_NARROWED = 40        # with more suspects of the owners that are needed, no small set of them is searched for
 CLOSE_CALL = 0.25         # a share of the gain so near to the threshold is measured again
 SET = "set"
 ONE, THREADS, PROCESSES, IMMORTAL, NO_COLLECTOR = "one", "threads", "processes", "immortal", "no collector"
@@ -247,26 +249,47 @@ class _Investigator:
         search = _CountSearch(self._process, self._threads, immortal, until=self._clock() + SEARCH_SECONDS,
                               clock=self._clock)
         suspects = self._suspects(seen)
-        groups = self._groups(suspects)
-        try:
-            places = smallest_set([group.numbers for group in groups], search.share_of)
-            if places is None:      # one was missed: look again, and keep both
-                known = {each.number for each in suspects}
-                suspects += [each for each in self._suspects(self._sampled(rounds)) if each.number not in known]
-                groups = self._groups(suspects)
-                places = smallest_set([group.numbers for group in groups], search.share_of)
-        except SearchLimitError:      # all suspects may be enough, but which of them are needed is not known
-            places = None
-        if places is None:
-            return doubtful
-        chosen = [groups[place] for place in places]
-        named, numbers = self._narrowed(chosen, search)
-        if not self._confirmed(numbers):
+        for _ in range(SEARCHES):
+            found = self._searched(rounds, seen, suspects, search)
+            if found is None:
+                return doubtful
+            named, numbers = found
+            if self._confirmed(numbers):
+                break
+            search.forget()
+        else:
             return doubtful
         lines = self._process.places([each.number for each in named])
         self._objects = tuple(replace(each.blamed, places=places) for each, places in zip(named, lines, strict=True))
         self._try_copies(judgement.obstacle, numbers)
         return judgement
+
+    def _searched(
+        self, rounds: ScalingRounds, seen: Sequence[SampledObject], suspects: list[SampledObject], search: _CountSearch,
+    ) -> tuple[list[_NamedSuspect], list[int]] | None:
+        """Return the objects that are needed, or their owners, and the numbers of all; None if there is no such set.
+
+        Adds suspects that were missed.
+        """
+        groups = self._groups(suspects)
+        try:
+            places = smallest_set([group.numbers for group in groups], search.share_of)
+            if places is None:      # some were missed
+                again = self._sampled(rounds)
+                suspects += _unknown(self._suspects(again), suspects)
+                # Hundreds of objects of one owner move seldom each, and cost much together.
+                suspects += _unknown(self._of_owners(groups, [*seen, *again]), suspects)
+                groups = self._groups(suspects)
+                places = smallest_set([group.numbers for group in groups], search.share_of)
+        except SearchLimitError:      # all suspects may be enough, but which of them are needed is not known
+            places = None
+        return None if places is None else self._narrowed([groups[place] for place in places], search)
+
+    def _of_owners(self, groups: Sequence[_OwnerGroup], seen: Sequence[SampledObject]) -> list[SampledObject]:
+        """Return the objects whose counts moved at all and whose owner has a suspect."""
+        owners = {group.owner for group in groups}
+        names = self._process.names([each.number for each in seen])
+        return [each for each, name in zip(seen, names, strict=True) if each.moved and name.owner in owners]
 
     def _groups(self, suspects: Sequence[SampledObject]) -> list[_OwnerGroup]:
         """Return the suspects by their owners, the likeliest owner first."""
@@ -282,6 +305,8 @@ class _Investigator:
     ) -> tuple[list[_NamedSuspect], list[int]]:
         """Return the objects of the owners that are needed, or the owners if many are, and the numbers of all."""
         members = [(number, name) for group in chosen for number, name in zip(group.numbers, group.names, strict=True)]
+        if len(members) > MOST_NARROWED:
+            return [group.named() for group in chosen], [number for number, _ in members]
         if len(members) > 1:
             try:
                 places = smallest_set([[number] for number, _ in members], search.share_of, most=MOST_ALONE)
@@ -306,6 +331,12 @@ class _Investigator:
         self._explained = min(1.0, gain(some, two, processes))
         self._without = some / processes
         return gain(some, two, full) >= EXPLAINS
+
+
+def _unknown(found: Sequence[SampledObject], known: Sequence[SampledObject]) -> list[SampledObject]:
+    """Return the objects that are not known, each once."""
+    numbers = {each.number for each in known}
+    return [*{each.number: each for each in found if each.number not in numbers}.values()]
 
 
 def _contended(seen: Sequence[SampledObject]) -> tuple[ContendedLock, ...]:
@@ -366,6 +397,10 @@ class _CountSearch:
                 raise SearchLimitError
             self._known[key] = self._measured(key)
         return self._known[key]
+
+    def forget(self) -> None:
+        """Measure again what was known."""
+        self._known.clear()
 
     def _measured(self, numbers: tuple[int, ...]) -> float:
         some: list[CleanCalls] = []

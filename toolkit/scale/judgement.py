@@ -172,6 +172,7 @@ def _obstacle(evidence: ScalingEvidence) -> tuple[Obstacle, Doubt | None]:
         return (Obstacle.COUNTS, None) if evidence.immortal.lo > 1 else (Obstacle.UNKNOWN, Doubt.CONTRAST)
     if lock:
         return Obstacle.LOCK, None
-    if evidence.immortal.hi >= CONTRAST:
+    at_most = gain(two * evidence.immortal.hi, two, 1.0)
+    if evidence.immortal.hi >= CONTRAST and at_most >= COUNTS_GAIN:
         return Obstacle.UNKNOWN, Doubt.CONTRAST
     return Obstacle.NOT_YOUR_OBJECTS, None

@@ -88,7 +88,8 @@ def _roots(function: str, payloads: list[Any] | None, arguments: Mapping[str, An
     parameter = _parameter(found)
     for number, payload in enumerate(payloads or ()):
         which = f" of payload {number + 1}" if payloads and len(payloads) > 1 else ""
-        roots.append((_Way("argument", f"{ARGUMENT}{parameter}{which}"), payload))
+        # Threads use all of theirs, so what is in the way is seldom in one of them alone: they belong together.
+        roots.append((_Way("argument", f"{ARGUMENT}{parameter}{which}", owner=f"{ARGUMENT}{parameter}"), payload))
     roots += [(_Way("argument", f"{TEST_ARGUMENT}{name}"), each) for name, each in arguments.items()]
     roots.append((_Way("function", f"{function.replace(':', '.')}()"), found))
     others = [(name, module) for name, module in [*sys.modules.items()]
