@@ -74,7 +74,7 @@ class PlantedProcess:
                 number, 0.0 if number in self.locked else 0.5 + number / 1000)) for number in sorted(seen)]
 
     def names(self, numbers):
-        owners = {number: "app.N1" for number in self.owned}
+        owners = dict.fromkeys(self.owned, "app.N1")
         return [ProgramObject(name=f"app.N{number}", owner=owners.get(number, f"app.N{number}"), kind="global",
                               type="app.T", held=("app", f"N{number}")) for number in numbers]
 
