@@ -4,7 +4,7 @@ The fake has no noise and no busy machine, so that each answer is the only right
 unsure fails here.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -240,4 +240,16 @@ def test_lock_whose_waiters_are_never_undisturbed_is_named_by_disturbed_calls():
 def test_lock_that_costs_nothing_among_disturbed_calls_is_seen_and_not_blamed():
     answer = found(other_loss=1_000.0, locked={5: 0.6}, queued=0.4)
     assert (answer.judgement.verdict, answer.judgement.doubt) == (ScalingVerdict.UNSURE, Doubt.YIELDING)
+    assert (answer.objects, [each.name for each in answer.also]) == ((), ["app.N5"])
+
+
+def test_lock_that_is_seldom_seen_among_neighbours_is_told_and_not_blamed():
+    class Disturbed(PlantedProcess):
+        def measure_cleanly(self, mode):
+            self.queued = 0.0       # some calls were undisturbed all the same
+            found = super().measure_cleanly(mode)
+            return replace(found, queued=round(0.6 * found.lasted))
+
+    answer = found(Disturbed, other_loss=12_000.0, locked={5: 0.03})
+    assert (answer.judgement.obstacle, answer.judgement.doubt) == (Obstacle.UNKNOWN, Doubt.YIELDING)
     assert (answer.objects, [each.name for each in answer.also]) == ((), ["app.N5"])

@@ -21,6 +21,7 @@ from gilscope.toolkit.scale.judgement import (
     gain,
     judge,
     limited,
+    seldom_locked,
 )
 from gilscope.toolkit.scale.repair_trials import NO_TIME, try_copies
 from gilscope.toolkit.scale.repairs import COPIED, repairs
@@ -203,7 +204,8 @@ class _Investigator:
         beside = rounds.span(NO_COLLECTOR, IMMORTAL) if IMMORTAL in self._modes else None
         evidence = replace(
             self._evidence(rounds), locks=locks, no_collector=no_collector,
-            immortal_beside=beside.ratio if beside else None, collected=rounds.total(THREADS).collections > 0)
+            immortal_beside=beside.ratio if beside else None, collected=rounds.total(THREADS).collections > 0,
+            on_cores=self._on_cores)
         judgement = judge(evidence)
         held = [each for each in locks if each.held >= LOCKED]
         if judgement.obstacle is Obstacle.LOCK:
@@ -212,6 +214,8 @@ class _Investigator:
         elif judgement.obstacle is Obstacle.COUNTS and evidence.immortal is not None:
             self._also = self._locks(held)
             judgement = self._blame_counts(rounds, seen, evidence.immortal, judgement)
+        elif judgement.doubt is Doubt.YIELDING:
+            self._also = self._locks([each for each in locks if each.held >= seldom_locked(self._on_cores)])
         return evidence, judgement
 
     def _sampled(self, rounds: ScalingRounds) -> list[SampledObject]:
