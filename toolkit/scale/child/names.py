@@ -13,6 +13,7 @@ import types
 
 from gilscope.toolkit.escaping import message
 from gilscope.toolkit.measure.child.calls import find
+from gilscope.toolkit.scale.child.opaque import stored
 from gilscope.toolkit.scale.child.reachable import mro_of, namespace_of
 
 TYPE_CHECKING = False
@@ -256,6 +257,8 @@ def _instance_parts(way: _Way, each: Any) -> Iterator[tuple[_Way, Any]]:
         for name in (slots,) if isinstance(slots, str) else slots:
             with contextlib.suppress(Exception):      # it is not set, or its name is mangled
                 yield way.part("attribute", f"{way.path}.{name}"), object.__getattribute__(each, name)
+    for name, value in stored(each):
+        yield way.part("attribute", f"{way.path}.{name}"), value
     yield _class_way(type(each)), type(each)
     for inner in gc.get_referents(each):
         if not isinstance(inner, type):
