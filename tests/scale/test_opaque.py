@@ -6,7 +6,7 @@ import textwrap
 
 import pytest
 
-from gilscope.toolkit.scale.child.opaque import stored, stored_names, stored_values
+from gilscope.toolkit.scale.child.opaque import readers, stored, stored_values
 from gilscope.toolkit.scale.child.reachable import reachable
 from gilscope.toolkit.scale.zygote_process import ZygoteProcess
 from tests.conformance.builds import builds, run_child
@@ -45,13 +45,30 @@ def test_stored_object_is_found_and_computed_ones_are_not():
 
 
 def test_objects_that_the_collector_or_the_interpreter_knows_are_not_read():
-    class Noisy:
+    class Unhashable(type):
+        __hash__ = None
+
+    class Noisy(metaclass=Unhashable):
         @property
         def loud(self):
             raise AssertionError
 
-    for each in (Noisy(), 1.5, "text", b"bytes", [1], stored_names):
-        assert stored_names(type(each)) == ()
+    for each in (Noisy(), 1.5, "text", b"bytes", [1], readers):
+        assert readers(type(each)) == {}
+
+
+def test_attributes_are_read_past_python_code_of_a_subclass():
+    class Stamp(datetime.datetime):
+        @property
+        def tzinfo(self):
+            raise AssertionError
+
+        def __getattribute__(self, name):
+            raise AssertionError
+
+    east = zone()
+    stamp = Stamp(2026, 1, 1, tzinfo=east)
+    assert dict(stored(stamp))["tzinfo"] is east
 
 
 def test_walk_goes_through_what_is_stored():

@@ -255,14 +255,12 @@ class _Investigator:
         suspects = self._suspects(seen)
         for _ in range(SEARCHES):
             found = self._searched(rounds, seen, suspects, search)
-            if found is None:
-                return doubtful
-            named, numbers = found
-            if self._confirmed(numbers):
+            if found is not None and self._confirmed(found[1]):
                 break
             search.forget()
         else:
             return doubtful
+        named, numbers = found
         lines = self._process.places([each.number for each in named])
         self._objects = tuple(replace(each.blamed, places=places) for each, places in zip(named, lines, strict=True))
         self._try_copies(judgement.obstacle, numbers)

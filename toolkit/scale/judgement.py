@@ -182,8 +182,9 @@ def _obstacle(evidence: ScalingEvidence) -> tuple[Obstacle, Doubt | None]:
     if lock:
         return Obstacle.LOCK, None
     at_most = gain(two * evidence.immortal.hi, two, 1.0)
+    doubt = None
     if evidence.immortal.hi >= CONTRAST and at_most >= COUNTS_GAIN:
-        return Obstacle.UNKNOWN, Doubt.CONTRAST
-    if any(each.held >= seldom_locked(evidence.on_cores) for each in evidence.locks):
-        return Obstacle.UNKNOWN, Doubt.YIELDING
-    return Obstacle.NOT_YOUR_OBJECTS, None
+        doubt = Doubt.CONTRAST
+    elif any(each.held >= seldom_locked(evidence.on_cores) for each in evidence.locks):
+        doubt = Doubt.YIELDING
+    return (Obstacle.UNKNOWN, doubt) if doubt else (Obstacle.NOT_YOUR_OBJECTS, None)

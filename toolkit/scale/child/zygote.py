@@ -25,7 +25,7 @@ from gilscope.toolkit.processes.forks import Fork
 from gilscope.toolkit.race._core import build
 from gilscope.toolkit.scale.child.layout import LayoutRefusedError, lock_offsets, verify
 from gilscope.toolkit.scale.child.names import names_of
-from gilscope.toolkit.scale.child.opaque import stored_names, stored_values
+from gilscope.toolkit.scale.child.opaque import readers, stored_values
 from gilscope.toolkit.scale.child.reachable import is_immortal, reachable
 
 TYPE_CHECKING = False
@@ -225,7 +225,7 @@ class Zygote:
         """Return the objects that can be reached, if that is safe also through attributes of C types."""
         own = [self, self.__dict__, self._objects, self._gate, roots]
         found = reachable(roots, own)
-        if not any(stored_names(type(each)) for each in found):
+        if not any(readers(type(each)) for each in found):
             return found
         own.append(found)
         try:
