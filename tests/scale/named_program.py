@@ -1,5 +1,6 @@
 """A program whose objects are named in test_names.py."""
 
+import datetime
 import enum
 import functools
 import re
@@ -50,6 +51,7 @@ PLAIN = Plain()
 INNER = make()
 FAILED = ValueError
 LOCK = threading.Lock()
+STAMP = datetime.datetime(2026, 1, 1, tzinfo=datetime.timezone(datetime.timedelta(hours=2), "east"))
 PART = functools.partial(f, object())
 RATES = {"eu": {"de": {"same": rate()}}}     # a constant of code, too, which is nearer
 PATTERN = re.compile("a")

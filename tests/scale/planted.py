@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.scale.investigation import investigate
 from gilscope.toolkit.scale.judgement import Obstacle, ScalingVerdict
@@ -14,6 +15,8 @@ from gilscope.toolkit.scale.zygote_process import ZygoteProcess
 from tests.conformance.builds import builds
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gilscope.toolkit.scale.investigation import ScalingInvestigation
 
 FREE = {label: path for label, path in builds().items() if label.rstrip("d")[-2:] in {"3t", "4t", "5t"}}
@@ -46,8 +49,35 @@ def programs() -> dict[str, PlantedProgram]:
                                  payloads=each.get("payloads", False)) for name, each in truth.items()}
 
 
-def investigated(program: PlantedProgram, python: str, threads: int = 2) -> ScalingInvestigation:
-    with ZygoteProcess(python, [CORPUS]) as process:
+@dataclass(slots=True)
+class ChildCounts:
+    """The forks of some investigations, and what the sampler's passes over all objects cost in them."""
+
+    forks: int = 0
+    passes: list[tuple[int, float]] = field(default_factory=list)      # objects, and seconds of a pass
+
+
+class CountedZygote(ZygoteProcess):
+    """Counts the forks that its requests start."""
+
+    def __init__(self, python: str, paths: Sequence[Path], counts: ChildCounts) -> None:
+        self._counts = counts
+        super().__init__(python, paths)
+
+    def _ask(self, limit: float, **request: Any) -> Any:
+        forks = {"load": 2, "measure": request["threads"] if request.get("processes") else 1}.get(request["do"], 1)
+        self._counts.forks += forks
+        answer = super()._ask(limit, **request)
+        sampled = answer["sampled"] if request["do"] == "measure" else None
+        if sampled is not None and request["watched"] is None and sampled["passes"]:
+            self._counts.passes.append((sampled["objects"], sampled["spent"] / 1e9 / sampled["passes"]))
+        return answer
+
+
+def investigated(
+    program: PlantedProgram, python: str, threads: int = 2, counts: ChildCounts | None = None,
+) -> ScalingInvestigation:
+    with CountedZygote(python, [CORPUS], ChildCounts() if counts is None else counts) as process:
         loaded = process.load(program.function, f"{program.name}:payloads" if program.payloads else None, None, threads)
         return investigate(process, loaded, threads)
 
@@ -58,10 +88,32 @@ def score(program: PlantedProgram, found: ScalingInvestigation) -> str:
     if judgement.verdict is ScalingVerdict.UNSURE:
         return UNSURE
     if judgement.verdict is ScalingVerdict.SCALES:
-        return RIGHT if Obstacle.NONE.value in program.obstacles else CURED
+        return RIGHT if judgement.obstacle.value in program.obstacles else CURED
     names = [each.name for each in (*found.objects, *found.also)]
     if any(not any(re.fullmatch(pattern, name) for pattern in program.objects) for name in names):
         return WRONG
     if judgement.obstacle is Obstacle.UNKNOWN or judgement.doubt is not None:
         return WRONG if program.clean else UNSURE
     return RIGHT if judgement.obstacle.value in program.obstacles else WRONG
+
+
+class Agreement(StrEnum):
+    """How two answers about the same program and build go together; no order."""
+
+    SAME = "the same verdict, obstacle and names"
+    SLOWER = "the same, but once slower than one thread"
+    NAMES = "the same obstacle, other names"
+    OPEN = "one or both unsure"
+    CONTRADICTION = "CONTRADICTION"
+
+
+def agreement(one: ScalingInvestigation, two: ScalingInvestigation) -> Agreement:
+    """Return how the answers go together: an unsure one contradicts none."""
+    if any(each.judgement.verdict is ScalingVerdict.UNSURE or each.judgement.obstacle is Obstacle.UNKNOWN
+           or each.judgement.doubt is not None for each in (one, two)):
+        return Agreement.OPEN
+    if one.judgement.obstacle is not two.judgement.obstacle:
+        return Agreement.CONTRADICTION
+    if {each.name for each in one.objects} != {each.name for each in two.objects}:
+        return Agreement.NAMES
+    return Agreement.SAME if one.judgement.verdict is two.judgement.verdict else Agreement.SLOWER

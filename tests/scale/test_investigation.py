@@ -4,7 +4,7 @@ The fake has no noise and no busy machine, so that each answer is the only right
 unsure fails here.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -32,6 +32,8 @@ class PlantedProcess:
     moved: dict[int, float] = field(default_factory=dict)     # share of looks, where it is not about a half
     clean: float = CLEAN            # seconds of each measurement that were undisturbed
     queued: float = 0.0             # share of the threads' time without a core
+    owned: tuple[int, ...] = ()     # objects that N1 holds
+    errors: dict[tuple[int, ...], int] = field(default_factory=dict)   # sets, and how often they seem to be enough
     hides: bool = False             # no single object gives anything back
     fades: bool = False             # what the search found is gone when it is measured beside the ceiling once more
     changes: bool = False           # results differ with everything immortal
@@ -46,7 +48,11 @@ class PlantedProcess:
             self.hides = True
         if mode.processes or mode.threads == 1:
             return ALONE * mode.threads
-        relieved = self.counted if mode.everything or mode.copies else () if self.hides else mode.immortal
+        erring = self.errors.get(mode.immortal, 0) > 0
+        if erring:
+            self.errors[mode.immortal] -= 1
+        everything = mode.everything or mode.copies or erring
+        relieved = self.counted if everything else () if self.hides else mode.immortal
         lost = self.other_loss + sum(cost for number, cost in self.counted.items() if number not in relieved)
         return ALONE * mode.threads - lost - self.collecting * mode.collector
 
@@ -68,8 +74,9 @@ class PlantedProcess:
                 number, 0.0 if number in self.locked else 0.5 + number / 1000)) for number in sorted(seen)]
 
     def names(self, numbers):
-        return [ProgramObject(name=f"app.N{number}", owner=f"app.N{number}", kind="global", type="app.T",
-                              held=("app", f"N{number}")) for number in numbers]
+        owners = dict.fromkeys(self.owned, "app.N1")
+        return [ProgramObject(name=f"app.N{number}", owner=owners.get(number, f"app.N{number}"), kind="global",
+                              type="app.T", held=("app", f"N{number}")) for number in numbers]
 
     def places(self, numbers):
         return [(CodePlace(file="app.py", line=number, function="f"),) for number in numbers]
@@ -130,6 +137,20 @@ def test_many_objects_are_in_doubt_rather_than_one_of_them_blamed():
     answer = found(counted=dict.fromkeys(range(40, 40 + 3 * MOST_ALONE), 1_000.0))
     assert answer.judgement.obstacle is Obstacle.COUNTS
     assert len(answer.objects) != 1
+
+
+def test_hundreds_of_objects_of_one_owner_that_seldom_move_are_blamed_together():
+    owned = range(10, 80)
+    answer = found(counted=dict.fromkeys(owned, 130.0), owned=tuple(owned), moving=(1, 90),
+                   moved=dict.fromkeys(owned, 0.005))
+    assert (answer.judgement.obstacle, answer.judgement.doubt) == (Obstacle.COUNTS, None)
+    assert [(each.name, each.count) for each in answer.objects] == [("app.N1", 71)]
+
+
+def test_search_that_a_wrong_measurement_misled_begins_anew():
+    planted = {42: 5_000.0, 50: 5_000.0}
+    answer = found(counted=planted, errors={(50,): 4})
+    assert {each.name for each in answer.objects} == {"app.N42", "app.N50"}
 
 
 def test_lock_that_was_seen_held_is_named():
@@ -219,4 +240,16 @@ def test_lock_whose_waiters_are_never_undisturbed_is_named_by_disturbed_calls():
 def test_lock_that_costs_nothing_among_disturbed_calls_is_seen_and_not_blamed():
     answer = found(other_loss=1_000.0, locked={5: 0.6}, queued=0.4)
     assert (answer.judgement.verdict, answer.judgement.doubt) == (ScalingVerdict.UNSURE, Doubt.YIELDING)
+    assert (answer.objects, [each.name for each in answer.also]) == ((), ["app.N5"])
+
+
+def test_lock_that_is_seldom_seen_among_neighbours_is_told_and_not_blamed():
+    class Disturbed(PlantedProcess):
+        def measure_cleanly(self, mode):
+            self.queued = 0.0       # some calls were undisturbed all the same
+            found = super().measure_cleanly(mode)
+            return replace(found, queued=round(0.6 * found.lasted))
+
+    answer = found(Disturbed, other_loss=12_000.0, locked={5: 0.03})
+    assert (answer.judgement.obstacle, answer.judgement.doubt) == (Obstacle.UNKNOWN, Doubt.YIELDING)
     assert (answer.objects, [each.name for each in answer.also]) == ((), ["app.N5"])

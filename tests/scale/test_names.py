@@ -27,6 +27,7 @@ NAMED = {
     "program.f.__code__.co_consts[program.f.__code__.co_consts.index((4, 'five'))]": (
         "constant <tuple> in f()", "constant"),
     "program.LOCK": (f"{NAME}.LOCK", "global"),
+    "program.STAMP.tzinfo": (f"{NAME}.STAMP.tzinfo", "attribute"),     # the collector does not know that it is stored
     "program.PART.args[0]": (f"the value of {NAME}.PART.args[0]", "item"),
     "program.RATES['eu']['de']['same']": (f"the value of {NAME}.RATES['eu']['de']['same']", "item"),
     "payload": ("argument conf", "argument"),
@@ -74,4 +75,5 @@ def test_owner_groups_what_belongs_to_one_global():
 def test_payload_is_numbered_where_there_are_several_and_control_characters_are_written_out():
     (named,) = found("current")[1]
     assert named["name"].startswith("argument conf of payload 2[")
+    assert named["owner"] == "argument conf"      # threads use all of their payloads
     assert "\x1b" not in named["name"]

@@ -1,8 +1,11 @@
 """Planted programs on free-threaded builds: the object is named, or the answer is open; never a wrong name."""
 
+from types import SimpleNamespace
+
 import pytest
 
-from tests.scale.planted import CURED, FREE, RIGHT, WRONG, investigated, programs, score
+from gilscope.toolkit.scale.judgement import Doubt, Judgement, Obstacle, ScalingVerdict
+from tests.scale.planted import CURED, FREE, RIGHT, WRONG, Agreement, agreement, investigated, programs, score
 
 SOME = ("shared_object", "mortal_constant", "lock", "list_append", "private_work")
 
@@ -28,3 +31,21 @@ def test_plain_case_gets_an_answer_in_one_of_three_tries(label):
 def test_every_program_has_a_truth_and_every_truth_a_program():
     from tests.scale.planted import CORPUS
     assert {path.stem for path in CORPUS.glob("*.py")} == set(programs())
+
+
+def answer(verdict, obstacle, *names, doubt=None):
+    return SimpleNamespace(judgement=Judgement(verdict=verdict, obstacle=obstacle, doubt=doubt),
+                           objects=[SimpleNamespace(name=name) for name in names])
+
+
+def test_answers_of_two_runs_agree_contradict_or_are_open():
+    one = answer(ScalingVerdict.PLATEAUS, Obstacle.COUNTS, "app.A", "app.B")
+    for other, expected in [
+            (answer(ScalingVerdict.PLATEAUS, Obstacle.COUNTS, "app.B", "app.A"), Agreement.SAME),
+            (answer(ScalingVerdict.SLOWER, Obstacle.COUNTS, "app.A", "app.B"), Agreement.SLOWER),
+            (answer(ScalingVerdict.PLATEAUS, Obstacle.COUNTS, "app.A"), Agreement.NAMES),
+            (answer(ScalingVerdict.PLATEAUS, Obstacle.LOCK, "app.A"), Agreement.CONTRADICTION),
+            (answer(ScalingVerdict.SCALES, Obstacle.NONE), Agreement.CONTRADICTION),
+            (answer(ScalingVerdict.PLATEAUS, Obstacle.COUNTS, doubt=Doubt.SET), Agreement.OPEN),
+            (answer(ScalingVerdict.UNSURE, Obstacle.UNKNOWN), Agreement.OPEN)]:
+        assert agreement(one, other) is agreement(other, one) is expected

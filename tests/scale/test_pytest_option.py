@@ -166,6 +166,16 @@ def test_test_that_waits_for_a_thread_of_a_fixture_is_given_up_before_the_limit_
         "not measured", "the measuring process did not end in time; threads that fixtures start do not run in it")}
 
 
+def test_tests_that_begin_after_the_budget_are_left_out_and_listed(python, tmp_path):
+    code, output = session(python, tmp_path, "--scale", "--scale-budget", "1ms", "-k", "works or new or long")
+    assert code == 0
+    found = answers(output)
+    assert found.pop("test_works")[0] != "left out"     # the budget was not over when it began
+    why = ("left out", "the budget was over; --scale-budget sets it")
+    assert found == {"test_long": why, "TestNew::test_new[2]": why}
+    assert re.search(r"^3 tests that passed, 2 threads: .*2 left out", output, re.MULTILINE)
+
+
 def test_nothing_is_imported_or_said_without_the_option(python, tmp_path):
     code, output = session(python, tmp_path, tests="""
         def test_modules():
@@ -186,6 +196,19 @@ def test_build_with_the_gil_says_so_and_measures_nothing(words, tmp_path):
     code, output = session(sys.executable, tmp_path, "--scale", *words, *named, tests="def test_a(): ...")
     assert code == 0
     assert output.count("gilscope: this build has the GIL: --scale has nothing to measure") == 1
+
+
+@pytest.mark.parametrize(("words", "message"), [
+    (("--scale", "--race"), "--scale and --race do not go together: "),
+    (("--scale-budget", "5m"), "--scale-budget goes with --scale"),
+    (("--scale", "--scale-budget", "5"), "--scale-budget: '5' has no unit: write 5s, 5m or 5h"),
+])
+def test_options_that_cannot_be_followed_are_refused_with_the_reason(words, message, tmp_path):
+    named = [] if PLUGIN in sys.modules else ["-p", PLUGIN]
+    code, output = session(sys.executable, tmp_path, *words, *named, tests="def test_a(): ...")
+    assert code == pytest.ExitCode.USAGE_ERROR
+    assert message in output
+    assert "1 passed" not in output
 
 
 @pytest.mark.slow   # up to two minutes

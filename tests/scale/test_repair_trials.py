@@ -70,6 +70,18 @@ def test_pickle_is_tried_where_a_deep_copy_is_not_enough_and_only_then():
     assert only.method is CopyMethod.PICKLED
 
 
+def test_pickle_is_tried_where_a_deep_copy_keeps_using_what_the_original_stores():
+    class Array(FakeZygote):
+        def test_copies(self, copies, watched=()):
+            self.used = (7,) if copies.how == "deepcopy" else ()
+            return super().test_copies(copies, watched)
+
+    first, second = tried(Array(), OBJECT)
+    assert (first.method, first.outcome) == (CopyMethod.DEEP, RepairOutcome.STILL_USED)
+    assert (second.method, second.outcome) == (CopyMethod.PICKLED, RepairOutcome.MEASURED)
+    assert second.of_ceiling.ratio == pytest.approx(0.95)
+
+
 def test_wide_interval_is_measured_again():
     class Unsteady(FakeZygote):
         measured = 0

@@ -21,6 +21,7 @@ from gilscope.toolkit.scale.judgement import (
     gain,
     judge,
     limited,
+    seldom_locked,
 )
 from gilscope.toolkit.scale.repair_trials import NO_TIME, try_copies
 from gilscope.toolkit.scale.repairs import COPIED, repairs
@@ -52,8 +53,10 @@ MOVED = 0.02              # share of looks in which the count of a suspect had m
 LEAST_MOVED = 0.004       # of all looks
 LONGEST_LOOK = 4.0        # times the usual one, on a busy machine
 SEARCH_SECONDS = 30.0
+SEARCHES = 2              # of which the last begins anew: one measurement that errs misleads a whole search
 TRIAL_SECONDS = 45.0      # after these no repair is tried: the machine is too busy
 MOST_ALONE = 5            # objects that are named one by one; more are named by their owners
+MOST_NARROWED = 40        # with more suspects of the owners that are needed, no small set of them is searched for
 CLOSE_CALL = 0.25         # a share of the gain so near to the threshold is measured again
 SET = "set"
 ONE, THREADS, PROCESSES, IMMORTAL, NO_COLLECTOR = "one", "threads", "processes", "immortal", "no collector"
@@ -201,7 +204,8 @@ class _Investigator:
         beside = rounds.span(NO_COLLECTOR, IMMORTAL) if IMMORTAL in self._modes else None
         evidence = replace(
             self._evidence(rounds), locks=locks, no_collector=no_collector,
-            immortal_beside=beside.ratio if beside else None, collected=rounds.total(THREADS).collections > 0)
+            immortal_beside=beside.ratio if beside else None, collected=rounds.total(THREADS).collections > 0,
+            on_cores=self._on_cores)
         judgement = judge(evidence)
         held = [each for each in locks if each.held >= LOCKED]
         if judgement.obstacle is Obstacle.LOCK:
@@ -210,6 +214,8 @@ class _Investigator:
         elif judgement.obstacle is Obstacle.COUNTS and evidence.immortal is not None:
             self._also = self._locks(held)
             judgement = self._blame_counts(rounds, seen, evidence.immortal, judgement)
+        elif judgement.doubt is Doubt.YIELDING:
+            self._also = self._locks([each for each in locks if each.held >= seldom_locked(self._on_cores)])
         return evidence, judgement
 
     def _sampled(self, rounds: ScalingRounds) -> list[SampledObject]:
@@ -247,26 +253,45 @@ class _Investigator:
         search = _CountSearch(self._process, self._threads, immortal, until=self._clock() + SEARCH_SECONDS,
                               clock=self._clock)
         suspects = self._suspects(seen)
-        groups = self._groups(suspects)
-        try:
-            places = smallest_set([group.numbers for group in groups], search.share_of)
-            if places is None:      # one was missed: look again, and keep both
-                known = {each.number for each in suspects}
-                suspects += [each for each in self._suspects(self._sampled(rounds)) if each.number not in known]
-                groups = self._groups(suspects)
-                places = smallest_set([group.numbers for group in groups], search.share_of)
-        except SearchLimitError:      # all suspects may be enough, but which of them are needed is not known
-            places = None
-        if places is None:
+        for _ in range(SEARCHES):
+            found = self._searched(rounds, seen, suspects, search)
+            if found is not None and self._confirmed(found[1]):
+                break
+            search.forget()
+        else:
             return doubtful
-        chosen = [groups[place] for place in places]
-        named, numbers = self._narrowed(chosen, search)
-        if not self._confirmed(numbers):
-            return doubtful
+        named, numbers = found
         lines = self._process.places([each.number for each in named])
         self._objects = tuple(replace(each.blamed, places=places) for each, places in zip(named, lines, strict=True))
         self._try_copies(judgement.obstacle, numbers)
         return judgement
+
+    def _searched(
+        self, rounds: ScalingRounds, seen: Sequence[SampledObject], suspects: list[SampledObject], search: _CountSearch,
+    ) -> tuple[list[_NamedSuspect], list[int]] | None:
+        """Return the objects that are needed, or their owners, and the numbers of all; None if there is no such set.
+
+        Adds suspects that were missed.
+        """
+        groups = self._groups(suspects)
+        try:
+            places = smallest_set([group.numbers for group in groups], search.share_of)
+            if places is None:      # some were missed
+                again = self._sampled(rounds)
+                suspects += _unknown(self._suspects(again), suspects)
+                # Hundreds of objects of one owner move seldom each, and cost much together.
+                suspects += _unknown(self._of_owners(groups, [*seen, *again]), suspects)
+                groups = self._groups(suspects)
+                places = smallest_set([group.numbers for group in groups], search.share_of)
+        except SearchLimitError:      # all suspects may be enough, but which of them are needed is not known
+            places = None
+        return None if places is None else self._narrowed([groups[place] for place in places], search)
+
+    def _of_owners(self, groups: Sequence[_OwnerGroup], seen: Sequence[SampledObject]) -> list[SampledObject]:
+        """Return the objects whose counts moved at all and whose owner has a suspect."""
+        owners = {group.owner for group in groups}
+        names = self._process.names([each.number for each in seen])
+        return [each for each, name in zip(seen, names, strict=True) if each.moved and name.owner in owners]
 
     def _groups(self, suspects: Sequence[SampledObject]) -> list[_OwnerGroup]:
         """Return the suspects by their owners, the likeliest owner first."""
@@ -282,6 +307,8 @@ class _Investigator:
     ) -> tuple[list[_NamedSuspect], list[int]]:
         """Return the objects of the owners that are needed, or the owners if many are, and the numbers of all."""
         members = [(number, name) for group in chosen for number, name in zip(group.numbers, group.names, strict=True)]
+        if len(members) > MOST_NARROWED:
+            return [group.named() for group in chosen], [number for number, _ in members]
         if len(members) > 1:
             try:
                 places = smallest_set([[number] for number, _ in members], search.share_of, most=MOST_ALONE)
@@ -306,6 +333,12 @@ class _Investigator:
         self._explained = min(1.0, gain(some, two, processes))
         self._without = some / processes
         return gain(some, two, full) >= EXPLAINS
+
+
+def _unknown(found: Sequence[SampledObject], known: Sequence[SampledObject]) -> list[SampledObject]:
+    """Return the objects that are not known, each once."""
+    numbers = {each.number for each in known}
+    return [*{each.number: each for each in found if each.number not in numbers}.values()]
 
 
 def _contended(seen: Sequence[SampledObject]) -> tuple[ContendedLock, ...]:
@@ -366,6 +399,10 @@ class _CountSearch:
                 raise SearchLimitError
             self._known[key] = self._measured(key)
         return self._known[key]
+
+    def forget(self) -> None:
+        """Measure again what was known."""
+        self._known.clear()
 
     def _measured(self, numbers: tuple[int, ...]) -> float:
         some: list[CleanCalls] = []

@@ -92,6 +92,7 @@ class ScalingEvidence:
     immortal_beside: float | None = None   # everything immortal against without the collector
     collected: bool = False            # the collector ran while threads were measured
     locks: tuple[ContendedLock, ...] = ()   # those seen held, most often first
+    on_cores: float = 1.0              # share of the threads' time in which they had cores
     disturbed: Span | None = None      # threads against processes by all calls, disturbed ones, too
     disturbed_immortal: Span | None = None   # everything immortal against threads, likewise
     refused: Doubt | None = None       # why immortality was not tried
@@ -128,6 +129,14 @@ def limited(evidence: ScalingEvidence) -> bool:
 def gain(part: float, two: float, full: float) -> float:
     """Return the share of the loss between `two` and `full` that a rate of `part` gains back; 0.0 without a loss."""
     return (part - two) / (full - two) if full > two else 0.0
+
+
+def seldom_locked(on_cores: float) -> float:
+    """Return the share of looks from which on a lock may be in the way, if threads had cores for a share of the time.
+
+    Beside neighbours, looks are also taken while no thread runs that could hold it.
+    """
+    return LOCKED * on_cores
 
 
 def yielding_lock(evidence: ScalingEvidence) -> ContendedLock | None:
@@ -172,6 +181,10 @@ def _obstacle(evidence: ScalingEvidence) -> tuple[Obstacle, Doubt | None]:
         return (Obstacle.COUNTS, None) if evidence.immortal.lo > 1 else (Obstacle.UNKNOWN, Doubt.CONTRAST)
     if lock:
         return Obstacle.LOCK, None
-    if evidence.immortal.hi >= CONTRAST:
-        return Obstacle.UNKNOWN, Doubt.CONTRAST
-    return Obstacle.NOT_YOUR_OBJECTS, None
+    at_most = gain(two * evidence.immortal.hi, two, 1.0)
+    doubt = None
+    if evidence.immortal.hi >= CONTRAST and at_most >= COUNTS_GAIN:
+        doubt = Doubt.CONTRAST
+    elif any(each.held >= seldom_locked(evidence.on_cores) for each in evidence.locks):
+        doubt = Doubt.YIELDING
+    return (Obstacle.UNKNOWN, doubt) if doubt else (Obstacle.NOT_YOUR_OBJECTS, None)

@@ -80,9 +80,13 @@ def try_copies(
         if method is CopyMethod.DEEP and all(name.type in UNCOPIED for name in names):
             continue      # such a copy is the same object
         trial = _tried(process, threads, objects, ThreadCopies(how=method, held=held, arguments=arguments))
+        measured = trial.outcome is RepairOutcome.MEASURED
+        if trials and not measured:      # it says no more than the first
+            break
         trials.append(trial)
         reached = trial.of_ceiling.ratio if trial.of_ceiling else 0.0
-        if trial.outcome is not RepairOutcome.MEASURED or reached >= SURELY_SCALES:
+        # A deep copy of a numpy array has the data type of the original.
+        if reached >= SURELY_SCALES or not (measured or trial.outcome is RepairOutcome.STILL_USED):
             break
     return tuple(trials)
 

@@ -6,7 +6,9 @@ import faulthandler
 import os
 import sys
 import sysconfig
+import time
 import warnings
+from argparse import ArgumentTypeError
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from gilscope.toolkit.builds.compile_library import announce
+from gilscope.toolkit.commands.options.common import duration
 from gilscope.toolkit.commands.scale.api_report import way_text
 from gilscope.toolkit.commands.scale.report import investigation_sentences, span_text
 from gilscope.toolkit.cores import allowed_cpus
@@ -43,18 +46,24 @@ ATTACHED = "gilscope_scale"       # of a report: the answer
 LONGER = LIMITED | {ApiOutcome.UNSURE}         # are measured again, with the cause
 # The order of the summary, and of the counts at its end.
 ORDER = (ApiOutcome.SLOWER, ApiOutcome.PLATEAUS, ApiOutcome.UNSURE, ApiOutcome.FAILED, ApiOutcome.TOO_SHORT,
-         ApiOutcome.SCALES)
-WORDS = {each: each.value for each in ORDER} | {ApiOutcome.FAILED: "not measured"}      # the test itself has passed
+         ApiOutcome.NO_TIME, ApiOutcome.SCALES)
+WORDS = {each: each.value for each in ORDER} | {
+    ApiOutcome.FAILED: "not measured",      # the test itself has passed
+    ApiOutcome.NO_TIME: "left out"}
 
 
-def begin() -> ScalingChecks:
-    """Begin to measure the tests of this process.
+def begin(budget: str) -> ScalingChecks:
+    """Begin to measure the tests of this process, for as long as the budget says, such as "10m".
 
     Raises:
-        pytest.UsageError: Nothing can be measured here.
+        pytest.UsageError: Nothing can be measured here, or the budget is no time.
     """
+    try:
+        limit = duration(budget)
+    except ArgumentTypeError as error:
+        raise pytest.UsageError(f"--scale-budget: {error}") from None
     if not sysconfig.get_config_var("Py_GIL_DISABLED"):
-        return ScalingChecks(None, "this build has the GIL: --scale has nothing to measure")
+        return ScalingChecks(None, limit, "this build has the GIL: --scale has nothing to measure")
     if sys.platform != "linux":
         raise pytest.UsageError("--scale needs Linux, whose scheduler tells how long a thread waited for a core")
     if allowed_cpus() < THREADS:
@@ -63,21 +72,24 @@ def begin() -> ScalingChecks:
         core = build.load(partial(announce, "the race checker's core"))
     except (RuntimeError, ToolkitError) as error:
         raise pytest.UsageError(f"--scale: {error}") from error
-    return ScalingChecks(core, "")
+    return ScalingChecks(core, limit, "")
 
 
-def _failed(problem: str) -> dict[str, Any]:
-    return {"outcome": ApiOutcome.FAILED.value, "text": f": {problem}", "sentences": []}
+def _failed(problem: str, outcome: ApiOutcome = ApiOutcome.FAILED) -> dict[str, Any]:
+    return {"outcome": outcome.value, "text": f": {problem}", "sentences": []}
 
 
 NO_FUNCTION = _failed("it is no function that pytest calls by itself, as those of unittest and doctest")
+LEFT_OUT = _failed("the budget was over; --scale-budget sets it", ApiOutcome.NO_TIME)
 
 
 class ScalingChecks:
     """Measures tests after they have passed, and shows the answers at the end; workers of pytest-xdist measure."""
 
-    def __init__(self, core: ModuleType | None, header: str) -> None:
+    def __init__(self, core: ModuleType | None, budget: float, header: str) -> None:
         self._core = core
+        self._budget = budget      # seconds
+        self._spent = 0.0          # thereof
         self._header = header      # "" where tests are measured
         self._answers: list[tuple[str, dict[str, Any]]] = []     # by the test's id
 
@@ -90,8 +102,17 @@ class ScalingChecks:
         """Measure the call of a test that has passed, before its fixtures are torn down."""
         result = yield
         if self._core is not None:
-            pyfuncitem.stash[FOUND] = _measured(self._core, pyfuncitem)
+            pyfuncitem.stash[FOUND] = self._measured(self._core, pyfuncitem)
         return result
+
+    def _measured(self, core: ModuleType, item: pytest.Function) -> dict[str, Any]:
+        if self._spent >= self._budget:
+            return LEFT_OUT
+        began = time.monotonic()
+        try:
+            return _measured(core, item)
+        finally:
+            self._spent += time.monotonic() - began
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(self, item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:

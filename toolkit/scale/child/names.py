@@ -13,6 +13,7 @@ import types
 
 from gilscope.toolkit.escaping import message
 from gilscope.toolkit.measure.child.calls import find
+from gilscope.toolkit.scale.child.opaque import stored
 from gilscope.toolkit.scale.child.reachable import mro_of, namespace_of
 
 TYPE_CHECKING = False
@@ -88,7 +89,8 @@ def _roots(function: str, payloads: list[Any] | None, arguments: Mapping[str, An
     parameter = _parameter(found)
     for number, payload in enumerate(payloads or ()):
         which = f" of payload {number + 1}" if payloads and len(payloads) > 1 else ""
-        roots.append((_Way("argument", f"{ARGUMENT}{parameter}{which}"), payload))
+        # Threads use all of theirs, so what is in the way is seldom in one of them alone: they belong together.
+        roots.append((_Way("argument", f"{ARGUMENT}{parameter}{which}", owner=f"{ARGUMENT}{parameter}"), payload))
     roots += [(_Way("argument", f"{TEST_ARGUMENT}{name}"), each) for name, each in arguments.items()]
     roots.append((_Way("function", f"{function.replace(':', '.')}()"), found))
     others = [(name, module) for name, module in [*sys.modules.items()]
@@ -255,6 +257,8 @@ def _instance_parts(way: _Way, each: Any) -> Iterator[tuple[_Way, Any]]:
         for name in (slots,) if isinstance(slots, str) else slots:
             with contextlib.suppress(Exception):      # it is not set, or its name is mangled
                 yield way.part("attribute", f"{way.path}.{name}"), object.__getattribute__(each, name)
+    for name, value in stored(each):
+        yield way.part("attribute", f"{way.path}.{name}"), value
     yield _class_way(type(each)), type(each)
     for inner in gc.get_referents(each):
         if not isinstance(inner, type):

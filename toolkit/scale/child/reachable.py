@@ -9,7 +9,7 @@ from gilscope.toolkit.scale.child.layout import IMMORTAL
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from types import ModuleType
     from typing import Any
 
@@ -18,10 +18,17 @@ RUNNING = (types.FrameType, types.GeneratorType, types.CoroutineType, types.Asyn
 OURS = "gilscope"
 
 
-def reachable(roots: Sequence[Any], own: Sequence[Any]) -> list[Any]:
+def reachable(
+    roots: Sequence[Any], own: Sequence[Any], further_of: Callable[[Any], Iterable[Any]] = lambda _: (),
+) -> list[Any]:
     """Return everything that can be reached from `roots`, without what is `own`; it stays alive, and so its address.
 
     The modules, functions and classes of gilscope are left out.
+
+    Args:
+        roots: Objects.
+        own: Objects of gilscope.
+        further_of: Returns what an object stores and the garbage collector does not tell.
     """
     seen = {id(each) for each in own} | {id(roots), id(own)}
     found: list[Any] = []
@@ -35,7 +42,7 @@ def reachable(roots: Sequence[Any], own: Sequence[Any]) -> list[Any]:
             if _is_ours(each):
                 continue
             found.append(each)
-            further += _referents(each)
+            further += [*_referents(each), *further_of(each)]
         waiting = further
     return found
 

@@ -25,6 +25,7 @@ from gilscope.toolkit.processes.forks import Fork
 from gilscope.toolkit.race._core import build
 from gilscope.toolkit.scale.child.layout import LayoutRefusedError, lock_offsets, verify
 from gilscope.toolkit.scale.child.names import names_of
+from gilscope.toolkit.scale.child.opaque import readers, stored_values
 from gilscope.toolkit.scale.child.reachable import is_immortal, reachable
 
 TYPE_CHECKING = False
@@ -112,8 +113,7 @@ class Zygote:
             raise FunctionRefusedError(f"a call of {name} takes {self._each:.2g} s; name a part of the work, or "
                                        f"smaller payloads: at most {LONGEST_CALL:g} s")
         gc.collect()
-        self._objects = reachable([self._call, made, *sys.modules.values(), *gc.get_objects()],
-                                  [self, self.__dict__, self._objects, self._gate])
+        self._objects = self._reachable([self._call, made, *sys.modules.values(), *gc.get_objects()])
         layout, refused = self._layout()
         return {"seconds_per_call": self._each, "objects": len(self._objects), "dealt": self._dealt,
                 "payloads": 0 if made is None else len(made), "gil": _gil_is_on(), "refused": refused, "locks": layout,
@@ -220,6 +220,19 @@ class Zygote:
 
         results: list[str | None] = self._asked(called, PATIENCE + COMPARED * self._each)
         return results
+
+    def _reachable(self, roots: list[Any]) -> list[Any]:
+        """Return the objects that can be reached, if that is safe also through attributes of C types."""
+        own = [self, self.__dict__, self._objects, self._gate, roots]
+        found = reachable(roots, own)
+        if not any(readers(type(each)) for each in found):
+            return found
+        own.append(found)
+        try:
+            self._asked(lambda: len(reachable(roots, own, stored_values)), PATIENCE)     # C code may crash or hang
+        except FailedMeasurementError:
+            return found
+        return reachable(roots, own, stored_values)
 
     def _layout(self) -> tuple[list[str], str | None]:
         """Find out in a fork which locks can be read and whether the layout is known; return why not, or None."""

@@ -1,0 +1,1 @@
+"""What programs beside this package import from another module."""
