@@ -262,6 +262,25 @@ def address(key):
 '''
 
 
+# A thread that ends with it held stops the others, whatever overlaps.
+LOCK = '''
+import threading
+class Lock:
+    """
+    >>> lock = Lock()
+    >>> lock.acquire()
+    True
+    >>> lock.release()
+    """
+    def __init__(self):
+        self._lock = threading.RLock()
+    def acquire(self):
+        return self._lock.acquire()
+    def release(self):
+        self._lock.release()
+'''
+
+
 @pytest.fixture(scope="module")
 def python():
     """Return the newest free-threaded build that is found, or that GILSCOPE_TEST_BUILDS names."""
@@ -293,6 +312,15 @@ def test_correct_code_is_not_blamed(python, tmp_path):
     assert report.failures == ()
     assert set(report.called) == {"label", "hit", "calls_of_this_thread", "address"}
     assert report.trials > 0
+
+
+@pytest.mark.slow
+@pytest.mark.newest
+def test_lock_that_one_thread_holds_is_no_hang(python, tmp_path):
+    report = hammered(python, tmp_path, LOCK, 10.0)
+    assert (report.failures, report.slow, report.left_out) == ((), 0, ())
+    assert "Lock.acquire" in report.waiting
+    assert {"Lock", "Lock.release"} <= {*report.called}
 
 
 @pytest.mark.newest

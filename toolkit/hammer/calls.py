@@ -15,7 +15,7 @@ from functools import lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, Self
 
 # What a repeated call may use besides the project itself: it computes, and touches nothing outside of the process.
@@ -169,18 +169,35 @@ def _calls_in_body(body: Sequence[ast.stmt], scope: CallScope, place: str) -> It
                 functions.append(statement)
             case _:
                 for simple in _flattened([statement]):
+                    if isinstance(simple, (ast.Import, ast.ImportFrom)):   # try: from pkg import _c
+                        scope = replace(scope, imports={**scope.imports, **_imported(simple)})
+                        continue
                     yield from _calls_in_statement(simple, scope, place)
                     scope = _after(scope, simple)
+    classes = {each.name: each for each in functions if isinstance(each, ast.ClassDef)}
     for each in functions:
         if isinstance(each, ast.FunctionDef):
             yield from _calls_in_function(each, scope, place)
         else:
-            yield from _calls_in_class(each, scope, place)
+            yield from _calls_in_class(_whole_body(each, classes), scope, place)
 
 
-def _calls_in_class(made: ast.ClassDef, scope: CallScope, place: str) -> Iterator[CallRecipe]:
-    """Yield the calls of a class of tests, whose setUp comes before each."""
-    functions = [each for each in made.body if isinstance(each, ast.FunctionDef)]
+def _whole_body(made: ast.ClassDef, classes: Mapping[str, ast.ClassDef], seen: frozenset[str] = frozenset(),
+                ) -> list[ast.stmt]:
+    """Return the statements of a class and of its bases in the same file, without the methods that it overrides."""
+    inherited: list[ast.stmt] = []
+    for base in reversed(made.bases):
+        if isinstance(base, ast.Name) and base.id in classes and base.id not in seen:
+            inherited += _whole_body(classes[base.id], classes, seen | {made.name})
+    own = {each.name for each in made.body if isinstance(each, ast.FunctionDef)}
+    return [*(each for each in inherited if not isinstance(each, ast.FunctionDef) or each.name not in own), *made.body]
+
+
+def _calls_in_class(body: Sequence[ast.stmt], scope: CallScope, place: str) -> Iterator[CallRecipe]:
+    """Yield the calls of a class of tests, whose attributes and setUp come before each."""
+    for statement in _class_attributes(body):
+        scope = _after(scope, statement)
+    functions = [each for each in body if isinstance(each, ast.FunctionDef)]
     for each in functions:
         if each.name in {"setUp", "setup_method", "setup"}:
             for simple in _flattened(_without_self(each).body):
@@ -302,6 +319,18 @@ def _parametrized(decorator: ast.Call) -> Iterator[tuple[ast.stmt, ...]]:
                         for name, each in zip(names, one.elts, strict=True))
 
 
+def _class_attributes(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the assignments of a class, `Map = CMap`, as those of the variables that its tests use: `self_Map = CMap`.
+
+    Of several to one name, the last one counts: that of a base is overridden.
+    """
+    found = {each.targets[0].id: each.value for each in body
+             if isinstance(each, ast.Assign) and len(each.targets) == 1 and isinstance(each.targets[0], ast.Name)}
+    for name, value in found.items():
+        if not found.keys() & {each.id for each in ast.walk(value) if isinstance(each, ast.Name)}:
+            yield _assigned(ast.Name(f"self_{name}", ast.Store()), value)
+
+
 class _SelfAttributes(ast.NodeTransformer):
     """Makes variables of the attributes of `self`."""
 
@@ -352,7 +381,8 @@ def _recipe(call: ast.Call, scope: CallScope, place: str) -> CallRecipe | None:
         if isinstance(call.func.value, ast.Call):   # f(x).method(): the object is made first
             slice_.before_call.append(f"made = {receiver}")
             receiver = "made"
-    elif root is None or root in bound or not scope.belongs(root):
+    elif root is None or (root in bound and not slice_.take(call.func)) or (
+            root not in bound and not scope.belongs(root)):
         return None
     else:
         slice_.take(call.func)

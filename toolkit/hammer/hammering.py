@@ -68,6 +68,7 @@ class HammerReport:
     no_time: tuple[str, ...] = ()     # a call of them was found, and there was no time for it
     slow: int = 0                     # trials that did not end in time, which is no failure
     slow_functions: tuple[str, ...] = ()   # that they called
+    waiting: tuple[str, ...] = ()     # functions whose calls wait for other threads, as locks do: no hang is judged
     complete: bool = True             # False: finding calls ended before all were tried
     failures: tuple[HammerFailure, ...] = ()
     problem: str = ""                 # why there was no trial that ended
@@ -131,6 +132,7 @@ def judge(request: HammerRequest, answers: Sequence[ChildAnswer]) -> HammerRepor
         left_out=tuple(name for name in left_out if name not in known),
         no_time=tuple(name for name in known if name not in reached), slow=len(slow),
         slow_functions=tuple(dict.fromkeys(name for record in slow for name in record["names"])),
+        waiting=tuple(dict.fromkeys(name for record in _events(answers, "waits") for name in record["names"])),
         complete=all(record["complete"] for record in _events(answers, "called")),
         failures=tuple(_failures(failures, trials)),
         problem="" if sum(trials.values()) > len(slow) else _problem(answers))

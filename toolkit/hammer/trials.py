@@ -21,6 +21,7 @@ import hashlib
 import random
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -255,7 +256,8 @@ def run_mix(trial: Trial, calls: Sequence[RepeatableCall], more: Callable[[Any],
     """Make all of some calls from all threads, on shared objects and with few different arguments.
 
     Args:
-        trial: `rounds` is the number of calls after which a thread looks at the clock.
+        trial: `rounds` is the number of calls after which a thread looks at the clock.  Threads that take turns make
+            so many once, and of all functions.
         calls: Those of one module, or of one type.
         more: Returns calls that read or iterate over an object.
         pipe: Where threads are stopped.
@@ -265,7 +267,7 @@ def run_mix(trial: Trial, calls: Sequence[RepeatableCall], more: Callable[[Any],
     keys = draw.choice(KEYS)
     shared: dict[type, Any] = {}
     made = []
-    for call in drawn(trial, calls):
+    for call in drawn(trial, calls) if trial.order == "together" else calls:
         scope = call.scope()
         receiver = call.receiver(scope)
         if receiver is not None:
@@ -283,6 +285,10 @@ def run_mix(trial: Trial, calls: Sequence[RepeatableCall], more: Callable[[Any],
             yield with_fresh_arguments(call.function(scope, receiver),
                                        _colliding(args, keys, draw) if trial.vary else args, kwargs)
 
+    if trial.order != "together":
+        run_in_turn([[partial(_call_and_write, each, write) for each in some_calls(draw.randrange(len(made)))]
+                     for _ in range(trial.threads)], trial.order)
+        return
     run_together([partial(_loop, [*some_calls(draw.randrange(len(made)))]) for _ in range(trial.threads)], pipe,
                  SignsOfLife(write, _passes), stalls=trial.stalls, seed=trial.seed)
 
@@ -301,6 +307,13 @@ def _colliding(args: tuple[Any, ...], keys: int, draw: random.Random) -> tuple[A
     made = _made(args, draw.randrange(keys))
     return (*made[:1], *(varied(each, draw.randrange(10**6)) * draw.choice(LENGTHS) if type(each) in {str, bytes}
                          else each for each in made[1:]))
+
+
+def _call_and_write(call: Callable[[], Any], write: WriteRecord) -> None:
+    """Make a call and write a sign of life."""
+    with suppress(Exception):   # of the project's code
+        call()
+    write()
 
 
 def _loop(calls: Sequence[Callable[[], Any]], meeting: Meeting, thread: int) -> None:

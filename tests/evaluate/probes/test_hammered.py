@@ -50,6 +50,12 @@ def test_functions_without_time_are_named():
         "or doctests: reset")
 
 
+def test_functions_that_wait_for_other_threads_are_named():
+    assert facts(replace(CLEAN, waiting=("Lock.acquire",)))["hammer.waits"].text == (
+        "calls of Lock.acquire on one object hang in threads that take turns, too, as those of a lock do: crashes of "
+        "these count, hangs are not judged")
+
+
 def test_clean_run_changes_no_verdict():
     without = concluded(found(), extensions=EXTENSIONS)
     assert [each.word for each in judged(CLEAN).conclusions] == [each.word for each in without.conclusions]

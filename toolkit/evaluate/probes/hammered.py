@@ -91,6 +91,9 @@ def facts(found: Evaluation) -> Iterator[Fact]:
     if report.slow:
         yield _note("hammer.slow", f"{counted(report.slow, 'trial')} of {few(report.slow_functions)} took over "
                                    f"{TRIAL_SECONDS:g} s while threads ran: slow calls or a busy machine, no fault")
+    if report.waiting:
+        yield _note("hammer.waits", f"calls of {few(report.waiting)} on one object hang in threads that take turns, "
+                                    "too, as those of a lock do: crashes of these count, hangs are not judged")
     yield _note("hammer.called", _called(report))
 
 

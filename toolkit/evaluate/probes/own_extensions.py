@@ -202,7 +202,7 @@ def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
     if binding.declared_by_build:
         return f"{place}{how}; {name} ({binding}) then declares that it does without the GIL"
     count = len(places_of(extensions))
-    first = (f", after a look at the {counted(count, 'place')} that --explain extensions lists" if count else
+    first = (f", after a look at the {counted(count, 'other place')} that --explain extensions lists" if count else
              ", once it is safe to be called by several threads")
     return f"{place}declare that {name} does without the GIL{first}: {how}"
 
@@ -292,7 +292,7 @@ def _source(source: ExtensionSource) -> str:
     if source.defines:
         parts.insert(0, "declares to do without the GIL" if source.declared else "declares nothing")
     first = [str(line) for line in dict.fromkeys(each.line for each in source.remarks)]
-    at = f" (line {few(first)})" if first else ""
+    at = f" ({inflect(len(first), 'line')} {few(first)})" if first else ""
     copy = " (a copy of another project's file)" if source.vendored else ""
     return f"{source.file}{copy}: {', '.join(parts)}{at}"
 

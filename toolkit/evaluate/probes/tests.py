@@ -238,7 +238,14 @@ def _left_out(build: BuildEvaluation, tests: TestRun, there: TestRun | None) -> 
         yield Fact(code="tests.left-out", target=label, effect=Effect.NOTE, subject=each.file, heading=LEFT_OUT,
                    text=f"{each.file} cannot be collected{as_well}: {each.why}")
         yield Fact(code="tests.file-not-looked-at", target=label, effect=Effect.NOT_LOOKED_AT, subject=each.file,
-                   text=f"it cannot be collected{as_well}: {each.why}")
+                   text=f"cannot be collected, see {LEFT_OUT}")
+    here = {each.file for each in tests.left_out}
+    for each in there.left_out if there and not tests.lacking else ():
+        if each.file not in here:
+            yield Fact(code="tests.only-without-gil", target=label, effect=Effect.NOTE, subject=each.file,
+                       heading=LEFT_OUT,
+                       text=f"{each.file} runs here and cannot be collected on {there.build}: {each.why}; it counts in "
+                            "tests and races, not in what one thread costs")
     if tests.left_out and not tests.lacking:
         files = [each.file for each in tests.left_out]
         command = shlex.quote(shlex.join(("python", *tests.command[1:])))
