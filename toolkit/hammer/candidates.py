@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 FIND_SECONDS = 20.0     # for finding calls and trying each alone; what that leaves out is said
 SHARE_FOR_READING = 0.5   # of these, for reading files
+SHARE_FOR_IMPORTS = 0.75  # of these, until when imports of calls are run; the rest is for trying
 MOST_RECIPES = 4        # of one function
 TRY_SECONDS = 5.0       # for one call alone
 MOST_READ = 2**22       # bytes of a file
@@ -108,7 +109,7 @@ def find_candidates(
         defined: Their functions.
         seconds: After which finding ends.
     """
-    until = time.monotonic() + seconds
+    began = time.monotonic()
     # In a fork: how long a file takes cannot be said before, and what reading leaves in memory ends with it.
     found, ending = Fork(lambda write: _write_recipes(write, job, modules)).result(seconds * SHARE_FOR_READING)
     complete = ending.kind == "done"
@@ -116,15 +117,16 @@ def find_candidates(
     for recipe in map(CallRecipe.from_plain, found):
         if recipe.same_as in seen:
             continue
-        if time.monotonic() > until:
-            return FoundCalls(candidates=[], failed=[], complete=False)
+        if time.monotonic() > began + seconds * SHARE_FOR_IMPORTS:
+            complete = False
+            break
         seen.add(recipe.same_as)
         try:
             calls.append(RepeatableCall(recipe))
         except Exception:  # noqa: BLE001, S112  an import that fails here; the tests say so
             continue
     calls.sort(key=lambda each: len("".join(each.recipe.setup)) + len(each.recipe.shown))
-    tried = _Tries(calls, defined, until)
+    tried = _Tries(calls, defined, began + seconds)
     count: dict[str, int] = {}
     candidates = []
     for candidate in tried.successes():

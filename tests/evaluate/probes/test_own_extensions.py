@@ -234,9 +234,8 @@ def steps(own, extensions=OWN):
 
 def test_step_says_what_is_to_be_declared_and_where():
     assert steps(TURNS_ON)[0] == (
-        "3.14t: src/etree.c:90: declare that lxml.etree does without the GIL, after a look at the 4 places that "
-        "--explain extensions lists: "
-        "{Py_mod_gil, Py_MOD_GIL_NOT_USED} among the module's slots")
+        "3.14t: src/etree.c:90: declare that lxml.etree does without the GIL, after a look at the 4 other places "
+        "that --explain extensions lists: {Py_mod_gil, Py_MOD_GIL_NOT_USED} among the module's slots")
 
 
 @pytest.mark.parametrize(("binding", "words"), [
