@@ -257,7 +257,8 @@ def _named(found: Evaluation) -> Iterator[Fact]:
                    step=PlanStep.EXTENSIONS, state="not needed")
     # A build may name one in several branches.
     if names := [*dict.fromkeys(each.name or each.stand_in for each in own.modules)]:
-        kinds = sorted({f"{each.binding.value}, {each.backend}" for each in own.modules})
+        kinds = sorted({each.backend if each.binding is Binding.UNKNOWN else f"{each.binding.value}, {each.backend}"
+                        for each in own.modules})
         optional = [*dict.fromkeys(each.name for each in own.modules if each.optional and each.name)]
         without = f"; the build goes on without {few(optional)}" if optional else ""
         yield _line("extensions.named", f"named by its build: {few(names)} ({'; '.join(kinds)}){without}")
