@@ -610,6 +610,16 @@ def test_confirmed_race_stands_among_the_races_too():
     assert fact.heading == "Races"
 
 
+@pytest.mark.parametrize(("other", "code", "word"), [
+    ("tests/helper.py", "race.in-tests", Verdict.READY), ("a.py", "race.confirmed", Verdict.BLOCKED)])
+def test_race_between_lines_of_tests_alone_blocks_nothing(other, code, word):
+    places = (Place(file="pkg/test_a.py", line=3), Place(file=other, line=5))
+    race = RaceFact(kind="lost update", variable="seen", file="pkg/test_a.py", line=3, confirmed=True, places=places)
+    evaluation = concluded(found(), races=replace(CLEAN, found=(race,)))
+    (fact,) = [each for each in evaluation.facts if each.subject == "seen"]
+    assert (fact.code, evaluation.conclusions[0].word) == (code, word)
+
+
 def test_package_that_needs_one_that_could_not_be_installed_waits_for_the_owners_of_that():
     needy = finding(Status.FAILS, InterpreterStatus.FAILS, "lxml: ModuleNotFoundError: No module named 'zope.proxy'")
     needy = replace(needy, seen=replace(needy.seen, distribution=replace(needy.seen.distribution,
