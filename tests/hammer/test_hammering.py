@@ -24,7 +24,7 @@ def repeated(key="keys: f('a')", **changes):
 
 def failure(what="results", key="keys: f('a')", **changes):
     usual = {"found": DIFFERENT, "names": ["f"], "calls": ["f('a')"], "places": ["t.py:3"], "reason": "", "output": "",
-             "count": 1}
+             "count": 1, "beside": []}
     return {"event": "failure", "key": key, "what": what, **usual, **changes}
 
 
@@ -303,6 +303,41 @@ def test_fault_is_shown(kind, python, tmp_path):
     report = hammered(python, tmp_path, FAULTS[kind], 20.0)
     assert kind in {each.kind for each in report.failures}
     assert report.left_out == ()
+
+
+BESIDE = '''
+import os
+class Box:
+    """
+    >>> box = Box()
+    >>> box.put(1)
+    """
+    puts = 0
+    def put(self, number):
+        self.puts += 1
+        self.puts -= 1
+    def __len__(self):
+        if self.puts:
+            os.abort()
+        return 0
+def total(numbers):
+    """
+    >>> total([1, 2])
+    3
+    """
+    if not numbers:
+        os.abort()
+    return sum(numbers)
+'''
+
+
+@pytest.mark.slow
+@pytest.mark.newest
+def test_crash_names_what_other_threads_did_to_the_same_object(python, tmp_path):
+    report = hammered(python, tmp_path, BESIDE, 20.0)
+    beside = [(each.functions, each.beside) for each in report.failures if each.kind == "crash"]
+    assert [names for names, did in beside if "Box.put" in names and "len()" in did]
+    assert (("total",), ("changes of its list",)) in beside
 
 
 @pytest.mark.slow

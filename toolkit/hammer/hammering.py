@@ -54,6 +54,7 @@ class HammerFailure:
     detail: str                   # "SIGSEGV in notes_recall", "2 values where one thread gets 1: 'L1', 'L2'"
     failed: int                   # trials
     trials: int                   # of these calls
+    beside: tuple[str, ...] = ()  # what other threads did to the same objects: "len()", "changes of its list"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -171,7 +172,8 @@ def _failures(records: Sequence[dict[str, Any]], trials: Mapping[str, int]) -> I
         # The process may have ended before it said how many there were.
         made = sum(trials[key] for key in {each["key"] for each in found})
         yield HammerFailure(kind=kind, functions=names, calls=tuple(first["calls"]), place=first["places"][0],
-                            detail=_detail(first), failed=failed, trials=max(failed, made))
+                            detail=_detail(first), failed=failed, trials=max(failed, made),
+                            beside=tuple(first["beside"]))
 
 
 def _kind(record: Mapping[str, Any]) -> FailureKind:

@@ -179,7 +179,7 @@ def prepare(repeated: RepeatedTrial, trials: Sequence[RepeatedTrial], journal: J
         if ending.kind != "done" or not records:
             journal.write("alone", key=repeated.key, names=repeated.names, ending=ending.reason)
             return False
-        results.append(records[0]["results"])
+        results.append(records[-1]["results"])
     if repeated.trial.kind not in JUDGED:
         repeated.waits = any(each.waits for each in repeated.candidates)
         if repeated.trial.kind == "mix" and not repeated.waits and _waits_in_turn(repeated, trials):
@@ -242,11 +242,12 @@ def _run(trial: Trial, repeated: RepeatedTrial, trials: Sequence[RepeatedTrial],
 def make_trial(repeated: RepeatedTrial, trial: Trial, trials: Sequence[RepeatedTrial], journal: Journal) -> None:
     """Make one trial from several threads and write what it shows."""
     if repeated.waits:
-        _, ending = _forked(repeated, trial, trials, WAITING_SECONDS)
+        records, ending = _forked(repeated, trial, trials, WAITING_SECONDS)
         repeated.trials += 1
         repeated.called.update(*(each.reached for each in _called(repeated, trial)))
         if ending.kind == "crash":
-            _failed(repeated, trial, journal, "crash", reason=ending.reason, output=ending.output)
+            _failed(repeated, trial, journal, "crash", reason=ending.reason, output=ending.output,
+                    beside=_beside(records))
         return
     made = [_forked(repeated, trial, trials, TRIAL_SECONDS, WATCH_SECONDS)]
     # It may wait in a loop for what never comes, but also need its time, as on a busy machine.  One thread's speed says
@@ -260,16 +261,18 @@ def make_trial(repeated: RepeatedTrial, trial: Trial, trials: Sequence[RepeatedT
     if last.kind == "blocked" or [ending.kind for _, ending in made] == ["spinning", "spinning"]:
         how = ("and all its threads wait" if last.kind == "blocked" else
                f"twice, while its threads ran; one thread makes the calls in {seconds:.2g} s")
-        _failed(repeated, trial, journal, "hang", count=len(made), reason=f"{last.reason}, {how}", output=last.output)
+        _failed(repeated, trial, journal, "hang", count=len(made), reason=f"{last.reason}, {how}", output=last.output,
+                beside=_beside(made[-1][0]))
         return
     for records, ending in made:
         if ending.kind in {"slow", "spinning"}:
             repeated.slow += 1
             journal.write("slow", names=_names(repeated, trial))
         elif ending.kind == "crash":
-            _failed(repeated, trial, journal, "crash", reason=ending.reason, output=ending.output)
+            _failed(repeated, trial, journal, "crash", reason=ending.reason, output=ending.output,
+                    beside=_beside(records))
         elif records and repeated.expected is not None and (
-                found := difference(repeated.expected, records[0]["results"])):
+                found := difference(repeated.expected, records[-1]["results"])):
             _failed(repeated, trial, journal, found["what"], found=found)
 
 
@@ -292,7 +295,7 @@ def _names(repeated: RepeatedTrial, trial: Trial) -> list[str]:
 
 def _failed(  # noqa: PLR0913 - the fields of the record
     repeated: RepeatedTrial, trial: Trial, journal: Journal, what: str, *, count: int = 1,
-    found: dict[str, Any] | None = None, reason: str = "", output: str = "",
+    found: dict[str, Any] | None = None, reason: str = "", output: str = "", beside: Sequence[str] = (),
 ) -> None:
     repeated.failures[what] = repeated.failures.get(what, 0) + count
     called = _called(repeated, trial)
@@ -300,20 +303,25 @@ def _failed(  # noqa: PLR0913 - the fields of the record
                   calls=[each.call.recipe.shown for each in called][:MOST_OBSERVERS],
                   places=[each.call.recipe.place for each in called][:MOST_OBSERVERS],
                   threads=trial.threads, stalls=trial.stalls, seed=trial.seed, count=count, reason=reason,
-                  output=output)
+                  output=output, beside=[*beside])
 
 
-def _readers(receiver: Any) -> list[Callable[[], Any]]:
-    """Return calls that read or iterate over an object, as its type allows."""
+def _beside(records: Sequence[dict[str, Any]]) -> list[str]:
+    """Return what other threads of a trial did meanwhile with the same objects, as it has written."""
+    return next((each["beside"] for each in records if "beside" in each), [])
+
+
+def _readers(receiver: Any) -> dict[str, Callable[[], Any]]:
+    """Return calls that read or iterate over an object, as its type allows, by their names in reports."""
     kind = type(receiver)
-    found: list[Callable[[], Any]] = [lambda: repr(receiver)]
+    found: dict[str, Callable[[], Any]] = {"repr()": lambda: repr(receiver)}
     if hasattr(kind, "__len__"):
-        found.append(lambda: len(receiver))
+        found["len()"] = lambda: len(receiver)
     if hasattr(kind, "__iter__"):
-        found.append(lambda: [*zip(receiver, range(100))])  # noqa: B905  it may have no end
+        found["iteration"] = lambda: [*zip(receiver, range(100))]  # noqa: B905  it may have no end
     if hasattr(kind, "__buffer__"):
-        found.append(lambda: bytes(memoryview(receiver)))
-    return [*found, *(partial(getattr, receiver, name) for name in _attributes(kind))]
+        found["memoryview()"] = lambda: bytes(memoryview(receiver))
+    return found | {f".{name}": partial(getattr, receiver, name) for name in _attributes(kind)}
 
 
 def _attributes(kind: type) -> list[str]:

@@ -24,6 +24,7 @@ from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 from gilscope.toolkit.hammer.meeting import SignsOfLife, run_in_turn, run_together
 from gilscope.toolkit.hammer.targets import MUTABLE
@@ -31,7 +32,7 @@ from gilscope.toolkit.hammer.values import as_text, fresh, varied, with_fresh_ar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, Literal
 
     from gilscope.toolkit.hammer.meeting import Meeting, Turns
@@ -251,7 +252,7 @@ def _go_on(trial: Trial, steps: Sequence[Step], results: Sequence[list[Any]], me
 
 # Trials in which only a crash or a hang counts.
 
-def run_mix(trial: Trial, calls: Sequence[RepeatableCall], more: Callable[[Any], Sequence[Callable[[], Any]]],
+def run_mix(trial: Trial, calls: Sequence[RepeatableCall], more: Callable[[Any], Mapping[str, Callable[[], Any]]],
             pipe: StallPipe, write: WriteRecord) -> None:
     """Make all of some calls from all threads, on shared objects and with few different arguments.
 
@@ -259,7 +260,7 @@ def run_mix(trial: Trial, calls: Sequence[RepeatableCall], more: Callable[[Any],
         trial: `rounds` is the number of calls after which a thread looks at the clock.  Threads that take turns make
             so many once, and of all functions.
         calls: Those of one module, or of one type.
-        more: Returns calls that read or iterate over an object.
+        more: Returns calls that read or iterate over an object, by their names.
         pipe: Where threads are stopped.
         write: Writes a sign of life.
     """
@@ -273,7 +274,10 @@ def run_mix(trial: Trial, calls: Sequence[RepeatableCall], more: Callable[[Any],
         if receiver is not None:
             receiver = shared.setdefault(type(receiver), receiver)
         made.append((call, scope, receiver))
-    readers = [each for receiver in shared.values() for each in more(receiver)]
+    named = [*chain.from_iterable(more(receiver).items() for receiver in shared.values())]
+    readers = [reader for _, reader in named]
+    if named:
+        write(beside=[*dict.fromkeys(name for name, _ in named)])
 
     def some_calls(favourite: int) -> Iterator[Callable[[], Any]]:
         for _ in range(trial.rounds):
@@ -349,6 +353,9 @@ def run_callers(trial: Trial, call: RepeatableCall, pipe: StallPipe, write: Writ
     function = call.function(scope, receiver)
     args, kwargs = call.arguments(scope)
     containers = [(each, fresh(each)) for each in (*args, *kwargs.values(), receiver) if isinstance(each, MUTABLE)]
+    if containers and trial.threads > 1:
+        kinds = dict.fromkeys(type(each).__name__ for each, _ in containers)
+        write(beside=[f"changes of its {name}" for name in kinds])
     changes: list[Callable[[], Any]] = [partial(_change, each, original) for each, original in containers]
     uses: list[Callable[[], Any]] = [partial(function, *args, **kwargs)] * trial.rounds
     loops = [changes, *[uses] * (trial.threads - 1)] if trial.threads > 1 else [uses]

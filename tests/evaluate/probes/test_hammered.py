@@ -72,6 +72,13 @@ def test_failure_blocks_and_says_how_to_repeat_it(kind):
     assert "gilscope evaluate svc --threads 4 --hammer 20s --fresh" in fact.action
 
 
+def test_what_ran_beside_the_calls_is_named():
+    beside = replace(CRASH, beside=("len()", "iteration"))
+    assert "as in tests/test_c.py:12, beside len(), iteration)" in facts(
+        replace(CLEAN, failures=(beside,)))["hammer.crash"].text
+    assert "as in tests/test_c.py:12)" in facts(replace(CLEAN, failures=(CRASH,)))["hammer.crash"].text
+
+
 def test_several_equal_objects_are_a_caution():
     fact = facts(replace(CLEAN, failures=(replace(CRASH, kind="objects-differ"),)))["hammer.objects-differ"]
     assert fact.effect is Effect.CAUTION

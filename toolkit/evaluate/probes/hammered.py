@@ -106,12 +106,13 @@ def _failed(report: HammerReport, failure: HammerFailure, again: str) -> Fact:
     blocks = failure.kind != "objects-differ"
     code, what = SHOWN[failure.kind]
     names = few(failure.functions)
+    beside = f", beside {few(failure.beside)}" if failure.beside else ""
     return Fact(
         code=code, target=FREE_THREADING, effect=Effect.BLOCKS if blocks else Effect.CAUTION,
         subject=names, heading=HEADING, step=PlanStep.EXTENSIONS, state="open" if blocks else None,
         text=f"{names}: called from {report.threads} threads with the GIL off, {what}: {failure.detail} "
              f"({failure.failed} of {counted(failure.trials, 'trial')}; called as {few(failure.calls)}, as in "
-             f"{failure.place})",
+             f"{failure.place}{beside})",
         action=f"make {names} safe for calls from several threads; `{again}` calls it again")
 
 

@@ -221,9 +221,15 @@ def _unguarded(extensions: OwnExtensions) -> Iterator[Fact]:
                     f"({_kinds(remark for source in extensions.sources for remark in source.remarks)}): whether "
                     "several threads reach the same objects there is not known", explain=PlanStep.EXTENSIONS.key,
                step=PlanStep.EXTENSIONS, state="open",
-               action=f"{where}: make the {count} safe without the GIL, as --explain extensions says of each, or give "
-                      "the reason why one is safe in a comment on its line (race: ok WHY): threads that share an "
-                      "object may crash")
+               action=f"{where}: {_make_safe(len(places))} is safe in a comment on its line (race: ok WHY): threads "
+                      "that share an object may crash")
+
+
+def _make_safe(count: int) -> str:
+    if count == 1:
+        return "make it safe without the GIL, as --explain extensions says, or give the reason why it"
+    return (f"make the {count} places safe without the GIL, as --explain extensions says of each, or give the reason "
+            "why one")
 
 
 def _unread(extensions: OwnExtensions) -> Iterator[Fact]:
