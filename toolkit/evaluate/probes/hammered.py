@@ -119,9 +119,11 @@ def _failed(report: HammerReport, failure: HammerFailure, again: str) -> Fact:
 def _called(report: HammerReport) -> str:
     total = len(report.called) + len(report.left_out) + len(report.no_time)
     kinds = counted(total, "function, type or method", "functions, types and methods")
-    left_out = f"; without a repeatable call in tests or doctests: {few(report.left_out)}" if report.left_out else ""
+    why = ("without a repeatable call in tests or doctests" if report.complete else
+           "finding calls ended before all were tried, and none was found by then for")
+    left_out = f"; {why}: {few(report.left_out)}" if report.left_out else ""
     no_time = f"; no time was left for {few(report.no_time)}" if report.no_time else ""
-    cut = "" if report.complete else "; finding calls ended before all were tried"
+    cut = "" if report.complete or left_out else "; finding calls ended before all were tried"
     return f"{len(report.called)} of its {kinds} called{no_time}{left_out}{cut}"
 
 
