@@ -88,6 +88,43 @@ def test_tests_of_a_base_class_are_called_with_each_classs_own_attributes():
     assert ("self_Map(1)", ("self_Map = PyMap",), ("from pkg import PyMap",)) in found
 
 
+HELPERS = """
+import os
+def counter_of(number):
+    from pkg import Counter
+    found = Counter(number)
+    return found
+def removed():
+    from pkg import f
+    os.remove('file')
+    return f(1)
+class TestIt:
+    def _class(self):
+        from pkg import Box
+        return Box
+    def _box(self, *args):
+        return self._class()(*args)
+    def _other(self):
+        from os import remove
+        from pkg import Box
+        return Box(remove('file'))
+    def test(self):
+        counter_of(3).add(4)
+        box = self._box(5)
+        box.put(6)
+        self._other().put(7)
+        removed().put(8)
+"""
+
+
+def test_what_helpers_of_tests_return_is_made_by_them():
+    found = dict(calls(HELPERS))
+    assert [*found] == ["f(1)", "made.add(4)", "box.put(6)"]
+    assert [each.partition("(")[0] for each in found["made.add(4)"]] == ["def counter_of", "made = counter_of"]
+    assert [each.partition("(")[0] for each in found["box.put(6)"]] == ["def self__class", "def self__box",
+                                                                       "box = self__box"]
+
+
 @pytest.mark.parametrize("statement", [
     "f(open('file').read())", "f(tmp_path)", "f(lambda: 1)", "other.f(1)", "os.remove('file')", "f(os.getcwd())",
     "f(numpy.fromfile('x'))", "f(*rest)", "with pytest.raises(ValueError):\n        f(None)",
