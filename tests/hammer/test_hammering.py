@@ -143,8 +143,8 @@ def test_place_of_a_crash_is_in_an_extension_module(library):
     (["_ZNSt6vectorIiSaIiEE17_M_realloc_insertIJRKiEEEvN9__gnu_cxx17__normal_iteratorIPiS1_EEDpOT_"],
      "std::vector::_M_realloc_insert"),     # all that there is
     (["c_f", "_ZN5Route5visitEi"], "c_f"),
-    (["_ZZN8pybind1112cpp_function10initializeIZL22pybind11_init__longestRNS_7module_EEUlNS_4dictEE_mJS4_EJNS_4nameENS_5"
-      "scopeENS_7siblingEEEEvOT_PFT0_DpT1_EDpRKT2_ENUlRNS_6detail13function_callEE1_4_FUNESM_"],
+    ([("_ZZN8pybind1112cpp_function10initializeIZL22pybind11_init__longestRNS_7module_EEUlNS_4dictEE_mJS4_EJNS_4nameENS_"
+       "5scopeENS_7siblingEEEEvOT_PFT0_DpT1_EDpRKT2_ENUlRNS_6detail13function_callEE1_4_FUNESM_")],
      "a lambda in PYBIND11_MODULE(_longest)"),     # of pybind11 2.13
 ])
 @pytest.mark.skipif(shutil.which("c++filt") is None, reason="no c++filt")
