@@ -511,6 +511,16 @@ def test_what_cannot_be_collected_is_left_out_of_all_that_follows(steps, folder,
     assert seen == [("python", "-m", "pytest", "-q", "--ignore=tests/test_x.py")]
 
 
+def test_file_that_only_the_build_with_the_gil_cannot_collect_is_checked_for_races(steps, folder, monkeypatch):
+    seen = []
+    tests = suite(left_out=(LeftOut(file="tests/test_threads.py", why="needs a build without a GIL"),))
+    monkeypatch.setattr(pipeline, "run_tests", lambda project, run_site, *, limit: replace(
+        tests if run_site.build == "3.14" else suite(), build=run_site.build))
+    monkeypatch.setattr(looking, "check_races", lambda project, *_, **__: seen.append(project.tests) or CLEAN)
+    found, _ = evaluate(steps, folder)
+    assert seen == [("python", "-m", "pytest", "-q")] == [found.project.tests]
+
+
 def test_each_part_is_announced_with_what_comes_next(steps, folder):
     _, said = evaluate(steps, folder)
     assert [line.partition(" ")[0] for line in said if line[1:3] == "/6"] == [f"{number}/6" for number in range(1, 7)]

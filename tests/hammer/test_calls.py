@@ -57,6 +57,74 @@ def test_fixtures_parameters_loops_and_set_up_are_followed():
     assert ("self_c.add(i)", ("self_c = Counter(5)", "i = next(iter(range(4)))")) in found
 
 
+BASES = """
+from pkg import PyMap
+class BaseTest:
+    Map = None
+    def setUp(self):
+        self.m = self.Map()
+    def test_a(self):
+        self.m.set('a')
+    def test_b(self):
+        self.Map(1)
+class PyTest(BaseTest):
+    Map = PyMap
+try:
+    from pkg._c import Map as CMap
+except ImportError:
+    CMap = None
+class CTest(BaseTest):
+    Map = CMap
+    def test_b(self):
+        self.Map(2)
+"""
+
+
+def test_tests_of_a_base_class_are_called_with_each_classs_own_attributes():
+    found = [(each.shown, each.setup, each.imports) for each in calls_in_file(BASES, "test_it.py", OWN)]
+    of_c = [(shown, setup) for shown, setup, imports in found if imports == ("from pkg._c import Map as CMap",)]
+    assert set(of_c) == {("self_Map()", ("self_Map = CMap",)), ("self_Map(2)", ("self_Map = CMap",)),
+                         ("self_m.set('a')", ("self_Map = CMap", "self_m = self_Map()"))}
+    assert ("self_Map(1)", ("self_Map = PyMap",), ("from pkg import PyMap",)) in found
+
+
+HELPERS = """
+import os
+def counter_of(number):
+    from pkg import Counter
+    found = Counter(number)
+    return found
+def removed():
+    from pkg import f
+    os.remove('file')
+    return f(1)
+class TestIt:
+    def _class(self):
+        from pkg import Box
+        return Box
+    def _box(self, *args):
+        return self._class()(*args)
+    def _other(self):
+        from os import remove
+        from pkg import Box
+        return Box(remove('file'))
+    def test(self):
+        counter_of(3).add(4)
+        box = self._box(5)
+        box.put(6)
+        self._other().put(7)
+        removed().put(8)
+"""
+
+
+def test_what_helpers_of_tests_return_is_made_by_them():
+    found = dict(calls(HELPERS))
+    assert [*found] == ["f(1)", "made.add(4)", "box.put(6)"]
+    assert [each.partition("(")[0] for each in found["made.add(4)"]] == ["def counter_of", "made = counter_of"]
+    assert [each.partition("(")[0] for each in found["box.put(6)"]] == ["def self__class", "def self__box",
+                                                                       "box = self__box"]
+
+
 @pytest.mark.parametrize("statement", [
     "f(open('file').read())", "f(tmp_path)", "f(lambda: 1)", "other.f(1)", "os.remove('file')", "f(os.getcwd())",
     "f(numpy.fromfile('x'))", "f(*rest)", "with pytest.raises(ValueError):\n        f(None)",

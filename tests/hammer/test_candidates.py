@@ -10,7 +10,7 @@ import pytest
 from tests.conformance.builds import run_child
 
 FIND = """
-import json, sys
+import json, sys, time, types
 from gilscope.toolkit.hammer import candidates
 from gilscope.toolkit.hammer.candidates import find_candidates
 from gilscope.toolkit.hammer.targets import DefinedCallables
@@ -20,6 +20,16 @@ sys.path.insert(0, job["folder"])
 for name in job["modules"]:
     __import__(name)
 candidates.TRY_SECONDS = job["try_seconds"]
+passed = 0.0
+
+class SlowCall(candidates.RepeatableCall):
+    def __init__(self, recipe):
+        global passed
+        passed += job["import_seconds"]
+        super().__init__(recipe)
+
+candidates.RepeatableCall = SlowCall
+candidates.time = types.SimpleNamespace(perf_counter=time.perf_counter, monotonic=lambda: time.monotonic() + passed)
 found = find_candidates(job, job["modules"], DefinedCallables(job["modules"]), job["seconds"])
 print(json.dumps({"complete": found.complete, "found": [
     [each.name, each.call.recipe.shown, each.made, each.containers, each.vary, sorted(each.reached)]
@@ -27,7 +37,8 @@ print(json.dumps({"complete": found.complete, "found": [
 """
 
 
-def find(folder, files, *, modules=("_bisect",), own=("bisect",), seconds=60.0, try_seconds=30.0):
+def find(folder, files, *, modules=("_bisect",), own=("bisect",), seconds=60.0, try_seconds=30.0,
+         import_seconds=0.0):
     named = []
     for name, text in files.items():
         if text is None:
@@ -36,7 +47,7 @@ def find(folder, files, *, modules=("_bisect",), own=("bisect",), seconds=60.0, 
             (folder / name).write_text(textwrap.dedent(text))
         named.append([str(folder / name), name])
     job = {"folder": str(folder), "modules": modules, "own": own, "files": named, "seconds": seconds,
-           "try_seconds": try_seconds}
+           "try_seconds": try_seconds, "import_seconds": import_seconds}
     done = run_child(sys.executable, "-c", FIND, json.dumps(job), timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)
@@ -117,6 +128,14 @@ def test_finding_ends_with_its_time_and_says_so(tmp_path):
     names = [each[0] for each in found["found"]]
     assert "Box" in names
     assert "last_one" not in names    # after the one that hangs
+
+
+def test_calls_before_the_time_was_up_are_tried(tmp_path):
+    lines = [f"    insort([1, 3], {each})" for each in range(9)]
+    text = "\n".join(["from bisect import insort", "def test_a():", *lines])
+    found = find(tmp_path, {"test_a.py": text}, import_seconds=10.0)   # of 60
+    assert not found["complete"]
+    assert [each[1] for each in found["found"]] == [f"insort([1, 3], {each})" for each in range(4)]
 
 
 def test_file_that_takes_for_ever_costs_what_comes_after_it_alone(tmp_path):

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from gilscope.toolkit.hammer.hammering import HammerRequest, hammer
+from gilscope.toolkit.hammer.offered_calls import find_calls
 from tests.benchmarks.hammer_power import compile_module, compiled
 from tests.conformance.builds import run_child
 from tests.evaluate.places import at_hand, version
@@ -71,3 +72,25 @@ def test_fault_of_cpp_is_shown_by_its_names_and_its_repair_is_not_blamed(python,
     request = {"threads": 4, **compiled("numbering", "repaired", python, tmp_path / "repaired")}
     report = hammer(python, HammerRequest(seconds=5.0, **request))
     assert (report.called, report.failures) == (("number_of",), ())
+
+
+# Its type states no module, as those do whose name in C has no dot.
+NAMELESS = """
+#include <Python.h>
+static PyObject *put(PyObject *self, PyObject *number) { return Py_NewRef(number); }
+static PyMethodDef methods[] = {{"put", put, METH_O, NULL}, {NULL, NULL, 0, NULL}};
+static PyType_Slot slots[] = {{Py_tp_methods, methods}, {0, NULL}};
+static PyType_Spec spec = {"Box", sizeof(PyObject), 0, Py_TPFLAGS_DEFAULT, slots};
+static int fill(PyObject *module) { return PyModule_AddType(module, (PyTypeObject *)PyType_FromSpec(&spec)); }
+static PyModuleDef_Slot parts[] = {{Py_mod_exec, fill}, {Py_mod_gil, Py_MOD_GIL_NOT_USED}, {0, NULL}};
+static struct PyModuleDef module = {PyModuleDef_HEAD_INIT, "_nameless", NULL, 0, NULL, parts, NULL, NULL, NULL};
+PyMODINIT_FUNC PyInit__nameless(void) { return PyModuleDef_Init(&module); }
+"""
+
+
+def test_type_of_c_that_states_no_module_is_offered_with_its_calls(python, tmp_path):
+    (tmp_path / "_nameless.c").write_text(NAMELESS)
+    compile_module(tmp_path / "_nameless.c", python, tmp_path)
+    (tmp_path / "nameless.py").write_text('"""\n>>> box = Box()\n>>> box.put(3)\n3\n"""\nfrom _nameless import Box\n')
+    found = find_calls(python, "nameless", [tmp_path], [])
+    assert {each.name: each.shown for each in found.calls} == {"Box": "Box()", "Box.put": "box.put(3)"}

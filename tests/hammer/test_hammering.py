@@ -24,7 +24,7 @@ def repeated(key="keys: f('a')", **changes):
 
 def failure(what="results", key="keys: f('a')", **changes):
     usual = {"found": DIFFERENT, "names": ["f"], "calls": ["f('a')"], "places": ["t.py:3"], "reason": "", "output": "",
-             "count": 1}
+             "count": 1, "beside": []}
     return {"event": "failure", "key": key, "what": what, **usual, **changes}
 
 
@@ -143,6 +143,9 @@ def test_place_of_a_crash_is_in_an_extension_module(library):
     (["_ZNSt6vectorIiSaIiEE17_M_realloc_insertIJRKiEEEvN9__gnu_cxx17__normal_iteratorIPiS1_EEDpOT_"],
      "std::vector::_M_realloc_insert"),     # all that there is
     (["c_f", "_ZN5Route5visitEi"], "c_f"),
+    ([("_ZZN8pybind1112cpp_function10initializeIZL22pybind11_init__longestRNS_7module_EEUlNS_4dictEE_mJS4_EJNS_4nameENS_"
+       "5scopeENS_7siblingEEEEvOT_PFT0_DpT1_EDpRKT2_ENUlRNS_6detail13function_callEE1_4_FUNESM_")],
+     "a lambda in PYBIND11_MODULE(_longest)"),     # of pybind11 2.13
 ])
 @pytest.mark.skipif(shutil.which("c++filt") is None, reason="no c++filt")
 def test_function_of_cpp_is_named_as_in_its_source(frames, named):
@@ -262,6 +265,25 @@ def address(key):
 '''
 
 
+# A thread that ends with it held stops the others, whatever overlaps.
+LOCK = '''
+import threading
+class Lock:
+    """
+    >>> lock = Lock()
+    >>> lock.acquire()
+    True
+    >>> lock.release()
+    """
+    def __init__(self):
+        self._lock = threading.RLock()
+    def acquire(self):
+        return self._lock.acquire()
+    def release(self):
+        self._lock.release()
+'''
+
+
 @pytest.fixture(scope="module")
 def python():
     """Return the newest free-threaded build that is found, or that GILSCOPE_TEST_BUILDS names."""
@@ -286,6 +308,41 @@ def test_fault_is_shown(kind, python, tmp_path):
     assert report.left_out == ()
 
 
+BESIDE = '''
+import os
+class Box:
+    """
+    >>> box = Box()
+    >>> box.put(1)
+    """
+    puts = 0
+    def put(self, number):
+        self.puts += 1
+        self.puts -= 1
+    def __len__(self):
+        if self.puts:
+            os.abort()
+        return 0
+def total(numbers):
+    """
+    >>> total([1, 2])
+    3
+    """
+    if not numbers:
+        os.abort()
+    return sum(numbers)
+'''
+
+
+@pytest.mark.slow
+@pytest.mark.newest
+def test_crash_names_what_other_threads_did_to_the_same_object(python, tmp_path):
+    report = hammered(python, tmp_path, BESIDE, 20.0)
+    beside = [(each.functions, each.beside) for each in report.failures if each.kind == "crash"]
+    assert [names for names, did in beside if "Box.put" in names and "len()" in did]
+    assert (("total",), ("changes of its list",)) in beside
+
+
 @pytest.mark.slow
 @pytest.mark.newest
 def test_correct_code_is_not_blamed(python, tmp_path):
@@ -293,6 +350,15 @@ def test_correct_code_is_not_blamed(python, tmp_path):
     assert report.failures == ()
     assert set(report.called) == {"label", "hit", "calls_of_this_thread", "address"}
     assert report.trials > 0
+
+
+@pytest.mark.slow
+@pytest.mark.newest
+def test_lock_that_one_thread_holds_is_no_hang(python, tmp_path):
+    report = hammered(python, tmp_path, LOCK, 10.0)
+    assert (report.failures, report.slow, report.left_out) == ((), 0, ())
+    assert "Lock.acquire" in report.waiting
+    assert {"Lock", "Lock.release"} <= {*report.called}
 
 
 @pytest.mark.newest

@@ -90,3 +90,9 @@ def test_files_are_tests_and_pages_also_below_a_relative_folder(tmp_path, monkey
     assert list(map(str, call_files(Path()))) == ["tests/test_a.py", "tests/util.py", "docs/page.md"]
     assert list(map(str, call_files(Path("tests")))) == ["tests/test_a.py"]
     assert call_files(tmp_path)[0] == tmp_path / "tests" / "test_a.py"
+
+
+def test_no_file_is_dropped(tmp_path):   # reading ends with its time, which is said
+    for number in range(600):
+        (tmp_path / f"test_{number}.py").touch()
+    assert len(call_files(tmp_path)) == 600

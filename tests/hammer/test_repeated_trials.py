@@ -75,7 +75,8 @@ class Journal:
         self.records.append({"event": event, **fields})
 
 recipe = CallRecipe(imports=("import standin",), setup=(), callee=f"standin.{name}", place="test_a.py:1")
-candidate = CallCandidate(call=RepeatableCall(recipe), name=name, seconds=1e-6, setup_seconds=1e-6, vary=False,
+candidate = CallCandidate(call=RepeatableCall(recipe), name=name, seconds=1e-6, text_seconds=1e-6,
+                          setup_seconds=1e-6, vary=False,
                           containers=False, made="", reached=frozenset({name}))
 trial = Trial(kind=kind, threads=2, rounds=rounds, meet=False)
 repeated = RepeatedTrial(trial=trial, candidates=[candidate])

@@ -8,7 +8,15 @@ from bisect import insort
 import pytest
 
 from gilscope.toolkit.hammer.calls import CallRecipe
-from gilscope.toolkit.hammer.targets import DefinedCallables, ReachedFunctions, RepeatableCall, full_name, owner
+from gilscope.toolkit.hammer.targets import (
+    DefinedCallables,
+    ReachedFunctions,
+    RepeatableCall,
+    full_name,
+    home,
+    owner,
+    public_callables,
+)
 
 APPEND = CallRecipe(imports=("from array import array",), setup=("values = array('i', [1])", "more = [2]"),
                     receiver="values", callee="extend", args=("more",), place="test_a.py:3")
@@ -110,6 +118,20 @@ def test_type_of_a_c_module_may_state_another_module(value, is_its_own, monkeypa
     compiled = DefinedCallables(["pkg._c"])
     assert compiled.public == ["Kind"] * is_its_own
     assert compiled.name(value) == "Kind" * is_its_own
+
+
+@pytest.mark.parametrize(("value", "offered"), [
+    (kind("builtins", put=len), True), (kind("no.such.module", put=len), True), (kind("array", put=len), False),
+    (int, False)])
+def test_type_that_states_no_module_is_offered_by_the_package_whose_extension_module_holds_it(
+        value, offered, monkeypatch):
+    package, compiled = types.ModuleType("pkg"), types.ModuleType("pkg._c")
+    compiled.__file__ = "/x/pkg/_c.cpython-314t-x86_64-linux-gnu.so"
+    compiled.Kind = package.Kind = value
+    for each in (package, compiled):
+        monkeypatch.setitem(sys.modules, each.__name__, each)
+    assert [name for name, _ in public_callables(package)] == ["Kind", "Kind.put"] * offered
+    assert home(value) == ("pkg._c" if offered else "array" if value is not int else "")
 
 
 def test_type_named_after_a_package_belongs_to_the_one_module_that_says_so(monkeypatch):

@@ -171,11 +171,11 @@ class Evaluator:
                 for each in self._counterparts})
             tests, lacking = once("tests", lambda: (self._tests(run_sites()), _lacking(run_sites())),
                                   str(self._project.tests))
-            project = without(self._project, tests.values())
-            depends = str(project.tests), str(self._request.called)
-            races = once("races", lambda: self._races(project, run_sites(), tests), *depends)
-            compared = once("speed", lambda: self._compared(project, run_sites(), tests), *depends,
-                            str(self._request.budget))
+            project, comparable = self._without_uncollected(tests)
+            called = str(self._request.called)
+            races = once("races", lambda: self._races(run_sites(), tests), str(project.tests), called)
+            compared = once("speed", lambda: self._compared(comparable, run_sites(), tests), str(comparable.tests),
+                            called, str(self._request.budget))
             sections = self._probed(project, run_sites, tests, own)
         return self._evaluation(Measurements(
             project=project, reports=reports, inside=inside, own=own, tests=tests, lacking=lacking, compared=compared,
@@ -194,8 +194,8 @@ class Evaluator:
         earlier = self._steps.earlier
         not_run: Tests = dict.fromkeys(labels, NOT_RUN)
         tests, lacking = earlier("tests", str(self._project.tests)) or (not_run, {})
-        project = without(self._project, tests.values())
-        compared = earlier("speed", str(project.tests), str(self._request.called), str(self._request.budget))
+        project, comparable = self._without_uncollected(tests)
+        compared = earlier("speed", str(comparable.tests), str(self._request.called), str(self._request.budget))
         own = earlier("extensions") if self._extensions.any else {}
         if own is None:
             known = any(isinstance(each, BuildReport) and each.knows(name)
@@ -315,12 +315,20 @@ class Evaluator:
             runs[label] = run_tests(run_site.placed(self._project), run_site, limit=limit)
         return runs
 
-    def _races(self, project: Project, run_sites: RunSites, tests: Tests) -> Races | Missing:
+    def _without_uncollected(self, tests: Tests) -> tuple[Project, Project]:
+        """Return the project without files of tests that no build without a GIL, and those that not all can collect.
+
+        A test of threads without a GIL may refuse to run with one.
+        """
+        return (without(self._project, [tests[build.label] for build in self._builds]),
+                without(self._project, tests.values()))
+
+    def _races(self, run_sites: RunSites, tests: Tests) -> Races | Missing:
         """Look for data races; in compiled Python before it is compiled, because C code cannot be watched."""
         if self._extensions.runs_uncompiled:
-            run_sites = {label: run_site if isinstance(run_site, Missing) else run_site.without_compiled(project)
+            run_sites = {label: run_site if isinstance(run_site, Missing) else run_site.without_compiled(self._project)
                          for label, run_site in run_sites.items()}
-        check = RaceCheckRequest(project=project, workload=self._request.called, threads=self._request.threads,
+        check = RaceCheckRequest(project=self._project, workload=self._request.called, threads=self._request.threads,
                                  calls=self._request.calls)
         return look_for_races(check, run_sites, tests, left=self._left, say=self._say)
 

@@ -15,7 +15,7 @@ from functools import lru_cache
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Any, Self
 
 # What a repeated call may use besides the project itself: it computes, and touches nothing outside of the process.
@@ -30,7 +30,7 @@ SAFE_MODULES = frozenset({"array", "collections", "datetime", "decimal", "fracti
 UNSAFE_NAMES = frozenset({"FileIO", "OpenWrapper", "fromfile", "load", "loadtxt", "memmap", "open", "open_code", "save",
                           "savetxt", "savez", "tofile"})   # of those modules
 MOST_VALUES = 3      # of a parametrized test or a loop
-MOST_STATEMENTS = 2**13   # whose names are remembered
+MOST_STATEMENTS = 2**13   # of which is remembered what they use
 RAISES = re.compile(r"(?:\b|_)(?:raises|assertRaises\w*|warns|assertWarns\w*)\b")
 
 
@@ -169,18 +169,39 @@ def _calls_in_body(body: Sequence[ast.stmt], scope: CallScope, place: str) -> It
                 functions.append(statement)
             case _:
                 for simple in _flattened([statement]):
+                    if isinstance(simple, (ast.Import, ast.ImportFrom)):   # try: from pkg import _c
+                        scope = replace(scope, imports={**scope.imports, **_imported(simple)})
+                        continue
                     yield from _calls_in_statement(simple, scope, place)
                     scope = _after(scope, simple)
+    scope = replace(scope, statements=(*scope.statements, *filter(_is_helper, functions)))
+    classes = {each.name: each for each in functions if isinstance(each, ast.ClassDef)}
     for each in functions:
         if isinstance(each, ast.FunctionDef):
             yield from _calls_in_function(each, scope, place)
         else:
-            yield from _calls_in_class(each, scope, place)
+            yield from _calls_in_class(_whole_body(each, classes), scope, place)
 
 
-def _calls_in_class(made: ast.ClassDef, scope: CallScope, place: str) -> Iterator[CallRecipe]:
-    """Yield the calls of a class of tests, whose setUp comes before each."""
-    functions = [each for each in made.body if isinstance(each, ast.FunctionDef)]
+def _whole_body(made: ast.ClassDef, classes: Mapping[str, ast.ClassDef], seen: frozenset[str] = frozenset(),
+                ) -> list[ast.stmt]:
+    """Return the statements of a class and of its bases in the same file, without the methods that it overrides."""
+    inherited: list[ast.stmt] = []
+    for base in reversed(made.bases):
+        if isinstance(base, ast.Name) and base.id in classes and base.id not in seen:
+            inherited += _whole_body(classes[base.id], classes, seen | {made.name})
+    own = {each.name for each in made.body if isinstance(each, ast.FunctionDef)}
+    return [*(each for each in inherited if not isinstance(each, ast.FunctionDef) or each.name not in own), *made.body]
+
+
+def _calls_in_class(body: Sequence[ast.stmt], scope: CallScope, place: str) -> Iterator[CallRecipe]:
+    """Yield the calls of a class of tests, whose attributes and setUp come before each."""
+    for statement in _class_attributes(body):
+        scope = _after(scope, statement)
+    functions = [each for each in body if isinstance(each, ast.FunctionDef)]
+    for each in functions:
+        if _is_helper(each) and each.args.args and each.args.args[0].arg == "self":
+            scope = _after(scope, _helper(each))
     for each in functions:
         if each.name in {"setUp", "setup_method", "setup"}:
             for simple in _flattened(_without_self(each).body):
@@ -254,6 +275,20 @@ def _source_of(import_text: str) -> str:
     return import_text.split()[1]
 
 
+def _is_helper(function: ast.stmt) -> bool:
+    """Return True for a function that tests may call: `self._makeOne()`."""
+    return isinstance(function, ast.FunctionDef) and not (
+        function.decorator_list or function.name.startswith("test") or function.name in {"setUp", "tearDown"})
+
+
+def _helper(method: ast.FunctionDef) -> ast.FunctionDef:
+    """Return a method as a function without `self`, by the name of the variable that stands for it."""
+    made = _without_self(method)
+    made.name = f"self_{made.name}"
+    del made.args.args[0]
+    return made
+
+
 def _is_fixture(function: ast.FunctionDef) -> bool:
     return any("fixture" in ast.unparse(each) for each in function.decorator_list)
 
@@ -300,6 +335,18 @@ def _parametrized(decorator: ast.Call) -> Iterator[tuple[ast.stmt, ...]]:
         elif isinstance(one, (ast.Tuple, ast.List)) and len(one.elts) == len(names):
             yield tuple(_assigned(ast.Name(name, ast.Store()), each)
                         for name, each in zip(names, one.elts, strict=True))
+
+
+def _class_attributes(body: Sequence[ast.stmt]) -> Iterator[ast.stmt]:
+    """Yield the assignments of a class, `Map = CMap`, as those of the variables that its tests use: `self_Map = CMap`.
+
+    Of several to one name, the last one counts: that of a base is overridden.
+    """
+    found = {each.targets[0].id: each.value for each in body
+             if isinstance(each, ast.Assign) and len(each.targets) == 1 and isinstance(each.targets[0], ast.Name)}
+    for name, value in found.items():
+        if not found.keys() & {each.id for each in ast.walk(value) if isinstance(each, ast.Name)}:
+            yield _assigned(ast.Name(f"self_{name}", ast.Store()), value)
 
 
 class _SelfAttributes(ast.NodeTransformer):
@@ -352,7 +399,8 @@ def _recipe(call: ast.Call, scope: CallScope, place: str) -> CallRecipe | None:
         if isinstance(call.func.value, ast.Call):   # f(x).method(): the object is made first
             slice_.before_call.append(f"made = {receiver}")
             receiver = "made"
-    elif root is None or root in bound or not scope.belongs(root):
+    elif root is None or _is_helpers_name(root, scope) or (root in bound and not slice_.take(call.func)) or (
+            root not in bound and not scope.belongs(root)):
         return None
     else:
         slice_.take(call.func)
@@ -366,6 +414,10 @@ def _recipe(call: ast.Call, scope: CallScope, place: str) -> CallRecipe | None:
         place=f"{place}:{call.lineno}")
 
 
+def _is_helpers_name(name: str, scope: CallScope) -> bool:
+    return any(isinstance(each, ast.FunctionDef) and each.name == name for each in scope.statements)
+
+
 def _root(expression: ast.expr) -> str | None:
     """Return the name that a dotted expression begins with; None if it begins with something else."""
     while isinstance(expression, ast.Attribute):
@@ -376,6 +428,8 @@ def _root(expression: ast.expr) -> str | None:
 # Each call of a test asks for the names of all statements before it.
 @lru_cache(maxsize=MOST_STATEMENTS)
 def _bound(node: ast.AST) -> frozenset[str]:
+    if isinstance(node, ast.FunctionDef):
+        return frozenset([node.name])
     return frozenset(each.id for each in ast.walk(node) if isinstance(each, ast.Name)
                      and isinstance(each.ctx, ast.Store))
 
@@ -393,11 +447,22 @@ class _Slice:
 
     def take(self, expression: ast.AST) -> bool:
         """Add what an expression needs; return False if it cannot be repeated."""
-        return _may_run(expression) and all(map(self._name, _loaded(expression)))
+        helper = ast.walk(expression) if isinstance(expression, ast.FunctionDef) else ()
+        return _may_run(expression) and all(map(self._imported, helper)) and all(map(self._name, _loaded(expression)))
 
     def setup(self) -> list[str]:
         """Return the statements in their order."""
         return [ast.unparse(self._scope.statements[index]) for index in sorted(self._kept)]
+
+    def _imported(self, node: ast.AST) -> bool:
+        """Return False for an import in a helper that it must not make."""
+        if not isinstance(node, (ast.Import, ast.ImportFrom)):
+            return True
+        inside = CallScope(own=self._scope.own, imports=_imported(node))
+        belongs = [*map(inside.belongs, inside.imports)]
+        self.own |= any(belongs)
+        return bool(belongs) and all(own or _source_of(text).partition(".")[0] in SAFE_MODULES
+                                     for own, text in zip(belongs, inside.imports.values(), strict=True))
 
     def _name(self, name: str) -> bool:
         if name in self._seen:
@@ -430,6 +495,8 @@ class _Slice:
 def _touched(statement: ast.stmt) -> frozenset[str]:
     """Return the names that a statement binds, or whose object it may change: `c = C()`, `c.add(1)`, `c[0] = 1`."""
     match statement:
+        case ast.FunctionDef():
+            return frozenset([statement.name])
         case ast.Expr(value=ast.Call(func=ast.Attribute() as called)):
             root = _root(called)
             return frozenset([root] if root else [])
@@ -440,12 +507,19 @@ def _touched(statement: ast.stmt) -> frozenset[str]:
     return frozenset()
 
 
-def _loaded(node: ast.AST) -> list[str]:
+@lru_cache(maxsize=MOST_STATEMENTS)
+def _loaded(node: ast.AST) -> tuple[str, ...]:
     inner = {name for each in ast.walk(node) if isinstance(each, ast.comprehension) for name in _bound(each.target)}
-    return list(dict.fromkeys(each.id for each in ast.walk(node) if isinstance(each, ast.Name)
-                              and isinstance(each.ctx, (ast.Load, ast.Del)) and each.id not in inner))
+    if isinstance(node, ast.FunctionDef):
+        inner |= {each.arg for each in ast.walk(node) if isinstance(each, ast.arg)}
+        inner |= {each.id for each in ast.walk(node) if isinstance(each, ast.Name) and isinstance(each.ctx, ast.Store)}
+        inner |= {name for each in ast.walk(node) if isinstance(each, (ast.Import, ast.ImportFrom))
+                  for name in _imported(each)}
+    return tuple(dict.fromkeys(each.id for each in ast.walk(node) if isinstance(each, ast.Name)
+                               and isinstance(each.ctx, (ast.Load, ast.Del)) and each.id not in inner))
 
 
+@lru_cache(maxsize=MOST_STATEMENTS)
 def _may_run(node: ast.AST) -> bool:
     """Return True if a node has only what computes, and no name of a module that reads or writes files."""
     return not any(

@@ -7,17 +7,18 @@ from __future__ import annotations
 
 import sys
 import time
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
 from gilscope.toolkit.hammer.calls import CallRecipe, calls_in_doctest, calls_in_file, is_inside
 from gilscope.toolkit.hammer.targets import MUTABLE, ReachedFunctions, RepeatableCall, owner
-from gilscope.toolkit.hammer.values import can_vary
+from gilscope.toolkit.hammer.values import as_text, can_vary
 from gilscope.toolkit.processes.forks import Fork
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from typing import Any
 
     from gilscope.toolkit.hammer.targets import DefinedCallables
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 
 FIND_SECONDS = 20.0     # for finding calls and trying each alone; what that leaves out is said
 SHARE_FOR_READING = 0.5   # of these, for reading files
+SHARE_FOR_IMPORTS = 0.75  # of these, until when imports of calls are run; the rest is for trying
 MOST_RECIPES = 4        # of one function
 TRY_SECONDS = 5.0       # for one call alone
 MOST_READ = 2**22       # bytes of a file
@@ -37,11 +39,13 @@ class CallCandidate:
     call: RepeatableCall
     name: str                 # "Counter.add"
     seconds: float            # of the call
+    text_seconds: float       # of making a text of its result, by which it is compared
     setup_seconds: float
     vary: bool                # with other arguments it does not fail
     containers: bool          # it takes a container of the caller's
     made: str                 # the type of the object whose method it is, or ""
     reached: frozenset[str]   # of the compiled functions
+    waits: bool = False       # for other threads, as a lock does; known once it has been tried
 
 
 @dataclass(kw_only=True)
@@ -105,7 +109,7 @@ def find_candidates(
         defined: Their functions.
         seconds: After which finding ends.
     """
-    until = time.monotonic() + seconds
+    began = time.monotonic()
     # In a fork: how long a file takes cannot be said before, and what reading leaves in memory ends with it.
     found, ending = Fork(lambda write: _write_recipes(write, job, modules)).result(seconds * SHARE_FOR_READING)
     complete = ending.kind == "done"
@@ -113,15 +117,16 @@ def find_candidates(
     for recipe in map(CallRecipe.from_plain, found):
         if recipe.same_as in seen:
             continue
-        if time.monotonic() > until:
-            return FoundCalls(candidates=[], failed=[], complete=False)
+        if time.monotonic() > began + seconds * SHARE_FOR_IMPORTS:
+            complete = False
+            break
         seen.add(recipe.same_as)
         try:
             calls.append(RepeatableCall(recipe))
         except Exception:  # noqa: BLE001, S112  an import that fails here; the tests say so
             continue
     calls.sort(key=lambda each: len("".join(each.recipe.setup)) + len(each.recipe.shown))
-    tried = _Tries(calls, defined, until)
+    tried = _Tries(calls, defined, began + seconds)
     count: dict[str, int] = {}
     candidates = []
     for candidate in tried.successes():
@@ -164,6 +169,7 @@ class _Tries:
                     self.failed.pop(record["tried"], None)
                     yield CallCandidate(call=self._calls[record["tried"]], name=record["name"],
                                         seconds=record["seconds"], setup_seconds=record["setup_seconds"],
+                                        text_seconds=record["text_seconds"],
                                         vary=record["vary"], containers=record["containers"], made=record["made"],
                                         reached=frozenset(record["reached"]))
             begun = [record["begun"] for record in records if "begun" in record]
@@ -190,6 +196,12 @@ class _Tries:
                 write(tried=number, **tried)
 
 
+def _seconds(call: Callable[[], object]) -> float:
+    began = time.perf_counter()
+    call()
+    return time.perf_counter() - began
+
+
 def _try(call: RepeatableCall, defined: DefinedCallables, told: WriteRecord) -> dict[str, Any]:
     """Return the functions that a call reaches, and its seconds; no functions if it fails.
 
@@ -205,13 +217,17 @@ def _try(call: RepeatableCall, defined: DefinedCallables, told: WriteRecord) -> 
         told(name=name)
         args, kwargs = call.arguments(scope)
         with ReachedFunctions(defined) as reached:
-            function(*args, **kwargs)
+            result = function(*args, **kwargs)
+        text_seconds = min(_seconds(partial(as_text, result)) for _ in range(3))
+        del result
         began = time.perf_counter()
         for _ in range(3):
-            function(*args, **kwargs)
+            with suppress(Exception):   # what another call of it gets is for the trials to compare
+                function(*args, **kwargs)
         seconds = (time.perf_counter() - began) / 3
     except Exception as error:  # noqa: BLE001  it cannot be called so
         return {"reached": [], "error": f"{type(error).__name__}: {error}"}
-    return {"reached": [*reached.names], "seconds": seconds, "setup_seconds": setup_seconds, "name": name,
+    return {"reached": [*reached.names], "seconds": seconds, "setup_seconds": setup_seconds,
+            "text_seconds": text_seconds, "name": name,
             "vary": any(map(can_vary, args[:1])), "made": "" if receiver is None else type(receiver).__qualname__,
             "containers": any(isinstance(each, MUTABLE) for each in (*args, *kwargs.values(), receiver))}

@@ -15,7 +15,7 @@ import time
 from gilscope.toolkit.children.child import Journal, begin
 from gilscope.toolkit.hammer.candidates import FIND_SECONDS, find_candidates
 from gilscope.toolkit.hammer.repeated_trials import hammer_trials, prepare, repeated_trials_of, sized
-from gilscope.toolkit.hammer.targets import DefinedCallables, full_name, owner, public_callables
+from gilscope.toolkit.hammer.targets import DefinedCallables, full_name, home, public_callables
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def find_calls() -> None:
     if not modules:
         return
     offered = dict(public_callables(sys.modules[modules[0]]))
-    owners = sorted({*modules, *filter(sys.modules.get, map(owner, offered.values()))})
+    owners = sorted({*modules, *filter(None, map(home, offered.values()))})
     defined = DefinedCallables(owners)
     found = find_candidates(job, owners, defined, FIND_SECONDS)
     longest = {each.name: each for each in sorted(found.candidates, key=lambda each: each.seconds)

@@ -54,6 +54,7 @@ class HammerFailure:
     detail: str                   # "SIGSEGV in notes_recall", "2 values where one thread gets 1: 'L1', 'L2'"
     failed: int                   # trials
     trials: int                   # of these calls
+    beside: tuple[str, ...] = ()  # what other threads did to the same objects: "len()", "changes of its list"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,6 +69,7 @@ class HammerReport:
     no_time: tuple[str, ...] = ()     # a call of them was found, and there was no time for it
     slow: int = 0                     # trials that did not end in time, which is no failure
     slow_functions: tuple[str, ...] = ()   # that they called
+    waiting: tuple[str, ...] = ()     # functions whose calls wait for other threads, as locks do: no hang is judged
     complete: bool = True             # False: finding calls ended before all were tried
     failures: tuple[HammerFailure, ...] = ()
     problem: str = ""                 # why there was no trial that ended
@@ -131,6 +133,7 @@ def judge(request: HammerRequest, answers: Sequence[ChildAnswer]) -> HammerRepor
         left_out=tuple(name for name in left_out if name not in known),
         no_time=tuple(name for name in known if name not in reached), slow=len(slow),
         slow_functions=tuple(dict.fromkeys(name for record in slow for name in record["names"])),
+        waiting=tuple(dict.fromkeys(name for record in _events(answers, "waits") for name in record["names"])),
         complete=all(record["complete"] for record in _events(answers, "called")),
         failures=tuple(_failures(failures, trials)),
         problem="" if sum(trials.values()) > len(slow) else _problem(answers))
@@ -169,7 +172,8 @@ def _failures(records: Sequence[dict[str, Any]], trials: Mapping[str, int]) -> I
         # The process may have ended before it said how many there were.
         made = sum(trials[key] for key in {each["key"] for each in found})
         yield HammerFailure(kind=kind, functions=names, calls=tuple(first["calls"]), place=first["places"][0],
-                            detail=_detail(first), failed=failed, trials=max(failed, made))
+                            detail=_detail(first), failed=failed, trials=max(failed, made),
+                            beside=tuple(first["beside"]))
 
 
 def _kind(record: Mapping[str, Any]) -> FailureKind:

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
 CHILD = "gilscope.toolkit.hammer.child"
 LIMIT_SECONDS = FIND_SECONDS + 70.0   # to start, to import the module, and to finish what finding has begun
-MOST_FILES = 500
 PAGES = (".md", ".rst", ".txt")
 NOT_READ = frozenset({"build", "dist", "node_modules", "venv", "env", "site-packages", "__pycache__"})
 
@@ -83,4 +82,4 @@ def call_files(root: Path) -> list[Path]:
                 tests.append(path)
             elif name.endswith(PAGES):
                 pages.append(path)
-    return (tests + pages)[:MOST_FILES]
+    return tests + pages

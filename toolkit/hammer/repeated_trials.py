@@ -43,9 +43,12 @@ if TYPE_CHECKING:
 MOST_OBSERVERS = 8      # calls that show the state of an object, or of a module
 TRIAL_SECONDS = 10.0    # that a trial may take; it has a fiftieth of a second of calls
 WATCH_SECONDS = 3.0     # for which one that takes longer is watched
+WAITING_SECONDS = 1.0   # that a trial may take whose calls wait for other threads
+GLANCE_SECONDS = 1.0    # for which calls are watched that should not take long, as none overlaps another
 ALONE_SECONDS = 2.0     # that its calls may take in one thread; if they take longer, the machine or the calls are slow
 LOOP_SECONDS = 0.015    # of a thread's calls in a trial
 MOST_ROUNDS, MOST_REPEATS, MOST_MIXED = 1000, 8000, 200
+CALLS_IN_TURN = 12      # of a thread, where it is asked whether calls wait for other threads
 ENOUGH = 3              # failures of one kind in a trial; then the time goes to others
 ENOUGH_SLOW = 2         # likewise, slow ones, each of which takes as long as a hundred others
 
@@ -58,6 +61,7 @@ class RepeatedTrial:
     candidates: list[CallCandidate]
     expected: dict[str, Any] | None = None     # None: results are not compared
     ready: bool = False
+    waits: bool = False  # for other threads: if threads take turns, it hangs, too, so a hang is no fault
     trials: int = 0
     slow: int = 0       # of these
     failures: dict[str, int] = field(default_factory=dict)
@@ -94,11 +98,11 @@ def repeated_trials_of(candidates: Sequence[CallCandidate], threads: int) -> Ite
 
 
 def _trials_of(each: CallCandidate, base: Trial) -> Iterator[RepeatedTrial]:
-    both = each.seconds + each.setup_seconds + 5e-6   # with the making of arguments
-    rounds = _many(both, MOST_ROUNDS)
+    seconds = each.seconds + each.text_seconds
+    rounds = _many(seconds + each.setup_seconds + 5e-6, MOST_ROUNDS)   # with the making of arguments
     # More threads than cores would wait for a core in each round in which they meet.
     fewer = replace(base, threads=min(base.threads, max(2, len(os.sched_getaffinity(0)))))
-    yield RepeatedTrial(trial=replace(base, kind="same", repeats=_many(each.seconds, MOST_REPEATS)), candidates=[each])
+    yield RepeatedTrial(trial=replace(base, kind="same", repeats=_many(seconds, MOST_REPEATS)), candidates=[each])
     if not each.made:
         yield RepeatedTrial(trial=replace(base, kind="first"), candidates=[each])
     else:
@@ -161,13 +165,26 @@ def hammer_trials(trials: Sequence[RepeatedTrial], deadline: float, seed: int, j
 def prepare(repeated: RepeatedTrial, trials: Sequence[RepeatedTrial], journal: Journal) -> bool:
     """Make a trial's calls in one thread, in several orders; return False if that fails."""
     results = []
+    if repeated.trial.kind in JUDGED and any(each.waits for each in repeated.candidates):
+        return False
     for trial in _alone(repeated.trial):
-        records, ending = _forked(repeated, trial, trials, TRIAL_SECONDS)
+        records, ending = _forked(repeated, trial, trials, ALONE_SECONDS, GLANCE_SECONDS)
+        # Of a mix, one thread makes the calls, but another one has made the objects, and may have left a lock held.
+        if ending.kind == "blocked" and trial.order != "one" and trial.kind != "callers":
+            _write_waits(repeated, journal)
+            repeated.waits = True
+            return trial.kind == "mix"
+        if ending.kind in {"slow", "spinning"}:   # a busy machine
+            records, ending = _forked(repeated, trial, trials, TRIAL_SECONDS)
         if ending.kind != "done" or not records:
             journal.write("alone", key=repeated.key, names=repeated.names, ending=ending.reason)
             return False
-        results.append(records[0]["results"])
+        results.append(records[-1]["results"])
     if repeated.trial.kind not in JUDGED:
+        repeated.waits = any(each.waits for each in repeated.candidates)
+        if repeated.trial.kind == "mix" and not repeated.waits and _waits_in_turn(repeated, trials):
+            repeated.waits = True
+            _write_waits(repeated, journal)
         return True
     if all(difference(results[0], each, objects=False) is None for each in results[1:]):
         repeated.expected = results[0]
@@ -175,6 +192,20 @@ def prepare(repeated: RepeatedTrial, trials: Sequence[RepeatedTrial], journal: J
             repeated.expected = {
                 **results[0], "rounds": [{**each, "one_object": False} for each in results[0]["rounds"]]}
     return True
+
+
+def _write_waits(repeated: RepeatedTrial, journal: Journal) -> None:
+    """Remember calls that wait for other threads: they are not compared, and no hang of them is a fault."""
+    for each in repeated.candidates:
+        each.waits = True
+    journal.write("waits", names=repeated.names)
+
+
+def _waits_in_turn(repeated: RepeatedTrial, trials: Sequence[RepeatedTrial]) -> bool:
+    """Return True if a mix hangs although no calls overlap: a lock that one thread's call leaves held stops others."""
+    in_turn = replace(repeated.trial, order="mixed", rounds=CALLS_IN_TURN, stalls=False)
+    _, ending = _forked(repeated, in_turn, trials, ALONE_SECONDS, GLANCE_SECONDS)
+    return ending.kind in {"blocked", "spinning"}
 
 
 def _alone(trial: Trial) -> tuple[Trial, ...]:
@@ -210,6 +241,14 @@ def _run(trial: Trial, repeated: RepeatedTrial, trials: Sequence[RepeatedTrial],
 
 def make_trial(repeated: RepeatedTrial, trial: Trial, trials: Sequence[RepeatedTrial], journal: Journal) -> None:
     """Make one trial from several threads and write what it shows."""
+    if repeated.waits:
+        records, ending = _forked(repeated, trial, trials, WAITING_SECONDS)
+        repeated.trials += 1
+        repeated.called.update(*(each.reached for each in _called(repeated, trial)))
+        if ending.kind == "crash":
+            _failed(repeated, trial, journal, "crash", reason=ending.reason, output=ending.output,
+                    beside=_beside(records))
+        return
     made = [_forked(repeated, trial, trials, TRIAL_SECONDS, WATCH_SECONDS)]
     # It may wait in a loop for what never comes, but also need its time, as on a busy machine.  One thread's speed says
     # whether the calls and the machine are fast enough, and another fork whether it was chance.
@@ -222,16 +261,18 @@ def make_trial(repeated: RepeatedTrial, trial: Trial, trials: Sequence[RepeatedT
     if last.kind == "blocked" or [ending.kind for _, ending in made] == ["spinning", "spinning"]:
         how = ("and all its threads wait" if last.kind == "blocked" else
                f"twice, while its threads ran; one thread makes the calls in {seconds:.2g} s")
-        _failed(repeated, trial, journal, "hang", count=len(made), reason=f"{last.reason}, {how}", output=last.output)
+        _failed(repeated, trial, journal, "hang", count=len(made), reason=f"{last.reason}, {how}", output=last.output,
+                beside=_beside(made[-1][0]))
         return
     for records, ending in made:
         if ending.kind in {"slow", "spinning"}:
             repeated.slow += 1
             journal.write("slow", names=_names(repeated, trial))
         elif ending.kind == "crash":
-            _failed(repeated, trial, journal, "crash", reason=ending.reason, output=ending.output)
+            _failed(repeated, trial, journal, "crash", reason=ending.reason, output=ending.output,
+                    beside=_beside(records))
         elif records and repeated.expected is not None and (
-                found := difference(repeated.expected, records[0]["results"])):
+                found := difference(repeated.expected, records[-1]["results"])):
             _failed(repeated, trial, journal, found["what"], found=found)
 
 
@@ -254,7 +295,7 @@ def _names(repeated: RepeatedTrial, trial: Trial) -> list[str]:
 
 def _failed(  # noqa: PLR0913 - the fields of the record
     repeated: RepeatedTrial, trial: Trial, journal: Journal, what: str, *, count: int = 1,
-    found: dict[str, Any] | None = None, reason: str = "", output: str = "",
+    found: dict[str, Any] | None = None, reason: str = "", output: str = "", beside: Sequence[str] = (),
 ) -> None:
     repeated.failures[what] = repeated.failures.get(what, 0) + count
     called = _called(repeated, trial)
@@ -262,20 +303,25 @@ def _failed(  # noqa: PLR0913 - the fields of the record
                   calls=[each.call.recipe.shown for each in called][:MOST_OBSERVERS],
                   places=[each.call.recipe.place for each in called][:MOST_OBSERVERS],
                   threads=trial.threads, stalls=trial.stalls, seed=trial.seed, count=count, reason=reason,
-                  output=output)
+                  output=output, beside=[*beside])
 
 
-def _readers(receiver: Any) -> list[Callable[[], Any]]:
-    """Return calls that read or iterate over an object, as its type allows."""
+def _beside(records: Sequence[dict[str, Any]]) -> list[str]:
+    """Return what other threads of a trial did meanwhile with the same objects, as it has written."""
+    return next((each["beside"] for each in records if "beside" in each), [])
+
+
+def _readers(receiver: Any) -> dict[str, Callable[[], Any]]:
+    """Return calls that read or iterate over an object, as its type allows, by their names in reports."""
     kind = type(receiver)
-    found: list[Callable[[], Any]] = [lambda: repr(receiver)]
+    found: dict[str, Callable[[], Any]] = {"repr()": lambda: repr(receiver)}
     if hasattr(kind, "__len__"):
-        found.append(lambda: len(receiver))
+        found["len()"] = lambda: len(receiver)
     if hasattr(kind, "__iter__"):
-        found.append(lambda: [*zip(receiver, range(100))])  # noqa: B905  it may have no end
+        found["iteration"] = lambda: [*zip(receiver, range(100))]  # noqa: B905  it may have no end
     if hasattr(kind, "__buffer__"):
-        found.append(lambda: bytes(memoryview(receiver)))
-    return [*found, *(partial(getattr, receiver, name) for name in _attributes(kind))]
+        found["memoryview()"] = lambda: bytes(memoryview(receiver))
+    return found | {f".{name}": partial(getattr, receiver, name) for name in _attributes(kind)}
 
 
 def _attributes(kind: type) -> list[str]:

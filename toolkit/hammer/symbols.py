@@ -21,6 +21,7 @@ MAGIC = b"\x7fELF\x02\x01"      # 64 bits, little-endian
 SYMBOLS, FUNCTION = 2, 2        # SHT_SYMTAB, STT_FUNC
 MOST_BYTES = 256 * 2**20        # of a file that is read
 DEMANGLE_SECONDS = 20.0
+_LAMBDA = re.compile(r"\bpybind11_init_(\w+)\(pybind11::module_&\)::\{lambda")
 _ARGUMENTS = re.compile(r"<[^<>]*>")   # of a template
 _SECTION = struct.Struct("<IIQQQQIIQQ")
 _SYMBOL = struct.Struct("<IBBHQQ")
@@ -55,6 +56,8 @@ def function_at(path: str, offset: int) -> str:
 def readable(names: Sequence[str]) -> tuple[str, ...]:
     """Return the names of C++ functions as their source has them, "Route::visit", without arguments of templates.
 
+    A lambda that pybind11 makes a function of has no name: that of its module is returned.
+
     The names of C functions, and all of them if the compiler's c++filt is not there, are returned as they are.
     """
     if not any(name.startswith("_Z") for name in names) or (program := shutil.which("c++filt")) is None:
@@ -69,6 +72,8 @@ def readable(names: Sequence[str]) -> tuple[str, ...]:
 
 
 def _without_arguments(name: str) -> str:
+    if found := _LAMBDA.search(name):
+        return f"a lambda in PYBIND11_MODULE({found[1]})"
     shorter = _ARGUMENTS.sub("", name.partition(" [clone ")[0])
     return name if shorter == name else _without_arguments(shorter)
 

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.hammer.calls import CallRecipe
 
+SUFFIX = ".so"     # of an extension module's file
 TOOL = 4    # of sys.monitoring; 0 to 3 and 5 are a debugger, a coverage tool, a profiler and an optimizer
 MUTABLE = (list, dict, set, bytearray)
 
@@ -91,7 +92,7 @@ def public_callables(module: ModuleType) -> Iterator[tuple[str, Any]]:
     listed = getattr(module, "__all__", None)
     names: dict[int, str] = {}
     for name, value in list(vars(module).items()):
-        own = not name.startswith("_") and _top(owner(value)) == _top(module.__name__)
+        own = not name.startswith("_") and _top(module.__name__) in {_top(owner(value)), _top(home(value))}
         if not (own if listed is None else name in listed) or isinstance(value, ModuleType) or not callable(value) or (
                 isinstance(value, type) and issubclass(value, BaseException)):
             continue
@@ -103,6 +104,19 @@ def public_callables(module: ModuleType) -> Iterator[tuple[str, Any]]:
         for each in list(vars(value)) if isinstance(value, type) else ():
             if not each.startswith("_") and callable(member := getattr(value, each, None)):
                 yield f"{name}.{each}", member
+
+
+def home(found: Any) -> str:
+    """Return the loaded module that defines a function, method or type, or "".
+
+    For a type of C that states a module that does not exist, or none, it is the extension module that holds it.
+    """
+    stated, kind = owner(found), found if isinstance(found, type) else _type_of_method(found)
+    if kind is None or (stated in sys.modules and stated != "builtins"):
+        return stated if stated in sys.modules else ""
+    return next((name for name, each in list(sys.modules.items())
+                 if isinstance(each, ModuleType) and str(getattr(each, "__file__", "")).endswith(SUFFIX)
+                 and any(value is kind for value in list(vars(each).values())) and _defines(each, kind, ())), "")
 
 
 def _top(module: str) -> str:

@@ -21,8 +21,10 @@ import hashlib
 import random
 import time
 from collections import Counter
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import chain
 
 from gilscope.toolkit.hammer.meeting import SignsOfLife, run_in_turn, run_together
 from gilscope.toolkit.hammer.targets import MUTABLE
@@ -30,7 +32,7 @@ from gilscope.toolkit.hammer.values import as_text, fresh, varied, with_fresh_ar
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from typing import Any, Literal
 
     from gilscope.toolkit.hammer.meeting import Meeting, Turns
@@ -250,14 +252,15 @@ def _go_on(trial: Trial, steps: Sequence[Step], results: Sequence[list[Any]], me
 
 # Trials in which only a crash or a hang counts.
 
-def run_mix(trial: Trial, calls: Sequence[RepeatableCall], more: Callable[[Any], Sequence[Callable[[], Any]]],
+def run_mix(trial: Trial, calls: Sequence[RepeatableCall], more: Callable[[Any], Mapping[str, Callable[[], Any]]],
             pipe: StallPipe, write: WriteRecord) -> None:
     """Make all of some calls from all threads, on shared objects and with few different arguments.
 
     Args:
-        trial: `rounds` is the number of calls after which a thread looks at the clock.
+        trial: `rounds` is the number of calls after which a thread looks at the clock.  Threads that take turns make
+            so many once, and of all functions.
         calls: Those of one module, or of one type.
-        more: Returns calls that read or iterate over an object.
+        more: Returns calls that read or iterate over an object, by their names.
         pipe: Where threads are stopped.
         write: Writes a sign of life.
     """
@@ -265,13 +268,16 @@ def run_mix(trial: Trial, calls: Sequence[RepeatableCall], more: Callable[[Any],
     keys = draw.choice(KEYS)
     shared: dict[type, Any] = {}
     made = []
-    for call in drawn(trial, calls):
+    for call in drawn(trial, calls) if trial.order == "together" else calls:
         scope = call.scope()
         receiver = call.receiver(scope)
         if receiver is not None:
             receiver = shared.setdefault(type(receiver), receiver)
         made.append((call, scope, receiver))
-    readers = [each for receiver in shared.values() for each in more(receiver)]
+    named = [*chain.from_iterable(more(receiver).items() for receiver in shared.values())]
+    readers = [reader for _, reader in named]
+    if named:
+        write(beside=[*dict.fromkeys(name for name, _ in named)])
 
     def some_calls(favourite: int) -> Iterator[Callable[[], Any]]:
         for _ in range(trial.rounds):
@@ -283,6 +289,10 @@ def run_mix(trial: Trial, calls: Sequence[RepeatableCall], more: Callable[[Any],
             yield with_fresh_arguments(call.function(scope, receiver),
                                        _colliding(args, keys, draw) if trial.vary else args, kwargs)
 
+    if trial.order != "together":
+        run_in_turn([[partial(_call_and_write, each, write) for each in some_calls(draw.randrange(len(made)))]
+                     for _ in range(trial.threads)], trial.order)
+        return
     run_together([partial(_loop, [*some_calls(draw.randrange(len(made)))]) for _ in range(trial.threads)], pipe,
                  SignsOfLife(write, _passes), stalls=trial.stalls, seed=trial.seed)
 
@@ -301,6 +311,13 @@ def _colliding(args: tuple[Any, ...], keys: int, draw: random.Random) -> tuple[A
     made = _made(args, draw.randrange(keys))
     return (*made[:1], *(varied(each, draw.randrange(10**6)) * draw.choice(LENGTHS) if type(each) in {str, bytes}
                          else each for each in made[1:]))
+
+
+def _call_and_write(call: Callable[[], Any], write: WriteRecord) -> None:
+    """Make a call and write a sign of life."""
+    with suppress(Exception):   # of the project's code
+        call()
+    write()
 
 
 def _loop(calls: Sequence[Callable[[], Any]], meeting: Meeting, thread: int) -> None:
@@ -336,6 +353,9 @@ def run_callers(trial: Trial, call: RepeatableCall, pipe: StallPipe, write: Writ
     function = call.function(scope, receiver)
     args, kwargs = call.arguments(scope)
     containers = [(each, fresh(each)) for each in (*args, *kwargs.values(), receiver) if isinstance(each, MUTABLE)]
+    if containers and trial.threads > 1:
+        kinds = dict.fromkeys(type(each).__name__ for each, _ in containers)
+        write(beside=[f"changes of its {name}" for name in kinds])
     changes: list[Callable[[], Any]] = [partial(_change, each, original) for each, original in containers]
     uses: list[Callable[[], Any]] = [partial(function, *args, **kwargs)] * trial.rounds
     loops = [changes, *[uses] * (trial.threads - 1)] if trial.threads > 1 else [uses]

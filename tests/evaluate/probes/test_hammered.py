@@ -50,6 +50,12 @@ def test_functions_without_time_are_named():
         "or doctests: reset")
 
 
+def test_functions_that_wait_for_other_threads_are_named():
+    assert facts(replace(CLEAN, waiting=("Lock.acquire",)))["hammer.waits"].text == (
+        "calls of Lock.acquire on one object hang in threads that take turns, too, as those of a lock do: crashes of "
+        "these count, hangs are not judged")
+
+
 def test_clean_run_changes_no_verdict():
     without = concluded(found(), extensions=EXTENSIONS)
     assert [each.word for each in judged(CLEAN).conclusions] == [each.word for each in without.conclusions]
@@ -64,6 +70,13 @@ def test_failure_blocks_and_says_how_to_repeat_it(kind):
     assert "recall, remember: called from 4 threads" in fact.text
     assert "3 of 40 trials" in fact.text
     assert "gilscope evaluate svc --threads 4 --hammer 20s --fresh" in fact.action
+
+
+def test_what_ran_beside_the_calls_is_named():
+    beside = replace(CRASH, beside=("len()", "iteration"))
+    assert "as in tests/test_c.py:12, beside len(), iteration)" in facts(
+        replace(CLEAN, failures=(beside,)))["hammer.crash"].text
+    assert "as in tests/test_c.py:12)" in facts(replace(CLEAN, failures=(CRASH,)))["hammer.crash"].text
 
 
 def test_several_equal_objects_are_a_caution():
@@ -101,7 +114,10 @@ def test_slow_trials_are_a_note_and_no_part_of_what_found_no_fault():
 
 
 def test_search_that_was_cut_is_said():
-    assert facts(replace(CLEAN, complete=False))["hammer.called"].text.endswith(
+    assert facts(replace(CLEAN, complete=False))["hammer.called"].text == (
+        "3 of its 4 functions, types and methods called; finding calls ended before all were tried, and none was found "
+        "by then for: reset")
+    assert facts(replace(CLEAN, complete=False, left_out=()))["hammer.called"].text.endswith(
         "; finding calls ended before all were tried")
 
 

@@ -181,7 +181,7 @@ def test_what_only_the_gil_makes_safe_is_never_ready(concern):
     assert conclude(build, QUIET, CLEAN, unsafe).word is Verdict.INCONCLUSIVE
     assert [*map(str, made.answer.effort.places)] == ["src/etree.c:7"]
     assert next(each for each in made.plan if each.name == EXTENSIONS).state == "open"
-    assert any(step.startswith("src/etree.c:7: make the 1 place safe") for step in made.next_steps)
+    assert any(step.startswith("src/etree.c:7: make it safe without the GIL") for step in made.next_steps)
 
 
 @pytest.mark.parametrize("concern", sorted({"allocation", "interface"}))
@@ -234,9 +234,8 @@ def steps(own, extensions=OWN):
 
 def test_step_says_what_is_to_be_declared_and_where():
     assert steps(TURNS_ON)[0] == (
-        "3.14t: src/etree.c:90: declare that lxml.etree does without the GIL, after a look at the 4 places that "
-        "--explain extensions lists: "
-        "{Py_mod_gil, Py_MOD_GIL_NOT_USED} among the module's slots")
+        "3.14t: src/etree.c:90: declare that lxml.etree does without the GIL, after a look at the 4 other places "
+        "that --explain extensions lists: {Py_mod_gil, Py_MOD_GIL_NOT_USED} among the module's slots")
 
 
 @pytest.mark.parametrize(("binding", "words"), [
@@ -281,7 +280,7 @@ def test_screen_names_modules_builds_and_places_in_short():
     assert "named by its build: lxml.etree (C API, setuptools); the build goes on without lxml.etree" in shown
     assert "3.14t: lxml.etree turns the GIL on" in shown
     assert ("src/etree.c: declares nothing, 1 variable that threads share, 3 borrowed references "
-            "(line 7, 20, 21 and 1 more)") in shown
+            "(lines 7, 20, 21 and 1 more)") in shown
     assert "--explain extensions lists every place" in shown
     assert "not built: pkg/_c.c:1: error: no such type" in text(whole(FAILED))
     assert "lxml.etree was not built: cc: not found" in text(whole(LACKS))
@@ -441,9 +440,9 @@ def test_places_are_counted_by_line_wherever_they_are_told():
     (source,) = KEEPS.sources
     twice = replace(KEEPS, sources=(replace(source, declared=False, remarks=(*WRITES, replace(WRITES[1], what="b"))),))
     made = whole(extensions=twice)
-    assert "2 writes to fields without a lock (line 9, 12)" in text(made)
+    assert "2 writes to fields without a lock (lines 9, 12)" in text(made)
     told = " ".join(next_steps(found(own=TURNS_ON), extensions=twice))
-    assert "after a look at the 2 places that --explain extensions lists" in told
+    assert "after a look at the 2 other places that --explain extensions lists" in told
     assert "make the 2 places safe" in told
 
 

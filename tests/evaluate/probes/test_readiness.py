@@ -333,7 +333,7 @@ def test_file_that_cannot_be_collected_anywhere_lowers_the_confidence():
     both = {"tests": suite(left_out=(OUT,)), "reference_tests": suite(build="3.14", left_out=(OUT,))}
     verdict = conclude(found(**both), QUIET, CLEAN)
     assert (verdict.word, verdict.confidence) == (Verdict.READY, "medium")
-    assert verdict.unexercised == ("tests/test_x.py: it cannot be collected, with the GIL as well: ImportError: no",)
+    assert verdict.unexercised == ("tests/test_x.py: cannot be collected, see Tests left out",)
 
 
 @pytest.mark.parametrize(("changes", "word"), [   # on both sides of each bound
@@ -608,6 +608,16 @@ def test_confirmed_race_stands_among_the_races_too():
     (fact,) = [each for each in concluded(found(), races=replace(CLEAN, found=(race,))).facts
                if each.code == "race.confirmed"]
     assert fact.heading == "Races"
+
+
+@pytest.mark.parametrize(("other", "code", "word"), [
+    ("tests/helper.py", "race.in-tests", Verdict.READY), ("a.py", "race.confirmed", Verdict.BLOCKED)])
+def test_race_between_lines_of_tests_alone_blocks_nothing(other, code, word):
+    places = (Place(file="pkg/test_a.py", line=3), Place(file=other, line=5))
+    race = RaceFact(kind="lost update", variable="seen", file="pkg/test_a.py", line=3, confirmed=True, places=places)
+    evaluation = concluded(found(), races=replace(CLEAN, found=(race,)))
+    (fact,) = [each for each in evaluation.facts if each.subject == "seen"]
+    assert (fact.code, evaluation.conclusions[0].word) == (code, word)
 
 
 def test_package_that_needs_one_that_could_not_be_installed_waits_for_the_owners_of_that():

@@ -290,6 +290,16 @@ def test_packages_that_the_builds_settings_name(tmp_path, settings):
 OF_PKGUTIL = '__path__ = __import__("pkgutil").extend_path(__path__, __name__)'
 
 
+def test_script_beside_the_modules_of_an_sdist_is_not_one_of_them(tmp_path):
+    write(tmp_path, **{"setup.py": "", "lock/__init__.py": "", "lockbench.py": "",
+                       "lock.egg-info/top_level.txt": "lock\n"})
+    assert find_project(tmp_path).modules == ("lock", "lockbench")   # a checkout: its list may be an old one
+    (tmp_path / "PKG-INFO").write_text("Metadata-Version: 2.1\nName: lock\n")
+    assert find_project(tmp_path).modules == ("lock",)
+    (tmp_path / "lock.egg-info" / "top_level.txt").write_text("other\n")
+    assert find_project(tmp_path).modules == ("lock", "lockbench")
+
+
 @pytest.mark.parametrize(("name", "files", "modules", "source"), [
     ("zope.interface", ("src/zope/interface/__init__.py",), ("zope.interface",), "src"),
     ("zope-testing", ("zope/testing/__init__.py", "docs/conf.py"), ("zope.testing",), ""),

@@ -253,7 +253,15 @@ def test_what_was_left_out_is_named_once_for_all_builds():
     assert "Tests left out 3.14t: tests/test_x.py cannot be collected: ImportError: no" in text
     assert "without 1 file of tests, which cannot be collected, see below" in text
     assert "of tests, which cannot be collected" not in shown(tests=suite())
-    assert "cannot be collected, with the GIL as well: ImportError: no" in shown(tests=out, reference_tests=out)
+    both = shown(tests=out, reference_tests=out)
+    assert "cannot be collected, with the GIL as well: ImportError: no" in both
+    assert both.count("ImportError: no") == 1
+
+
+def test_file_that_only_the_build_without_the_gil_collects_is_named():
+    out = suite(build="3.14", left_out=(LeftOut(file="tests/test_x.py", why="AssertionError"),))
+    assert ("Tests left out 3.14t: tests/test_x.py runs here and cannot be collected on 3.14: AssertionError; it "
+            "counts in tests and races, not in what one thread costs") in shown(reference_tests=out)
 
 
 def test_project_that_needs_nothing_says_so():

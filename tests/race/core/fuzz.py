@@ -115,12 +115,13 @@ def describe(name, conflict):
 
     An unordered pair as its variable alone: which of several accesses is remembered, and whether a variable that is
     known to be racy is looked at again, is a core's own business.
+    So is which side of a pair with a span comes first.
     """
     sort, _, part, key, first, second, _ = conflict
     if sort == "order":
         return f"order: {name} {part} {key!r}"
     sides = [f"{AccessKind(side[2]).name}{'' if side[5] == -1 else ' after its read'}" for side in (first, second)]
-    return f"span: {name} {part} {key!r}: {sides[0]}, then {sides[1]}"
+    return f"span: {name} {part} {key!r}: {' and '.join(sorted(sides))}"
 
 
 def main(arguments):

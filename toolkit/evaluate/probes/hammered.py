@@ -91,6 +91,9 @@ def facts(found: Evaluation) -> Iterator[Fact]:
     if report.slow:
         yield _note("hammer.slow", f"{counted(report.slow, 'trial')} of {few(report.slow_functions)} took over "
                                    f"{TRIAL_SECONDS:g} s while threads ran: slow calls or a busy machine, no fault")
+    if report.waiting:
+        yield _note("hammer.waits", f"calls of {few(report.waiting)} on one object hang in threads that take turns, "
+                                    "too, as those of a lock do: crashes of these count, hangs are not judged")
     yield _note("hammer.called", _called(report))
 
 
@@ -103,21 +106,24 @@ def _failed(report: HammerReport, failure: HammerFailure, again: str) -> Fact:
     blocks = failure.kind != "objects-differ"
     code, what = SHOWN[failure.kind]
     names = few(failure.functions)
+    beside = f", beside {few(failure.beside)}" if failure.beside else ""
     return Fact(
         code=code, target=FREE_THREADING, effect=Effect.BLOCKS if blocks else Effect.CAUTION,
         subject=names, heading=HEADING, step=PlanStep.EXTENSIONS, state="open" if blocks else None,
         text=f"{names}: called from {report.threads} threads with the GIL off, {what}: {failure.detail} "
              f"({failure.failed} of {counted(failure.trials, 'trial')}; called as {few(failure.calls)}, as in "
-             f"{failure.place})",
+             f"{failure.place}{beside})",
         action=f"make {names} safe for calls from several threads; `{again}` calls it again")
 
 
 def _called(report: HammerReport) -> str:
     total = len(report.called) + len(report.left_out) + len(report.no_time)
     kinds = counted(total, "function, type or method", "functions, types and methods")
-    left_out = f"; without a repeatable call in tests or doctests: {few(report.left_out)}" if report.left_out else ""
+    why = ("without a repeatable call in tests or doctests" if report.complete else
+           "finding calls ended before all were tried, and none was found by then for")
+    left_out = f"; {why}: {few(report.left_out)}" if report.left_out else ""
     no_time = f"; no time was left for {few(report.no_time)}" if report.no_time else ""
-    cut = "" if report.complete else "; finding calls ended before all were tried"
+    cut = "" if report.complete or left_out else "; finding calls ended before all were tried"
     return f"{len(report.called)} of its {kinds} called{no_time}{left_out}{cut}"
 
 

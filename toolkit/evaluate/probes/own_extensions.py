@@ -202,7 +202,7 @@ def declare(finding: Finding, name: str, extensions: OwnExtensions) -> str:
     if binding.declared_by_build:
         return f"{place}{how}; {name} ({binding}) then declares that it does without the GIL"
     count = len(places_of(extensions))
-    first = (f", after a look at the {counted(count, 'place')} that --explain extensions lists" if count else
+    first = (f", after a look at the {counted(count, 'other place')} that --explain extensions lists" if count else
              ", once it is safe to be called by several threads")
     return f"{place}declare that {name} does without the GIL{first}: {how}"
 
@@ -221,9 +221,15 @@ def _unguarded(extensions: OwnExtensions) -> Iterator[Fact]:
                     f"({_kinds(remark for source in extensions.sources for remark in source.remarks)}): whether "
                     "several threads reach the same objects there is not known", explain=PlanStep.EXTENSIONS.key,
                step=PlanStep.EXTENSIONS, state="open",
-               action=f"{where}: make the {count} safe without the GIL, as --explain extensions says of each, or give "
-                      "the reason why one is safe in a comment on its line (race: ok WHY): threads that share an "
-                      "object may crash")
+               action=f"{where}: {_make_safe(len(places))} is safe in a comment on its line (race: ok WHY): threads "
+                      "that share an object may crash")
+
+
+def _make_safe(count: int) -> str:
+    if count == 1:
+        return "make it safe without the GIL, as --explain extensions says, or give the reason why it"
+    return (f"make the {count} places safe without the GIL, as --explain extensions says of each, or give the reason "
+            "why one")
 
 
 def _unread(extensions: OwnExtensions) -> Iterator[Fact]:
@@ -257,7 +263,8 @@ def _named(found: Evaluation) -> Iterator[Fact]:
                    step=PlanStep.EXTENSIONS, state="not needed")
     # A build may name one in several branches.
     if names := [*dict.fromkeys(each.name or each.stand_in for each in own.modules)]:
-        kinds = sorted({f"{each.binding.value}, {each.backend}" for each in own.modules})
+        kinds = sorted({each.backend if each.binding is Binding.UNKNOWN else f"{each.binding.value}, {each.backend}"
+                        for each in own.modules})
         optional = [*dict.fromkeys(each.name for each in own.modules if each.optional and each.name)]
         without = f"; the build goes on without {few(optional)}" if optional else ""
         yield _line("extensions.named", f"named by its build: {few(names)} ({'; '.join(kinds)}){without}")
@@ -292,7 +299,7 @@ def _source(source: ExtensionSource) -> str:
     if source.defines:
         parts.insert(0, "declares to do without the GIL" if source.declared else "declares nothing")
     first = [str(line) for line in dict.fromkeys(each.line for each in source.remarks)]
-    at = f" (line {few(first)})" if first else ""
+    at = f" ({inflect(len(first), 'line')} {few(first)})" if first else ""
     copy = " (a copy of another project's file)" if source.vendored else ""
     return f"{source.file}{copy}: {', '.join(parts)}{at}"
 

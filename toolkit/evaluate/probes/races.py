@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.evaluate.facts import FREE_THREADING, Effect, Fact, PlanStep, gap
+from gilscope.toolkit.evaluate.project.own_modules import is_test
 from gilscope.toolkit.evaluate.readings import unreached_texts
 from gilscope.toolkit.evaluate.sections import Cause, Missing, cause_of
 
@@ -50,6 +51,10 @@ def _race(race: RaceFact) -> Fact:
         if race.repair:   # a lock is there, and is released in between
             repair = f"{race.repair[0].lower()}{race.repair[1:].rstrip('.')}"
             action = f"{race.where}: {repair} ({race.variable}: {race.kind})"
+    elif all(place.own and is_test(place.file) for place in (race.place, *race.places)):
+        confirmed = ", confirmed" if race.confirmed else ""
+        effect, code = Effect.CAUTION, "race.in-tests"
+        also = f"{confirmed}, between lines of tests alone: fix the test; what is shipped takes no part"
     elif race.confirmed:
         effect, code, also = Effect.BLOCKS, "race.confirmed", ", confirmed: fix it first"
     return Fact(code=code, target=FREE_THREADING, effect=effect, subject=race.variable, text=f"{race.what}{also}",

@@ -66,6 +66,8 @@ def _ran(found: Evaluation, build: BuildEvaluation, tests: TestRun) -> Iterator[
     yield from _failing(build, tests, there)
     yield from _packages_missing(found, build, tests)
     yield from _left_out(build, tests, there)
+    if there is not None and not tests.lacking:
+        yield from _only_here(build, tests, there)
 
 
 def _blocking(build: BuildEvaluation, tests: TestRun, there: TestRun | None) -> Iterator[Fact]:
@@ -238,7 +240,7 @@ def _left_out(build: BuildEvaluation, tests: TestRun, there: TestRun | None) -> 
         yield Fact(code="tests.left-out", target=label, effect=Effect.NOTE, subject=each.file, heading=LEFT_OUT,
                    text=f"{each.file} cannot be collected{as_well}: {each.why}")
         yield Fact(code="tests.file-not-looked-at", target=label, effect=Effect.NOT_LOOKED_AT, subject=each.file,
-                   text=f"it cannot be collected{as_well}: {each.why}")
+                   text=f"cannot be collected, see {LEFT_OUT}")
     if tests.left_out and not tests.lacking:
         files = [each.file for each in tests.left_out]
         command = shlex.quote(shlex.join(("python", *tests.command[1:])))
@@ -246,6 +248,17 @@ def _left_out(build: BuildEvaluation, tests: TestRun, there: TestRun | None) -> 
                    text=f"{', '.join(files)} cannot be collected",
                    action=f"have {', '.join(files)} collected, or leave {'it' if len(files) == 1 else 'them'} out on "
                           f"purpose: --tests {command}")
+
+
+def _only_here(build: BuildEvaluation, tests: TestRun, there: TestRun) -> Iterator[Fact]:
+    """Yield the files of tests that only the build with the GIL cannot collect."""
+    here = {each.file for each in tests.left_out}
+    for each in there.left_out:
+        if each.file not in here:
+            yield Fact(code="tests.only-without-gil", target=build.build.label, effect=Effect.NOTE, subject=each.file,
+                       heading=LEFT_OUT,
+                       text=f"{each.file} runs here and cannot be collected on {there.build}: {each.why}; it counts in "
+                            "tests and races, not in what one thread costs")
 
 
 def _with_gil(out: LeftOut, there: TestRun | None) -> str:

@@ -222,8 +222,19 @@ def _modules(root: Path, pyproject: Mapping[str, Any]) -> tuple[tuple[Path, ...]
     if not found and (named := _named_packages(root, pyproject, name)):
         found, folders = sorted(each for _, each in named), tuple(dict.fromkeys(place for place, _ in named))
         return folders, tuple(found), f"modules: {', '.join(found)} (pyproject.toml)"
+    listed = _listed_by_sdist(root, folder)
+    found = [each for each in found if each.partition(".")[0] in listed] or found
     where = "src/" if folder != root else "the root"
     return (folder,), tuple(found), f"modules: {', '.join(found)} ({where})" if found else NO_MODULES
+
+
+def _listed_by_sdist(root: Path, folder: Path) -> frozenset[str]:
+    """Return the top-level modules that an sdist of setuptools lists: a script beside them is none; empty elsewhere."""
+    lists = [*folder.glob("*.egg-info/top_level.txt")] if (root / "PKG-INFO").is_file() else []
+    try:
+        return frozenset(word for path in lists for word in read_text(path).split())
+    except (OSError, UnicodeDecodeError, BadFileError):
+        return frozenset()
 
 
 def _named_packages(root: Path, pyproject: Mapping[str, Any], name: str) -> list[tuple[Path, str]]:

@@ -293,6 +293,7 @@ typedef struct Thread {
     Record *polled;         /* the location of a poll whose load comes next */
     uint32_t polled_serial;
     uint64_t polled_key, polled_write;
+    uint32_t polled_where;
 } Thread;
 #define ATTENTION_RECORDING 1
 #define ATTENTION_POLLED 2

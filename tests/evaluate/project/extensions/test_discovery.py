@@ -35,7 +35,7 @@ CASES = {
         "a.c": C_SOURCE}, [("pkg._a", Binding.C_API, ("a.c",), False), ("pkg._b", Binding.C_API, (), False)]),
     "setuptools, computed": ({
         "setup.py": "from setuptools import setup\nfrom mine import extensions\nsetup(ext_modules=extensions())\n",
-        "pkg/a.c": C_SOURCE}, [("", Binding.C_API, (), False)]),
+        "pkg/a.c": C_SOURCE}, [("", Binding.UNKNOWN, (), False)]),
     "setuptools, a table": ({
         "pyproject.toml": '[tool.setuptools]\next-modules = [{name = "pkg._a", sources = ["a.c"], optional = true}]\n',
         "a.c": C_SOURCE}, [("pkg._a", Binding.C_API, ("a.c",), True)]),

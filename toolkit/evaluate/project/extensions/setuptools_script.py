@@ -109,7 +109,8 @@ def _module(files: ProjectFiles, file: str, line: int, name: str, sources: list[
     there = tuple(found for text in sources if (found := files.there(text, file)))
     if binding is None:
         cython = any(text.endswith(_CYTHON_SUFFIXES) for text in sources)
-        binding = Binding.CYTHON if cython else (binding_of(files, there) if there else Binding.C_API)
+        binding = Binding.CYTHON if cython else (
+            binding_of(files, there) if there else Binding.C_API if sources else Binding.UNKNOWN)
     backend = "setuptools-rust" if binding is Binding.PYO3 else "setuptools"
     return ExtensionModule(name=name, binding=binding, backend=backend, file=file, line=line, sources=there,
                            optional=optional, condition=condition)

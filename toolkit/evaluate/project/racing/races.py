@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.bounded_reading import last_lines, parse_json, read_text
 from gilscope.toolkit.evaluate.project.racing.checker import FOUND, LATE, CheckedProgram, check, once
 from gilscope.toolkit.evaluate.project.racing.tests import check_races
+from gilscope.toolkit.evaluate.project.suite.leaving_out import without
 from gilscope.toolkit.evaluate.project.suite.running import error_line
 from gilscope.toolkit.evaluate.project.where_to_run import RunSite
 from gilscope.toolkit.evaluate.project.workload.rounds import UserWorkload
@@ -97,7 +98,8 @@ def _tests(
             return Missing(reason=f"no test runs on {run_site.build} (exit code {run.ending})")
         if wanted.project.tests:
             say(f"{run_site.build}: look for data races in the tests{each}")
-        return check_races(run_site.placed(wanted.project), run_site, limit=limit, threads=threads)
+        project = without(run_site.placed(wanted.project), [run] if run else [])
+        return check_races(project, run_site, limit=limit, threads=threads)
 
     return look
 

@@ -408,7 +408,7 @@ note(Thread *thread, PyObject *object, Key key, int kind, const Site *site, int 
             }
         }
         else if ((cached->modes & wanted) == wanted
-                 && !((kind == READ || options & (TAKE | UPDATE)) && has_news(cached))) {
+                 && !((kind == READ || kind == WRITE || options & (TAKE | UPDATE)) && has_news(cached))) {
             if (is_write(kind)) {
                 own_writes(thread, cached->record, cached->key)->count++;
             }

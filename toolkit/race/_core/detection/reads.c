@@ -89,6 +89,7 @@ order_after_store(Touch *touch, const Cell *cell)
         thread->polled_serial = atomic_load_explicit(&touch->record->serial, memory_order_relaxed);
         thread->polled_key = cell->key;
         thread->polled_write = cell->write;
+        thread->polled_where = cell->write_where;
         thread->attention |= ATTENTION_POLLED;
     }
 }
@@ -102,7 +103,9 @@ poll_again(Thread *thread)
     if (atomic_load_explicit(&record->serial, memory_order_relaxed) == thread->polled_serial) {
         for (uint32_t i = 0; i < record->n; i++) {
             Cell *cell = &record->cells[i];
-            if (cell->key == thread->polled_key && cell->write != thread->polled_write
+            /* Two stores of a thread may have one epoch: that of the first one does not publish it.  */
+            bool same = cell->write == thread->polled_write && cell->write_where == thread->polled_where;
+            if (cell->key == thread->polled_key && !same
                 && cell_published_by(cell) & (BY_POLLS | BY_ALL)) {
                 thread_join(thread, cell_flag_base(cell), EPOCH_TIME(cell->write), true);
             }
