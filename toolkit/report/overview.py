@@ -57,7 +57,7 @@ def _baseline_remarks(tables: Iterable[WorkloadTable]) -> Iterator[str]:
     """Yield the notes on processes of the baselines, which have no number in the table."""
     for table in tables:
         for result in (result for row in table.rows for result in row.results if result.is_baseline):
-            for note in result.process_notes:
+            for note in result.footnotes:
                 yield f"{result.cell.runner} of {_title(table)} on {result.cell.build}: {note.text}"
 
 
@@ -135,7 +135,7 @@ def _entry(table: WorkloadTable, build: int, runner: str, usual: int, notes: Foo
         return Entry(GainValue(
             option.speedup, best=bool(advice.faster) and option.cell in advice.best,
             workers=None if workers == usual else workers,
-        ), notes.marks(note.text for note in result.process_notes))
+        ), notes.marks(note.text for note in result.footnotes))
     results = [row.results[build] for row in table.rows if row.runner == runner]
     return _absent(results[-1]) if results else Entry("-")
 

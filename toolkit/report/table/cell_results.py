@@ -79,7 +79,13 @@ class CellResult:
     is_baseline: bool = False
     far: tuple[FarGroup, ...] = ()          # processes far from the others, the farthest first
     levels: TwoLevels | None = None         # of the baseline's wall times, if they have two
+    lacking_sessions: Note | None = None    # its number is of fewer sessions than the run has
     unlike: float | None = None             # factor by which its processes differ more than those of other cells
+
+    @property
+    def footnotes(self) -> tuple[Note, ...]:
+        """The notes that stand beside its number wherever that is; they are among `notes`."""
+        return (*self.process_notes, *filter(None, [self.lacking_sessions]))
 
     @property
     def process_notes(self) -> tuple[Note, ...]:

@@ -199,7 +199,7 @@ def _with_lack(result: CellResult, ratios: Ratios, rounds: Sequence[int]) -> Cel
     scope = ("its intervals take from other cells how sessions differ" if spread.known else
              f"its intervals are of {'that session' if own == 1 else 'those sessions'} alone")
     note = Note(text=f"{own} of {spread.sessions} sessions ({len(rounds)} of {run.rounds_done} rounds): {scope}")
-    return replace(result, notes=(*result.notes, note))
+    return replace(result, notes=(*result.notes, note), lacking_sessions=note)
 
 
 def _common_notes(rows: Sequence[TableRow]) -> tuple[Note, ...]:

@@ -102,10 +102,13 @@ class Ratios:
     @cached_property
     def far_groups(self) -> Mapping[Cell, tuple[FarGroup, ...]]:
         """Return the processes whose wall times are far from those of the others, by cell, the farthest first."""
-        return far_groups(
-            LevelGroup(logs=logs, session=session, split=self.wall.noises[group].class_rounds.share > 0)
-            for group, whole in self.wall.logs.items()
-            for session, logs in (self.wall.sessions.get(group) or {None: whole}).items())
+        groups = []
+        for group, whole in self.wall.logs.items():
+            split = self.wall.noises[group].class_rounds.share > 0
+            sessions: Mapping[int, RoundLogs[Cell]] = self.wall.sessions.get(group, {})
+            groups += [LevelGroup(logs=logs, session=number, split=split) for number, logs in sessions.items()] or [
+                LevelGroup(logs=whole, session=None, split=split)]
+        return far_groups(groups)
 
     def unlike(self, cell: Cell) -> float | None:
         """Return by what factor the wall times of a cell's processes differ more than those of others, if they do."""
