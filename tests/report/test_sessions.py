@@ -176,6 +176,7 @@ def test_every_table_and_summary_says_what_it_is_about(sessions, scope):
 @pytest.mark.parametrize(("starts", "text"), [
     (("12:00:00", "12:01:10", "12:02:20"), "3 minutes"),
     (("12:00:00", "12:00:20", "12:00:40"), "1 minute"),
+    (("12:00:00", "13:00:00", "13:30:00"), "90 minutes"),
     (("12:00:00", "13:00:00", "14:00:00"), "2 hours"),
 ])
 def test_scope_of_three_sessions_says_how_close_together_they_are(starts, text):
