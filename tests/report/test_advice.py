@@ -6,6 +6,8 @@ from dataclasses import replace
 import pytest
 
 from gilscope.toolkit.model import Cell, Phase, SkipKind
+from gilscope.toolkit.report import advice_sentences
+from gilscope.toolkit.report.advice_sentences import remedy_lines
 from gilscope.toolkit.report.document import Lines
 from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.table import build_tables
@@ -190,6 +192,31 @@ def test_wide_floor_settles_nothing_and_names_the_rounds_that_would():
                          r"\(`gilscope run --resume example --rounds (\d+)`\)\.", remedy)
     assert found[1] == found[2]
     assert "one more look" in look
+
+
+@pytest.mark.parametrize(("needed", "said"), [
+    ([33, 57, None, None], ("about 57 rounds for 2 of 4 open comparisons if noise and ratios stay as they are",
+                            " The other 2 need over 200, or less noise.")),
+    ([33, None], ("about 33 rounds for 1 of 2 open comparisons if noise and ratios stay as they are",
+                  " The other one needs over 200, or less noise.")),
+    ([33, 57], ("about 57 rounds if noise and ratios stay as they are", "")),
+    ([None, None], ("a quieter machine", "")),
+])
+def test_rounds_that_settle_some_comparisons_are_not_promised_to_settle_all(needed, said, monkeypatch):
+    opened = iter(needed)
+    made = Made()
+    for model in ("threads", "subinterpreters", "processes-spawn", "processes-forkserver")[:len(needed)]:
+        made.add(model, 2, 1.3)
+    run = made.run(made.builds)
+    (table,) = build_tables(run)
+    comparisons = [result.speedup for row in table.rows for result in row.results if result.speedup]
+    assert len(comparisons) == len(needed)
+    monkeypatch.setattr(advice_sentences, "rounds_to_tell", lambda _: next(opened))
+    first, *_ = remedy_lines([], run, comparisons)
+    text, rest = said
+    assert first.startswith(f"Clearer answers need {text}")
+    assert first.endswith(rest or ".")
+    assert ("The other" in first) is bool(rest)
 
 
 def test_model_that_may_be_as_fast_as_the_fastest_is_not_known():

@@ -13,12 +13,12 @@ from gilscope.toolkit.report.run_document import run_document
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.site.pages.run import run_page
 from gilscope.toolkit.stats.two_levels import TwoLevels
-from tests.fakes import RunMaker
+from tests.fakes import RunMaker, in_sessions
 
 MODELS = ("threads", "subinterpreters", "processes-forkserver", "asyncio", "free-threaded")
 SERIAL, THREADS = (Cell(workload="w", runner=name, workers=count, build="3.14")
                    for name, count in (("serial", 1), ("threads", 2)))
-SLOW = ("1 of 6 processes is 30 % slower than the others, beyond what its round did to all cells: "
+SLOW = ("1 of 6 processes is 30 % slower than the others, beyond what its round did to all cells of the workload: "
         "unusual for this run's noise")
 LEVELS = "its times have two levels: 1.00 s (9 of 18 values) and 1.40 s (9)"
 
@@ -56,10 +56,12 @@ def slow():
 
 def test_one_slow_process_is_a_value_of_its_cell_and_widens_its_interval(slow):
     found, before = result_of(slow, THREADS), result_of(quiet_run(), THREADS)
-    assert (found.far.rounds, found.far.of, found.far.share) == (frozenset({2}), 6, pytest.approx(0.3, abs=0.03))
+    (far,) = found.far
+    assert (far.processes.rounds, far.processes.of, far.session, far.cells) == (frozenset({2}), 6, None, None)
+    assert far.processes.share == pytest.approx(0.3, abs=0.03)
     assert found.speedup.hi / found.speedup.lo > (before.speedup.hi / before.speedup.lo) ** 2
-    assert before.far is None
-    assert all(result.far is None for table in build_tables(slow) for row in table.rows for result in row.results
+    assert before.far == ()
+    assert all(result.far == () for table in build_tables(slow) for row in table.rows for result in row.results
                if result.cell != THREADS)
 
 
@@ -72,6 +74,25 @@ def test_it_stands_beside_the_number_in_every_format(slow):
     assert cell["processes"]["far"] == {"rounds": [2], "of": 6, "difference": pytest.approx(0.3, abs=0.03)}
     assert SLOW in cell["notes"]
     assert SLOW in str(run_page(slow, {}))
+
+
+def test_far_processes_of_two_sessions_stay_apart():
+    """One slow process in a session and a fast one in another are not two slow ones."""
+    factors = {2: 1.43, 7: 0.9, 8: 0.9}
+    run = in_sessions(changed(quiet_run(12), THREADS, lambda r, _: factors.get(r, 1.0)), (0, 6))
+    found = result_of(run, THREADS).far
+    assert [(each.session, sorted(each.processes.rounds)) for each in found] == [(1, [2]), (2, [7, 8])]
+    text = ("1 of 12 processes is 43 % slower than the others of its session; 2 are 10 % faster, beyond what their "
+            "rounds did to all cells of the workload")
+    document = run_document(run)
+    for shown in (terminal.render(document, width=300), markdown.render(document), str(run_page(run, {}))):
+        assert text in shown
+    (cell,) = (each for each in as_json.run_values(run)["cells"]
+               if (each["model"], each["build"]) == ("threads", "3.14"))
+    far, by_session = cell["processes"]["far"], cell["processes"]["far_by_session"]
+    assert (far["rounds"], far["of"]) == ([2], 12)
+    assert [(each["session"], each["rounds"], each["of"], each["difference"] > 0) for each in by_session] == [
+        (1, [2], 6, True), (2, [7, 8], 6, False)]
 
 
 def test_two_states_of_the_machine_are_two_levels_of_the_baseline():
@@ -90,16 +111,29 @@ def test_two_states_of_the_machine_are_two_levels_of_the_baseline():
     assert row["verdict"] == "baseline"
 
 
-def test_rounds_that_disturb_cells_with_several_workers_are_named():
+def disturbed_run():
+    """The run whose rounds disturb cells with several workers and no serial cell."""
     draw = random.Random(1)
     effects = [exp(draw.gauss(0, 0.03)) for _ in range(6)]
     run = quiet_run()
     for each in run.measurements:
         if each.cell.workers > 1:
             run = changed(run, each.cell, lambda r, _: effects[r])
+    return run
+
+
+@pytest.mark.parametrize(("cell", "cells"), [(SERIAL, "one worker"), (THREADS, "several workers")])
+def test_far_processes_are_told_from_what_their_round_did_to_their_class(cell, cells):
+    run = changed(disturbed_run(), cell, lambda r, _: 1.4 if r == 2 else 1.0)
+    (note,) = (each.text for each in result_of(run, cell).process_notes if "1 of 6 processes" in each.text)
+    assert f"beyond what its round did to the cells with {cells}: " in note
+
+
+def test_rounds_that_disturb_cells_with_several_workers_are_named():
+    run = disturbed_run()
     found, before = result_of(run, THREADS), result_of(quiet_run(), THREADS)
     assert found.speedup.hi / found.speedup.lo > (before.speedup.hi / before.speedup.lo) ** 2
     text = terminal.render(run_document(run), width=300)
-    assert "some rounds disturbed cells with several workers more than cells with one" in text
+    assert "some rounds disturbed cells with several workers and cells with one differently" in text
     assert "(p < 0.001)" in text
     assert "rounds disturbed" not in terminal.render(run_document(quiet_run()), width=300)

@@ -11,14 +11,18 @@ from gilscope.toolkit import report
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report import json_, markdown, terminal
 from gilscope.toolkit.report.as_json import run_values
+from gilscope.toolkit.report.comparison import comparison_document
 from gilscope.toolkit.report.document import Table
+from gilscope.toolkit.report.hosts.agreement import measured_host
+from gilscope.toolkit.report.hosts.document import hosts_scope
 from gilscope.toolkit.report.run_document import overview_document, run_document
-from gilscope.toolkit.report.sessions import MERGED, scope_text, session_rounds
-from gilscope.toolkit.report.table import compare_runs
+from gilscope.toolkit.report.sessions import MERGED, scope_text, session_rounds, spans_text
+from gilscope.toolkit.report.table import build_tables, compare_builds, compare_models, compare_runs
 from gilscope.toolkit.report.table.judgement import rounds_to_tell
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.report.table.unsteady import unsteady_baselines
+from gilscope.toolkit.site.pages.run import run_page
 from gilscope.toolkit.stats.ratios import Ratio
 from tests.fakes import RunMaker, in_sessions
 from tests.report.test_as_json import closed
@@ -142,7 +146,9 @@ def test_session_that_a_cell_lacks_is_left_out():
     assert (seen.sessions, seen.rounds, seen.significance()) == (2, 8, "faster")
 
 
-@pytest.mark.parametrize(("sessions", "scope"), [(1, "in this session"), (2, "in these 2 sessions"), (3, "")])
+@pytest.mark.parametrize(("sessions", "scope"), [
+    (1, "in this session"), (2, "in these 2 sessions"), (3, "over 3 sessions begun within 4 hours"),
+])
 def test_every_table_and_summary_says_what_it_is_about(sessions, scope):
     run = make(sessions)
     assert (scope_text(run), len(session_rounds(run))) == (scope, sessions)
@@ -151,13 +157,61 @@ def test_every_table_and_summary_says_what_it_is_about(sessions, scope):
     assert {each.scope for each in results} == {scope}
     shown = [terminal.render(document), markdown.render(document), terminal.render(overview_document(run))]
     for text in shown:
-        assert ("In short, " + scope in text) is bool(scope)
-        assert ("with 2 workers, " + scope in text) is bool(scope)
+        assert f"In short, {scope}" in text
+        assert f"with 2 workers, {scope}" in text
     # The builds are no result; each other table is one.
-    assert shown[0].lower().count(scope or "session,") == (len(results) + 1 if scope else 0)
+    assert shown[0].lower().count(scope) == len(results) + 1
     assert "\nBuilds\n" in shown[0]
     values = run_values(run)
-    assert (values["scope"], len(values["sessions"])) == (scope or None, sessions)
+    assert (values["scope"], len(values["sessions"])) == (scope, sessions)
+    alone = "Times and their ± are of these 3 sessions alone: only ratios include how sessions differ."
+    pages = str(run_page(run, {}))
+    assert scope in pages
+    assert all((alone in text) is (sessions > 2) for text in (*shown[:2], pages))
+    contrasts = compare_builds(run, *BUILDS)
+    assert (alone in terminal.render(comparison_document("", contrasts, baseline="a", sample="b"), width=200)) is (
+        sessions > 2)
+
+
+@pytest.mark.parametrize(("starts", "text"), [
+    (("12:00:00", "12:01:10", "12:02:20"), "3 minutes"),
+    (("12:00:00", "12:00:20", "12:00:40"), "1 minute"),
+    (("12:00:00", "13:00:00", "13:30:00"), "90 minutes"),
+    (("12:00:00", "13:00:00", "14:00:00"), "2 hours"),
+])
+def test_scope_of_three_sessions_says_how_close_together_they_are(starts, text):
+    run = make(3)
+    sessions = tuple(dataclasses.replace(each, started=f"2026-11-21T{start}+00:00")
+                     for each, start in zip(run.sessions, starts, strict=True))
+    run = dataclasses.replace(run, started=sessions[0].started, later_sessions=sessions[1:])
+    assert scope_text(run) == f"over 3 sessions begun within {text}"
+    host = dataclasses.replace(measured_host("one", run), run=run)
+    assert hosts_scope([host, host]) == f"over at least 3 sessions each, begun within {text}"
+
+
+def test_sessions_of_several_days_are_so_many_days_apart():
+    assert spans_text([3 * 86400 - 60]) == "3 days"
+    assert spans_text([150, 4 * 3600]) == "3 minutes to 4 hours"
+
+
+@pytest.mark.parametrize(("sessions", "rounds", "text"), [
+    (3, 8, "2 of 3 sessions (8 of 12 rounds): its intervals take from other cells how sessions differ"),
+    (2, 6, "1 of 2 sessions (6 of 12 rounds): its intervals are of that session alone"),
+])
+def test_cell_that_lacks_a_session_is_marked(sessions, rounds, text):
+    """Its number is of fewer sessions than the scope of its table says."""
+    run, gone = make(sessions), cell("subinterpreters", 2)
+    run = dataclasses.replace(run, measurements=tuple(
+        dataclasses.replace(each, observations=each.observations[:rounds]) if each.cell == gone else each
+        for each in run.measurements))
+    marked = [result for table in build_tables(run) for row in table.rows for result in row.results
+              if text in {note.text for note in result.notes}]
+    assert [each.cell for each in marked] == [gone]
+    assert terminal.render(run_document(run), width=200).count(text) == 2   # in the overview, too
+    assert text in str(run_page(run, {}))
+    whole = build_tables(make(sessions))
+    assert not any("sessions (" in note.text for table in whole for row in table.rows for result in row.results
+                   for note in result.notes)
 
 
 @pytest.mark.parametrize("sessions", [1, 2, 3])
@@ -174,6 +228,21 @@ def test_more_rounds_do_not_tell_how_sessions_differ():
     wide = {"lo": 0.97, "hi": 1.03, "verdict_interval": (0.96, 1.05)}
     assert rounds_to_tell(dataclasses.replace(one, **wide)) is not None
     assert rounds_to_tell(dataclasses.replace(several, **wide)) is None
+
+
+def test_compare_of_three_sessions_asks_for_sessions_as_the_report_does():
+    run = make(3, (0.7, 1.0, 1.5))
+    contrasts = compare_models(run, "serial", "subinterpreters")
+    text = terminal.render(comparison_document("", contrasts, baseline="serial", sample="subinterpreters"), width=200)
+    assert "more sessions: rounds at other times" in text
+    assert text.count("  more sessions\n") == 4   # two workloads on two builds
+    assert "less noise" not in text
+
+
+def test_column_cpu_is_excepted_from_the_error_of_the_table_with_three_sessions():
+    for sessions in (1, 3):
+        text = terminal.render(overview_document(make(sessions)), width=500)
+        assert ("those of the column CPU leave out what a session does to all of them" in text) is (sessions == 3)
 
 
 def test_sessions_are_listed_with_those_that_are_to_come():
@@ -213,7 +282,7 @@ def test_serial_cpu_time_that_spreads_is_warned_of(share, warned):
     if warned:
         assert found[0].spread == pytest.approx(0.6, abs=0.1)   # of nine tenths against one
         assert "primes on 3.14 " in text
-        assert "Something changed the speed of this work during the run" in text
+        assert "gilscope warns from 30 % on. Its processes differ that much, or something changed their speed" in text
         assert "gilscope run --add-session example" in text
 
 

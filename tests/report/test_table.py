@@ -5,6 +5,8 @@ import pytest
 
 from gilscope.toolkit.errors import UnknownNameError
 from gilscope.toolkit.model import Cell, Measurement, Phase
+from gilscope.toolkit.report import terminal
+from gilscope.toolkit.report.comparison import comparison_document
 from gilscope.toolkit.report.table import build_tables, compare_builds, compare_models, compare_runs
 from gilscope.toolkit.report.table.build_pairs import build_pairs
 from gilscope.toolkit.report.table.cell_results import Floors
@@ -264,7 +266,8 @@ def test_aa_difference_is_said_though_rounds_are_too_few_for_a_noise_floor():
     made.twin(cell, [1.2 * one.wall[0] for one in made.measurements[0].observations])
     (table,) = build_tables(made.run(("3.14",)))
     assert noise_line(table.floors).startswith("Noise floor: unknown, since there are too few processes; no cell is "
-                                               "called faster or slower; cells measured twice (A/A) differed by 20.0 %")
+                                               "called faster or slower; cells measured twice (A/A) differed by "
+                                               "up to 20.0 %")
 
 
 def test_words_of_a_table_go_by_wider_intervals_than_are_printed():
@@ -406,6 +409,36 @@ def test_models_are_compared_with_as_many_workers():
     found = {(c.sample.build, c.sample.workers): c for c in contrasts}
     # 1 worker after the USL with sigma 0.03, kappa 0.002: (1 + 0.03 + 0.004) / 2 = 0.517 of the time; threads 1.001
     assert found["3.13", 2].comparison.ratio == pytest.approx(1.001 / 0.517, rel=0.01)
+
+
+def test_ratio_has_the_same_verdict_in_the_report_and_in_a_comparison():
+    """Each in a family of its own would make one ratio undecided in the report and slower in the comparison."""
+    run = make_run()
+    tables = build_tables(run)
+    reported = {(each.baseline, each.sample, each.clock): each.comparison for table in tables
+                for each in table.contrasts if each.comparison}
+    reported |= {(replace(result.cell, runner="serial", workers=1), result.cell, "wall"): result.speedup
+                 for table in tables for row in table.rows for result in row.results if result.speedup}
+    compared = [*compare_builds(run, "3.14", "3.14t"), *compare_models(run, "serial", "subinterpreters")]
+    both = [(reported[each.baseline, each.sample, each.clock], each.comparison) for each in compared
+            if each.comparison and (each.baseline, each.sample, each.clock) in reported]
+    assert len(both) > 10
+    assert all(mine.between == theirs.between for mine, theirs in both)
+    # A comparison that was measured for itself needs less room.
+    alone = compare_builds(run, "3.14", "3.14t", comparisons=2)
+    wide = compare_builds(run, "3.14", "3.14t")
+    assert all(a.comparison.between[1] < b.comparison.between[1] for a, b in zip(alone, wide, strict=True)
+               if a.comparison and a.comparison.ratio > 0.99)
+
+
+@pytest.mark.parametrize(("again", "said"), [
+    (False, "So a ratio has the same verdict in both"),
+    (True, "cells of this comparison hold at once with 95 % confidence. The report of the run judges more ratios"),
+])
+def test_comparison_says_which_verdicts_hold_at_once(again, said):
+    document = comparison_document("", compare_builds(make_run(), "3.14", "3.14t"), baseline="a", sample="b",
+                                   again=again)
+    assert said in terminal.render(document, width=400)
 
 
 def test_model_with_one_worker_is_compared_with_every_number():

@@ -43,7 +43,18 @@ def test_shift_of_one_workload_says_where_its_allowance_comes_from():
     first = shifted_run("A", workloads=("sort",))
     _, _, _, banners = report(first, shifted_run("B", 1.1, workloads=("sort",), seed=2))
     # exp(1.96 * 0.15) = 1.34
-    assert any("±34 % between runs (at 95 %, with a typical standard deviation of 15 %)" in each for each in banners)
+    assert any("runs at 0.75x to 1.34x its speed in the other run (at 95 %, with a typical standard deviation of 15 %)"
+               in each for each in banners)
+
+
+def test_shift_says_its_clock_and_the_workers_of_its_cells():
+    """CPU time is compared with one worker, wall time with two: neither is the workload as a whole."""
+    first = shifted_run("A", workloads=("sort",))
+    _, _, _, banners = report(first, shifted_run("B", 1.1, workloads=("sort",), seed=2))
+    assert [each.partition(" runs at ")[0] for each in banners] == [
+        "CPU time: sort with 1 worker", "wall time: sort with 2 workers"]
+    _, _, _, banners = report(shifted_run("A"), shifted_run("B", 1.4, seed=2))
+    assert [each.partition(":")[0] for each in banners] == ["CPU time with 1 worker", "wall time with 2 workers"]
 
 
 def test_legend_has_one_line_about_times_and_says_that_the_ratio_is_no_quotient():

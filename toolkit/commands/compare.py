@@ -25,6 +25,7 @@ from gilscope.toolkit.report.hosts.as_json import hosts_compare_values
 from gilscope.toolkit.report.hosts.comparison import hosts_comparison, hosts_in_short
 from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import compare_builds, compare_models, compare_runs, gate
+from gilscope.toolkit.report.table.contrast import build_keys
 from gilscope.toolkit.stats.verdict import MARGIN
 from gilscope.toolkit.store import Store, find_label, load_run
 
@@ -117,7 +118,8 @@ def run(args: argparse.Namespace) -> int:
         *filter(None, [unpaired_text(contrasts, asked.baseline, asked.sample)]),
     ]
     output = ReportOutput(args)
-    output.show(with_scope(comparison_document(asked.title, contrasts, **sides, margin=args.margin), asked.scope))
+    document = comparison_document(asked.title, contrasts, **sides, margin=args.margin, again=args.again)
+    output.show(with_scope(document, asked.scope))
     output.finish(lambda: compare_values(
         contrasts, **sides, margin=args.margin, gate=judged, sentences=said, scope=asked.scope))
     return _judged(judged)
@@ -204,7 +206,8 @@ def _again(first: Run, second: Run, args: argparse.Namespace) -> LabelledContras
     wanted = RemeasureRequest(label=args.label, rounds=args.rounds, budget=args.budget, path=args.path)
     with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as folder:
         done, pairs = measure_again(first, second, wanted, Path(folder))
-    contrasts = [each for pair in pairs for each in compare_builds(done, *pair, args.clock)]
+    together = sum(len(build_keys(done, *pair)) for pair in pairs)
+    contrasts = [each for pair in pairs for each in compare_builds(done, *pair, args.clock, comparisons=together)]
     if len(pairs) == 1:
         return LabelledContrasts(title=f"{done.label}: {pairs[0][1]} against {pairs[0][0]}, measured in turn",
                                  contrasts=contrasts, baseline=pairs[0][0], sample=pairs[0][1], notes=done.notes,

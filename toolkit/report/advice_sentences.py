@@ -15,6 +15,7 @@ from gilscope.toolkit.report.wording import (
     or_text,
     undecided_text,
 )
+from gilscope.toolkit.stats.ratios import MOST_ROUNDS
 from gilscope.toolkit.stats.verdict import MIN_ROUNDS
 from gilscope.toolkit.units import counted, format_seconds, list_text
 
@@ -42,6 +43,7 @@ class RemedyText:
     """A suggestion that may give a clearer answer."""
 
     text: str
+    rest: str = ""          # a sentence on what it leaves open
     is_look: bool = False   # it continues the run because its report was unclear: one more interim look
 
 
@@ -73,7 +75,8 @@ def remedy_lines(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[
     if "rounds" in doubts:
         doubts.pop("noise", None)   # its size is unknown with so few rounds
     if remedies := dict.fromkeys(remedy for why in doubts for remedy in _remedies(why, unclear, run)):
-        yield f"Clearer answers need {list_text(each.text for each in remedies)}."
+        yield " ".join([f"Clearer answers need {list_text(each.text for each in remedies)}.",
+                        *(each.rest for each in remedies if each.rest)])
         if any(each.is_look for each in remedies):
             yield ("To go on because an answer is not clear is one more look at the run: error probabilities hold for "
                    "each of its reports, not for all of them together.")
@@ -193,9 +196,6 @@ def _open_texts(table: WorkloadTable, advice: Advice) -> Iterator[str]:
 
 
 def _remedies(why: Doubt, unclear: Iterable[Comparison], run: Run) -> Iterator[RemedyText]:
-    needed = [rounds_to_tell(each) for each in unclear]
-    sufficient = [rounds for rounds in needed if rounds is not None]
-    rounds_needed = max(sufficient, default=max(GOOD_ROUNDS, 2 * run.rounds_done))
     match why:
         case "starved":
             yield RemedyText(text=QUIETER)
@@ -206,18 +206,33 @@ def _remedies(why: Doubt, unclear: Iterable[Comparison], run: Run) -> Iterator[R
         case "not measured":
             yield RemedyText(text=f"more time, since the budget ended first ({_resume_text(run)})", is_look=True)
         case "noise":
-            if (sufficient or not needed) and len(run.sessions) == 1:
-                enough = (f"about {rounds_needed} rounds if noise and ratios stay as they are" if sufficient
-                          else "more rounds")
-                yield RemedyText(text=f"{enough} ({_resume_text(run, rounds_needed)})", is_look=True)
-            if len(run.sessions) > 1:
-                command = f"`gilscope run --add-session {run.label}`{where_text(run)}"
-                yield RemedyText(text=f"more sessions ({command})", is_look=True)
-            elif len(sufficient) < len(needed):
-                yield RemedyText(text=QUIETER)
+            yield _noise_remedy([rounds_to_tell(each) for each in unclear], run)
         case _:
             rounds = max(run.rounds_planned, MIN_ROUNDS + 2)
             yield RemedyText(text=f"more rounds ({_resume_text(run, rounds)})")
+
+
+def _noise_remedy(needed: Sequence[int | None], run: Run) -> RemedyText:
+    """Return what makes the open comparisons clearer.
+
+    Args:
+        needed: The rounds that each needs for a verdict; None: more than `MOST_ROUNDS`, or rounds alone do not suffice.
+        run: The run.
+    """
+    if len(run.sessions) > 1:
+        command = f"`gilscope run --add-session {run.label}`{where_text(run)}"
+        return RemedyText(text=f"more sessions ({command})", is_look=True)
+    if not needed:
+        rounds = max(GOOD_ROUNDS, 2 * run.rounds_done)
+        return RemedyText(text=f"more rounds ({_resume_text(run, rounds)})", is_look=True)
+    sufficient = [rounds for rounds in needed if rounds is not None]
+    if not sufficient:
+        return RemedyText(text=QUIETER)
+    rounds, left = max(sufficient), len(needed) - len(sufficient)
+    for_some = f" for {len(sufficient)} of {len(needed)} open comparisons" if left else ""
+    rest = f"The other {f'{left} need' if left > 1 else 'one needs'} over {MOST_ROUNDS}, or less noise." if left else ""
+    return RemedyText(text=f"about {rounds} rounds{for_some} if noise and ratios stay as they are "
+                           f"({_resume_text(run, rounds)})", rest=rest, is_look=True)
 
 
 def _resume_text(run: Run, rounds: int | None = None) -> str:

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
         ScalingFit,
         WorkloadTable,
     )
+    from gilscope.toolkit.report.table.far_groups import FarGroup
     from gilscope.toolkit.stats.common_shift import CommonShift
     from gilscope.toolkit.stats.noise_floor import NoiseFloor
     from gilscope.toolkit.stats.sample import Summary
@@ -182,13 +183,20 @@ def _result(result: CellResult, index: Index) -> dict[str, Any]:
 
 def _processes(result: CellResult) -> dict[str, Any]:
     """Return facts about a cell's processes that its number does not show."""
-    far, levels = result.far, result.levels
+    levels, processes = result.levels, result.time.count if result.time else 0
+    by_session = [{"session": each.session, **_far(each, each.processes.of)} for each in result.far
+                  if each.session is not None]
     return {
-        "far": far and {"rounds": sorted(far.rounds), "of": far.of, "difference": far.share},
+        "far": _far(result.far[0], processes) if result.far else None,
+        **({"far_by_session": by_session} if by_session else {}),
         "two_levels": levels and {"low": levels.low, "high": levels.high, "at_low": levels.at_low,
                                   "at_high": levels.at_high},
         "times_the_usual_spread": result.unlike,
     }
+
+
+def _far(group: FarGroup, of: int) -> dict[str, Any]:
+    return {"rounds": sorted(group.processes.rounds), "of": of, "difference": group.processes.share}
 
 
 def _by_session(result: CellResult) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from gilscope.toolkit.report.document import (
     summary_lines,
 )
 from gilscope.toolkit.report.table import common_shifts, judge_comparison, rounds_to_tell, unjudged
-from gilscope.toolkit.report.table_sentences import spread_text, title_text
+from gilscope.toolkit.report.table_sentences import spread_text, times_scope, title_text
 from gilscope.toolkit.report.wording import (
     FROM_SHIFT,
     floors_text,
@@ -39,7 +39,7 @@ from gilscope.toolkit.stats.verdict import MARGIN, ShiftBasis, SpeedVerdict, Unj
 from gilscope.toolkit.units import counted, format_seconds, list_text, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable, Sequence
 
     from gilscope.toolkit.model import Cell
     from gilscope.toolkit.report.table import Contrast
@@ -61,6 +61,15 @@ class _Remedy(Enum):
     BOTH_AGAIN = auto()   # both sides measured in turn
     ROUNDS = auto()
     QUIET = auto()
+    SESSIONS = auto()
+
+
+_NEEDS = {   # in the legend
+    _Remedy.ROUNDS: "about so many rounds for a verdict, with 80 % power, if noise and ratio stay as they are",
+    _Remedy.QUIET: "less noise: a quieter machine",
+    _Remedy.SESSIONS: "more sessions: rounds at other times (`gilscope run --add-session`)",
+    _Remedy.AA_ARM: "an A/A arm: a cell that is measured twice",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,12 +81,12 @@ class _Need:
     def text(self) -> str:
         """The entry of the table."""
         return {_Remedy.AA_ARM: "an A/A arm", _Remedy.BOTH_AGAIN: "--again", _Remedy.ROUNDS: f"{self.rounds} rounds",
-                _Remedy.QUIET: "less noise"}[self.remedy]
+                _Remedy.QUIET: "less noise", _Remedy.SESSIONS: "more sessions"}[self.remedy]
 
 
 def comparison_document(
     title: str, contrasts: Sequence[Contrast], *, baseline: str, sample: str, notes: Sequence[Note] = (),
-    margin: float = MARGIN,
+    margin: float = MARGIN, again: bool = False,
 ) -> Document:
     """Return the report of a comparison.
 
@@ -88,6 +97,7 @@ def comparison_document(
         sample: The other side of the ratios, in words.
         notes: Warnings above the tables.
         margin: Differences up to this share are called none.
+        again: The two sides were measured again for it: its cells are judged together, without others of that run.
     """
     sections: list[Section] = [
         Heading(title, 1), *(Banner(note.text) for note in (*notes, *shift_notes(contrasts, baseline, sample)))]
@@ -95,7 +105,7 @@ def comparison_document(
     compared = [each for each in contrasts if each.comparison is not None]
     missing = [each for each in contrasts if each.comparison is None]
     if compared:
-        sections.append(Lines("", tuple(_legend(compared, baseline, sample, margin))))
+        sections.append(Lines("", tuple(_legend(compared, baseline, sample, margin, again=again))))
         sections += _tables(compared, _titles(baseline, sample), margin)
     if apart := unpaired_text(contrasts, baseline, sample):
         seen |= {apart: None}
@@ -112,13 +122,16 @@ def _titles(baseline: str, sample: str) -> tuple[str, str]:
     return (baseline, sample) if max(len(baseline), len(sample)) <= LONGEST else ("A", "B")
 
 
-def _legend(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: float) -> Iterable[str]:
+def _legend(
+    contrasts: Sequence[Contrast], baseline: str, sample: str, margin: float, *, again: bool,
+) -> Iterable[str]:
     """Yield how to read the tables."""
     first, second = _titles(baseline, sample)
     if (first, second) != (baseline, sample):
         yield f"A is {baseline}, B is {sample}."
     spread = spread_text(time for each in contrasts for time in (each.baseline_time, each.sample_time) if time)
     yield " ".join(filter(None, [f"Times: medians over rounds; {_clock_text(contrasts)}.", spread]))
+    yield from times_scope(each.comparison for each in contrasts)
     yield (f"Ratio: how many times as fast {second} is as {first}, with its 95 % interval: 0.80x takes 1.25 times as "
            "long. It compares robust means over rounds, not these medians: where rounds differ, it is not their "
            "quotient.")
@@ -128,8 +141,7 @@ def _legend(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: f
     if any(each.comparison and _is_from_shift(each.comparison, margin) for each in contrasts):
         yield f"cannot tell {FROM_SHIFT}: it would have a verdict if the two runs had no common shift."
     if any(each.comparison and each.comparison.verdict_interval for each in contrasts):
-        yield ("Verdicts use wider intervals than the printed ones: those of all cells hold at once with 95 % "
-               "confidence.")
+        yield f"Verdicts use wider intervals than the printed ones: {_family_text(contrasts, again=again)}."
     if any(each.comparison and _has_remainder(each.comparison) for each in contrasts):
         yield ("without shift: the ratio over what the other workloads have in common. A verdict holds whether none "
                "or all of the shift is the machine's.")
@@ -138,8 +150,18 @@ def _legend(contrasts: Sequence[Contrast], baseline: str, sample: str, margin: f
         yield ("needs --again: both sides measured in turn. What more rounds of either run would add is not known, "
                "as they would be of another hour.")
     elif wanted:
-        quieter = "; less noise: a quieter machine" if _Remedy.QUIET in wanted else ""
-        yield f"needs: about so many rounds for a verdict, if noise and ratio stay as they are{quieter}."
+        yield f"needs: {'; '.join(text for remedy, text in _NEEDS.items() if remedy in wanted)}."
+
+
+def _family_text(contrasts: Sequence[Contrast], *, again: bool) -> str:
+    """Return which verdicts hold at once; in the report of a run, the same ratio has the same verdict."""
+    if again:
+        return (f"those of the {counted(len(contrasts), 'cell')} of this comparison hold at once with 95 % confidence. "
+                "The report of the run judges more ratios together, so its verdicts may differ")
+    if all(each.comparison is None or each.comparison.paired for each in contrasts):
+        return ("as wide as those of the run's report, which hold for all its cells at once with 95 % confidence. So a "
+                "ratio has the same verdict in both")
+    return "those of all cells hold at once with 95 % confidence"
 
 
 def _clock_text(contrasts: Sequence[Contrast]) -> str:
@@ -233,6 +255,8 @@ def _need(comparison: Comparison, margin: float) -> _Need | None:
         return _Need(_Remedy.AA_ARM)
     if not comparison.paired:
         return _Need(_Remedy.BOTH_AGAIN)
+    if comparison.sessions > 1:   # rounds of the same session do not tell how sessions differ
+        return _Need(_Remedy.SESSIONS)
     rounds = rounds_to_tell(comparison, margin)
     return _Need(_Remedy.QUIET) if rounds is None else _Need(_Remedy.ROUNDS, rounds)
 
@@ -261,22 +285,27 @@ def in_short(contrasts: Sequence[Contrast], margin: float = MARGIN) -> str:
 
 def shift_notes(contrasts: Iterable[Contrast], baseline: str, sample: str) -> list[Note]:
     """Return a warning for the common shift of two runs by each clock."""
-    return [Note(text=_shift_text(each, baseline, sample)) for each in common_shifts(contrasts)]
+    every = list(contrasts)
+    return [Note(text=_shift_text(
+        shift, {_workers(each) for each in every if each.shift == shift}, baseline, sample))
+        for shift in common_shifts(every)]
 
 
-def _shift_text(shift: CommonShift, baseline: str, sample: str) -> str:
+def _shift_text(shift: CommonShift, workers: Collection[int], baseline: str, sample: str) -> str:
+    """Return what moved: by which clock, and the numbers of workers of the cells that were compared by it."""
     clock, ratio = _CLOCKS[shift.clock], ratio_interval_text(shift.ratio, *shift.interval)
+    cells = f"with {list_text(map(str, sorted(workers)))} worker{'' if max(workers) == 1 else 's'}"
     if shift.basis is ShiftBasis.TYPICAL:
         names = list_text(each.workload for each in shift.workloads)
-        reach = exp(t_quantile(CONFIDENCE, inf) * TYPICAL_SHIFT) - 1
-        moved = f"{clock}: {names} as a whole runs at {ratio} the speed in {sample} that it has in {baseline}"
+        most = exp(t_quantile(CONFIDENCE, inf) * TYPICAL_SHIFT)
+        moved = f"{clock}: {names} {cells} runs at {ratio} the speed in {sample} that it has in {baseline}"
         doubt = (f"{_cause_text(shift)}. One or two workloads do not show which, so verdicts allow for a machine that "
-                 f"differs by ±{reach * 100:.0f} % between runs (at 95 %, with a typical standard deviation of "
-                 f"{TYPICAL_SHIFT * 100:.0f} %)")
+                 f"runs at {ratio_number(1 / most)}x to {ratio_number(most)}x its speed in the other run (at 95 %, "
+                 f"with a typical standard deviation of {TYPICAL_SHIFT * 100:.0f} %)")
     else:
         ends = (shift.workloads[0], shift.workloads[-1])
         slowest, fastest = (f"{ratio_number(exp(each.center))}x ({each.workload})" for each in ends)
-        moved = (f"{clock}: most workloads moved together, to {ratio} the speed in {sample} that they have in "
+        moved = (f"{clock} {cells}: most workloads moved together, to {ratio} the speed in {sample} that they have in "
                  f"{baseline}; all range from {slowest} to {fastest}")
         doubt = f"{_cause_text(shift)}: what cannot be told from this shift has no verdict"
     return f"{moved}. {doubt}. To know, measure both sides in turn: `gilscope compare {baseline} {sample} --again`"

@@ -19,6 +19,7 @@ from gilscope.toolkit.report.wording import (
     ratio_number,
     undecided_text,
 )
+from gilscope.toolkit.stats.sessions import FEWEST
 from gilscope.toolkit.stats.verdict import MARGIN, Significance, SpeedVerdict
 from gilscope.toolkit.units import format_seconds, list_text
 
@@ -38,7 +39,7 @@ def overview(tables: Sequence[WorkloadTable], run: Run) -> list[Section]:
     steady = [table for table in tables if table.phase is Phase.STEADY]
     if any(_measured_workers(table) for table in steady):
         table = _table(steady)
-        sections += [table, Lines("", tuple(_legend(table)))]
+        sections += [table, Lines("", tuple(_legend(table, steady)))]
     if remarks := tuple(_baseline_remarks(tables)):
         sections.append(Lines("Note", remarks))
     if failed := list(_failures(tables)):
@@ -56,7 +57,7 @@ def _baseline_remarks(tables: Iterable[WorkloadTable]) -> Iterator[str]:
     """Yield the notes on processes of the baselines, which have no number in the table."""
     for table in tables:
         for result in (result for row in table.rows for result in row.results if result.is_baseline):
-            for note in result.process_notes:
+            for note in result.footnotes:
                 yield f"{result.cell.runner} of {_title(table)} on {result.cell.build}: {note.text}"
 
 
@@ -134,7 +135,7 @@ def _entry(table: WorkloadTable, build: int, runner: str, usual: int, notes: Foo
         return Entry(GainValue(
             option.speedup, best=bool(advice.faster) and option.cell in advice.best,
             workers=None if workers == usual else workers,
-        ), notes.marks(note.text for note in result.process_notes))
+        ), notes.marks(note.text for note in result.footnotes))
     results = [row.results[build] for row in table.rows if row.runner == runner]
     return _absent(results[-1]) if results else Entry("-")
 
@@ -146,7 +147,7 @@ def _absent(result: CellResult) -> Entry:
     return Entry(word if word in {"failed", "starved"} else "-")
 
 
-def _legend(table: Table) -> Iterator[str]:
+def _legend(table: Table, tables: Sequence[WorkloadTable]) -> Iterator[str]:
     """Yield the meaning of each sign that occurs in the table, and what its error probabilities cover."""
     gains = [entry.value for row in table.rows for entry in row if isinstance(entry.value, GainValue)]
     words = {entry.value for row in table.rows for entry in row if isinstance(entry.value, str)}
@@ -167,7 +168,15 @@ def _legend(table: Table) -> Iterator[str]:
     if gains:
         lacking = "; 5 % for each set of * that it lacks the fastest measured model" if sets else ""
         yield ("Error probability, if the noise model holds: at most 5 % that any verdict is false (they use wider "
-               f"intervals than printed){lacking}.")
+               f"intervals than printed{''.join(_exceptions(tables, gains))}){lacking}.")
+
+
+def _exceptions(tables: Iterable[WorkloadTable], gains: Iterable[GainValue]) -> Iterator[str]:
+    """Yield the verdicts that the error of the table does not hold all causes of."""
+    if any(table.fastest_of_builds for table in tables):
+        yield "; that on the fastest of two builds holds if both sets of * contain the fastest"
+    if max(gain.comparison.sessions for gain in gains) >= FEWEST:
+        yield "; those of the column CPU leave out what a session does to all of them"
 
 
 def _none_text(gains: Iterable[GainValue]) -> str:

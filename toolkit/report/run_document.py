@@ -28,7 +28,7 @@ from gilscope.toolkit.report.overview import overview
 from gilscope.toolkit.report.provenance import run_sections, warnings
 from gilscope.toolkit.report.sessions import SEEDS, scope_text, session_lines, unsteady_banners
 from gilscope.toolkit.report.table import build_tables
-from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, title_text
+from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, times_scope, title_text
 from gilscope.toolkit.report.wording import ratio_number
 from gilscope.toolkit.units import counted, format_bytes, format_seconds, list_text
 
@@ -113,7 +113,8 @@ def _rounds_lines(run: Run) -> Iterator[str]:
     counts = {len(each.observations) for each in run.measurements if each.cell not in failed} if run.looks else set()
     if len(counts) > 1:
         yield (f"cells with a clear answer got fewer rounds than open ones: {min(counts)} to {max(counts)}; on "
-               "average, their ratios are slightly too far from 1")
+               "average, their ratios are slightly too far from 1; those of cells that were not clear until the end "
+               "are slightly too near to 1, and their intervals hold less often than 95 %")
 
 
 def _cut_text(run: Run) -> str:
@@ -138,7 +139,7 @@ def _workload(table: WorkloadTable) -> list[Section]:
     sections: list[Section] = [Heading(title_text(table)), _matrix(table)]
     notes = (f"Note: {note.text}." for note in table.notes)
     spread = filter(None, [spread_line(table.times)])
-    sections.append(Lines("", (noise_line(table.floors), *spread, *notes)))
+    sections.append(Lines("", (noise_line(table.floors), *spread, *times_scope(table.speedups), *notes)))
     if fits := fit_lines(table.fits):
         sections.append(Lines("Scaling over workers", fits))
     if overhead := overhead_table(table):

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+from math import ceil
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.document import Banner
 from gilscope.toolkit.report.table.observations import Index
-from gilscope.toolkit.report.table.unsteady import USUAL_SPREAD, unsteady_baselines
+from gilscope.toolkit.report.table.unsteady import LEAST_SPREAD, unsteady_baselines
+from gilscope.toolkit.report.wording import range_text
 from gilscope.toolkit.stats.sessions import FEWEST
 from gilscope.toolkit.units import counted, format_seconds, list_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator
 
     from gilscope.toolkit.model import Run
 
 MERGED = "hosts_of_one_machine"   # option of a run that was merged from those of so many hosts: not stored
 SEEDS = "seeds_of_hosts"          # its option with the seed of each of these hosts, by name: not stored either
+_UNITS = ((86400, "day"), (3600, "hour"), (60, "minute"))   # seconds
 
 
 def session_rounds(run: Run) -> list[int]:
@@ -27,11 +31,31 @@ def session_rounds(run: Run) -> list[int]:
 
 
 def scope_text(run: Run) -> str:
-    """Return the scope of a run's numbers: "in this session"; "" if intervals cover other sessions, too."""
+    """Return the scope of a run's numbers: "in this session", "over 3 sessions begun within 4 hours"."""
     sessions = len(session_rounds(run))
     if sessions >= FEWEST:
-        return ""
+        return f"over {sessions} sessions begun within {spans_text([session_span(run)])}"
     return f"in these {sessions} sessions" if sessions > 1 else "in this session"
+
+
+def session_span(run: Run) -> float:
+    """Return the seconds from the start of the first session to that of the last.
+
+    How close together the sessions are decides what they show: three within minutes say little about another day.
+    """
+    starts = [datetime.fromisoformat(session.started).timestamp()
+              for session, _ in zip(run.sessions, session_rounds(run), strict=False)]
+    return starts[-1] - starts[0] if starts else 0.0
+
+
+def spans_text(spans: Collection[float]) -> str:
+    """Return times in the largest unit of which there are two, rounded up: "5 hours", "3 minutes to 2 days"."""
+    return range_text(spans, _span_text)
+
+
+def _span_text(seconds: float) -> str:
+    unit, name = next(((unit, name) for unit, name in _UNITS if seconds >= 2 * unit), _UNITS[-1])
+    return counted(max(ceil(seconds / unit), 1), name)
 
 
 def where_text(run: Run) -> str:
@@ -51,14 +75,15 @@ def session_lines(run: Run) -> Iterator[str]:
 
 
 def unsteady_banners(run: Run) -> Iterator[Banner]:
-    """Yield a warning if the CPU time of a serial cell spreads by more than usual."""
+    """Yield a warning if the CPU time of a serial cell spreads by more than `LEAST_SPREAD`."""
     if found := unsteady_baselines(Index(run)):
         several = list_text(
             f"{each.cell.workload} on {each.cell.build} {each.spread * 100:.0f} % ({format_seconds(each.low)} to "
             f"{format_seconds(each.high)})" for each in found)
         yield Banner(f"the CPU time of {run.baseline} spread within a session, from a tenth to nine tenths of its "
-                     f"values: {several}; usual is up to {USUAL_SPREAD * 100:.0f} %. Something changed the speed of "
-                     f"this work during the run: before you rely on a ratio, {_at_another_time(run)}")
+                     f"values: {several}; gilscope warns from {LEAST_SPREAD * 100:.0f} % on. Its processes "
+                     "differ that much, or something changed their speed during the run: before you rely on a ratio, "
+                     f"{_at_another_time(run)}")
 
 
 def _at_another_time(run: Run) -> str:

@@ -10,6 +10,7 @@ from gilscope.toolkit.report.wording import (
     or_text,
 )
 from gilscope.toolkit.stats.sample import CONFIDENCE, needed
+from gilscope.toolkit.stats.sessions import FEWEST
 from gilscope.toolkit.units import format_seconds, list_text, percent, percent_number
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.table import Floors, ScalingFit, WorkloadTable
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.scaling import Scaling
+    from gilscope.toolkit.stats.verdict import Comparison
 
 
 _CLOCKS = {"wall": "wall time", "CPU": "CPU time"}
@@ -31,9 +33,11 @@ def noise_line(floors: Floors) -> str:
     One above 100 % is no figure to compare with, so words say that the clock is of no use.
     """
     known = [(name, floor) for name, floor in (("wall", floors.all_wall), ("CPU", floors.all_cpu)) if floor]
-    errors = [f"{'more than 100 %' if error > 1 else percent(error, 1)} ({name})"
-              for name, error in (("wall", floors.wall_error), ("CPU", floors.cpu_error)) if error is not None]
-    aa_errors = f"; cells measured twice (A/A) differed by {list_text(errors)}" if errors else ""
+    seen = [(name, error) for name, error in (("wall", floors.wall_error), ("CPU", floors.cpu_error))
+            if error is not None]
+    errors = [f"{'more than 100 %' if error > 1 else percent(error, 1)} ({name})" for name, error in seen]
+    most = "up to " if all(error <= 1 for _, error in seen) else ""
+    aa_errors = f"; cells measured twice (A/A) differed by {most}{list_text(errors)}" if errors else ""
     if not known:
         return ("Noise floor: unknown, since there are too few processes; no cell is called faster or "
                 f"slower{aa_errors}.")
@@ -62,6 +66,14 @@ def spread_text(times: Iterable[Summary]) -> str | None:
     counts, levels = or_text([str(count) for count, _ in few]), [f"{level * 100:.3g}" for _, level in few]
     return (f"± is half of the 95 % interval of the median; with {counts} processes it is half of their range, which "
             f"holds with {or_text(levels)} %.")
+
+
+def times_scope(comparisons: Iterable[Comparison | None]) -> tuple[str, ...]:
+    """Return the sentence on what times are about if ratios are about more: those of three sessions or more."""
+    sessions = max((each.sessions for each in comparisons if each is not None), default=1)
+    if sessions < FEWEST:
+        return ()
+    return (f"Times and their ± are of these {sessions} sessions alone: only ratios include how sessions differ.",)
 
 
 def fit_lines(fits: Sequence[ScalingFit]) -> tuple[str, ...]:

@@ -173,6 +173,19 @@ def test_what_every_run_says_first_is_said_once(hosts):
         assert [section.text for section in found.sections if isinstance(section, Banner)] == [said]
 
 
+def test_runs_that_name_no_host_may_be_of_one_machine(hosts):
+    """Two published runs of one machine would else be two machines."""
+    bare = [dataclasses.replace(host, run=dataclasses.replace(
+        host.run, machine=dataclasses.replace(host.run.machine, hostname=""))) for host in hosts[:2]]
+    for asked, said in ((bare, "no run names its host"), ([hosts[0], bare[1]], "host-2 does not name its host")):
+        found = hosts_document("night", asked)
+        (warning,) = [section.text for section in found.sections if isinstance(section, Banner)]
+        assert f"whether host-1 and host-2 are different machines is not known, since {said}" in warning
+    for asked, states in ((hosts[:2], ()), (bare[:1], ()), (bare, STATES[:2])):   # a fleet knows its machines
+        sections = hosts_document("night", asked, states).sections
+        assert not any("different machines" in section.text for section in sections if isinstance(section, Banner))
+
+
 def test_host_whose_values_are_gone_is_said(hosts):
     found = hosts_document("night", hosts[1:3], STATES[:3])
     (said,) = [section.text for section in found.sections if isinstance(section, Banner)]

@@ -11,7 +11,7 @@ from gilscope.toolkit.report.document import Column, Document, Heading, Lines, S
 from gilscope.toolkit.report.hosts.agreement import hosts_contrasts, hosts_tables
 from gilscope.toolkit.report.hosts.tables import hosts_table, over_tables, warnings
 from gilscope.toolkit.report.hosts.wording import ALL, EACH, HOLDS, NEXT, SPREAD, changing_text, names_text, words_text
-from gilscope.toolkit.report.sessions import session_rounds
+from gilscope.toolkit.report.sessions import session_rounds, session_span, spans_text
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import cost_text, interval_text
 from gilscope.toolkit.stats.sessions import FEWEST
@@ -67,7 +67,8 @@ def hosts_scope(hosts: Sequence[MeasuredHost]) -> str:
     """Return the scope of the numbers over hosts: the sessions that each host measured."""
     sessions = min(len(session_rounds(host.run)) for host in hosts)
     if sessions >= FEWEST:
-        return ""
+        spans = [session_span(host.run) for host in hosts]
+        return f"over at least {sessions} sessions each, begun within {spans_text(spans)}"
     return "in one session each" if sessions < 2 else f"in {sessions} sessions each"  # several
 
 

@@ -98,6 +98,7 @@ def machine_text(machine: Machine) -> str:
 def warnings(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Iterator[Banner]:
     """Yield the warnings above the tables: hosts that were lost, and differences between hosts."""
     yield from _lost_hosts(hosts, states)
+    yield from _unknown_machines(hosts, states)
     yield from _notes(hosts)
     yield from _build_differences(hosts)
     yield from _work_differences(hosts)
@@ -113,6 +114,19 @@ def _lost_hosts(hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> Iterat
             gone.setdefault("finished, and the values are gone or cannot be read", []).append(host.name)
     for text, names in gone.items():
         yield Banner(f"{names_text(names)}: {text}")
+
+
+def _unknown_machines(hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> Iterator[Banner]:
+    """Yield a warning if runs do not say where they were made; a fleet knows which of its hosts are one machine."""
+    unknown = [host.name for host in hosts if not host.run.machine.hostname]
+    if unknown and len(hosts) > 1 and not states:
+        yield Banner(f"whether {names_text([host.name for host in hosts])} are different machines is not known, since "
+                     f"{_unnamed(unknown, hosts)} its "
+                     "host (published runs do not): two runs of one machine show nothing about other machines")
+
+
+def _unnamed(unknown: Sequence[str], hosts: Sequence[MeasuredHost]) -> str:
+    return "no run names" if len(unknown) == len(hosts) else f"{names_text(unknown)} does not name"
 
 
 def _notes(hosts: Sequence[MeasuredHost]) -> Iterator[Banner]:

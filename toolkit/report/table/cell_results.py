@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Note
+    from gilscope.toolkit.report.table.far_groups import FarGroup
     from gilscope.toolkit.report.table.observations import Absence, Clock, MetricValue
-    from gilscope.toolkit.stats.outliers import FarProcesses
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.two_levels import TwoLevels
     from gilscope.toolkit.stats.verdict import Comparison
@@ -77,14 +77,20 @@ class CellResult:
     doubtful_speedup: float | None = None   # neither is a result
     notes: tuple[Note, ...] = ()
     is_baseline: bool = False
-    far: FarProcesses | None = None         # processes far from the others
+    far: tuple[FarGroup, ...] = ()          # processes far from the others, the farthest first
     levels: TwoLevels | None = None         # of the baseline's wall times, if they have two
+    lacking_sessions: Note | None = None    # its number is of fewer sessions than the run has
     unlike: float | None = None             # factor by which its processes differ more than those of other cells
+
+    @property
+    def footnotes(self) -> tuple[Note, ...]:
+        """The notes that stand beside its number wherever that is; they are among `notes`."""
+        return (*self.process_notes, *filter(None, [self.lacking_sessions]))
 
     @property
     def process_notes(self) -> tuple[Note, ...]:
         """The notes on its processes; they are among `notes`."""
-        return tuple(process_notes(self.far, self.levels, self.unlike))
+        return tuple(process_notes(self.far, self.time.count if self.time else 0, self.levels, self.unlike))
 
     @property
     def memory(self) -> MetricValue | None:

@@ -55,6 +55,7 @@ def pick_clock(choice: Choice, workers: int) -> Clock:
 
 def compare_builds(
     run: Run, first: str, second: str, clock: Choice = "auto", *, noise: Ratios | None = None,
+    comparisons: int | None = None,
 ) -> tuple[Contrast, ...]:
     """Compare build `second` with build `first` of one run, cell by cell, paired by round.
 
@@ -64,6 +65,8 @@ def compare_builds(
         second: The label of the build that is compared with it.
         clock: The clock to compare by.
         noise: The ratios of the run if they exist already: estimating its noise once serves many pairs.
+        comparisons: The number of comparisons judged together; None: as many as in the report of the run, so that both
+            have the same verdict on the same ratio.
 
     Raises:
         UnknownNameError: The run has no such build.
@@ -73,14 +76,18 @@ def compare_builds(
         if label not in index.builds:
             raise UnknownNameError(f"{run.label!r} has no build {label!r}; it has {', '.join(index.builds)}")
     cells = index.cells()
-    keys = {replace(cell, build=first) for cell in cells if cell.build in {first, second}}
-    ratios = _ratios_for(index, noise, len(keys))
+    ratios = _ratios_for(index, noise, comparisons, len(build_keys(run, first, second)))
     return tuple(
         contrast
         for group in dict.fromkeys(map(group_of, cells))
         for contrast in contrast_builds(
             ratios, [cell for cell in cells if group_of(cell) == group], first, second, clock)
     )
+
+
+def build_keys(run: Run, first: str, second: str) -> list[Cell]:
+    """Return what `compare_builds` compares: the cells of either build, as those of `first`."""
+    return [*dict.fromkeys(replace(cell, build=first) for cell in Index(run).cells() if cell.build in {first, second})]
 
 
 def contrast_builds(
@@ -91,8 +98,11 @@ def contrast_builds(
     return [_paired(ratios, cell, replace(cell, build=second), clock) for cell in keys]
 
 
-def _ratios_for(index: Index, noise: Ratios | None, comparisons: int) -> Ratios:
-    return noise.with_comparisons(comparisons) if noise else Ratios(index, comparisons)
+def _ratios_for(index: Index, noise: Ratios | None, comparisons: int | None, compared: int) -> Ratios:
+    """Return ratios whose verdicts hold for all cells `compared`: with the error of the run's report if not told."""
+    ratios = noise or Ratios(index)
+    # The report judges some of these ratios, too, among others: a smaller family here would give a second verdict.
+    return ratios.with_comparisons(comparisons or max(compared, ratios.comparisons))
 
 
 def compare_models(
@@ -123,7 +133,7 @@ def compare_models(
             counts = counted.get(replace(cell, runner=first, workers=0))
             workers = 1 if counts == {1} else cell.workers
             pairs.append((replace(cell, runner=first, workers=workers), cell))
-    ratios = _ratios_for(index, noise, len(pairs))
+    ratios = _ratios_for(index, noise, None, len(pairs))
     return tuple(_paired(ratios, baseline, cell, clock) for baseline, cell in pairs)
 
 

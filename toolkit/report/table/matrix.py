@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Cell, Run
     from gilscope.toolkit.report.table.cell_results import Floors
     from gilscope.toolkit.stats.sample import Summary
+    from gilscope.toolkit.stats.verdict import Comparison
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,6 +58,11 @@ class WorkloadTable:
     def times(self) -> list[Summary]:
         """Return the times of all cells that have one."""
         return [result.time for row in self.rows for result in row.results if result.time is not None]
+
+    @property
+    def speedups(self) -> list[Comparison]:
+        """Return the speed-ups of all cells that have one."""
+        return [result.speedup for row in self.rows for result in row.results if result.speedup is not None]
 
     @property
     def metric_columns(self) -> list[str]:
@@ -136,12 +142,12 @@ def _result(ratios: Ratios, cell: Cell) -> CellResult:
     base_cell = replace(cell, runner=index.run.baseline, workers=1)
     result = CellResult(
         cell=cell, time=time, metrics=series.metrics, is_baseline=cell == base_cell,
-        far=ratios.far_processes.get(cell), unlike=ratios.unlike(cell),
+        far=ratios.far_groups.get(cell, ()), unlike=ratios.unlike(cell),
         levels=two_levels(index.wall_values(cell)) if cell == base_cell else None,
     )
     result = replace(result, notes=(*series.notes, *result.process_notes))
     if result.is_baseline:
-        return result
+        return _with_lack(result, ratios, [one.session for one in index.valid_observations()[cell]])
     base = index.look_up(base_cell)
     if isinstance(base, Absence):
         missing = Note(text=f"no ratio, as the baseline {base_cell.runner} has no number ({base.word}: {base.reason})")
@@ -170,8 +176,30 @@ def _compared(result: CellResult, ratios: Ratios, base: Cell) -> CellResult:
     inflation = ratios.compare(cell, base, "cpu")
     # Efficiency is defined only for a fixed amount of work; starting more workers is more work.
     per_worker = efficiency(speedup.ratio, cell.workers) if cell.phase is Phase.STEADY else None
-    return replace(result, speedup=speedup, by_session=ratios.by_session(base, cell), efficiency=per_worker,
-                   inflation=inflation)
+    result = replace(result, speedup=speedup, by_session=ratios.by_session(base, cell), efficiency=per_worker,
+                     inflation=inflation)
+    index = ratios.index
+    sessions = {one.round: one.session for one in index.valid_observations()[cell]}
+    shared = index.by(cell, "wall").keys() & index.by(base, "wall").keys()
+    return _with_lack(result, ratios, [sessions[number] for number in shared])
+
+
+def _with_lack(result: CellResult, ratios: Ratios, rounds: Sequence[int]) -> CellResult:
+    """Return the result with a note if its number lacks sessions of the run.
+
+    Args:
+        result: That of a cell with a number.
+        ratios: Those of the run.
+        rounds: The session of each round that the number comes from.
+    """
+    spread, run = ratios.spread("wall"), ratios.index.run
+    own = len(set(rounds))
+    if own >= spread.sessions:
+        return result
+    scope = ("its intervals take from other cells how sessions differ" if spread.known else
+             f"its intervals are of {'that session' if own == 1 else 'those sessions'} alone")
+    note = Note(text=f"{own} of {spread.sessions} sessions ({len(rounds)} of {run.rounds_done} rounds): {scope}")
+    return replace(result, notes=(*result.notes, note), lacking_sessions=note)
 
 
 def _common_notes(rows: Sequence[TableRow]) -> tuple[Note, ...]:

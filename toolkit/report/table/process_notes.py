@@ -10,27 +10,32 @@ from gilscope.toolkit.stats.class_rounds import DISTINCT
 from gilscope.toolkit.units import format_seconds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from gilscope.toolkit.report.table.far_groups import FarGroup, WorkerClass
     from gilscope.toolkit.report.table.observations import Clock
     from gilscope.toolkit.stats.noise import Noise
-    from gilscope.toolkit.stats.outliers import FarProcesses
     from gilscope.toolkit.stats.two_levels import TwoLevels
 
 
-def process_notes(far: FarProcesses | None, levels: TwoLevels | None, unlike: float | None) -> Iterator[Note]:
+_CELLS: dict[WorkerClass | None, str] = {
+    "one": "the cells with one worker", "several": "the cells with several workers", None: "all cells of the workload",
+}
+
+
+def process_notes(
+    far: Sequence[FarGroup], processes: int, levels: TwoLevels | None, unlike: float | None,
+) -> Iterator[Note]:
     """Yield caveats about the processes behind a cell's number.
 
     Args:
-        far: Its processes that are far from the others.
+        far: Its processes that are far from the others, the farthest first.
+        processes: The number of all its processes.
         levels: The levels of its values.
         unlike: By what factor its processes differ more than those of the other cells, if they do.
     """
-    if far is not None:
-        word = "slower" if far.share > 0 else "faster"
-        count = len(far.rounds)
-        yield Note(text=f"{count} of {far.of} processes {'is' if count == 1 else 'are'} {abs(far.share) * 100:.0f} % "
-                        f"{word} than the others, beyond what its round did to all cells: unusual for this run's noise")
+    if far:
+        yield Note(text=_far_text(far, processes))
     if levels is not None:
         values = levels.at_low + levels.at_high
         yield Note(text=f"its times have two levels: {format_seconds(levels.low)} ({levels.at_low} of {values} values) "
@@ -38,6 +43,26 @@ def process_notes(far: FarProcesses | None, levels: TwoLevels | None, unlike: fl
     if unlike is not None:
         yield Note(text=f"its processes differ {unlike:.1f} times as much as those of other cells: its intervals come "
                         "from its own rounds alone")
+
+
+def _far_text(far: Sequence[FarGroup], processes: int) -> str:
+    """Return "1 of 12 processes is 43 % slower than the others of its session; 1 is 10 % faster, beyond ..."."""
+    parts = []
+    for each in far:
+        count, share = len(each.processes.rounds), each.processes.share
+        of, others = "", ""
+        if each is far[0]:
+            of = f" of {processes} processes"
+            others = " than the others" + ("" if each.session is None else f" of {_its(count)} session")
+        parts.append(f"{count}{of} {'is' if count == 1 else 'are'} {abs(share) * 100:.0f} % "
+                     f"{'slower' if share > 0 else 'faster'}{others}")
+    rounds = sum(len(each.processes.rounds) for each in far)
+    return (f"{'; '.join(parts)}, beyond what {_its(rounds)} round{'' if rounds == 1 else 's'} did to "
+            f"{_CELLS[far[0].cells]}: unusual for this run's noise")
+
+
+def _its(count: int) -> str:
+    return "its" if count == 1 else "their"
 
 
 def noise_notes(noise: Noise, clock: Clock) -> Iterator[Note]:
@@ -49,12 +74,12 @@ def noise_notes(noise: Noise, clock: Clock) -> Iterator[Note]:
     """
     extra = noise.class_rounds
     if noise.pair is not None and noise.pair.moderated and extra.chance < DISTINCT:
-        yield Note(text="some rounds disturbed cells with several workers more than cells with one: intervals of "
+        yield Note(text="some rounds disturbed cells with several workers and cells with one differently: intervals of "
                         f"{clock} time between them are widened {sqrt(1 + extra.share):.1f} times for it "
                         f"({chance_text(extra.chance)})")
         if (lasting := extra.correlation.applied) and extra.correlation.significant:
             times = sqrt((1 + extra.share * (1 + lasting) / (1 - lasting)) / (1 + extra.share))
-            yield Note(text="what disturbed cells with several workers lasted for several rounds (correlation "
+            yield Note(text="what disturbed one of these classes of cells lasted for several rounds (correlation "
                             f"{lasting:.2f}): these intervals of {clock} time are widened {times:.1f} times more for "
                             f"it ({chance_text(extra.correlation.chance)})")
     if (correlation := noise.correlation.applied) and noise.correlation.significant:

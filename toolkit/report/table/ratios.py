@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.table.build_pairs import build_pairs
 from gilscope.toolkit.report.table.cell_results import Floors
+from gilscope.toolkit.report.table.far_groups import LevelGroup, far_groups, worker_class
 from gilscope.toolkit.report.table.observations import Absence, group_of
 from gilscope.toolkit.report.table.process_notes import noise_notes
 from gilscope.toolkit.report.table.session_spread import SessionSpread, arms_of_sessions
@@ -22,7 +23,6 @@ from gilscope.toolkit.stats.best import best_of, fastest_ratio
 from gilscope.toolkit.stats.interim_looks import final_confidence
 from gilscope.toolkit.stats.log_times import RoundLogs, by_pass, process_levels
 from gilscope.toolkit.stats.noise_floor import AACheck, NoiseFloor, checked_noise
-from gilscope.toolkit.stats.outliers import FarProcesses, far_processes
 from gilscope.toolkit.stats.paired import conclude
 from gilscope.toolkit.stats.ratios import Ratio, compare, compare_pairs, simultaneous
 from gilscope.toolkit.stats.sessions import FEWEST, SessionRatio, recheck_noise
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from gilscope.toolkit.model import Cell, Observation
+    from gilscope.toolkit.report.table.far_groups import FarGroup
     from gilscope.toolkit.report.table.observations import Clock, Index, NoiseGroup
     from gilscope.toolkit.stats.noise import Noise
     from gilscope.toolkit.stats.unpaired import RunLevel
@@ -71,11 +72,16 @@ class Ratios:
         self._session_levels: dict[Clock, Mapping[NoiseGroup, Mapping[Cell, Mapping[int, RunLevel]]]] = {}
         self._as_rounds: dict[Clock, tuple[Mapping[NoiseGroup, RoundLogs[Cell]], Mapping[NoiseGroup, Noise]]] = {}
 
+    @property
+    def comparisons(self) -> int:
+        """The number of comparisons shown together."""
+        return self._comparisons or reported_comparisons(self.index)
+
     def with_comparisons(self, comparisons: int) -> Ratios:
         """Return ratios for another number of comparisons shown together; the noise estimates are shared."""
         other = Ratios(self.index, comparisons, self._noise_by)
         other.wall, other.cpu, other._errors = self.wall, self.cpu, self._errors
-        other.far_processes, other._spreads = self.far_processes, self._spreads
+        other.far_groups, other._spreads = self.far_groups, self._spreads
         return other
 
     def group(self, cell: Cell) -> NoiseGroup:
@@ -94,23 +100,15 @@ class Ratios:
         return self._clocked("cpu")
 
     @cached_property
-    def far_processes(self) -> Mapping[Cell, FarProcesses]:
-        """Return the cells with processes whose wall times are far from those of the others."""
-        groups: dict[object, RoundLogs[Cell]] = {}
+    def far_groups(self) -> Mapping[Cell, tuple[FarGroup, ...]]:
+        """Return the processes whose wall times are far from those of the others, by cell, the farthest first."""
+        groups = []
         for group, whole in self.wall.logs.items():
-            # Where rounds disturb cells with several workers alone, their common effect is that of their class.
             split = self.wall.noises[group].class_rounds.share > 0
-            for session, logs in (self.wall.sessions.get(group) or {0: whole}).items():
-                for name in ("one", "several") if split else (None,):
-                    groups[group, session, name] = RoundLogs(levels={
-                        cell: levels for cell, levels in logs.levels.items()
-                        if levels and name in {None, _worker_class(cell)}})
-        by_cell: dict[Cell, list[FarProcesses]] = {}
-        for each in far_processes(groups).values():
-            for cell, far in each.items():
-                by_cell.setdefault(cell, []).append(far)
-        return {cell: _of_all_sessions(each, len(self.wall.logs[self.group(cell)].levels[cell]))
-                for cell, each in by_cell.items()}
+            sessions: Mapping[int, RoundLogs[Cell]] = self.wall.sessions.get(group, {})
+            groups += [LevelGroup(logs=logs, session=number, split=split) for number, logs in sessions.items()] or [
+                LevelGroup(logs=whole, session=None, split=split)]
+        return far_groups(groups)
 
     def unlike(self, cell: Cell) -> float | None:
         """Return by what factor the wall times of a cell's processes differ more than those of others, if they do."""
@@ -124,7 +122,7 @@ class Ratios:
     def confidence(self) -> float:
         """Return the confidence of the intervals that verdicts use; without the joint shifts of sessions."""
         own = self.spread("wall").table_shares(self._together)[0]
-        return simultaneous(self._comparisons or reported_comparisons(self.index), own)
+        return simultaneous(self.comparisons, own)
 
     def compare(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> Comparison | None:
         """Return the speed-up of `sample` over `baseline`, None if the two share no round."""
@@ -207,7 +205,7 @@ class Ratios:
                 if {cell, again} <= logs.get(self.group(cell), RoundLogs(levels={})).levels.keys():
                     pairs[self.group(cell)].append((cell, again))
             noises, _ = checked_noise(
-                logs, pairs, classes={cell: _worker_class(cell) for cell in cells},
+                logs, pairs, classes={cell: worker_class(cell) for cell in cells},
                 treatments={cell: _treatment(cell) for cell in cells}, seed=self.index.run.seed)
             self._as_rounds[clock] = logs, noises
         return self._as_rounds[clock]
@@ -328,7 +326,7 @@ class Ratios:
         if len({session for each in by_session.values() for session in each}) < 2:  # one is the run
             cells = [cell for each in logs.values() for cell in each.levels]
             noises, check = checked_noise(
-                logs, aa_pairs, classes={cell: _worker_class(cell) for cell in cells},
+                logs, aa_pairs, classes={cell: worker_class(cell) for cell in cells},
                 treatments={cell: _treatment(cell) for cell in cells}, seed=seed)
             return ClockRatios(logs=logs, noises=noises, check=check, sessions={})
         # To the noise, an arm in another session is another arm: what differs between sessions is no process's error.
@@ -338,7 +336,7 @@ class Ratios:
             arms,
             {group: [((cell, session), (again, session)) for cell, again in pairs for session in by_session[group]]
              for group, pairs in aa_pairs.items()},
-            classes={arm: _worker_class(arm[0]) for arm in names},
+            classes={arm: worker_class(arm[0]) for arm in names},
             treatments={arm: _treatment(arm[0]) for arm in names}, seed=seed)
         spread = SessionSpread(self.index.run, by_session, noises, self.group)
         if spread.known:
@@ -346,12 +344,6 @@ class Ratios:
                 ratio for pairs in aa_pairs.values() for pair in pairs for ratio in spread.parts(*pair).values()],
                 spread.own)
         return ClockRatios(logs=logs, noises=noises, check=check, sessions=by_session)
-
-
-def _of_all_sessions(found: Sequence[FarProcesses], processes: int) -> FarProcesses:
-    """Return the far processes of a cell in all sessions, with the share of the farthest."""
-    farthest = max(found, key=lambda each: abs(each.share))
-    return replace(farthest, rounds=frozenset().union(*(each.rounds for each in found)), of=processes)
 
 
 def _by_session(
@@ -365,11 +357,6 @@ def _by_session(
             for cell, levels in logs.levels.items()})
         for session in sorted(set(sessions.values()))
     }
-
-
-def _worker_class(cell: Cell) -> str:
-    """Return the class of a cell that a round may disturb alone: what slows two workers need not slow one."""
-    return "one" if cell.workers == 1 else "several"
 
 
 def _treatment(cell: Cell) -> tuple[str, str, int]:

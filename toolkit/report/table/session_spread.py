@@ -68,6 +68,11 @@ class SessionSpread:
         self._own: OwnDeviation | None = None
 
     @property
+    def sessions(self) -> int:
+        """Return the number of sessions in which something was measured; 0 if the run has one."""
+        return self._count
+
+    @property
     def several(self) -> bool:
         """True if the run has more than one session."""
         return self._count > 1

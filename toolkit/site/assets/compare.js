@@ -369,7 +369,10 @@ window.gilscopeRuns = {};
     for (const [clock, several] of grouped(all.filter(each => each.raw), each => each.cell.clock)) {
       const ratios = several.map(each => each.raw);
       const shift = commonShift(ratios, clock);
-      if (shift) shifts.push({ ...shift, sameBuilds: sameBuilds(left, right, new Set(ratios.map(each => each.build))) });
+      if (shift) {
+        shifts.push({ ...shift, sameBuilds: sameBuilds(left, right, new Set(ratios.map(each => each.build))),
+          workers: [...new Set(several.map(each => each.cell.workers))].sort((a, b) => a - b) });
+      }
       const rest = shift ? withoutShift(ratios, shift.basis, shared) : new Map();
       for (const each of several) each.seen = seenOf(each.raw, rest.get(each.raw), confidence);
     }
@@ -449,18 +452,20 @@ window.gilscopeRuns = {};
     const cause = shift.sameBuilds
       ? "The builds look the same in both runs, so the machine may have changed, or the measured code"
       : "The machine may have changed, or the builds";
+    const most = Math.max(...shift.workers);
+    const cells = `with ${listText(shift.workers.map(String))} worker${most === 1 ? "" : "s"}`;
     const again = `To know, measure both sides in turn: \`gilscope compare ${left.label} ${right.label} --again\``;
     if (shift.basis === "typical") {
       const names = listText(shift.workloads.map(each => each.workload));
-      const reach = (Math.exp(by.zConfidence * by.typicalShift) - 1) * 100;
-      return `${CLOCKS[shift.clock]}: ${names} as a whole runs at ${ratio} the speed in ${right.label} that it has in `
+      const end = Math.exp(by.zConfidence * by.typicalShift);
+      return `${CLOCKS[shift.clock]}: ${names} ${cells} runs at ${ratio} the speed in ${right.label} that it has in `
         + `${left.label}. ${cause}. One or two workloads do not show which, so verdicts allow for a machine that `
-        + `differs by ±${reach.toFixed(0)} % between runs (at 95 %, with a typical standard deviation of `
-        + `${(by.typicalShift * 100).toFixed(0)} %). ${again}`;
+        + `runs at ${ratioNumber(1 / end)}x to ${ratioNumber(end)}x its speed in the other run (at 95 %, with a typical `
+        + `standard deviation of ${(by.typicalShift * 100).toFixed(0)} %). ${again}`;
     }
     const [slowest, fastest] = [shift.workloads[0], shift.workloads[shift.workloads.length - 1]].map(each =>
       `${ratioNumber(Math.exp(each.center))}x (${each.workload})`);
-    return `${CLOCKS[shift.clock]}: most workloads moved together, to ${ratio} the speed in ${right.label} that they have `
+    return `${CLOCKS[shift.clock]} ${cells}: most workloads moved together, to ${ratio} the speed in ${right.label} that they have `
       + `in ${left.label}; all range from ${slowest} to ${fastest}. ${cause}: what cannot be told from this shift has no `
       + `verdict. ${again}`;
   };

@@ -12,7 +12,7 @@ from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.document import GainValue
 from gilscope.toolkit.report.run_list import status_text
-from gilscope.toolkit.report.sessions import session_rounds
+from gilscope.toolkit.report.sessions import session_rounds, session_span, spans_text
 from gilscope.toolkit.report.table import judge_comparison
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import gain_text, or_text, range_text, ratio_number
@@ -121,14 +121,12 @@ def _times_text(ratios: Sequence[float]) -> str:
 
 
 def _sessions_text(here: Sequence[WorkloadOnBuild]) -> str:
-    """Return ", in one session each" of answers that are about the sessions of their runs; "" if all are about others.
-
-    The intervals of a run with enough sessions hold at other times; those of one with fewer do not.
-    """
+    """Return ", in one session each", ", over 3 sessions, begun within 4 hours": what the intervals are about."""
     counts = [max(len(session_rounds(place.loaded.run)), 1) for place in here]
-    if min(counts) >= FEWEST:
-        return ""
     each = " each" if len(counts) > 1 else ""
+    if min(counts) >= FEWEST:
+        spans = [session_span(place.loaded.run) for place in here]
+        return f", over {range_text(counts, str)} sessions{each}, begun within {spans_text(spans)}"
     if max(counts) == 1:
         return f", in one session{each}"
     return f", in {range_text(counts, str)} sessions{each}"

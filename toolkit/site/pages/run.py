@@ -15,7 +15,7 @@ from gilscope.toolkit.report.run_document import STARVED, beginning, metric_valu
 from gilscope.toolkit.report.sessions import MERGED, scope_text
 from gilscope.toolkit.report.table import build_tables, judge_comparison
 from gilscope.toolkit.report.table.observations import Index
-from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, title_text
+from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, times_scope, title_text
 from gilscope.toolkit.report.wording import inflation_text, ratio_number, ratio_text, value_text
 from gilscope.toolkit.site.charts.cells import END, START, dots, is_clear, resources, strip
 from gilscope.toolkit.site.charts.lines import ChartLine, ChartPoint, law, lines
@@ -141,7 +141,8 @@ def _workload(
     return {
         "id": f"w{number}", "title": title, "scope": scope_text(index.run), "sort": kind_of(table, kinds),
         "baseline": table.baseline, "noise": noise_line(table.floors), "notes": visible_all([
-            *filter(None, [spread_line(table.times)]), *(f"{note.text}." for note in table.notes)]),
+            *filter(None, [spread_line(table.times)]), *times_scope(table.speedups),
+            *(f"{note.text}." for note in table.notes)]),
         "dots": [dots(build, results, scale, floor) | {"build": build} for build, results in compared.items()],
         "rows": rows, "metrics": metrics, "footnotes": visible_all(list(notes.texts())),
         "scaling": [_scaling(table, build, results) | {"build": build} for build, results in by_build.items()
