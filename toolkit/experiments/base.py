@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gilscope.toolkit.measure.abilities import Abilities
+    from gilscope.toolkit.measure.rounds import RoundMethod
     from gilscope.toolkit.model import Build, Run
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.report.figures.figure import Figure
@@ -139,7 +140,7 @@ class Experiment(ABC):
     summary: ClassVar[str]                  # one line for `gilscope experiment list`
     sources: ClassVar[tuple[Publication, ...]]
     claim: ClassVar[str]                    # the publications' claim, in two sentences at most
-    program: ClassVar[str]                  # the folder of the program.py that measures a cell
+    program: ClassVar[str]                  # the folder of the program.py that measures a cell, see `round_method`
     levels: ClassVar[Mapping[EffortLevel, EffortSettings]]
     packages: ClassVar[tuple[Package, ...]] = ()
     noise_by: ClassVar[tuple[str, ...]] = ()   # parameters between whose values no cells are compared: each has a noise
@@ -156,6 +157,27 @@ class Experiment(ABC):
     def results(self, run: Run, folder: Path | None = None) -> Results:
         """Return a run of this experiment, to be read; `folder` is where it is stored, None if it is not stored."""
         return Results(run, folder, self.noise_by)
+
+    def round_method(self, pythons: Mapping[str, str], effort: EffortLevel) -> RoundMethod | None:  # noqa: ARG002
+        """Return how the cells of a round are measured; None: by `program`, in a process for each cell.
+
+        Args:
+            pythons: By label of the build.
+            effort: Of the run.
+        """
+        return None
+
+    def further_cells(
+        self, results: Results, effort: EffortLevel, rounds: int,  # noqa: ARG002
+    ) -> tuple[Cell, ...]:
+        """Return the cells of one more round, which may be new ones; () if none is needed.
+
+        Args:
+            results: Of the rounds so far.
+            effort: Of the run.
+            rounds: The planned ones.
+        """
+        return ()
 
     def environment(self, cell: Cell) -> dict[str, str]:  # noqa: ARG002 - for experiments that override it
         """Return extra environment variables for the measured process of `cell`."""

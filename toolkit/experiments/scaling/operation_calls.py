@@ -1,0 +1,90 @@
+"""Make the function of an operation in the process that measures it: its statement, many times.
+
+Code is loaded as from a `.pyc`, whose constants nobody counts references to: a program's modules are, from their second
+run on.  It runs in a module of its own, `operation`, so that objects in the way are named like those of a program.
+"""
+
+from __future__ import annotations
+
+import marshal
+import sys
+import textwrap
+import time
+import types
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+
+MODULE = "operation"
+LASTS = 2e-5       # seconds of a call of the function: what calls it costs little beside
+SIDE_BY_SIDE = 10  # statements in one pass of the loop, which costs as much as a short statement
+MOST_PASSES = 50
+TRIES = 5
+
+
+def maker(preparation: str, own: str, statement: str, way: str) -> tuple[Callable[[], Callable[[], None]], int]:
+    """Return what makes the function for a thread, and how many statements a call of it runs.
+
+    Args:
+        preparation: Lines that make the data.
+        own: Lines that run in each thread after them.
+        statement: Lines to repeat.
+        way: "shared": all threads get one function with one set of data; "private": each gets its own.
+    """
+    setup, after = _compiled(preparation), _compiled(own)
+    first = _prepared(setup, after)
+    once = _function(first, _compiled(_source(first, statement, 1, 1)))
+    seconds = min(_timed(once) for _ in range(TRIES))
+    beside = max(1, min(SIDE_BY_SIDE, int(LASTS / seconds)))
+    passes = max(1, min(MOST_PASSES, int(LASTS / seconds / beside)))
+    call = _compiled(_source(first, statement, beside, passes))
+    if way != "shared":
+        return lambda: _function(_prepared(setup, after), call), beside * passes
+    if own:
+        return lambda: _function(_prepared(after, b"", vars(first)), call), beside * passes
+    function = _function(first, call)
+    return lambda: function, beside * passes
+
+
+def _compiled(source: str) -> bytes:
+    """Return code in the form of a `.pyc`."""
+    return marshal.dumps(compile(source, f"<{MODULE}>", "exec"))
+
+
+def _prepared(setup: bytes, after: bytes, shared: Mapping[str, Any] | None = None) -> types.ModuleType:
+    """Return a module in which both have run, with `shared` names; the last one without is that of its name."""
+    module = types.ModuleType(MODULE)
+    if shared is None:
+        sys.modules[MODULE] = module     # for pickle, dataclasses and names
+    vars(module).update(shared or {})
+    for code in filter(None, (setup, after)):
+        exec(marshal.loads(code), vars(module))  # noqa: S302, S102 - our own operations
+    return module
+
+
+def _function(module: types.ModuleType, call: bytes) -> Callable[[], None]:
+    exec(marshal.loads(call), vars(module))  # noqa: S302, S102 - our own operations
+    function: Callable[[], None] = vars(module).pop("call")
+    return function
+
+
+def _source(module: types.ModuleType, statement: str, beside: int, passes: int) -> str:
+    """Return the source of the function; local names are arguments, which stand for objects of the module."""
+    local = [name for name, value in vars(module).items() if _is_local(name, value)]
+    body = textwrap.indent("\n".join([statement] * beside), " " * 8)
+    arguments = ", ".join(f"{name}={name}" for name in local)
+    return f"def call({arguments}):\n    for _pass in range({passes}):\n{body}\n"
+
+
+def _is_local(name: str, value: Any) -> bool:
+    return name.islower() and not name.startswith("_") and not isinstance(
+        value, (type, types.ModuleType, types.FunctionType, types.BuiltinFunctionType)) and not hasattr(
+        value, "cache_info")
+
+
+def _timed(function: Callable[[], None]) -> float:
+    began = time.perf_counter()
+    function()
+    return max(time.perf_counter() - began, 1e-9)
