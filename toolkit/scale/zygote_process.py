@@ -190,10 +190,12 @@ class ZygoteProcess:
                                      immortal=mode.immortal, everything=mode.everything, collector=mode.collector,
                                      copies=_plain(mode.copies), seconds=seconds))
 
-    def measure_cleanly(self, mode: CallMode, quota: float = LEAST_CLEAN) -> CleanCalls:
-        """Measure with longer and longer windows until `quota` seconds were undisturbed, or `WINDOWS` are over."""
+    def measure_cleanly(
+        self, mode: CallMode, quota: float = LEAST_CLEAN, tries: int = len(WINDOWS),
+    ) -> CleanCalls:
+        """Measure with longer and longer windows until `quota` seconds were undisturbed, or the tries are over."""
         parts: list[CleanCalls] = []
-        for seconds in WINDOWS[self._first:]:
+        for seconds in WINDOWS[self._first:][:tries]:
             parts.append(self.measure(mode, seconds))
             if pooled(parts).enough(quota):
                 break

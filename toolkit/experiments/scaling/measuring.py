@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.scale.zygote_process import LoadedFunction
 
 MAKER = "gilscope.toolkit.experiments.scaling.operation_calls:maker"
+TRIES = 2            # windows of a mode: threads that wait for a lock are never undisturbed on a busy machine
 MOST_OBJECTS = 6     # named in the results; an operation has few
 LONGEST = 200        # characters of a name
 
@@ -129,10 +130,10 @@ def _calls(process: ZygoteProcess, *, reverse: bool) -> dict[str, CleanCalls]:
     """Return the calls of threads and processes, and of one thread where threads do not reach the processes."""
     modes = compared_modes(WORKERS)
     order = (PROCESSES, THREADS) if reverse else (THREADS, PROCESSES)
-    calls = {mode: process.measure_cleanly(modes[mode]) for mode in order}
+    calls = {mode: process.measure_cleanly(modes[mode], tries=TRIES) for mode in order}
     threads = calls[THREADS]
     if not threads.enough() or threads.rate < SURELY_NOT * calls[PROCESSES].rate:
-        calls[ONE] = process.measure_cleanly(modes[ONE])
+        calls[ONE] = process.measure_cleanly(modes[ONE], tries=TRIES)
     return calls
 
 

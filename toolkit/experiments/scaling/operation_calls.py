@@ -18,10 +18,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 MODULE = "operation"
-LASTS = 2e-5       # seconds of a call of the function: what calls it costs little beside
+LASTS = 3e-5       # seconds of a call: binding its local names, which counts references, costs little beside
 SIDE_BY_SIDE = 10  # statements in one pass of the loop, which costs as much as a short statement
-MOST_PASSES = 50
-TRIES = 5
+MOST_PASSES = 1024
+TRIES = 3          # the shortest counts: the first calls are slow, and other programs run, too
 
 
 def maker(preparation: str, own: str, statement: str, way: str) -> tuple[Callable[[], Callable[[], None]], int]:
@@ -36,10 +36,14 @@ def maker(preparation: str, own: str, statement: str, way: str) -> tuple[Callabl
     setup, after = _compiled(preparation), _compiled(own)
     first = _prepared(setup, after)
     once = _function(first, _compiled(_source(first, statement, 1, 1)))
-    seconds = min(_timed(once) for _ in range(TRIES))
-    beside = max(1, min(SIDE_BY_SIDE, int(LASTS / seconds)))
-    passes = max(1, min(MOST_PASSES, int(LASTS / seconds / beside)))
-    call = _compiled(_source(first, statement, beside, passes))
+    beside = SIDE_BY_SIDE if _timed(once) * SIDE_BY_SIDE < LASTS else 1
+    passes = 1
+    while True:      # until a warm call lasts long enough
+        call = _compiled(_source(first, statement, beside, passes))
+        seconds = _timed(_function(first, call))
+        if seconds * 2 > LASTS or passes >= MOST_PASSES:
+            break
+        passes = min(MOST_PASSES, passes * max(2, int(LASTS / seconds / 2)))
     if way != "shared":
         return lambda: _function(_prepared(setup, after), call), beside * passes
     if own:
@@ -66,7 +70,7 @@ def _prepared(setup: bytes, after: bytes, shared: Mapping[str, Any] | None = Non
 
 def _function(module: types.ModuleType, call: bytes) -> Callable[[], None]:
     exec(marshal.loads(call), vars(module))  # noqa: S302, S102 - our own operations
-    function: Callable[[], None] = vars(module).pop("call")
+    function: Callable[[], None] = vars(module)["call"]
     return function
 
 
@@ -85,6 +89,10 @@ def _is_local(name: str, value: Any) -> bool:
 
 
 def _timed(function: Callable[[], None]) -> float:
-    began = time.perf_counter()
-    function()
-    return max(time.perf_counter() - began, 1e-9)
+    """Return the seconds of the shortest of a few calls."""
+    tries = []
+    for _ in range(TRIES):
+        began = time.perf_counter()
+        function()
+        tries.append(time.perf_counter() - began)
+    return max(min(tries), 1e-9)
