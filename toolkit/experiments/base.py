@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.measure.cells import Plan
@@ -193,6 +193,10 @@ class Experiment(ABC):
         Every number in them comes from `results`; a sentence whose cells were not measured is left out.
         """
         return tuple(sentence for build in results.builds for sentence in self.build_findings(results, build))
+
+    def judged(self, results: Results) -> Mapping[Cell, dict[str, Any]]:  # noqa: ARG002 - overridden
+        """Return what the experiment concludes of single cells, as JSON values, where it judges cells."""
+        return {}
 
     def build_findings(self, results: Results, build: Build) -> Iterator[str]:  # noqa: ARG002 - overridden
         """Yield the sentences about one build, in experiments that judge each build by itself."""

@@ -17,7 +17,7 @@ from collections import Counter
 from dataclasses import replace
 from itertools import pairwise
 from math import nan
-from typing import TYPE_CHECKING, override
+from typing import TYPE_CHECKING, Any, override
 
 from gilscope.toolkit.experiments.base import EffortLevel, EffortSettings, Experiment, Publication
 from gilscope.toolkit.experiments.results import parameter
@@ -25,9 +25,10 @@ from gilscope.toolkit.experiments.scaling.measuring import AreaRounds
 from gilscope.toolkit.experiments.scaling.operations import AREAS, OPERATIONS, PRIVATE, SHARED
 from gilscope.toolkit.experiments.scaling.shares import CAUSE, LIMITED, WORKERS, OperationShares, is_cause
 from gilscope.toolkit.experiments.tables_and_figures import TableBuilder, label_column, value_columns
-from gilscope.toolkit.report.document import Entry, Lines
+from gilscope.toolkit.report.document import Column, Entry, Lines
 from gilscope.toolkit.report.figures.figure import HeatFigure, HeatPanel
 from gilscope.toolkit.scale.judgement import SCALES, Obstacle, ScalingVerdict
+from gilscope.toolkit.scale.scaling_values import span_values
 from gilscope.toolkit.units import counted, few
 
 if TYPE_CHECKING:
@@ -71,7 +72,7 @@ class ScalingExperiment(Experiment):
     sources = (Publication(
         title="ftscalingbench.py", author="CPython's developers", year=2024,
         url="https://github.com/python/cpython/blob/main/Tools/ftscalingbench/ftscalingbench.py",
-        headline="27 patterns that ought to scale well, but did not in the past; one speed-up for each"),)
+        headline="20 patterns that ought to scale well, but did not in the past; one speed-up for each"),)
     claim = (
         "Free-threaded builds run threads at the same time, but reference counts and locks of shared objects can make "
         "them wait for each other; CPython's own script measures some patterns that once did."
@@ -134,6 +135,11 @@ class ScalingExperiment(Experiment):
                 *_causes_finding(shares), *_change_findings(shares))
 
     @override
+    def judged(self, results: Results) -> Mapping[Cell, dict[str, Any]]:
+        shares = OperationShares(results)
+        return {cell: {"scaling": _judged(shares, cell)} for cell in shares.cells}
+
+    @override
     def figures(self, results: Results) -> tuple[Figure, ...]:
         shares = OperationShares(results)
         areas = _by_area(shares)
@@ -182,6 +188,13 @@ def _text(shares: OperationShares, cell: Cell) -> str | None:
     return f"{'<' if share.at_most else ''}{share.span.ratio:.2f}{sign}"
 
 
+def _judged(shares: OperationShares, cell: Cell) -> dict[str, Any] | None:
+    share, verdict = shares.share(cell), shares.verdict(cell)
+    if share is None or verdict is None:
+        return None
+    return {"verdict": verdict.value, "at_most": share.at_most, "of_ceiling": span_values(share.span)}
+
+
 def _interval(share: OperationShare | None) -> str:
     if share is None or share.span is None:
         return "-"
@@ -194,7 +207,7 @@ def _causes_table(shares: OperationShares) -> Iterator[Section]:
         return
     table = TableBuilder(shares.results, "What is in the way of the largest losses", label_column("operation"),
                          label_column("data"), label_column("build"), *value_columns(("of the ceiling",)),
-                         label_column("verdict"), label_column("in the way"))
+                         Column(title="verdict", align="left"), Column(title="in the way", align="left"))
     for cell, cause in sorted(found, key=lambda each: shares.ratio(each[0]) or 0.0):
         verdict = shares.verdict(cell)
         table.add(parameter(cell, "operation"), parameter(cell, "data"), cell.build, _interval(shares.share(cell)),

@@ -105,7 +105,7 @@ class BuildZygotes:
             if is_cause(cell):
                 found = investigate(process, loaded, WORKERS)
                 return (found.seconds,), _answered(_cause_metrics(found))
-            calls = _calls(process, reverse=reverse)
+            calls = take_round(process, reverse=reverse)
             return (_seconds(calls[THREADS], loaded.operations),), _answered(metrics_of(calls))
         except UnscalableFunctionError as error:
             return (), _failed("exception", str(error))
@@ -126,8 +126,13 @@ def load(process: ZygoteProcess, cell: Cell) -> LoadedFunction:
                         maker=(MAKER, operation.preparation, operation.own, operation.statement, data))
 
 
-def _calls(process: ZygoteProcess, *, reverse: bool) -> dict[str, CleanCalls]:
-    """Return the calls of threads and processes, and of one thread where threads do not reach the processes."""
+def take_round(process: ZygoteProcess, *, reverse: bool) -> dict[str, CleanCalls]:
+    """Return the calls of threads and processes, and of one thread where threads do not reach the processes.
+
+    Args:
+        process: It has loaded the operation.
+        reverse: Processes come before threads.
+    """
     modes = compared_modes(WORKERS)
     order = (PROCESSES, THREADS) if reverse else (THREADS, PROCESSES)
     calls = {mode: process.measure_cleanly(modes[mode], tries=TRIES) for mode in order}

@@ -198,6 +198,7 @@ CALLS = (
     Operation("super called", "special.move(1)", POINT),
     Operation("method of a built-in called", "numbers.count(3.0)", NUMBERS),
     Operation("subscript overloaded", "point[1]", POINT),
+    Operation("function defined and called", "def new(x):\n    return x\nnew(1)"),
     Operation("closure created and called", "outer()()", FUNCTIONS),
     Operation("closure called", "INNER()", FUNCTIONS + "INNER = inner\n"),
     Operation("decorated function called", "decorated()",
@@ -392,7 +393,7 @@ CONCURRENCY = (
     Operation("os.getpid", "os.getpid()", imports="os"),
     Operation("os.environ read", "os.environ.get('NO_SUCH_NAME')", imports="os"),
     Operation("os.stat of a folder", "os.stat('/')", imports="os"),
-    Operation("file written, /dev/null", "file.write('x')", "file = open('/dev/null', 'w')\n"),
+    Operation("file written, the null device", "file.write('x')", "file = open('/dev/null', 'w')\n"),
     Operation("inspect.signature", "inspect.signature(same)", FUNCTIONS + "import inspect\n"),
 )
 AREAS: dict[str, tuple[Operation, ...]] = {

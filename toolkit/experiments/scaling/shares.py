@@ -82,7 +82,7 @@ class OperationShares:
         """Return the share of a cell; None if it has no value."""
         if cell not in self._shares:
             rounds = _round_calls(self.results, cell)
-            self._shares[cell] = None if rounds is None else _share(_evidence(rounds))
+            self._shares[cell] = None if rounds is None else operation_share(rounds)
         return self._shares[cell]
 
     def ratio(self, cell: Cell) -> float | None:
@@ -122,7 +122,9 @@ class OperationShares:
         return [cell for *_, cell in sorted(found)]
 
 
-def _share(evidence: ScalingEvidence) -> OperationShare:
+def operation_share(rounds: RoundCalls) -> OperationShare:
+    """Return the share that follows from rounds of threads and processes, and of one thread where there are any."""
+    evidence = _evidence(rounds)
     verdict, doubt = verdict_of_many(evidence)
     at_most = not evidence.enough and evidence.disturbed is not None
     return OperationShare(verdict=verdict, doubt=doubt, span=evidence.disturbed if at_most else evidence.of_ceiling,
