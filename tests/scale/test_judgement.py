@@ -137,8 +137,9 @@ def test_among_hundreds_the_interval_alone_decides(lo, hi, verdict):
 @pytest.mark.parametrize("width", [0.02, 0.05, 0.1, 0.2])
 @pytest.mark.parametrize("true", [0.7, 0.78, 0.8, 0.82, 0.9])
 def test_intervals_that_contain_the_truth_never_contradict_each_other(true, width):
-    verdicts = {verdict_of_many(replace(evidence(), of_ceiling=Span(ratio=middle, lo=middle - width, hi=middle + width)))
-                [0] for middle in (true - width + step * width / 10 for step in range(21))}
+    spans = [Span(ratio=middle, lo=middle - width, hi=middle + width)
+             for middle in (true - width + step * width / 10 for step in range(21))]
+    verdicts = {verdict_of_many(replace(evidence(), of_ceiling=each))[0] for each in spans}
     assert not {SCALES, PLATEAUS} <= verdicts
 
 
