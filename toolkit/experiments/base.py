@@ -29,7 +29,7 @@ class EffortLevel(StrEnum):
     """Size of an experiment's plan."""
 
     SMOKE = "smoke"  # everything tiny, once: shows that the experiment works here; its numbers mean nothing
-    QUICK = "quick"  # a first impression; all experiments on two builds take about ten minutes
+    QUICK = "quick"  # a first impression; all experiments on two builds take about 20 minutes
     FULL = "full"    # the sizes of the publication
 
 
@@ -38,7 +38,7 @@ class EffortSettings:
     """The rounds and sizes of one effort level of an experiment."""
 
     rounds: int
-    seconds: float                       # expected for its rounds on two builds; the budget of --quick
+    seconds: float                       # expected for its rounds on two builds; of --quick the budget, more for more
     scales: Mapping[str, float] = field(default_factory=dict)  # sizes by name, read by the plan and the program
 
 

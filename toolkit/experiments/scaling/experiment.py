@@ -80,7 +80,7 @@ class ScalingExperiment(Experiment):
     program = "scaling"
     levels = {
         EffortLevel.SMOKE: EffortSettings(rounds=1, seconds=20, scales={"every": 40, "causes": 1, "more": 0}),
-        EffortLevel.QUICK: EffortSettings(rounds=3, seconds=800, scales={"every": 1, "causes": 20, "more": 3}),
+        EffortLevel.QUICK: EffortSettings(rounds=3, seconds=660, scales={"every": 1, "causes": 20, "more": 3}),
         EffortLevel.FULL: EffortSettings(rounds=8, seconds=2700, scales={"every": 1, "causes": 60, "more": 4}),
     }
 
