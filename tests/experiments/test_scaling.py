@@ -13,7 +13,7 @@ from gilscope.toolkit.experiments.report import experiments_values, figures_of
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.experiments.running import ExperimentRequest, PreparedBuilds, begin, measure
 from gilscope.toolkit.experiments.scaling.experiment import ScalingExperiment
-from gilscope.toolkit.experiments.scaling.measuring import AreaRounds
+from gilscope.toolkit.experiments.scaling.measuring import AreaRounds, BuildZygotes
 from gilscope.toolkit.experiments.scaling.operation_calls import maker
 from gilscope.toolkit.experiments.scaling.operations import AREAS, OPERATIONS, SHARED, Operation
 from gilscope.toolkit.experiments.scaling.shares import CAUSE, OperationShares, is_cause
@@ -310,6 +310,33 @@ def test_builds_with_a_gil_alone_are_refused_with_the_reason(tmp_path):
 
 
 # ----------------------------------------------------------------------------------------------------- a real run
+
+def free_python():
+    found = [path for label, path in builds().items() if label.endswith("t") and label != "current"]
+    if not found:
+        pytest.skip("no free-threaded build in GILSCOPE_TEST_BUILDS")
+    return found[0]
+
+
+def test_operation_that_fails_or_ends_the_process_costs_itself_alone(monkeypatch):
+    monkeypatch.setitem(OPERATIONS, "raises", Operation("raises", "1 / 0"))
+    monkeypatch.setitem(OPERATIONS, "ends", Operation("ends", "1", "import os\nos._exit(3)\n"))
+    with BuildZygotes({"3.14t": free_python()}) as zygotes:
+        kinds = {name: zygotes.measured(cell(name, "private"), reverse=False)[1] for name in ("raises", "ends", SUM)}
+    assert {name: answer.kind for name, answer in kinds.items()} == {
+        "raises": "exception", "ends": "exit", SUM: "measured"}
+    assert "division" in kinds["raises"].reason
+
+
+def test_build_whose_process_cannot_start_is_asked_once(tmp_path):
+    python = tmp_path / "python"
+    python.write_text("#!/bin/sh\necho started >> " + str(tmp_path / "starts") + "\nexit 3\n")
+    python.chmod(0o755)
+    with BuildZygotes({"3.14t": str(python)}) as zygotes:
+        kinds = [zygotes.measured(cell(name, "private"), reverse=False)[1].kind for name in (LIST, SUM)]
+    assert kinds == ["exit", "exit"]
+    assert (tmp_path / "starts").read_text() == "started\n"
+
 
 def test_real_run_counts_calls_of_threads_and_processes(run_smoke):
     smoke = run_smoke("scaling")

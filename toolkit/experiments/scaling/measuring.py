@@ -10,6 +10,7 @@ import time
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any, Self
 
+from gilscope.toolkit.errors import UnknownNameError
 from gilscope.toolkit.experiments.results import parameter
 from gilscope.toolkit.experiments.scaling.operations import AREAS, OPERATIONS
 from gilscope.toolkit.experiments.scaling.shares import WORKERS, is_cause, metrics_of
@@ -80,6 +81,7 @@ class BuildZygotes:
         """Start none: each starts when it is needed."""
         self._pythons = pythons
         self._processes: dict[str, ZygoteProcess] = {}
+        self._unstarted: dict[str, str] = {}     # why there is none
         self._stack = ExitStack()
 
     def __enter__(self) -> Self:
@@ -107,14 +109,17 @@ class BuildZygotes:
                 return (found.seconds,), _answered(_cause_metrics(found))
             calls = take_round(process, reverse=reverse)
             return (_seconds(calls[THREADS], loaded.operations),), _answered(metrics_of(calls))
-        except UnscalableFunctionError as error:
+        except (UnscalableFunctionError, UnknownNameError) as error:
             return (), _failed("exception", str(error))
         except LostZygoteError as error:
-            del self._processes[cell.build]      # the next operation gets a new one
+            if self._processes.pop(cell.build, None) is None:
+                self._unstarted[cell.build] = str(error)     # it may have taken minutes: not again for each operation
             return (), _failed("exit", str(error))
 
     def _process_of(self, build: str) -> ZygoteProcess:
-        if build not in self._processes:
+        if build in self._unstarted:
+            raise LostZygoteError(self._unstarted[build])
+        if build not in self._processes:     # none yet, or an operation has ended it
             self._processes[build] = self._stack.enter_context(ZygoteProcess(self._pythons[build], []))
         return self._processes[build]
 
