@@ -59,7 +59,8 @@ def main() -> None:
     parser.add_argument("path", metavar="PATH", help="ftscalingbench.py")
     parser.add_argument("--build", default="3.14t", metavar="LABEL[=PATH]", help="a build without a GIL")
     parser.add_argument("--rounds", type=int, default=5, metavar="N", help="of both (default: 5)")
-    parser.add_argument("--scale", type=int, default=20, metavar="N", help="of the control's work (default: 20)")
+    parser.add_argument("--scale", type=int, default=1000, metavar="N",
+                        help="of the control's work, long enough for a busy machine (default: 1000)")
     args = parser.parse_args()
     build = build_of(args.build)
     runs = [control(build.executable, args.path, args.scale) for _ in range(args.rounds)]
@@ -86,7 +87,7 @@ def main() -> None:
 def control(python: str, path: str, scale: int) -> dict[str, float]:
     """Return how many times as fast two threads are as one, by benchmark."""
     done = subprocess.run([python, path, "--threads", str(WORKERS), "--scale", str(scale)], text=True,
-                          capture_output=True, check=True, timeout=600)
+                          capture_output=True, check=True, timeout=1800)
     found = {name: (float(number), word) for name, number, word in LINE.findall(done.stdout)}
     return {name: number if word == "faster" else round(1 / number, 2) for name, (number, word) in found.items()}
 
