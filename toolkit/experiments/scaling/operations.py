@@ -89,13 +89,18 @@ class Point:
         return 6
     def __exit__(self, *error):
         return None
-    def __getattr__(self, name):
-        return 8
 class Special(Point):
     def move(self, by):
         return super().move(by)
 point = Point()
 special = Special()
+"""
+# With it, other attributes are looked up through it, too, where the lookup is not specialized.
+DYNAMIC = """
+class Dynamic:
+    def __getattr__(self, name):
+        return 8
+dynamic = Dynamic()
 """
 SLOTS = "class Slots:\n    __slots__ = ('x',)\n    def __init__(self):\n        self.x = 1.5\nslots = Slots()\n"
 FUNCTIONS = """
@@ -154,7 +159,7 @@ NAMES = (
     Operation("attribute of a class written", "Point.kind = 'other'", POINT),
     Operation("attribute of a module read", "math.pi", imports="math"),
     Operation("property read", "point.size", POINT),
-    Operation("__getattr__ called", "point.missing", POINT),
+    Operation("__getattr__ called", "dynamic.missing", DYNAMIC),
     Operation("getattr with a default", "getattr(point, 'x', None)", POINT),
     Operation("setattr, names made anew", "setattr(point, f'{prefix}_a', None)", POINT + "prefix = 'prefix'\n"),
     Operation("attribute added and deleted", "new = Point(); new.y = 1; del new.y", POINT),
