@@ -25,7 +25,7 @@ from gilscope.toolkit.report.document import Document
 from gilscope.toolkit.report.terminal import render
 from gilscope.toolkit.scale.judgement import ScalingVerdict
 from gilscope.toolkit.store import Store, load_run
-from tests.conformance.builds import builds, run_child
+from tests.conformance.builds import ROOT, builds
 from tests.experiments.made_up import calls
 from tests.fakes import RunMaker, make_build
 
@@ -49,7 +49,7 @@ for each in OPERATIONS.values():
 @pytest.mark.parametrize("label", builds())
 def test_every_operation_runs(label):
     # Some setups ignore warnings or let files be collected: a program of its own.
-    done = subprocess.run([builds()[label], "-c", EVERY], cwd=run_child.__globals__["ROOT"], text=True,
+    done = subprocess.run([builds()[label], "-c", EVERY], cwd=ROOT, text=True,
                           capture_output=True, check=False, timeout=300)
     assert (done.stdout, done.returncode) == ("", 0), done.stdout + done.stderr
 
