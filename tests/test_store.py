@@ -71,6 +71,33 @@ def test_rounds_of_another_machine_are_refused_and_cost_nothing(changed, path, t
     assert load_run(path) == before
 
 
+def test_values_of_a_process_without_pyperf_come_back_with_the_machine(tmp_path):
+    maker = RunMaker(rounds=2)
+    cell = Cell(workload="scaling", runner="free-threaded", workers=2, build="3.14t")
+    maker.measure(cell, [1e-7, 2e-7], calls=3)
+    run = maker.run(("3.14t",), cells=(cell,), options={"experiment": "scaling"})
+    store = Store.create("label", tmp_path / "results")
+    for each in run.measurements[0].observations:
+        store.add(cell, each.wall, details(each))
+    store.save(run)
+    store.close()
+    assert load_run(store.path).measurements == run.measurements
+    (benchmark,) = pyperf.BenchmarkSuite.load(str(store.path / "3.14t.json")).get_benchmarks()
+    assert benchmark.get_values() == (*[1e-7] * 3, *[2e-7] * 3)
+    assert benchmark.get_metadata()["platform"]
+    assert "load_avg_1min" not in benchmark.get_metadata()     # of the moment, and of this process
+
+
+def test_impossible_values_of_a_process_without_pyperf_are_refused(tmp_path):
+    cell = Cell(workload="scaling", runner="free-threaded", workers=2, build="3.14t")
+    maker = RunMaker(rounds=1)
+    maker.measure(cell, 1.0)
+    store = Store.create("label", tmp_path / "results")
+    with pytest.raises(BadFileError, match="a measured value is impossible"):
+        store.add(cell, (1e12,) * 3, details(maker.measurements[0].observations[0]))
+    store.close()
+
+
 @pytest.fixture
 def path(run, tmp_path):
     return write(run, tmp_path)

@@ -191,7 +191,8 @@ def test_plans_have_each_cell_once_an_arm_measured_twice_and_names_that_survive(
     assert len(set(everything)) == len(everything)
     assert any(cell.twin for cell in plan.cells)
     assert all(Cell.parse(cell.name, cell.build) == cell for cell in everything)
-    assert {cell.build for cell in plan.cells} == {"3.14", "3.14t"}
+    # What scales over free threads, a build with a GIL has no answer to.
+    assert {cell.build for cell in plan.cells} == {"3.14", "3.14t"} - ({"3.14"} if name == "scaling" else set())
 
 
 @ALL

@@ -15,6 +15,7 @@ from gilscope.toolkit.scale.judgement import (
     gain,
     judge,
     limited,
+    verdict_of_many,
 )
 
 
@@ -138,3 +139,26 @@ def test_gain_is_the_share_of_the_loss():
     assert gain(0.7, 0.4, 1.0) == pytest.approx(0.5)
     assert gain(1.2, 0.4, 1.0) == pytest.approx(4 / 3)     # counting alone costs, too
     assert gain(0.7, 1.0, 1.0) == 0.0
+
+
+@pytest.mark.parametrize(("lo", "hi", "verdict"), [
+    (0.80, 1.10, SCALES), (0.79, 1.10, UNSURE), (0.70, 0.80, UNSURE), (0.70, 0.79, PLATEAUS), (0.81, 0.85, SCALES),
+])
+def test_among_hundreds_the_interval_alone_decides(lo, hi, verdict):
+    found, _ = verdict_of_many(replace(evidence(), of_ceiling=Span(ratio=(lo + hi) / 2, lo=lo, hi=hi)))
+    assert found is verdict
+
+
+@pytest.mark.parametrize("width", [0.02, 0.05, 0.1, 0.2])
+@pytest.mark.parametrize("true", [0.7, 0.78, 0.8, 0.82, 0.9])
+def test_intervals_that_contain_the_truth_never_contradict_each_other(true, width):
+    spans = [Span(ratio=middle, lo=middle - width, hi=middle + width)
+             for middle in (true - width + step * width / 10 for step in range(21))]
+    verdicts = {verdict_of_many(replace(evidence(), of_ceiling=each))[0] for each in spans}
+    assert not {SCALES, PLATEAUS} <= verdicts
+
+
+@pytest.mark.parametrize(("disturbed", "verdict"), [(0.5, PLATEAUS), (0.68, UNSURE), (1.0, UNSURE)])
+def test_disturbed_calls_tell_a_loss_and_never_that_there_is_none(disturbed, verdict):
+    seen = replace(evidence(enough=False), of_ceiling=span(1.0), disturbed=span(disturbed))
+    assert verdict_of_many(seen)[0] is verdict

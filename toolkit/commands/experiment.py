@@ -100,7 +100,7 @@ def _add_run(parser: Any) -> None:
     effort = parser.add_mutually_exclusive_group()
     effort.add_argument(
         "--quick", action="store_const", const=EffortLevel.QUICK, dest="effort",
-        help="Smaller grids and sizes, few rounds: all experiments on two builds in about ten minutes.",
+        help="Smaller grids and sizes, few rounds: all experiments on two builds in about 20 minutes.",
     )
     effort.add_argument(
         "--smoke", action="store_const", const=EffortLevel.SMOKE, dest="effort",
@@ -230,7 +230,8 @@ def _start(args: argparse.Namespace, folder: Path) -> int:
     builds = _builds(args)
     effort = args.effort or EffortLevel.FULL
     seed = random.SystemRandom().randrange(2**32) if args.seed is None else args.seed
-    request = ExperimentBatch(builds=builds, asked=tuple(_asked(args, name, effort, seed) for name in names))
+    request = ExperimentBatch(builds=builds, asked=tuple(
+        _asked(args, name, effort, seed, len(builds)) for name in names))
     prepared = prepare([catalog.find(name) for name in names], builds, print_stderr)
     if args.dry_run:
         return _show_plans(request, prepared)
@@ -262,9 +263,12 @@ def _builds(args: argparse.Namespace) -> tuple[Build, ...]:
     return default_pair(found)
 
 
-def _asked(args: argparse.Namespace, name: str, effort: EffortLevel, seed: int) -> ExperimentRequest:
+def _asked(
+    args: argparse.Namespace, name: str, effort: EffortLevel, seed: int, builds: int,
+) -> ExperimentRequest:
     level = catalog.find(name).levels[effort]
-    budget = args.budget or (level.seconds if args.rounds is None and effort is EffortLevel.QUICK else None)
+    quick = level.seconds * max(1.0, builds / 2)   # a level's is for two
+    budget = args.budget or (quick if args.rounds is None and effort is EffortLevel.QUICK else None)
     return ExperimentRequest(
         experiment=name, effort=effort, rounds=args.rounds or level.rounds, budget=budget,
         timeout=args.timeout or catalog.find(name).timeout, seed=seed,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from gilscope.toolkit.experiments.results import Results
 from gilscope.toolkit.measure.cells import Plan
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gilscope.toolkit.measure.abilities import Abilities
+    from gilscope.toolkit.measure.rounds import RoundMethod
     from gilscope.toolkit.model import Build, Run
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.report.figures.figure import Figure
@@ -28,7 +29,7 @@ class EffortLevel(StrEnum):
     """Size of an experiment's plan."""
 
     SMOKE = "smoke"  # everything tiny, once: shows that the experiment works here; its numbers mean nothing
-    QUICK = "quick"  # a first impression; all experiments on two builds take about ten minutes
+    QUICK = "quick"  # a first impression; all experiments on two builds take about 20 minutes
     FULL = "full"    # the sizes of the publication
 
 
@@ -37,7 +38,7 @@ class EffortSettings:
     """The rounds and sizes of one effort level of an experiment."""
 
     rounds: int
-    seconds: float                       # expected for its rounds on two builds; the budget of --quick
+    seconds: float                       # expected for its rounds on two builds; of --quick the budget, more for more
     scales: Mapping[str, float] = field(default_factory=dict)  # sizes by name, read by the plan and the program
 
 
@@ -139,7 +140,7 @@ class Experiment(ABC):
     summary: ClassVar[str]                  # one line for `gilscope experiment list`
     sources: ClassVar[tuple[Publication, ...]]
     claim: ClassVar[str]                    # the publications' claim, in two sentences at most
-    program: ClassVar[str]                  # the folder of the program.py that measures a cell
+    program: ClassVar[str]                  # the folder of the program.py that measures a cell, see `round_method`
     levels: ClassVar[Mapping[EffortLevel, EffortSettings]]
     packages: ClassVar[tuple[Package, ...]] = ()
     noise_by: ClassVar[tuple[str, ...]] = ()   # parameters between whose values no cells are compared: each has a noise
@@ -157,6 +158,27 @@ class Experiment(ABC):
         """Return a run of this experiment, to be read; `folder` is where it is stored, None if it is not stored."""
         return Results(run, folder, self.noise_by)
 
+    def round_method(self, pythons: Mapping[str, str], effort: EffortLevel) -> RoundMethod | None:  # noqa: ARG002
+        """Return how the cells of a round are measured; None: by `program`, in a process for each cell.
+
+        Args:
+            pythons: By label of the build.
+            effort: Of the run.
+        """
+        return None
+
+    def further_cells(
+        self, results: Results, effort: EffortLevel, rounds: int,  # noqa: ARG002
+    ) -> tuple[Cell, ...]:
+        """Return the cells of one more round, which may be new ones; () if none is needed.
+
+        Args:
+            results: Of the rounds so far.
+            effort: Of the run.
+            rounds: The planned ones.
+        """
+        return ()
+
     def environment(self, cell: Cell) -> dict[str, str]:  # noqa: ARG002 - for experiments that override it
         """Return extra environment variables for the measured process of `cell`."""
         return {}
@@ -171,6 +193,10 @@ class Experiment(ABC):
         Every number in them comes from `results`; a sentence whose cells were not measured is left out.
         """
         return tuple(sentence for build in results.builds for sentence in self.build_findings(results, build))
+
+    def judged(self, results: Results) -> Mapping[Cell, dict[str, Any]]:  # noqa: ARG002 - overridden
+        """Return what the experiment concludes of single cells, as JSON values, where it judges cells."""
+        return {}
 
     def build_findings(self, results: Results, build: Build) -> Iterator[str]:  # noqa: ARG002 - overridden
         """Yield the sentences about one build, in experiments that judge each build by itself."""

@@ -23,6 +23,7 @@ EXPERIMENTS = {
     "lost-updates": "gilscope.toolkit.experiments.lost_updates.experiment:LostUpdatesExperiment",
     "downloads": "gilscope.toolkit.experiments.downloads.experiment:DownloadsExperiment",
     "aggregator": "gilscope.toolkit.experiments.aggregator.experiment:AggregatorExperiment",
+    "scaling": "gilscope.toolkit.experiments.scaling.experiment:ScalingExperiment",
     "channels": "gilscope.toolkit.experiments.channels.experiment:ChannelsExperiment",
 }
 

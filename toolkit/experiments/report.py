@@ -156,13 +156,13 @@ def experiments_values(runs: Sequence[tuple[Run, Path | None]]) -> dict[str, Any
 def _values(run: Run, folder: Path | None) -> dict[str, Any]:
     experiment, index = experiment_of(run), Index(run)
     results = experiment.results(run, folder)
-    fields = head("", run)
+    fields, judged = head("", run), experiment.judged(results)
     del fields["schema"], fields["gilscope"]
     values: dict[str, Any] = finite({
         **fields, "name": experiment.name, "title": experiment.title, "claim": experiment.claim,
         "effort": run.options.get("effort"),
         "sources": [dataclasses.asdict(source) for source in experiment.sources],
-        "cells": [_cell(cell, results, index) for cell in results.cells()],
+        "cells": [_cell(cell, results, index) | judged.get(cell, {}) for cell in results.cells()],
         "floors": list(floor_values(results.floors(), {})),
         "findings": list(_findings(experiment, results)),
     })

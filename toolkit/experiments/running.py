@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import sys
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -31,7 +32,7 @@ from gilscope.toolkit.records import DamagedError, from_plain, to_plain
 from gilscope.toolkit.store import Store
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Container, Mapping, Sequence
     from pathlib import Path
 
     from gilscope.toolkit.experiments.base import Experiment
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.measure.cells import Plan
     from gilscope.toolkit.measure.preparation import Say
     from gilscope.toolkit.measure.scheduler import RunProgress
-    from gilscope.toolkit.model import Build, Cell
+    from gilscope.toolkit.model import Build, Cell, RunEnd
 
 BASELINE = "serial"
 PROGRAM = "gilscope.toolkit.experiments.{}.program"
@@ -194,20 +195,15 @@ def measure(
 ) -> Run:
     """Measure the rounds that `run` lacks and return it; it is saved even if this is interrupted.
 
-    A run with all its rounds repeats those in which a cell failed; without failures it is returned unchanged.
+    A run with all its rounds repeats those in which a cell failed.  Then come the rounds that the experiment adds.
 
     Raises:
         KeyboardInterrupt: after the values measured so far were saved.
     """
-    only, rounds = None, request.rounds
-    if run.rounds_done >= rounds:
-        more, only = still_lacking(run, rounds)
-        if not more:
-            return run
-        rounds = run.rounds_done + more
-        run = dataclasses.replace(run, rounds_planned=rounds)
+    began = time.monotonic()
+    method = experiment.round_method(prepared.pythons, request.effort)
     settings = Settings(
-        rounds=rounds, values=1, warmups=0, min_seconds=0.0, timeout=request.timeout, budget=request.budget,
+        rounds=request.rounds, values=1, warmups=0, min_seconds=0.0, timeout=request.timeout, budget=request.budget,
         retakes=0 if request.effort is EffortLevel.SMOKE else RETAKES, seed=request.seed,
     )
     starter = TrialStarter(
@@ -215,4 +211,27 @@ def measure(
     )
     machine = MachineLock(
         alone=False, waiting=lambda: reporter.note("waiting for a fleet's run that measures on this machine"))
-    return Scheduler(run, store, starter, settings, reporter, only=only, hold_machine=machine.hold).go()
+
+    def measured(run: Run, rounds: int, only: Container[Cell] | None) -> Run:
+        left = None if settings.budget is None else settings.budget - (time.monotonic() - began)
+        return Scheduler(dataclasses.replace(run, rounds_planned=max(run.rounds_planned, rounds)), store, starter,
+                         dataclasses.replace(settings, rounds=rounds, budget=left), reporter, method, only=only,
+                         hold_machine=machine.hold).go()
+
+    stopped: RunEnd = "rounds"
+    if run.rounds_done < request.rounds:
+        run = measured(run, request.rounds, None)
+        stopped = run.stopped
+    else:
+        more, lacking = still_lacking(run, request.rounds)
+        if more:
+            run = measured(run, run.rounds_done + more, lacking)
+            stopped = run.stopped
+    while stopped == "rounds" and (settings.budget is None or time.monotonic() - began < settings.budget):
+        cells = experiment.further_cells(experiment.results(run), request.effort, request.rounds)
+        if not cells:
+            break
+        new = tuple(cell for cell in cells if cell not in run.cells)
+        run = measured(dataclasses.replace(run, cells=(*run.cells, *new)), run.rounds_done + 1, frozenset(cells))
+        stopped = run.stopped
+    return run

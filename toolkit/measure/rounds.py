@@ -127,9 +127,10 @@ class ArmResult:
     """The result of one measured process."""
 
     cell: Cell
-    start: ProcessStart
+    start: ProcessStart | None    # None: the method of measuring has processes of its own
     answer: ProcessAnswer
     details: dict[str, Any] = field(default_factory=dict)   # added to the answer's fields
+    values: tuple[float, ...] = ()    # seconds; empty: they are in the process's pyperf file
 
 
 class RoundMethod(Protocol):

@@ -405,7 +405,7 @@ class Scheduler:
         details = {**answer.fields, **taken.details, "round": index, "retakes": retakes,
                    "session": self._run.session_of(index)}
         try:
-            observation = self._store.add(cell, taken.start.spec.result_path, details)
+            observation = self._store.add(cell, taken.values or _file_of(taken), details)
         except BadFileError as error:   # a cleaner of temporary folders deleted it, or the disk is full
             self._fail(cell, "exit", dataclasses.replace(answer, reason=str(error)), index)
             return
@@ -449,6 +449,12 @@ def late_note(threads: Sequence[str]) -> str:
     """Return one note for all processes that threads of these names kept from ending, whatever their cells."""
     cause = f": {counted(len(threads), 'thread')} ({few(threads)}) still ran" if threads else ""
     return f"measured processes did not end within {TEARDOWN_SECONDS:g} s after their values were taken{cause}"
+
+
+def _file_of(taken: ArmResult) -> Path:
+    """Return the pyperf file of a measured process."""
+    assert taken.start is not None, "a method with processes of its own gives their values"
+    return taken.start.spec.result_path
 
 
 def _without_aa(cell: Cell) -> Cell:

@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.scale.judgement import Span
     from gilscope.toolkit.scale.repair_trials import RepairTrial
+    from gilscope.toolkit.scale.scaling_rounds import RoundCalls
     from gilscope.toolkit.scale.throughput import CleanCalls
     from gilscope.toolkit.scale.zygote_process import (
         LoadedFunction,
@@ -104,18 +105,20 @@ def take_a_look(process: ZygoteProcess, threads: int) -> tuple[ScalingEvidence, 
         UnscalableFunctionError: The function raised, or did not return.
         LostZygoteError: The process has ended.
     """
-    rounds = ScalingRounds(process, _compared(threads))
+    rounds = ScalingRounds(process, compared_modes(threads))
     rounds.take(ROUNDS)
     rate = rounds.total(ONE).rate
-    return _evidence(rounds, threads), 1 / rate if rate else 0.0
+    return evidence_of(rounds, threads), 1 / rate if rate else 0.0
 
 
-def _compared(threads: int) -> dict[str, CallMode]:
+def compared_modes(threads: int) -> dict[str, CallMode]:
+    """Return the modes whose rates decide the verdict, by name."""
     return {ONE: CallMode(threads=1), THREADS: CallMode(threads=threads),
             PROCESSES: CallMode(threads=threads, processes=True)}
 
 
-def _evidence(rounds: ScalingRounds, threads: int) -> ScalingEvidence:
+def evidence_of(rounds: RoundCalls, threads: int) -> ScalingEvidence:
+    """Return the evidence of rounds of `compared_modes`."""
     compared = (ONE, THREADS, PROCESSES)
     one = rounds.total(ONE).rate
     return ScalingEvidence(
@@ -132,7 +135,7 @@ class _Investigator:
         self._clock = clock
         self._began = clock()
         self._refused = Doubt.REFUSED if loaded.refused else None
-        self._modes = _compared(threads)
+        self._modes = compared_modes(threads)
         self._objects: tuple[BlamedObject, ...] = ()
         self._also: tuple[BlamedObject, ...] = ()
         self._explained: float | None = None
@@ -177,7 +180,7 @@ class _Investigator:
         return plain == self._process.results(immortal=True)
 
     def _evidence(self, rounds: ScalingRounds) -> ScalingEvidence:
-        return replace(_evidence(rounds, self._threads), refused=self._refused,
+        return replace(evidence_of(rounds, self._threads), refused=self._refused,
                        immortal=None if self._refused else rounds.span(THREADS, IMMORTAL))
 
     def _look_for_locks(self, rounds: ScalingRounds, evidence: ScalingEvidence) -> tuple[ScalingEvidence, Judgement]:

@@ -121,6 +121,25 @@ def judge(evidence: ScalingEvidence) -> Judgement:
     return Judgement(verdict=verdict, obstacle=obstacle, doubt=doubt)
 
 
+def verdict_of_many(evidence: ScalingEvidence) -> tuple[ScalingVerdict, Doubt | None]:
+    """Return the verdict of one function among hundreds, where the interval alone decides.
+
+    It lies on one side of `SCALES`, or the verdict is open.  Where 95 % of intervals hold, two measurements of the same
+    function contradict each other in one of 800 at most: both intervals must miss, on different sides.  `judge` says
+    more, and errs more often.  Of threads that were hardly ever undisturbed, disturbed calls tell a loss, never that
+    there is none: neighbours hide contention.
+    """
+    span = evidence.of_ceiling
+    if not evidence.enough or span is None:
+        below = evidence.disturbed is not None and evidence.disturbed.hi <= SURELY_DISTURBED
+        return (_limited_verdict(evidence), None) if below else (ScalingVerdict.UNSURE, Doubt.FEW_CLEAN)
+    if span.lo >= SCALES:
+        return ScalingVerdict.SCALES, None
+    if span.hi >= SCALES:
+        return ScalingVerdict.UNSURE, Doubt.WIDE
+    return _limited_verdict(evidence), None
+
+
 def limited(evidence: ScalingEvidence) -> bool:
     """Return True if there is a loss to find the cause of."""
     return _verdict(evidence)[0] in {ScalingVerdict.PLATEAUS, ScalingVerdict.SLOWER}
@@ -162,8 +181,12 @@ def _verdict(evidence: ScalingEvidence) -> tuple[ScalingVerdict, Doubt | None]:
         return (ScalingVerdict.UNSURE, Doubt.SURPRISE) if surprising else (ScalingVerdict.SCALES, None)
     if span.hi > SURELY_NOT:
         return ScalingVerdict.UNSURE, Doubt.WIDE
+    return _limited_verdict(evidence), None
+
+
+def _limited_verdict(evidence: ScalingEvidence) -> ScalingVerdict:
     slower = evidence.speedup is not None and evidence.speedup.hi < SLOWER
-    return (ScalingVerdict.SLOWER if slower else ScalingVerdict.PLATEAUS), None
+    return ScalingVerdict.SLOWER if slower else ScalingVerdict.PLATEAUS
 
 
 def _obstacle(evidence: ScalingEvidence) -> tuple[Obstacle, Doubt | None]:

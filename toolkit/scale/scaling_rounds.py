@@ -17,23 +17,12 @@ if TYPE_CHECKING:
 LEAST_OF_QUOTA = 0.4      # a value with less of the clean time that it needs is biased upward, and is left out
 
 
-class ScalingRounds:
-    """The measurements of some modes, by name and round."""
+class RoundCalls:
+    """The calls of some modes, by name and round, wherever they were measured."""
 
-    def __init__(self, process: ZygoteProcess, modes: Mapping[str, CallMode]) -> None:
-        """Measure nothing yet."""
-        self._process = process
-        self._modes = dict(modes)
-        self._rounds = 0
-        self._found: dict[str, dict[int, CleanCalls]] = {name: {} for name in modes}
-
-    def take(self, rounds: int, names: Sequence[str] | None = None) -> None:
-        """Measure more rounds, of all modes or some, in reversed order every other round."""
-        chosen = list(names or self._modes)
-        for _ in range(rounds):
-            for name in chosen[::-1] if self._rounds % 2 else chosen:
-                self._found[name][self._rounds] = self._process.measure_cleanly(self._modes[name])
-            self._rounds += 1
+    def __init__(self, found: Mapping[str, Mapping[int, CleanCalls]]) -> None:
+        """Take what was found."""
+        self._found = {name: dict(by_round) for name, by_round in found.items()}
 
     def total(self, name: str) -> CleanCalls:
         """Return all measurements of a mode as one."""
@@ -65,3 +54,22 @@ class ScalingRounds:
         found = PairedArms({name: by_round for name, by_round in seconds.items() if by_round}).compare(
             baseline, sample) if seconds[baseline] and seconds[sample] else None
         return None if found is None else Span(ratio=found.ratio, lo=found.lo, hi=found.hi)
+
+
+class ScalingRounds(RoundCalls):
+    """Measures some modes of one function in turn."""
+
+    def __init__(self, process: ZygoteProcess, modes: Mapping[str, CallMode]) -> None:
+        """Measure nothing yet."""
+        super().__init__({name: {} for name in modes})
+        self._process = process
+        self._modes = dict(modes)
+        self._rounds = 0
+
+    def take(self, rounds: int, names: Sequence[str] | None = None) -> None:
+        """Measure more rounds, of all modes or some, in reversed order every other round."""
+        chosen = list(names or self._modes)
+        for _ in range(rounds):
+            for name in chosen[::-1] if self._rounds % 2 else chosen:
+                self._found[name][self._rounds] = self._process.measure_cleanly(self._modes[name])
+            self._rounds += 1

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.scale.api import ApiCallable, ApiScaling
     from gilscope.toolkit.scale.investigation import ScalingInvestigation
     from gilscope.toolkit.scale.judgement import Span
+    from gilscope.toolkit.scale.zygote_process import LoadedFunction
 
 SCHEMA = "gilscope/scale/1"
 
@@ -50,8 +51,9 @@ def _callable_values(build: Build, each: ApiCallable) -> dict[str, Any]:
     return {
         "name": each.name, "call": each.call or None, "place": each.place or None, "outcome": each.outcome.value,
         "problem": each.problem or None, "seconds_per_call": each.seconds_per_call,
-        "of_ceiling": _span(evidence.of_ceiling if evidence else None),
-        "speedup": _span(evidence.speedup if evidence else None), "ceiling": evidence.ceiling if evidence else None,
+        "of_ceiling": span_values(evidence.of_ceiling if evidence else None),
+        "speedup": span_values(evidence.speedup if evidence else None),
+        "ceiling": evidence.ceiling if evidence else None,
         "investigation": each.found and _build_values(BuildScaling(build=build, found=each.found))}
 
 
@@ -77,17 +79,25 @@ def _build_values(each: BuildScaling) -> dict[str, Any]:
         "explained": found.explained, "without": found.without,
         "repairs": [{"code": code.value, "text": TEXTS[code], "objects": [one.name for one in objects]}
                     for code, objects in repairs(judgement.obstacle, (*found.objects, *found.also)).items()],
-        "trials": [asdict(one) | {"of_ceiling": _span(one.of_ceiling)} for one in found.trials],
-        "of_ceiling": _span(evidence.of_ceiling), "disturbed": _span(evidence.disturbed),
-        "speedup": _span(evidence.speedup), "ceiling": evidence.ceiling,
-        "immortal": _span(evidence.immortal), "no_collector": _span(evidence.no_collector),
-        "rates": found.rates, "function": asdict(found.loaded), "clean_seconds": evidence.clean_seconds,
+        "trials": [asdict(one) | {"of_ceiling": span_values(one.of_ceiling)} for one in found.trials],
+        "of_ceiling": span_values(evidence.of_ceiling), "disturbed": span_values(evidence.disturbed),
+        "speedup": span_values(evidence.speedup), "ceiling": evidence.ceiling,
+        "immortal": span_values(evidence.immortal), "no_collector": span_values(evidence.no_collector),
+        "rates": found.rates, "function": _function(found.loaded), "clean_seconds": evidence.clean_seconds,
         "queued_share": found.queued_share, "switches": found.switches, "measurements": found.measurements,
         "seconds": found.seconds,
     }
 
 
-def _span(span: Span | None) -> dict[str, float | None] | None:
+def _function(loaded: LoadedFunction) -> dict[str, Any]:
+    """Return what was loaded; a user's function is one operation a call."""
+    values = asdict(loaded)
+    del values["operations"]
+    return values
+
+
+def span_values(span: Span | None) -> dict[str, float | None] | None:
+    """Return a ratio with its interval."""
     # An interval without an upper end is none that JSON can say.
     if span is None:
         return None

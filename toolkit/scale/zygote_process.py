@@ -55,6 +55,7 @@ class LoadedFunction:
     gil: bool               # an import turned it on
     refused: str | None     # why no object is made immortal in this build
     bytecode: bool          # what imports compile is saved
+    operations: int = 1     # in a call
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,9 +152,21 @@ class ZygoteProcess:
         """End it."""
         self._stack.close()
 
-    def load(self, function: str, payloads: str | None, payload: str | None, threads: int, *,
-             recipe: dict[str, Any] | None = None, limit: float = LOAD_LIMIT) -> LoadedFunction:
-        """Load the function and call it until it is warm; of its call in a test if there is a `recipe`.
+    def load(  # noqa: PLR0913 - what the zygote is asked
+        self, function: str, payloads: str | None, payload: str | None, threads: int, *,
+        recipe: dict[str, Any] | None = None, maker: Sequence[str] = (), look: bool = False, limit: float = LOAD_LIMIT,
+    ) -> LoadedFunction:
+        """Load the function and call it until it is warm; it replaces an earlier one.
+
+        Args:
+            function: See `child.zygote.Zygote.load`, like the other arguments.
+            payloads: Of the function.
+            payload: Of the function.
+            threads: Their number.
+            recipe: Its call in a test.
+            maker: Names what makes it.
+            look: Only rates are wanted: no object can be made immortal, sampled or named.
+            limit: Seconds.
 
         Raises:
             UnknownNameError: There is no such module, function or payloads.
@@ -161,7 +174,8 @@ class ZygoteProcess:
             LostZygoteError: The process has ended.
         """
         answer = self._ask(limit, do="load", function=function, payloads=payloads, payload=payload,
-                           threads=threads, recipe=recipe)
+                           threads=threads, recipe=recipe, maker=maker, look=look)
+        self._names.clear()
         return LoadedFunction(**{name: answer[name] for name in LoadedFunction.__slots__})
 
     def measure(self, mode: CallMode, seconds: float = WINDOWS[0]) -> CleanCalls:
@@ -176,10 +190,12 @@ class ZygoteProcess:
                                      immortal=mode.immortal, everything=mode.everything, collector=mode.collector,
                                      copies=_plain(mode.copies), seconds=seconds))
 
-    def measure_cleanly(self, mode: CallMode, quota: float = LEAST_CLEAN) -> CleanCalls:
-        """Measure with longer and longer windows until `quota` seconds were undisturbed, or `WINDOWS` are over."""
+    def measure_cleanly(
+        self, mode: CallMode, quota: float = LEAST_CLEAN, tries: int = len(WINDOWS),
+    ) -> CleanCalls:
+        """Measure with longer and longer windows until `quota` seconds were undisturbed, or the tries are over."""
         parts: list[CleanCalls] = []
-        for seconds in WINDOWS[self._first:]:
+        for seconds in WINDOWS[self._first:][:tries]:
             parts.append(self.measure(mode, seconds))
             if pooled(parts).enough(quota):
                 break

@@ -11,6 +11,7 @@ import dataclasses
 import json
 import os
 import shutil
+from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import pyperf
@@ -25,11 +26,11 @@ from gilscope.toolkit.store.run_metadata import make_observation, to_metadata
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
     from gilscope.toolkit.model import Build, Cell, Observation, Run
 
 # pyperf does not check the files that it loads, so a file of another program may raise any of these.
+_OF_THE_MACHINE = ("aslr", "cpu_config", "cpu_count", "cpu_model_name", "hostname", "perf_version", "platform")
 _NO_SUITE = (ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError, RuntimeError)
 
 
@@ -42,6 +43,7 @@ class Store:
         self._lock = lock
         self._runs: dict[Cell, dict[int, pyperf.Run]] = {}
         self._observations: dict[Cell, dict[int, Observation]] = {}
+        self._machine: dict[str, str | int | float] = {}
 
     @staticmethod
     def refuse_taken(label: str, results: Path | None = None) -> None:
@@ -93,12 +95,13 @@ class Store:
                     raise BadFileError(f"{suite_path(path, build.label)}: a run of {cell.name} is none of pyperf's "
                                        f"({error}){REMEDY}") from error
 
-    def add(self, cell: Cell, values: Path, details: Mapping[str, Any]) -> Observation:
-        """Add the pyperf file `values` of one measured process; it replaces an earlier one of the same round.
+    def add(self, cell: Cell, values: Path | Sequence[float], details: Mapping[str, Any]) -> Observation:
+        """Add the values of one measured process; they replace earlier ones of the same round.
 
         Args:
             cell: The measured cell.
-            values: The file that pyperf's worker wrote: one benchmark with one run.
+            values: The file that pyperf's worker wrote, one benchmark with one run; or seconds, of a process in which
+                pyperf did not run.
             details: The fields of `Observation` that pyperf does not store, and additional `metadata`.
 
         Raises:
@@ -107,7 +110,7 @@ class Store:
             ToolkitError: The earlier rounds were measured on another machine or interpreter.
         """
         try:
-            (run,) = pyperf.Benchmark.load(str(values)).get_runs()
+            run = self._read(values) if isinstance(values, Path) else self._made(cell, values)
             observation = make_observation(run.values, details)
         except OSError as error:
             raise BadFileError(f"its values cannot be read: {error.strerror}") from error
@@ -122,6 +125,19 @@ class Store:
         self._refuse_elsewhere(cell, complete)
         self._insert(cell, complete, observation)
         return observation
+
+    @staticmethod
+    def _read(file: Path) -> pyperf.Run:
+        (run,) = pyperf.Benchmark.load(str(file)).get_runs()
+        return run
+
+    def _made(self, cell: Cell, values: Sequence[float]) -> pyperf.Run:
+        """Return a run with what pyperf says of this machine; of the interpreter, `details` say all."""
+        if not self._machine:
+            collected = pyperf.Run([1.0], metadata={"name": "machine"}, collect_metadata=True).get_metadata()
+            self._machine = {name: collected[name] for name in _OF_THE_MACHINE if name in collected}
+        return pyperf.Run(list(values), metadata={**self._machine, "name": cell.name, "loops": 1, "unit": "second"},
+                          collect_metadata=False)
 
     def _refuse_elsewhere(self, cell: Cell, run: pyperf.Run) -> None:
         """Refuse a process of another machine, system or interpreter: pyperf stores no such mix in one benchmark."""

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     Work = tuple[Callable[..., object], list[Any] | None]    # a function, and one thread's payloads; None: no argument
 
 WARM_UP = 0.03          # seconds
+WARM_LOOK = 0.006       # seconds, where hundreds of functions are looked at: each fork warms up, too
 CHUNK = 0.0001          # seconds of calls between two looks at the clocks; contended, they take ten times as long, and
                         # must still fit into the slice that a busy machine gives a thread
 LEAST_WARM = 0.012      # seconds of a measurement that are not counted: threads have just been started
@@ -66,7 +67,7 @@ class Zygote:
         self._number = 0
 
     def load(self, function: str, payloads: str | None, payload: str | None, threads: int, *,
-             recipe: dict[str, Any] | None = None) -> dict[str, Any]:
+             recipe: dict[str, Any] | None = None, maker: Sequence[str] = (), look: bool = False) -> dict[str, Any]:
         """Load the function, call it until it is warm, and list the objects.
 
         Args:
@@ -75,10 +76,16 @@ class Zygote:
             payload: A literal.
             threads: Payloads are dealt to so many threads if there are enough of them.
             recipe: A call of the function by a test, see `hammer.calls`; each thread makes its objects for itself.
+            maker: "package.module:name" of a function, and its arguments.  It returns `make` of `take`, and how many
+                operations one call of the function is.
+            look: Objects are neither listed nor named: rates alone are wanted, and soon.
 
         Raises:
             FunctionRefusedError: It cannot be measured.
         """
+        if maker:
+            make, operations = find(maker[0])(*maker[1:])
+            return self.take(function, make, threads, look=look) | {"operations": operations}
         with suppress(FailedMeasurementError):      # said by the import below
             # Writes the .pyc: constants of a module that was compiled in this process are counted, others are not.
             self._asked(lambda: _import_module(function), PATIENCE)
@@ -88,7 +95,8 @@ class Zygote:
         return self.take(function, lambda: called, threads, made=_payloads(payloads, payload))
 
     def take(self, name: str, make: Callable[[], Callable[..., object]], threads: int, *,
-             made: list[Any] | None = None, arguments: Mapping[str, Any] | None = None) -> dict[str, Any]:
+             made: list[Any] | None = None, arguments: Mapping[str, Any] | None = None,
+             look: bool = False) -> dict[str, Any]:
         """Take a function of this process, call it until it is warm, and list the objects.
 
         Args:
@@ -97,6 +105,7 @@ class Zygote:
             threads: Payloads are dealt to so many threads if there are enough of them.
             made: The payloads.
             arguments: What it is called with beside them, by the name of the parameter.
+            look: Objects are neither listed nor named: rates alone are wanted, and soon.
 
         Raises:
             FunctionRefusedError: It cannot be measured.
@@ -105,19 +114,25 @@ class Zygote:
         self._arguments = arguments or {}
         self._dealt = made is not None and len(made) >= threads > 1
         self._threads = threads
-        self._each = self._warm_up()
+        self._each = self._warm_up(WARM_LOOK if look else WARM_UP)
         if (left := threading.active_count()) > 1:
             raise FunctionRefusedError(f"{name} has left {left - 1} thread(s) running, and a process with threads "
                                        "cannot be forked; name a function that works in the calling thread")
         if self._each > LONGEST_CALL:
             raise FunctionRefusedError(f"a call of {name} takes {self._each:.2g} s; name a part of the work, or "
                                        f"smaller payloads: at most {LONGEST_CALL:g} s")
+        self._objects = []
+        if look:
+            return self._facts([], None)
         gc.collect()
         self._objects = self._reachable([self._call, made, *sys.modules.values(), *gc.get_objects()])
-        layout, refused = self._layout()
+        return self._facts(*self._layout())
+
+    def _facts(self, locks: list[str], refused: str | None) -> dict[str, Any]:
+        made = self._payloads
         return {"seconds_per_call": self._each, "objects": len(self._objects), "dealt": self._dealt,
-                "payloads": 0 if made is None else len(made), "gil": _gil_is_on(), "refused": refused, "locks": layout,
-                "bytecode": not sys.dont_write_bytecode}
+                "payloads": 0 if made is None else len(made), "gil": _gil_is_on(), "refused": refused, "locks": locks,
+                "bytecode": not sys.dont_write_bytecode, "operations": 1}
 
     def measure(  # noqa: PLR0913 - the fields of a mode, and what the sampler does
         self, threads: int, *, processes: bool = False, immortal: Sequence[int] = (), everything: bool = False,
@@ -247,12 +262,12 @@ class Zygote:
         self._locks = {kind: offset for kind, offset in kinds.items() if offset}
         return sorted(kind.__qualname__ for kind in self._locks), None
 
-    def _warm_up(self) -> float:
+    def _warm_up(self, seconds: float) -> float:
         """Call the function until it is warm; return the seconds of a usual call, whatever else ran meanwhile."""
         arguments = repeat(()) if self._payloads is None else ((payload,) for payload in cycle(self._payloads))
         for _ in range(2):        # the first calls fill caches
             each: list[float] = []
-            until = time.perf_counter() + WARM_UP
+            until = time.perf_counter() + seconds
             while not each or time.perf_counter() < until:
                 began = time.perf_counter()
                 self._call(*next(arguments))
