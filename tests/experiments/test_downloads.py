@@ -173,7 +173,7 @@ def test_sentences_follow_the_numbers(asyncio, words):
 
 
 @pytest.mark.parametrize(("opened", "words"), [
-    (52, "up to 100, the most allowed, of which 52 opened a connection ("),
+    (52, "up to 100, the most allowed, of which 52 in the median opened a connection ("),
     (100, "up to 100, the most allowed ("),
 ])
 def test_threads_that_a_large_pool_did_not_need_are_told(opened, words):

@@ -100,6 +100,9 @@ def test_collector_is_blamed_if_it_ran_and_threads_are_faster_without_it():
     without = {"no_collector": span(1.9), "immortal_beside": 1.0}
     assert judge(evidence(0.5, 1.9, collected=True, **without)).obstacle is Obstacle.COLLECTOR
     assert judge(evidence(0.5, 1.9, collected=False, **without)).obstacle is Obstacle.COUNTS     # it never ran
+    # Types that are made and dropped are collected, too, but most of the loss is another's.
+    assert judge(evidence(0.45, 1.0, collected=True, no_collector=span(1.4), immortal_beside=1.0)).obstacle \
+        is Obstacle.NOT_YOUR_OBJECTS
     # Immortality gains more than the collector costs: counts are in the way.
     assert judge(evidence(0.3, 3.0, collected=True, no_collector=span(1.3), immortal_beside=2.3)).obstacle \
         is Obstacle.COUNTS

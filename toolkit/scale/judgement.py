@@ -21,7 +21,7 @@ LOCKED = 0.05          # share of looks in which a lock was held
 MUCH_LOCKED = 0.2      # the same where the rest of the evidence comes from a busy machine
 SURELY_DISTURBED = 0.7   # of the ceiling, by disturbed calls: neighbours hide contention, so the truth is below
 LEAST_CEILING = 0.7    # of the number of threads: what processes reach on idle cores
-EXPLAINS = 0.6         # share of what everything immortal gains that a named set must gain
+EXPLAINS = 0.6         # share of the loss that a cause must explain: a named set, of what everything immortal gains
 SURPRISING = 1.5       # times: so much cannot be the cost of counts that nobody contends for
 SLOWER = 0.95          # of one thread's throughput
 
@@ -194,10 +194,12 @@ def _obstacle(evidence: ScalingEvidence) -> tuple[Obstacle, Doubt | None]:
     if evidence.immortal is None or evidence.of_ceiling is None:
         return (Obstacle.LOCK, None) if lock else (Obstacle.UNKNOWN, evidence.refused or Doubt.FEW_CLEAN)
     beside = evidence.immortal_beside
-    if (evidence.collected and evidence.no_collector is not None and evidence.no_collector.ratio >= CONTRAST
-            and evidence.no_collector.lo > 1 and beside is not None and beside <= BESIDE_COLLECTOR):
-        return Obstacle.COLLECTOR, None
     two = evidence.of_ceiling.ratio      # of the ceiling, which is 1
+    without = evidence.no_collector
+    if (evidence.collected and without is not None and without.ratio >= CONTRAST and without.lo > 1
+            and gain(two * without.ratio, two, 1.0) >= EXPLAINS
+            and beside is not None and beside <= BESIDE_COLLECTOR):
+        return Obstacle.COLLECTOR, None
     gained = gain(two * evidence.immortal.ratio, two, 1.0)
     enough = COUNTS_GAIN_BESIDE_LOCK if lock else COUNTS_GAIN
     if evidence.immortal.ratio >= CONTRAST and gained >= enough:

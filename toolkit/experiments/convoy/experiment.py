@@ -333,8 +333,8 @@ def _beside_most(results: Results, build: Build) -> str:
 def _slower_alone(results: Results, alone: Cell | None, one: Cell | None) -> str:
     if not is_faster(results, one, alone):
         return ""
-    return (f" Alone the server is slower {every_round(len(results.values(alone)))}, probably since idle cores sleep "
-            "between two requests.")
+    return (f" Alone the server is slower than beside one CPU thread, {every_round(len(results.values(alone)))}, "
+            "probably since idle cores sleep between two requests.")
 
 
 def _on_work_elsewhere(results: Results, build: Build, beside: Cell | None) -> Iterator[str]:

@@ -309,7 +309,7 @@ def _on_pool(
     may have served all pages before it used all of its threads: `opened` is the number of connections that it opened.
     """
     before, last = _count_before(times, stop), stop == max(times)
-    used = "" if opened is None or opened >= stop else f", of which {opened:.0f} opened a connection"
+    used = "" if opened is None or opened >= stop else f", of which {opened:.0f} in the median opened a connection"
     where = (f"gains beyond {before} threads, up to {stop}, the most allowed{used}" if last else
              f"stops gaining at {stop} threads")
     sentence = (
