@@ -56,6 +56,12 @@ def test_lines_stand_beside_the_object():
     assert "reference counts: app.PRICES (list), used at app.py:7 and app.py:9" in said()
 
 
+def test_files_of_packages_are_shown_from_the_package_on():
+    place = CodePlace(file="/cache/lib/python3.14t/site-packages/shop/cart.py", line=7, function="add")
+    (one,) = slower_investigation().objects
+    assert "app.PRICES (list), used at shop/cart.py:7" in said(objects=(replace(one, places=(place,)),))
+
+
 def test_repair_says_what_it_reached_or_why_it_was_not_tried():
     measured = RepairTrial(outcome=RepairOutcome.MEASURED, method=CopyMethod.DEEP, without=0.3,
                            of_ceiling=Span(ratio=0.95, lo=0.9, hi=1.0))

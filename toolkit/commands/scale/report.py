@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.race.report.text import known_as
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table, summary_lines
 from gilscope.toolkit.scale.judgement import Doubt, Obstacle, ScalingVerdict
 from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome
@@ -145,7 +146,7 @@ def _blamed(found: ScalingInvestigation) -> Iterator[str]:
 
 
 def _places_text(one: BlamedObject) -> str:
-    return f", used at {list_text(f'{each.file}:{each.line}' for each in one.places)}" if one.places else ""
+    return f", used at {list_text(f'{known_as(each.file)}:{each.line}' for each in one.places)}" if one.places else ""
 
 
 def object_text(one: BlamedObject) -> str:

@@ -143,7 +143,7 @@ def lines_of(group: Sequence[Race], root: str) -> str:
         for side in (race.first, race.second):
             spots = [side.place, *([read] if (read := _read_before(side)) is not None else [])]
             for frame in spots:
-                places.setdefault(_known_as(relative(frame.path, root)), set()).add(frame.line)
+                places.setdefault(known_as(relative(frame.path, root)), set()).add(frame.line)
     return ", ".join(f"{path}:{', '.join(map(str, sorted(lines)))}" for path, lines in sorted(places.items()))
 
 
@@ -223,10 +223,10 @@ def _frame(frame: Frame | None, place: str, lead: str, column: int, paint: Paint
 
 def at(frame: Frame, root: str) -> str:
     """Return a frame's place as readers have it: `bank.py:14 in Account.deposit`."""
-    return f"{_known_as(relative(frame.path, root))}:{frame.line} in {frame.function}"
+    return f"{known_as(relative(frame.path, root))}:{frame.line} in {frame.function}"
 
 
-def _known_as(path: str) -> str:
+def known_as(path: str) -> str:
     """Return the name by which a module of the standard library or an installed package is known."""
     _, found, rest = path.rpartition("/site-packages/")
     if found:
@@ -237,7 +237,7 @@ def _known_as(path: str) -> str:
 
 def library_of(path: str) -> str:
     """Return the name of the installed package, or module of the standard library, that a file is of; "" if of none."""
-    known = _known_as(path)
+    known = known_as(path)
     if known == path:
         return ""
     package = known.partition("/")[0] if "/site-packages/" in path else known.rpartition("/")[0].replace("/", ".")
