@@ -318,6 +318,7 @@ class Box:
     puts = 0
     def put(self, number):
         self.puts += 1
+        sum(range(1000))     # so long that another thread looks meanwhile, also where cores are few
         self.puts -= 1
     def __len__(self):
         if self.puts:
@@ -328,8 +329,9 @@ def total(numbers):
     >>> total([1, 2])
     3
     """
-    if not numbers:
-        os.abort()
+    for _ in range(100):
+        if not numbers:
+            os.abort()
     return sum(numbers)
 '''
 
