@@ -432,7 +432,7 @@ def test_ratio_has_the_same_verdict_in_the_report_and_in_a_comparison():
 
 
 @pytest.mark.parametrize(("again", "said"), [
-    (False, "So a ratio has the same verdict in both"),
+    (False, "So a speed-up or a build ratio has the same verdict in both; a * goes by 5 %"),
     (True, "cells of this comparison hold at once with 95 % confidence. The report of the run judges more ratios"),
 ])
 def test_comparison_says_which_verdicts_hold_at_once(again, said):

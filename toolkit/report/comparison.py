@@ -160,7 +160,8 @@ def _family_text(contrasts: Sequence[Contrast], *, again: bool) -> str:
                 "The report of the run judges more ratios together, so its verdicts may differ")
     if all(each.comparison is None or each.comparison.paired for each in contrasts):
         return ("as wide as those of the run's report, which hold for all its cells at once with 95 % confidence. So a "
-                "ratio has the same verdict in both")
+                "speed-up or a build ratio has the same verdict in both; a * goes by 5 % for its own set, so a model "
+                "may lack it though no difference is shown here")
     return "those of all cells hold at once with 95 % confidence"
 
 

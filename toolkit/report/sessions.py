@@ -80,10 +80,16 @@ def unsteady_banners(run: Run) -> Iterator[Banner]:
         several = list_text(
             f"{each.cell.workload} on {each.cell.build} {each.spread * 100:.0f} % ({format_seconds(each.low)} to "
             f"{format_seconds(each.high)})" for each in found)
-        yield Banner(f"the CPU time of {run.baseline} spread within a session, from a tenth to nine tenths of its "
-                     f"values: {several}; gilscope warns from {LEAST_SPREAD * 100:.0f} % on. Its processes "
+        yield Banner(f"the CPU time of {run.baseline} spread within {_session_text(run)}, from a tenth to nine tenths "
+                     f"of its values: {several}; gilscope warns from {LEAST_SPREAD * 100:.0f} % on. Its processes "
                      "differ that much, or something changed their speed during the run: before you rely on a ratio, "
                      f"{_at_another_time(run)}")
+
+
+def _session_text(run: Run) -> str:
+    """Return "a session", or that it is one of several: each spread is that of the session in which it is largest."""
+    count = len(session_rounds(run))
+    return f"one of {count} sessions" if count > 1 else "a session"
 
 
 def _at_another_time(run: Run) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from math import floor, inf, isfinite, log10
+from math import ceil, floor, inf, isfinite, log10
 from typing import TYPE_CHECKING, Literal, assert_never
 
 from gilscope.toolkit.report.document import (
@@ -190,11 +190,13 @@ def _half_of(comparison: Comparison) -> float:
 
 
 def _range_text(lo: float, hi: float) -> str:
-    """Return "0.96-1.08x", in as few digits as show that it has two ends."""
+    """Return "0.96-1.08x", in as few digits as show that it has two ends, rounded outward: all inside is possible."""
     if not _says_something(lo, hi):
         return ""
     digits = 1 if f"{lo:.1f}" != f"{hi:.1f}" and hi > 1.2 * lo else 2
-    return f"{lo:.{digits}f}-{hi:.{digits}f}x"
+    unit = 10**digits
+    down, up = floor(round(lo * unit, 6)) / unit, ceil(round(hi * unit, 6)) / unit
+    return f"{down:.{digits}f}-{up:.{digits}f}x"
 
 
 TOO_NOISY = "too noisy to say"
