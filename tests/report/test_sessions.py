@@ -286,6 +286,11 @@ def test_serial_cpu_time_that_spreads_is_warned_of(share, warned):
         assert "gilscope run --add-session example" in text
 
 
+def test_spread_is_said_to_be_that_of_one_of_several_sessions():
+    text = terminal.render(overview_document(spread_out(make(3), 0.8)), width=500)
+    assert "the CPU time of serial spread within one of 3 sessions, from a tenth" in text
+
+
 def test_further_session_is_not_advised_to_a_fleet_which_has_one():
     run = spread_out(make(1), 0.8)
     text = terminal.render(overview_document(dataclasses.replace(run, options={MERGED: 2})), width=500)
