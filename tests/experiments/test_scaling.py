@@ -61,7 +61,7 @@ def test_names_of_operations_are_unique_and_fit_into_names_of_cells():
 
 
 def objects_of(operation, way):
-    """Return what two threads read as `data`."""
+    """Return the object that each of two threads finds under the name `data`."""
     make, _ = maker(operation.preparation, operation.own, operation.statement, way)
     return [call.__globals__["data"] for call in (make(), make())]
 

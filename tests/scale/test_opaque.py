@@ -1,4 +1,4 @@
-"""What objects of C types store is found by their attributes where the garbage collector does not tell."""
+"""Objects that only C types store are found by their attributes, where the garbage collector does not name them."""
 
 import datetime
 import gc

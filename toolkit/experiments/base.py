@@ -195,7 +195,7 @@ class Experiment(ABC):
         return tuple(sentence for build in results.builds for sentence in self.build_findings(results, build))
 
     def judged(self, results: Results) -> Mapping[Cell, dict[str, Any]]:  # noqa: ARG002 - overridden
-        """Return what the experiment concludes of single cells, as JSON values, where it judges cells."""
+        """Return the verdicts on single cells, as fields of their JSON; {} if the experiment judges none."""
         return {}
 
     def build_findings(self, results: Results, build: Build) -> Iterator[str]:  # noqa: ARG002 - overridden

@@ -307,7 +307,7 @@ def _failed(  # noqa: PLR0913 - the fields of the record
 
 
 def _beside(records: Sequence[dict[str, Any]]) -> list[str]:
-    """Return what other threads of a trial did meanwhile with the same objects, as it has written."""
+    """Return the actions of other threads of a trial on the same objects, as its process recorded them."""
     return next((each["beside"] for each in records if "beside" in each), [])
 
 

@@ -213,7 +213,7 @@ def _remedies(why: Doubt, unclear: Iterable[Comparison], run: Run) -> Iterator[R
 
 
 def _noise_remedy(needed: Sequence[int | None], run: Run) -> RemedyText:
-    """Return what makes the open comparisons clearer.
+    """Return the advice for open comparisons: more sessions, more rounds or a quieter machine.
 
     Args:
         needed: The rounds that each needs for a verdict; None: more than `MOST_ROUNDS`, or rounds alone do not suffice.

@@ -293,7 +293,7 @@ def shift_notes(contrasts: Iterable[Contrast], baseline: str, sample: str) -> li
 
 
 def _shift_text(shift: CommonShift, workers: Collection[int], baseline: str, sample: str) -> str:
-    """Return what moved: by which clock, and the numbers of workers of the cells that were compared by it."""
+    """Return the warning: the clock, the workloads and cells that moved, how far, and how to find out why."""
     clock, ratio = _CLOCKS[shift.clock], ratio_interval_text(shift.ratio, *shift.interval)
     cells = f"with {list_text(map(str, sorted(workers)))} worker{'' if max(workers) == 1 else 's'}"
     if shift.basis is ShiftBasis.TYPICAL:

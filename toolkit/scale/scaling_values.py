@@ -90,7 +90,7 @@ def _build_values(each: BuildScaling) -> dict[str, Any]:
 
 
 def _function(loaded: LoadedFunction) -> dict[str, Any]:
-    """Return what was loaded; a user's function is one operation a call."""
+    """Return the fields of a loaded function without `operations`, which is 1 for a user's function."""
     values = asdict(loaded)
     del values["operations"]
     return values

@@ -29,8 +29,9 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Build, Cell, Observation, Run
 
-# pyperf does not check the files that it loads, so a file of another program may raise any of these.
+# The metadata of pyperf that are alike for all processes of a run, whatever their interpreter.
 _OF_THE_MACHINE = ("aslr", "cpu_config", "cpu_count", "cpu_model_name", "hostname", "perf_version", "platform")
+# pyperf does not check the files that it loads, so a file of another program may raise any of these.
 _NO_SUITE = (ValueError, LookupError, TypeError, AttributeError, AssertionError, ArithmeticError, RuntimeError)
 
 

@@ -320,7 +320,7 @@ def more_threads_than_clocks(world):
     together(world, *[work] * 4100)
     threading.stack_size(size)
     assert world.gaps == [("threads", 4096)]
-    # In one of about ten runs on 3.13t, dropping the held locks here never ended: CPython followed a list of weak
+    # In one of six runs on 3.13t, dropping the held locks here never ended: CPython followed a list of weak
     # references to one of them that led back into itself.  Not understood; other builds were not seen to do so.
     if sysconfig.get_config_var("Py_GIL_DISABLED") and sys.version_info < (3, 14):
         return

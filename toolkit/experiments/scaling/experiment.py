@@ -251,7 +251,7 @@ def _causes_finding(shares: OperationShares) -> Iterator[str]:
 
 
 def _changed(shares: OperationShares, before: Build, after: Build) -> tuple[list[str], list[str]]:
-    """Return what scales on the later build alone, and what on the earlier one alone; what is open counts for none."""
+    """Return the names that scale on the later build alone, and on the earlier alone; open verdicts do not count."""
     better, worse = [], []
     for name, cells in shares.operations.items():
         for way in WAYS:

@@ -25,7 +25,7 @@ TRIES = 3          # the shortest counts: the first calls are slow, and other pr
 
 
 def maker(preparation: str, own: str, statement: str, way: str) -> tuple[Callable[[], Callable[[], None]], int]:
-    """Return what makes the function for a thread, and how many statements a call of it runs.
+    """Return a factory of the function that a thread calls, and the number of statements that a call runs.
 
     Args:
         preparation: Lines that make the data.

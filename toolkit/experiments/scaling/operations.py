@@ -41,7 +41,7 @@ class Operation:
 
     @property
     def ways(self) -> tuple[str, ...]:
-        """Whose the data is, each a measurement."""
+        """The owners of the data to measure with: `shared`, `private` or both."""
         return self.data or (BOTH if self.setup else ALONE)
 
     @property

@@ -41,7 +41,7 @@ class OperationShare:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FoundCause:
-    """What the investigation of an operation found; see `scale.investigation`."""
+    """The answer of the investigation of an operation; see `scale.investigation`."""
 
     verdict: ScalingVerdict
     obstacle: str
@@ -91,7 +91,7 @@ class OperationShares:
         return share.span.ratio if share and share.span else None
 
     def cause(self, cell: Cell) -> FoundCause | None:
-        """Return what was found where this cell's share was investigated; None: it was not."""
+        """Return the answer of the investigation of this cell's operation; None if there was none."""
         looked = self.results.find(build=cell.build, runner=cell.runner, workers=cell.workers,
                                    **dict(cell.parameters), **{CAUSE: "yes"})
         metrics = next((dict(each.metrics) for each in self.results.observations(looked)), None)

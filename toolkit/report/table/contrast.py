@@ -86,7 +86,7 @@ def compare_builds(
 
 
 def build_keys(run: Run, first: str, second: str) -> list[Cell]:
-    """Return what `compare_builds` compares: the cells of either build, as those of `first`."""
+    """Return the cells that `compare_builds` pairs, those of both builds as cells of `first`, each once."""
     return [*dict.fromkeys(replace(cell, build=first) for cell in Index(run).cells() if cell.build in {first, second})]
 
 

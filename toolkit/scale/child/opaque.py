@@ -56,5 +56,5 @@ def stored(each: Any) -> Iterator[tuple[str, Any]]:
 
 
 def stored_values(each: Any) -> list[Any]:
-    """Return what an object stores."""
+    """Return the values of `stored`."""
     return [value for _, value in stored(each)]

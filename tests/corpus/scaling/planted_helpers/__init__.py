@@ -1,1 +1,1 @@
-"""What programs beside this package import from another module."""
+"""Code that planted programs import, as from a library."""
