@@ -317,7 +317,8 @@ typedef struct {
     _Atomic(int) concurrent;
     _Atomic(uint32_t) blind;    /* periods without death events: older lookups are invalid */
     _Atomic(int) clocks;        /* live Clock objects: each may be that of a starting thread */
-    _Atomic(bool) dead;         /* the interpreter is going away, or `crowded`: do nothing, free nothing */
+    _Atomic(bool) dead;         /* `exits` or `crowded`: nothing is checked any more, and no clock is used */
+    _Atomic(bool) exits;        /* the interpreter is going away: free nothing, and forget nothing */
     _Atomic(bool) crowded;      /* there were more threads at a time than slots: no clock can be believed any more */
     bool raw_frames;            /* the layout of frames is as call_stacks.c expects */
     bool raw_tables;            /* that of dicts and sets is as key_lookup.c expects */

@@ -288,7 +288,11 @@ forked(void)
 #endif
     hooks_locked = 0;
     atomic_store(&holds_objects, false);
-    if (core.dead) {        /* not if it is only stopped: objects still die, with the shadow state's locks */
+    if (core.exits) {
+        return;
+    }
+    if (core.dead) {        /* objects still die, with the shadow state's locks */
+        shadow_init();
         return;
     }
     Thread *self = self_thread;
@@ -504,7 +508,7 @@ at_exit(PyObject *Py_UNUSED(module), PyObject *Py_UNUSED(none))
 {
     atomic_store(&core.started, 0);
     set_active();
-    core.dead = true;
+    core.dead = core.exits = true;
     Py_RETURN_NONE;
 }
 

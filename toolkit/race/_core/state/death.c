@@ -10,7 +10,7 @@
 static void
 forget_dead(const void *object)
 {
-    if (likely(!maybe_watched(object)) || core.dead) {
+    if (likely(!maybe_watched(object)) || core.exits) {
         return;
     }
 #if !FREE_THREADED
@@ -168,7 +168,7 @@ deaths_watched(void)
 static bool
 deaths_arrive(void)
 {
-    if (core.dead) {        /* our hook ignores all; on 3.12, a second one over a tool's that calls the first is a loop */
+    if (core.exits) {       /* our hook ignores all; on 3.12, a second one over a tool's that calls the first is a loop */
         return true;
     }
     uintptr_t first = first_hook();
