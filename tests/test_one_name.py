@@ -213,7 +213,7 @@ def test_project_is_evaluated(installed, project):
     builds = [word for build in at_hand() for word in ("--build", f"{build.label}={build.executable}")]
     target = next(build.label for build in at_hand() if build.label in one_of_each(free_threaded=(True,)))
     done = installed.call(project, "-m", "gilscope", "evaluate", ".", "--workload", "shop.app:request", *builds,
-                          "--builds", target, "--budget", "1m", expect=None)
+                          "--builds", target, "--budget", "8m", expect=None)
     assert " 2/2 " in done.stdout
     assert "the workload failed" not in done.stdout
     assert "toolkit/own.py:6: guard Total.value with a lock" in done.stdout
