@@ -18,7 +18,7 @@ class Decision(StrEnum):
 
     MOVE = "move"
     CAN = "can-move"              # nothing is in the way; whether it gains was not shown
-    WAIT = "wait"
+    NOT_YET = "not-yet"           # something is in the way: who has to act stands beside it
     NO = "no"
     UNKNOWN = "unknown"
 
@@ -28,7 +28,7 @@ class Decision(StrEnum):
         return _DECISION_WORDS[self]
 
 
-_DECISION_WORDS = {Decision.MOVE: "Move", Decision.CAN: "You can move", Decision.WAIT: "Wait", Decision.NO: "No",
+_DECISION_WORDS = {Decision.MOVE: "Move", Decision.CAN: "You can move", Decision.NOT_YET: "Not yet", Decision.NO: "No",
                    Decision.UNKNOWN: "Not known yet"}
 
 

@@ -56,7 +56,7 @@ STATES: dict[Effect, State] = {
 WORST: tuple[State, ...] = ("open", "not known", "done", "not needed")
 LEVELS: tuple[Confidence, ...] = ("low", "medium", "high")
 # The answer is about the build whose decision comes first in this order.
-ORDER = (Decision.MOVE, Decision.CAN, Decision.NO, Decision.WAIT, Decision.UNKNOWN)
+ORDER = (Decision.MOVE, Decision.CAN, Decision.NO, Decision.NOT_YET, Decision.UNKNOWN)
 MOST_SAID = 4    # facts in the line of a step
 COULD_NOT = 3    # the exit code if something could not be finished
 
@@ -162,7 +162,7 @@ def decide(found: Evaluation, target: str) -> Decision:
         case _ if Effect.NO_GAIN in effects:   # even with blockers: without a gain there is nothing to decide
             return Decision.NO
         case Verdict.BLOCKED:
-            return Decision.WAIT
+            return Decision.NOT_YET
         case Verdict.READY | Verdict.WITH_COST:
             return Decision.MOVE if Effect.GAINS in effects else Decision.CAN
         case _:
@@ -219,7 +219,7 @@ def _because(
     gain: Gained | Missing,
 ) -> str:
     word = _word(found, target)
-    if decision is Decision.WAIT:
+    if decision is Decision.NOT_YET:
         return f"on {target} {_parties(blockers)}"
     if decision is Decision.NO:
         nothing = next(fact.text for fact in facts if fact.effect is Effect.NO_GAIN)
@@ -278,7 +278,7 @@ def _more(found: Evaluation, decision: Decision, facts: Sequence[Fact], blockers
         return replace(request, budget=BUDGET).command("--budget", budget_for_cost(found.seconds))
     if decision is Decision.UNKNOWN and Remedy.REPAIR in remedies:
         return replace(request, offline=False).command()   # a repaired version may have to be downloaded
-    if Remedy.QUIET in remedies and decision is not Decision.WAIT:
+    if Remedy.QUIET in remedies and decision is not Decision.NOT_YET:
         return replace(request, wait_quiet=WAIT_QUIET).command()
     if Remedy.WORKLOAD in remedies and decision in {Decision.CAN, Decision.UNKNOWN}:
         return request.command("--workload", "MODULE:FUNCTION")

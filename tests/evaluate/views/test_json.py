@@ -65,7 +65,7 @@ def test_step_of_a_fact_is_a_key_of_the_plan_however_it_is_worded(monkeypatch):
 
 def test_answer_and_plan_are_those_of_the_screen():
     answer, plan = told()["answer"], told()["plan"]
-    assert (answer["decision"], answer["target"]) == ("wait", "3.14t")
+    assert (answer["decision"], answer["target"]) == ("not-yet", "3.14t")
     assert answer["blockers"][0] == {
         "what": "lxml 6.1 turns the GIL on", "who": None, "action": "take lxml 7.0, which mends it",
         "package": "lxml 7.0", "mend": ""}

@@ -282,7 +282,7 @@ def test_what_was_measured_before_is_said():
 def test_answer_comes_first():
     lines = terminal.render(document(evaluation()), width=100).splitlines()
     assert lines[3] == "Should we move?"
-    assert lines[4].startswith("  Wait: on 3.14t")
+    assert lines[4].startswith("  Not yet: on 3.14t")
 
 
 @pytest.mark.parametrize(("tests", "off"), [
