@@ -292,8 +292,9 @@ def test_first_sentences_count_only_the_workloads_in_which_a_model_was_measured(
 
 
 def test_first_page_has_the_warnings_of_its_runs_reports(runs):
-    banners = {runs[0].id: ["no build has PGO"], runs[1].id: ["no build has PGO", "it was busy"]}
-    values = home_values(runs, {each.id: [] for each in runs}, KINDS, banners=banners)
+    first, second = (dataclasses.replace(each, cautions=texts) for each, texts in zip(
+        runs, (("no build has PGO",), ("no build has PGO", "it was busy")), strict=True))
+    values = home_values([first, second], {each.id: [] for each in runs}, KINDS)
     texts = [each["text"] for each in values["warnings"]]
     assert "run1 and run2: no build has PGO" in texts
     assert "run2: it was busy" in texts

@@ -28,6 +28,15 @@ def test_processes_beyond_a_gap_are_far(slow, far, share):
     assert found[0][0].share == pytest.approx(share, abs=0.05)
 
 
+@pytest.mark.parametrize("arms", [3, 4, 5])
+def test_share_has_no_part_of_its_own_effect(arms):
+    """Among few arms, a slow process raises the common effect of its round."""
+    logs = table(random.Random(7), {2}, rounds=8, spread=0.001)
+    logs[0] = RoundLogs(levels={arm: logs[0].levels[arm] for arm in range(arms)})
+    (far,) = far_processes(logs)[0].values()
+    assert (far.rounds, far.share) == (frozenset({2}), pytest.approx(0.3, abs=0.005))
+
+
 def test_cell_with_all_processes_slow_has_none_far():
     assert not any(far_processes(table(random.Random(2), {0, 1, 2, 3})).values())
 

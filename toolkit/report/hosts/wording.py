@@ -24,6 +24,8 @@ SPREAD = ("spread: the standard deviation of the hosts' own ratios, without thei
           "differences.")
 NEXT = "next host: the range of the ratio on one more such host, with 95 % probability."
 HOLDS = "holds: the verdict that most hosts reach on their own, and the hosts that reach another."
+PERHAPS_ONE = ("Whether these are different machines is not known: if they are one, nothing is shown about another "
+               "machine.")
 EACH = (f"On each host: ± where its interval is wider than {SHOWN_SPREAD * 100:g} %; none: no gain above "
         f"{MARGIN * 100:g} %.")
 
