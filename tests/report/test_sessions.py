@@ -261,7 +261,8 @@ def test_two_runs_mark_the_side_that_lacks_a_session(lacking):
 
 def test_sentences_and_build_ratios_say_what_lacks_a_session():
     said = run_values(without_rounds(make(3), cell("free-threaded", 2), 8))["in_short"]
-    assert re.match(r"primes \(CPU work\) on 3.14: free-threaded, 1.90x \[[^]]+\] \(2 of 3 sessions\), in 25 MiB", said[0])
+    own = r"primes \(CPU work\) on 3.14: free-threaded, 1.90x \[[^]]+\] \(2 of 3 sessions\), in 25 MiB"
+    assert re.match(own, said[0])
     (fastest,) = (line for line in said if line.startswith("The fastest of"))
     assert "primes no difference beyond 3 % (2 of 3 sessions); sha no difference beyond 3 %." in fastest
     assert " ".join(said).count("2 of 3 sessions") == 2

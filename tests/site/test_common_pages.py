@@ -7,6 +7,7 @@ import pytest
 
 from gilscope.toolkit.model import Note, Phase
 from gilscope.toolkit.publish import without_traces
+from gilscope.toolkit.report.cautions import cautions
 from gilscope.toolkit.report.table import build_tables, judge_comparison
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
@@ -32,7 +33,8 @@ def known(run, host, number):
     public = without_traces(dataclasses.replace(run, started=f"2026-11-1{number}T12:00:00+00:00"))
     ratios = Ratios(Index(public))
     return LoadedRun(planned=PlannedRun(id=f"run{number}", host=host, path=None, is_experiment=False),
-                     run=dataclasses.replace(public, measurements=()), tables=build_tables(public, ratios)), ratios
+                     run=dataclasses.replace(public, measurements=()), tables=build_tables(public, ratios),
+                     cautions=cautions(public)), ratios
 
 
 def all_pages(text):

@@ -120,4 +120,7 @@ def test_script_says_of_two_runs_what_the_command_says(pair):
     expected = by_command(first, second)
     assert by_script(first, second) == expected
     shift = [each for each in expected["banners"] if "may have changed" in each]
-    assert bool(shift) == (pair != "no shift")
+    assert bool(shift) == (pair not in {"no shift", "lacking a session", "stopped early"})
+    assert any(table[-1] for table in expected["tables"].values()) == (pair in {"lacking a session", "examples"})
+    assert any("got fewer rounds" in note for note in expected["lists"]["Notes"]) == (pair in {
+        "stopped early", "examples"})

@@ -79,7 +79,7 @@ class LoadedRun:
     run: Run                              # without measurements and whatever says whose machine it was
     tables: tuple[WorkloadTable, ...]     # of an experiment none
     problems: tuple[str, ...] = ()        # why runs of hosts on this machine are left out
-    cautions: tuple[str, ...] = ()        # the warnings of its report
+    cautions: tuple[str, ...]             # the warnings of its report
     stopping: str = ""                    # how early stopping biases its ratios
 
     @property
