@@ -96,6 +96,16 @@ def changed(loaded, change):
         for table in loaded.tables))
 
 
+def test_ratio_that_lacks_a_session_says_so_on_every_common_page(runs):
+    lacking = changed(runs[0], lambda result: dataclasses.replace(
+        result, speedup=dataclasses.replace(result.speedup, sessions=2, run_sessions=3)) if result.speedup else result)
+    rows = machines_values([lacking], KINDS)["rows"]
+    ratios = [place["text"] for row in rows for place in row["places"].values() if place["sort"] is not None]
+    assert ratios
+    assert all(text.endswith(" (2 of 3 sessions)") for text in ratios)
+    assert "of 3 sessions" not in str(machines_values([runs[0]], KINDS))
+
+
 def turned(result):
     """Return a result with the speed-up inverted if it is of subinterpreters on 3.14."""
     of_it = result.speedup and result.cell.runner == "subinterpreters" and result.cell.build == "3.14"

@@ -20,6 +20,7 @@ from gilscope.toolkit.report.figures.drawing import draw_figures
 from gilscope.toolkit.report.figures.figure import shows_something
 from gilscope.toolkit.report.provenance import build_sections
 from gilscope.toolkit.report.run_document import about
+from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table_sentences import noise_line
 from gilscope.toolkit.units import counted
@@ -36,6 +37,7 @@ if TYPE_CHECKING:
 SMOKE = "--smoke: all sizes are tiny and run once; the numbers show only that the experiment works here"
 MADE = {EffortLevel.FULL: "in full", EffortLevel.QUICK: "--quick",
         EffortLevel.SMOKE: "--smoke: the numbers mean nothing"}
+SCOPE = "All intervals are about this session: at another time, or beside other neighbours, ratios may differ by more."
 EXPERIMENTS = "gilscope/experiments/1"
 
 
@@ -73,7 +75,7 @@ def document(experiment: Experiment, run: Run, folder: Path | None, pictures: Se
     if findings := (*_findings(experiment, results), *_cut_lines(run, folder)):
         sections.append(Lines("Now", findings))
     marks = mark_lines(shown, (results.value(cell) for cell in results.cells()))
-    sections.append(Lines("", (*marks, noise_line(results.floors()))))
+    sections.append(Lines("", (*marks, noise_line(results.floors()), SCOPE)))
     return Document((*sections, *pictures))
 
 
@@ -161,7 +163,7 @@ def _values(run: Run, folder: Path | None) -> dict[str, Any]:
     del fields["schema"], fields["gilscope"]
     values: dict[str, Any] = finite({
         **fields, "name": experiment.name, "title": experiment.title, "claim": experiment.claim,
-        "effort": run.options.get("effort"),
+        "effort": run.options.get("effort"), "scope": scope_text(run),
         "sources": [dataclasses.asdict(source) for source in experiment.sources],
         "cells": [_cell(cell, results, index) | judged.get(cell, {}) for cell in results.cells()],
         "floors": list(floor_values(results.floors(), {})),

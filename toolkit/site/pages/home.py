@@ -15,7 +15,7 @@ from gilscope.toolkit.report.run_list import status_text
 from gilscope.toolkit.report.sessions import session_rounds, session_span, spans_text
 from gilscope.toolkit.report.table import judge_comparison
 from gilscope.toolkit.report.table_sentences import title_text
-from gilscope.toolkit.report.wording import gain_text, or_text, range_text, ratio_number
+from gilscope.toolkit.report.wording import beside, gain_text, or_text, range_text, ratio_number
 from gilscope.toolkit.site.charts.cells import glance, glance_axis
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.page_values import shown
@@ -245,7 +245,7 @@ def _place(place: WorkloadOnBuild | None, title: str, build: str, scale: ChartSc
     if advice.options:
         gains: dict[str, str] = {}   # by model: of several worker counts the preferred one
         for each in advice.options:
-            gains.setdefault(each.cell.runner, gain_text(GainValue(each.speedup)))
+            gains.setdefault(each.cell.runner, gain_text(GainValue(each.speedup)) + beside(each.speedup))
         between = " " if len(gains) > 1 else ", "
         answer = or_text(f"{model}{between}{gain}" for model, gain in gains.items())
     else:
