@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 import random
+import re
 from math import exp
 
 import pytest
@@ -15,6 +16,7 @@ from gilscope.toolkit.report.table import build_tables, compare_builds, compare_
 from gilscope.toolkit.site.pages.run import run_page
 from gilscope.toolkit.stats.two_levels import TwoLevels
 from tests.fakes import RunMaker, in_sessions
+from tests.stats.matrix import correlated
 
 MODELS = ("threads", "subinterpreters", "processes-forkserver", "asyncio", "free-threaded")
 SERIAL, THREADS = (Cell(workload="w", runner=name, workers=count, build="3.14")
@@ -163,3 +165,19 @@ def test_rounds_that_disturb_cells_with_several_workers_are_named():
     assert "some rounds disturbed cells with several workers and cells with one differently" in text
     assert "(p < 0.001)" in text
     assert "rounds disturbed" not in terminal.render(run_document(quiet_run()), width=300)
+
+
+def test_what_widens_intervals_of_cpu_time_is_said_below_the_costs_of_builds():
+    draw, run = random.Random(1), quiet_run(24)
+    measurements = []
+    for each in run.measurements:
+        slower = correlated([draw.gauss(0, 0.02) for _ in each.observations], 0.9)
+        measurements.append(dataclasses.replace(each, observations=tuple(
+            dataclasses.replace(one, cpu=tuple(value * exp(own) for value in one.cpu))
+            for one, own in zip(each.observations, slower, strict=True))))
+    run = dataclasses.replace(run, measurements=tuple(measurements))
+    said = "Note: successive rounds are alike (correlation "
+    text = terminal.render(run_document(run), width=300)
+    assert re.search(rf"{re.escape(said)}0\.\d+\): intervals of cpu time are widened", text)
+    assert "intervals of cpu time are widened" in str(run_page(run, {}))
+    assert said not in terminal.render(run_document(quiet_run(24)), width=300)

@@ -95,18 +95,15 @@ def _table(ratios: Ratios, group: Group, *, fits: bool) -> WorkloadTable:
     cells = [cell for cell in index.cells() if group_of(cell) == group]
     builds = tuple(build.label for build in run.builds)
     rows = table_rows(ratios, cells)
+    contrasts = [contrast for first, second in build_pairs(run.builds)
+                 for contrast in contrast_builds(ratios, cells, first.label, second.label)]
     advice = {build: advise(ratios, build, [row.results[i] for row in rows])
               for i, build in enumerate(builds)}
     return WorkloadTable(
         workload=group[0], phase=group[1], task_seconds=group[2], baseline=run.baseline, busy=_busy(index, rows),
         builds=builds, rows=rows, floors=ratios.floors(group),
         fits=tuple(_fits(index, cells)) if fits else (),
-        notes=_common_notes(rows),
-        contrasts=tuple(
-            contrast
-            for first, second in build_pairs(run.builds)
-            for contrast in contrast_builds(ratios, cells, first.label, second.label)
-        ),
+        notes=_common_notes(rows, contrasts), contrasts=tuple(contrasts),
         advice=tuple(advice.values()),
         fastest_of_builds=tuple(
             fastest
@@ -185,13 +182,11 @@ def _with_lack(result: CellResult, note: Note | None) -> CellResult:
     return result if note is None else replace(result, notes=(*result.notes, note), lacking_sessions=note)
 
 
-def _common_notes(rows: Sequence[TableRow]) -> tuple[Note, ...]:
-    """Return the notes of the rows' speed-ups without duplicates: nearly all rows have the same ones."""
-    found: dict[Note, None] = {}
-    for row in rows:
-        for result in row.results:
-            found |= dict.fromkeys(result.speedup.notes if result.speedup else ())
-    return tuple(found)
+def _common_notes(rows: Sequence[TableRow], contrasts: Sequence[Contrast]) -> tuple[Note, ...]:
+    """Return the notes of speed-ups, and of the CPU time of builds, without duplicates: nearly all have the same."""
+    speedups = (result.speedup for row in rows for result in row.results)
+    costs = (each.comparison for each in contrasts if each.sample.workers == 1)
+    return tuple(dict.fromkeys(note for each in (*speedups, *costs) if each is not None for note in each.notes))
 
 
 def _fits(index: Index, cells: Sequence[Cell]) -> list[ScalingFit]:
