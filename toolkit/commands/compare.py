@@ -19,13 +19,14 @@ from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.as_json import compare_values
-from gilscope.toolkit.report.cautions import cautions, cautions_beside_pairs, cautions_of_all, stopping_text
+from gilscope.toolkit.report.cautions import cautions, cautions_beside_pairs, stopping_text
 from gilscope.toolkit.report.comparison import TWO_RUNS, comparison_document, in_short, shift_notes, unpaired_text
 from gilscope.toolkit.report.document import with_scope
 from gilscope.toolkit.report.hosts.as_json import hosts_compare_values
 from gilscope.toolkit.report.hosts.comparison import hosts_comparison, hosts_in_short
 from gilscope.toolkit.report.hosts.document import hosts_scope
 from gilscope.toolkit.report.hosts.tables import unknown_text
+from gilscope.toolkit.report.hosts.wording import cautions_of_all
 from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import compare_builds, compare_models, compare_runs, gate
 from gilscope.toolkit.report.table.contrast import build_keys

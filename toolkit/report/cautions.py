@@ -6,13 +6,10 @@ from itertools import permutations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.pairing import compare_builds
-from gilscope.toolkit.report.hosts.wording import names_text
 from gilscope.toolkit.report.provenance import warnings
 from gilscope.toolkit.report.sessions import unsteady_texts
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from gilscope.toolkit.model import Run
 
 
@@ -30,17 +27,6 @@ def cautions_beside_pairs(run: Run) -> tuple[str, ...]:
     """Return the same without differences between two of its builds: who compares two says those that matter."""
     pairs = {note for one, other in permutations(run.builds, 2) for note in compare_builds(one, other)}
     return (*(note.text for note in run.notes if note not in pairs), *warnings(run), *unsteady_texts(run))
-
-
-def cautions_of_all(by_name: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
-    """Return the cautions of several runs, each once: one that not all have begins with the names of those that do."""
-    found: dict[str, list[str]] = {}
-    names = []
-    for name, texts in by_name:
-        names.append(name)
-        for text in dict.fromkeys(texts):
-            found.setdefault(text, []).append(name)
-    return [text if len(those) == len(names) else f"{names_text(those)}: {text}" for text, those in found.items()]
 
 
 def stopping_text(run: Run) -> str:

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.advice_sentences import counts_text
-from gilscope.toolkit.report.cautions import cautions_of_all
 from gilscope.toolkit.report.comparison import workload_text
 from gilscope.toolkit.report.document import Column, Document, Heading, Lines, Section, Table, summary_lines, with_scope
 from gilscope.toolkit.report.hosts.agreement import hosts_contrasts, hosts_tables
@@ -18,6 +17,7 @@ from gilscope.toolkit.report.hosts.wording import (
     NEXT,
     PERHAPS_ONE,
     SPREAD,
+    cautions_of_all,
     changing_text,
     names_text,
     words_text,

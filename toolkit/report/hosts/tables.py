@@ -6,10 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.pairing import compare_builds
-from gilscope.toolkit.report.cautions import cautions_of_all
 from gilscope.toolkit.report.document import Banner, Column, Entry, GainValue, Interval, RatioValue, Table, VerdictWord
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.hosts.wording import holds_text, names_text, next_text, spread_text
+from gilscope.toolkit.report.hosts.wording import cautions_of_all, holds_text, names_text, next_text, spread_text
 from gilscope.toolkit.report.table import judge_comparison
 from gilscope.toolkit.units import counted, format_bytes
 

@@ -10,7 +10,7 @@ from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 from gilscope.toolkit.units import list_text, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from gilscope.toolkit.report.hosts.agreement import HostsComparison
     from gilscope.toolkit.stats.hosts import PooledRatio
@@ -35,6 +35,17 @@ def names_text(names: Sequence[str]) -> str:
     if len(names) <= NAMED:
         return list_text(names)
     return f"{len(names)} hosts ({', '.join(names[:NAMED - 1])}, ...)"
+
+
+def cautions_of_all(by_name: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
+    """Return the cautions of several runs, each once: one that not all have begins with the names of those that do."""
+    found: dict[str, list[str]] = {}
+    names = []
+    for name, texts in by_name:
+        names.append(name)
+        for text in dict.fromkeys(texts):
+            found.setdefault(text, []).append(name)
+    return [text if len(those) == len(names) else f"{names_text(those)}: {text}" for text, those in found.items()]
 
 
 def holds_text(over: HostsComparison) -> str:

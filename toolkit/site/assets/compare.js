@@ -586,7 +586,7 @@ window.gilscopeRuns = {};
     return count ? [`${count === 1 ? "1 ratio lacks" : `${count} ratios lack`} a session: see the footnotes.`] : [];
   };
 
-  // What not both runs have begins with the label of the one that does: report/cautions.py
+  // What not both runs have begins with the label of the one that does: report/hosts/wording.py
   const ofBoth = (left, right, textsOf) => {
     const [first, second] = [left, right].map(run => new Set(textsOf(run)));
     return [...new Set([...first, ...second])].map(text => first.has(text) && second.has(text) ? text
