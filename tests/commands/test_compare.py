@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import pytest
 
+from gilscope.toolkit.builds.pairing import compare_builds as unfair
 from gilscope.toolkit.commands import compare
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
-from gilscope.toolkit.model import Cell
+from gilscope.toolkit.model import Cell, Note
 from tests.fakes import MACHINE, RunMaker, make_run
 from tests.report.shifted import shifted_run
 
@@ -72,7 +73,7 @@ def test_builds_of_one_run(runs, capsys):
     assert call("full", "--builds", "3.14,3.14t") == 0
     out = capsys.readouterr().out
     assert "example: 3.14t against 3.14" in out
-    assert "WARNING" not in out
+    assert out.count("WARNING") == 2   # of the run, and on PGO
     assert re.search(r"serial +1 +400 ms .* 416 ms .* 0\.96\dx \[0\.96\d, 0\.96\d\] +slower", out)
 
 
@@ -83,10 +84,10 @@ def test_builds_that_were_not_built_alike_have_a_banner(runs, capsys):
     assert re.search("WARNING:.*PGO", capsys.readouterr().out)
 
 
-def test_models_of_one_run_have_no_banner_about_builds(runs, capsys):
+def test_models_of_one_run_have_no_banner_on_a_pair_of_builds(runs, capsys):
     assert call("full", "--models", "threads,subinterpreters") == 0
     out = capsys.readouterr().out
-    assert "WARNING" not in out
+    assert out.count("WARNING") == 2   # of the run, and on PGO
     assert re.search(r"3\.13 +2 +46\d ms .* 24\d ms .* 1\.9\d+x", out)
 
 
@@ -140,6 +141,53 @@ def test_gate_that_judged_nothing_does_not_pass(runs, capsys):
     assert call("A", "--models", "serial,threads", "--fail-on", "5%") == 3
     assert call("A", "--models", "serial,threads") == 0
     assert "No cell could be compared" in capsys.readouterr().out
+
+
+def cautioned(label):
+    """A run with a note, a serial cell whose CPU time spreads, and a cell that stopped after four rounds."""
+    run = simple_run(label, rounds=8)
+    serial, threads, twin = run.measurements
+    spread = tuple(replace(one, cpu=(1.0, 1.5, 2.0)) for one in serial.observations)
+    return replace(run, looks=1, notes=(Note(text=f"{label} was interrupted"),), measurements=(
+        replace(serial, observations=spread), replace(threads, observations=threads.observations[:4]), twin))
+
+
+@pytest.mark.parametrize(("argv", "prefix"), [
+    (["A", "--models", "serial,threads"], ""), (["A", "B"], ""), (["A", "quiet"], "A: ")])
+def test_comparison_has_the_cautions_of_its_runs_reports(runs, capsys, argv, prefix):
+    runs.update(A=cautioned("A"), B=cautioned("B"), quiet=simple_run("quiet"))
+    call(*argv, "--json")
+    notes = json.loads(capsys.readouterr().out)["notes"]
+    call(*argv)
+    text = " ".join(capsys.readouterr().out.split())
+    own = "A was interrupted" if len(argv) > 2 else "A: A was interrupted"
+    before = ["no build was compiled with profile-guided optimization", own]
+    if "B" not in argv:   # there, the sentence on each run names it
+        before.append(f"{prefix}the CPU time of serial spread within a session")
+    for said in before:
+        assert f"WARNING: {said}" in text
+    for said in (*before, f"{prefix}cells with a clear answer got fewer rounds than open ones: 4 to 8"):
+        assert said in text
+        assert [note for note in notes if note.startswith(said)]
+
+
+def test_differences_between_builds_that_are_not_compared_are_no_caution(runs, capsys):
+    run = runs["full"]
+    builds = {build.label: build for build in run.builds}
+    odd = replace(builds["3.13"], debug=True)
+    differing = unfair(odd, builds["3.14"])
+    runs["full"] = replace(run, builds=(odd, builds["3.14"], builds["3.14t"]), notes=differing)
+    said = differing[-1].text
+    for argv, there in ((("--builds", "3.13,3.14"), True), (("--builds", "3.14,3.14t"), False),
+                        (("--models", "serial,threads"), False)):
+        call("full", *argv)
+        assert (said in " ".join(capsys.readouterr().out.split())) is there
+
+
+def test_cannot_tell_goes_by_the_wider_intervals(runs, capsys):
+    call("A", "B")
+    assert ("cannot tell: by the wider intervals of verdicts, a difference above 3 % is possible, and none above the "
+            "noise floor is significant.") in " ".join(capsys.readouterr().out.split())
 
 
 def test_faster_never_fails(runs, capsys):

@@ -10,7 +10,7 @@ from gilscope.toolkit.concurrency_models import find_model
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.experiments import catalog
 from gilscope.toolkit.experiments.base import EffortLevel, PlanningContext, make_plan
-from gilscope.toolkit.experiments.report import document, experiment_of
+from gilscope.toolkit.experiments.report import SCOPE, document, experiment_of, experiments_values
 from gilscope.toolkit.experiments.results import Results, as_duration
 from gilscope.toolkit.experiments.running import ExperimentRequest
 from gilscope.toolkit.measure.abilities import Abilities
@@ -19,6 +19,7 @@ from gilscope.toolkit.measure.child.program import ProgramSpec, ProgramTrial
 from gilscope.toolkit.model import Cell, SkipKind
 from gilscope.toolkit.report.document import Duration, Quantity
 from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.provenance import WITHOUT_PGO
 from gilscope.toolkit.report.terminal import render
 from gilscope.toolkit.report.wording import entry_text, value_text
 from gilscope.toolkit.stats.sample import summarize
@@ -225,7 +226,10 @@ def test_each_can_be_reported_when_every_cell_has_a_value_and_nothing_else(name,
     for number, each in enumerate(plan.cells, 1):
         maker.measure(each, number / 100)
     run = maker.run(("3.14", "3.14t"), options={"experiment": name, "effort": "quick"})
-    assert render(document(experiment, run, None))
+    text = " ".join(render(document(experiment, run, None)).split())
+    assert SCOPE in text
+    assert WITHOUT_PGO in text
+    assert experiments_values([(run, None)])["experiments"][0]["scope"] == "in this session"
     experiment.figures(Results(run))
 
 

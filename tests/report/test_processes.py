@@ -3,17 +3,20 @@
 import dataclasses
 import functools
 import random
+import re
 from math import exp
 
 import pytest
 
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report import as_json, markdown, terminal
+from gilscope.toolkit.report.comparison import comparison_document
 from gilscope.toolkit.report.run_document import run_document
-from gilscope.toolkit.report.table import build_tables
+from gilscope.toolkit.report.table import build_tables, compare_builds, compare_models, compare_runs
 from gilscope.toolkit.site.pages.run import run_page
 from gilscope.toolkit.stats.two_levels import TwoLevels
 from tests.fakes import RunMaker, in_sessions
+from tests.stats.matrix import correlated
 
 MODELS = ("threads", "subinterpreters", "processes-forkserver", "asyncio", "free-threaded")
 SERIAL, THREADS = (Cell(workload="w", runner=name, workers=count, build="3.14")
@@ -74,6 +77,31 @@ def test_it_stands_beside_the_number_in_every_format(slow):
     assert cell["processes"]["far"] == {"rounds": [2], "of": 6, "difference": pytest.approx(0.3, abs=0.03)}
     assert SLOW in cell["notes"]
     assert SLOW in str(run_page(slow, {}))
+
+
+def test_it_stands_beside_the_time_that_a_comparison_shows(slow):
+    contrasts = compare_models(slow, "serial", "threads")
+    of_builds = compare_builds(slow, "3.14t", "3.14")
+    other = dataclasses.replace(quiet_run(), label="other")
+    for found, side in ((contrasts, "sample_notes"), (of_builds, "sample_notes"),
+                        (compare_runs(slow, other), "baseline_notes")):
+        marked = [each for each in found if each.baseline_notes or each.sample_notes]
+        assert {(each.sample.runner, each.sample.build) for each in marked} == {("threads", "3.14")}
+        texts = [note.text for note in getattr(marked[0], side)]
+        assert texts[0] == SLOW
+        document = comparison_document("", found, baseline="a", sample="b")
+        for text in (terminal.render(document, width=200), markdown.render(document)):
+            assert text.count(SLOW) == 1
+        (cell,) = (each for each in as_json.compare_values(found, baseline="a", sample="b", notes=())["cells"]
+                   if each[side])
+        assert cell[side] == texts
+
+
+def test_processes_are_judged_by_wall_time_whatever_the_clock():
+    run = changed(quiet_run(), SERIAL, lambda r, _: 1.3 if r == 2 else 1.0)
+    (found,) = (each for each in compare_builds(run, "3.14", "3.14t") if each.baseline == SERIAL)
+    assert found.clock == "cpu"
+    assert found.baseline_notes[0].text == f"by wall time, {SLOW}"
 
 
 def test_far_processes_of_two_sessions_stay_apart():
@@ -137,3 +165,19 @@ def test_rounds_that_disturb_cells_with_several_workers_are_named():
     assert "some rounds disturbed cells with several workers and cells with one differently" in text
     assert "(p < 0.001)" in text
     assert "rounds disturbed" not in terminal.render(run_document(quiet_run()), width=300)
+
+
+def test_what_widens_intervals_of_cpu_time_is_said_below_the_costs_of_builds():
+    draw, run = random.Random(1), quiet_run(24)
+    measurements = []
+    for each in run.measurements:
+        slower = correlated([draw.gauss(0, 0.02) for _ in each.observations], 0.9)
+        measurements.append(dataclasses.replace(each, observations=tuple(
+            dataclasses.replace(one, cpu=tuple(value * exp(own) for value in one.cpu))
+            for one, own in zip(each.observations, slower, strict=True))))
+    run = dataclasses.replace(run, measurements=tuple(measurements))
+    said = "Note: successive rounds are alike (correlation "
+    text = terminal.render(run_document(run), width=300)
+    assert re.search(rf"{re.escape(said)}0\.\d+\): intervals of cpu time are widened", text)
+    assert "intervals of cpu time are widened" in str(run_page(run, {}))
+    assert said not in terminal.render(run_document(quiet_run(24)), width=300)

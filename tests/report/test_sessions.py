@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import random
+import re
 from pathlib import Path
 
 import pytest
@@ -10,10 +11,9 @@ import pytest
 from gilscope.toolkit import report
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.report import json_, markdown, terminal
-from gilscope.toolkit.report.as_json import run_values
+from gilscope.toolkit.report.as_json import compare_values, run_values
 from gilscope.toolkit.report.comparison import comparison_document
 from gilscope.toolkit.report.document import Table
-from gilscope.toolkit.report.hosts.agreement import measured_host
 from gilscope.toolkit.report.hosts.document import hosts_scope
 from gilscope.toolkit.report.run_document import overview_document, run_document
 from gilscope.toolkit.report.sessions import MERGED, scope_text, session_rounds, spans_text
@@ -185,8 +185,7 @@ def test_scope_of_three_sessions_says_how_close_together_they_are(starts, text):
                      for each, start in zip(run.sessions, starts, strict=True))
     run = dataclasses.replace(run, started=sessions[0].started, later_sessions=sessions[1:])
     assert scope_text(run) == f"over 3 sessions begun within {text}"
-    host = dataclasses.replace(measured_host("one", run), run=run)
-    assert hosts_scope([host, host]) == f"over at least 3 sessions each, begun within {text}"
+    assert hosts_scope([run, run]) == f"over at least 3 sessions each, begun within {text}"
 
 
 def test_sessions_of_several_days_are_so_many_days_apart():
@@ -214,6 +213,69 @@ def test_cell_that_lacks_a_session_is_marked(sessions, rounds, text):
                    for note in result.notes)
 
 
+def without_rounds(run, wanted, kept):
+    """Return the run in which a cell has only its first `kept` rounds."""
+    return dataclasses.replace(run, measurements=tuple(
+        dataclasses.replace(each, observations=each.observations[:kept]) if each.cell == wanted else each
+        for each in run.measurements))
+
+
+GONE = cell("subinterpreters", 2)
+LACKING = "2 of 3 sessions (8 of 12 rounds): its intervals take from other cells how sessions differ"
+
+
+@pytest.fixture
+def lacking():
+    """A run of three sessions, whose one cell lacks a session."""
+    return without_rounds(make(3), GONE, 8)
+
+
+@pytest.mark.parametrize("compared", [
+    lambda run: compare_builds(run, *BUILDS), lambda run: compare_models(run, "threads", "subinterpreters")])
+def test_ratio_that_lacks_a_session_is_marked_wherever_it_is_compared(compared, lacking):
+    for run, marked in ((lacking, True), (make(3), False)):
+        contrasts = compared(run)
+        assert [each.sample.runner for each in contrasts if each.lacking_sessions] == ["subinterpreters"] * marked
+        document = comparison_document("", contrasts, baseline="a", sample="b")
+        for text in (terminal.render(document, width=300), markdown.render(document)):
+            assert text.count(LACKING) == marked
+            assert text.count("1 ratio lacks a session: see the footnotes.") == marked
+        values = compare_values(contrasts, baseline="a", sample="b", notes=())
+        noted = [each["lacking_sessions"] for each in values["cells"] if each["lacking_sessions"]]
+        assert noted == [[LACKING]] * marked
+        (row,) = (each for table in document.sections if isinstance(table, Table) and "primes" in table.title
+                  for each in table.rows if each[0].value in {"subinterpreters", "3.14"} and each[1].value == "2")
+        assert row[4].marks == (1,) * marked
+
+
+def test_two_runs_mark_the_side_that_lacks_a_session(lacking):
+    own = "its part of the interval is of those sessions alone"
+    contrasts = compare_runs(dataclasses.replace(lacking, label="old"), dataclasses.replace(make(3), label="new"))
+    (found,) = [each for each in contrasts if each.lacking_sessions]
+    assert found.sample == GONE
+    assert [note.text for note in found.lacking_sessions] == [f"in old: 2 of 3 sessions (8 of 12 rounds): {own}"]
+    text = terminal.render(comparison_document("", contrasts, baseline="old", sample="new"), width=300)
+    assert f"in old: 2 of 3 sessions (8 of 12 rounds): {own}" in text
+    assert "1 ratio lacks a session" in text
+
+
+def test_sentences_and_build_ratios_say_what_lacks_a_session():
+    said = run_values(without_rounds(make(3), cell("free-threaded", 2), 8))["in_short"]
+    own = r"primes \(CPU work\) on 3.14: free-threaded, 1.90x \[[^]]+\] \(2 of 3 sessions\), in 25 MiB"
+    assert re.match(own, said[0])
+    (fastest,) = (line for line in said if line.startswith("The fastest of"))
+    assert "primes no difference beyond 3 % (2 of 3 sessions); sha no difference beyond 3 %." in fastest
+    assert " ".join(said).count("2 of 3 sessions") == 2
+    serial = without_rounds(make(3), cell(build="3.14t"), 8)
+    assert "primes, 2 of 3 sessions" in " ".join(run_values(serial)["in_short"])
+    (row,) = (each for each in run_values(serial)["build_ratios"]
+              if (each["model"], each["workload"]) == ("serial", "primes"))
+    assert (row["lacking_sessions"], row["ratio"]["sessions"], row["ratio"]["run_sessions"]) == ([LACKING], 2, 3)
+    (overhead,) = (each for each in run_document(serial).sections
+                   if isinstance(each, Table) and each.title.startswith("Build against") and each.footnotes)
+    assert overhead.footnotes == (LACKING,)
+
+
 @pytest.mark.parametrize("sessions", [1, 2, 3])
 def test_json_of_sessions_fits_its_schema(sessions):
     values = json.loads(json_.render(run_values(make(sessions))))
@@ -221,6 +283,19 @@ def test_json_of_sessions_fits_its_schema(sessions):
     jsonschema.validate(values, closed(schema), cls=jsonschema.Draft202012Validator)
     assert sum("speedup_by_session" in each for each in values["cells"]) == (12 if sessions > 1 else 0)
     assert [each["rounds"] for each in values["sessions"]] == {1: [12], 2: [6, 6], 3: [4, 4, 4]}[sessions]
+
+
+LOOK = "To go on because an answer is not clear is one more look at the run"
+
+
+def test_compare_says_that_going_on_is_one_more_look():
+    unclear = compare_models(make(3, (0.7, 1.0, 1.5)), "serial", "subinterpreters")
+    clear = compare_models(make(3), "serial", "subinterpreters")
+    of_two_runs = compare_runs(make(1), make(1, times=1.02))
+    few = compare_models(make(1, rounds=2), "serial", "subinterpreters")   # nothing was judged yet
+    for contrasts, said in ((unclear, True), (clear, False), (of_two_runs, False), (few, False)):
+        text = terminal.render(comparison_document("", contrasts, baseline="a", sample="b"), width=300)
+        assert (LOOK in text) is said
 
 
 def test_more_rounds_do_not_tell_how_sessions_differ():
@@ -278,7 +353,8 @@ def test_serial_cpu_time_that_spreads_is_warned_of(share, warned):
     assert [each.cell for each in found] == [cell()] * warned
     text = terminal.render(overview_document(run), width=500)
     assert ("WARNING: the CPU time of serial spread within a session" in text) is warned
-    assert len(run_values(run)["unsteady"]) == warned
+    assert [each["session"] for each in run_values(run)["unsteady"]] == [1] * warned
+    assert any("spread within a session" in note for note in run_values(run)["notes"]) is warned
     if warned:
         assert found[0].spread == pytest.approx(0.6, abs=0.1)   # of nine tenths against one
         assert "primes on 3.14 " in text
@@ -286,9 +362,22 @@ def test_serial_cpu_time_that_spreads_is_warned_of(share, warned):
         assert "gilscope run --add-session example" in text
 
 
-def test_spread_is_said_to_be_that_of_one_of_several_sessions():
-    text = terminal.render(overview_document(spread_out(make(3), 0.8)), width=500)
-    assert "the CPU time of serial spread within one of 3 sessions, from a tenth" in text
+def in_session(number, run, original):
+    """Return `original` with the values of `run` in one session."""
+    return dataclasses.replace(run, measurements=tuple(
+        dataclasses.replace(each, observations=tuple(
+            new if new.session == number else old for new, old in zip(each.observations, before.observations,
+                                                                      strict=True)))
+        for each, before in zip(run.measurements, original.measurements, strict=True)))
+
+
+def test_spread_of_each_cell_is_said_to_be_that_of_its_own_session():
+    run = make(3)
+    run = in_session(2, spread_out(run, 0.8), run)
+    run = in_session(3, spread_out(run, 0.8, of=cell(workload="sha")), run)
+    text = terminal.render(overview_document(run), width=500)
+    assert re.search(r"primes on 3.14 \d+ % \(\d+ ms to \d+ ms, session 2\) and sha on 3.14 \d+ % "
+                     r"\(\d+ ms to \d+ ms, session 3\); gilscope warns", text)
 
 
 def test_further_session_is_not_advised_to_a_fleet_which_has_one():

@@ -14,6 +14,7 @@ from gilscope.toolkit.report.wording import (
     gain_text,
     half_width_text,
     inflation_text,
+    limits_text,
     price_text,
     quantity_text,
     ratio_number,
@@ -69,6 +70,9 @@ def test_inflation_is_short(compared, text):
     (GainValue(comparison(1.31, 1.19, 1.43), workers=4), "1.31x ±9 % N=4"),
     (GainValue(comparison(0.5, 0.49, 0.51)), "0.50x"),
     (GainValue(comparison(5.2, 2.1, 10.9), best=True), "at least 2.10x*"),   # not ±110 %
+    (GainValue(comparison(5.2, 2.1099, 10.9)), "at least 2.10x"),            # 2.11 is not sure
+    (GainValue(comparison(0.2, 0.05, 0.5101)), "at most 0.52x"),
+    (GainValue(comparison(1.1, 0.0999, 2.2)), "0.09-2.20x?"),                 # no ratio is 0
     (GainValue(comparison(0.3, 0.1, 0.7)), "at most 0.70x"),
     (GainValue(comparison(1.0, 0.99, 1.01)), "none"),
     (GainValue(comparison(0.98, 0.975, 0.985)), "none"),           # slower by less than anybody moves code for
@@ -84,9 +88,19 @@ def test_gain_is_short_and_claims_what_is_shown(gain, text):
     assert gain_text(gain) == text
 
 
+def test_costs_that_cannot_be_told_are_rounded_outward():
+    assert limits_text(comparison(1.0, 0.9, 1.1, verdict_interval=(1 / 1.0511, 1 / 0.9851))) == "-2 to +6 %"
+    assert limits_text(comparison(1.0, 0.9, 1.1, verdict_interval=(1 / 1.05, 1.0))) == "0 to +5 %"
+    assert limits_text(comparison(1.0, 0.9, 1.1, verdict_interval=(0.0, math.inf))) == ""
+
+
 def test_what_cannot_be_told_says_what_is_possible():
     assert undecided_text(comparison(1.4, 1.0, 1.9, verdict_interval=(0.9, 2.2))) == (
         "undecided, between 0.90x and 2.20x")
+    assert undecided_text(comparison(1.4, 1.0, 1.9, verdict_interval=(0.0999, 2.2001))) == (
+        "undecided, between 0.0999x and 2.21x")
+    assert undecided_text(comparison(1.4, 1.0, 1.9, verdict_interval=(0.9049, 12.31))) == (
+        "undecided, between 0.90x and 12.4x")   # outward, as in tables: the nearest are 0.90 and 12.3
     assert undecided_text(comparison(1.4, 1.3, 1.5, verdict_interval=(0.0, math.inf))) == "too noisy to say"
     assert undecided_text(comparison(1.4, 1.3, 1.5, verdict_interval=(0.001, 1e17))) == "too noisy to say"
 

@@ -7,6 +7,7 @@ import pytest
 
 from gilscope.toolkit.model import Note, Phase
 from gilscope.toolkit.publish import without_traces
+from gilscope.toolkit.report.cautions import cautions
 from gilscope.toolkit.report.table import build_tables, judge_comparison
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
@@ -32,7 +33,8 @@ def known(run, host, number):
     public = without_traces(dataclasses.replace(run, started=f"2026-11-1{number}T12:00:00+00:00"))
     ratios = Ratios(Index(public))
     return LoadedRun(planned=PlannedRun(id=f"run{number}", host=host, path=None, is_experiment=False),
-                     run=dataclasses.replace(public, measurements=()), tables=build_tables(public, ratios)), ratios
+                     run=dataclasses.replace(public, measurements=()), tables=build_tables(public, ratios),
+                     cautions=cautions(public)), ratios
 
 
 def all_pages(text):
@@ -92,6 +94,16 @@ def changed(loaded, change):
     return dataclasses.replace(loaded, tables=tuple(dataclasses.replace(table, rows=tuple(
         dataclasses.replace(row, results=tuple(map(change, row.results))) for row in table.rows))
         for table in loaded.tables))
+
+
+def test_ratio_that_lacks_a_session_says_so_on_every_common_page(runs):
+    lacking = changed(runs[0], lambda result: dataclasses.replace(
+        result, speedup=dataclasses.replace(result.speedup, sessions=2, run_sessions=3)) if result.speedup else result)
+    rows = machines_values([lacking], KINDS)["rows"]
+    ratios = [place["text"] for row in rows for place in row["places"].values() if place["sort"] is not None]
+    assert ratios
+    assert all(text.endswith(" (2 of 3 sessions)") for text in ratios)
+    assert "of 3 sessions" not in str(machines_values([runs[0]], KINDS))
 
 
 def turned(result):
@@ -292,8 +304,9 @@ def test_first_sentences_count_only_the_workloads_in_which_a_model_was_measured(
 
 
 def test_first_page_has_the_warnings_of_its_runs_reports(runs):
-    banners = {runs[0].id: ["no build has PGO"], runs[1].id: ["no build has PGO", "it was busy"]}
-    values = home_values(runs, {each.id: [] for each in runs}, KINDS, banners=banners)
+    first, second = (dataclasses.replace(each, cautions=texts) for each, texts in zip(
+        runs, (("no build has PGO",), ("no build has PGO", "it was busy")), strict=True))
+    values = home_values([first, second], {each.id: [] for each in runs}, KINDS)
     texts = [each["text"] for each in values["warnings"]]
     assert "run1 and run2: no build has PGO" in texts
     assert "run2: it was busy" in texts

@@ -7,15 +7,16 @@ import subprocess
 
 import pytest
 
-from gilscope.toolkit.commands.compare import differences
+from gilscope.toolkit.commands.compare import differences, run_notes, run_remarks
 from gilscope.toolkit.publish import without_traces
-from gilscope.toolkit.report.comparison import comparison_document
-from gilscope.toolkit.report.document import Banner, Lines, Table
+from gilscope.toolkit.report.comparison import TWO_RUNS, comparison_document
+from gilscope.toolkit.report.document import Banner, Lines, Table, with_scope
 from gilscope.toolkit.report.table import compare_runs
-from gilscope.toolkit.report.wording import entry_text
+from gilscope.toolkit.report.wording import entry_text, mark_text
 from gilscope.toolkit.site.pages.compare import compare_run, compare_values
 from gilscope.toolkit.store import load_run
 from tests.conformance.builds import ROOT
+from tests.fakes import in_sessions
 from tests.report.shifted import shifted_run
 from tests.site.made import EXAMPLE
 from tests.site.test_common_pages import known
@@ -51,25 +52,28 @@ def by_script(first, second):
         if section["kind"] == "lines":
             found["lists"][section["title"]] = section["items"]
         if section["kind"] == "table":
-            found["tables"][section["title"]] = [[title for title, _ in section["columns"]],
-                                                 *([entry[0] for entry in row] for row in section["rows"])]
+            found["tables"][section["title"]] = [[title for title, _ in section["columns"]], *(
+                [text + " ".join(map(mark_text, marks[0] if marks else [])) for text, marks in (
+                    (entry[0], entry[2:]) for entry in row)] for row in section["rows"]), section["footnotes"]]
     return found
 
 
 def by_command(first, second):
     """Return the same as `gilscope compare` makes them."""
-    document = comparison_document("", compare_runs(first, second), baseline=first.label, sample=second.label,
-                                   notes=differences(first, second))
+    document = with_scope(comparison_document(
+        "", compare_runs(first, second), baseline=first.label, sample=second.label,
+        notes=[*differences(first, second), *run_notes(first, second)], remarks=run_remarks(first, second)), TWO_RUNS)
     found = {"banners": [], "tables": {}, "lists": {}}
     for section in document.sections:
         match section:
             case Banner():
                 found["banners"].append(section.text)
             case Table():
-                found["tables"][section.title] = [[column.title for column in section.columns],
-                                                  *([entry_text(entry) for entry in row] for row in section.rows)]
+                found["tables"][section.heading] = [
+                    [column.title for column in section.columns],
+                    *([entry_text(entry) for entry in row] for row in section.rows), [*section.footnotes]]
             case Lines():
-                found["lists"][section.title] = [*section.items]
+                found["lists"][section.heading] = [*section.items]
     return found
 
 
@@ -81,12 +85,30 @@ def other_builds(run):
     return dataclasses.replace(run, builds=tuple(dataclasses.replace(each, lto=True) for each in run.builds))
 
 
+def sessions_run(label, *, gone=False):
+    """Return a run of three sessions; in the last of them, a cell has no round if it is `gone`."""
+    run = in_sessions(shifted_run(label, rounds=12), (0, 4, 8))
+    cell = next(each.cell for each in run.measurements if each.cell.workers > 1)
+    return dataclasses.replace(run, measurements=tuple(
+        dataclasses.replace(each, observations=each.observations[:8]) if gone and each.cell == cell else each
+        for each in run.measurements))
+
+
+def early(run):
+    """Return the run with interim looks, in which a cell stopped after four rounds."""
+    first, *others = run.measurements
+    return dataclasses.replace(run, looks=1, measurements=(
+        dataclasses.replace(first, observations=first.observations[:4]), *others))
+
+
 PAIRS = {
     "no shift": lambda: (shifted_run("A"), shifted_run("B", seed=2)),
     "all slower": lambda: (shifted_run("A"), shifted_run("B", 1.4, seed=2)),
     "one slower still": lambda: (shifted_run("A"), shifted_run("B", 1.1, changed={("sort", "3.14"): 2.0}, seed=2)),
     "other builds": lambda: (shifted_run("A"), other_builds(shifted_run("B", 1.4, seed=2))),
     "one workload": lambda: (shifted_run("A", workloads=("sort",)), shifted_run("B", 1.1, workloads=("sort",), seed=2)),
+    "lacking a session": lambda: (sessions_run("A"), sessions_run("B", gone=True)),
+    "stopped early": lambda: (dataclasses.replace(shifted_run("A"), looks=1), early(shifted_run("B", seed=2))),
     "examples": lambda: (example("first-look"), example("second-worker")),
 }
 
@@ -98,4 +120,7 @@ def test_script_says_of_two_runs_what_the_command_says(pair):
     expected = by_command(first, second)
     assert by_script(first, second) == expected
     shift = [each for each in expected["banners"] if "may have changed" in each]
-    assert bool(shift) == (pair != "no shift")
+    assert bool(shift) == (pair not in {"no shift", "lacking a session", "stopped early"})
+    assert any(table[-1] for table in expected["tables"].values()) == (pair in {"lacking a session", "examples"})
+    assert any("got fewer rounds" in note for note in expected["lists"]["Notes"]) == (pair in {
+        "stopped early", "examples"})

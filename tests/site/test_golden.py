@@ -7,6 +7,7 @@ import pytest
 
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.publish import without_traces
+from gilscope.toolkit.report.cautions import cautions
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
@@ -43,7 +44,8 @@ def small(number, gain):
                                    started=f"2026-11-1{number}T12:00:00+00:00"))
     ratios = Ratios(Index(run))
     known = LoadedRun(planned=PlannedRun(id=f"run{number}", host="here", path=None, is_experiment=False),
-                      run=dataclasses.replace(run, measurements=()), tables=build_tables(run, ratios))
+                      run=dataclasses.replace(run, measurements=()), tables=build_tables(run, ratios),
+                      cautions=cautions(run))
     return run, known, ratios
 
 

@@ -5,6 +5,7 @@ import dataclasses
 import pytest
 
 from gilscope.toolkit.publish import without_traces
+from gilscope.toolkit.report.cautions import cautions
 from gilscope.toolkit.report.table import build_tables, judge_comparison
 from gilscope.toolkit.site.page_values import page_values
 from gilscope.toolkit.site.pages.history import COST, clear_of, follow, history_values, marked, workload_values
@@ -70,7 +71,7 @@ def known(number, host="here", **changed):
     run = dataclasses.replace(without_traces(make_run(seed=number)), started=f"2026-11-{10 + number}T12:00:00+00:00",
                               label=f"run{number}", **changed)
     return LoadedRun(planned=PlannedRun(id=f"{host}-{number}", host=host, path=None, is_experiment=False),
-                     run=dataclasses.replace(run, measurements=()), tables=build_tables(run))
+                     run=dataclasses.replace(run, measurements=()), tables=build_tables(run), cautions=cautions(run))
 
 
 @pytest.fixture(scope="module")

@@ -28,6 +28,16 @@ def test_processes_beyond_a_gap_are_far(slow, far, share):
     assert found[0][0].share == pytest.approx(share, abs=0.05)
 
 
+def test_share_has_no_part_of_its_own_effect():
+    """Of three arms, the slow one makes the common effect of its round that of the slower of the others."""
+    logs = table(random.Random(7), {2}, rounds=8, spread=0.001)
+    logs[0] = RoundLogs(levels={arm: logs[0].levels[arm] for arm in range(3)})
+    logs[0].levels[1][2] += 0.02
+    logs[0].levels[2][2] -= 0.02
+    (far,) = far_processes(logs)[0].values()
+    assert (far.rounds, far.share) == (frozenset({2}), pytest.approx(0.3, abs=0.005))
+
+
 def test_cell_with_all_processes_slow_has_none_far():
     assert not any(far_processes(table(random.Random(2), {0, 1, 2, 3})).values())
 

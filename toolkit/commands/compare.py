@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit import temporary
 from gilscope.toolkit.builds.pairing import compare_builds as unfair
-from gilscope.toolkit.commands.fleet.reports import contrasted, fleet_hosts, shared_machines
+from gilscope.toolkit.commands.fleet.reports import contrasted, fleet_hosts, shared_machines, unmarked_hosts
 from gilscope.toolkit.commands.options.common import duration, growth, positive
 from gilscope.toolkit.commands.output.reports import ReportOutput, add_output
 from gilscope.toolkit.commands.run.compare_again import LEAST_ROUNDS, RemeasureRequest, measure_again
@@ -19,10 +19,14 @@ from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.errors import ToolkitError, UnknownNameError
 from gilscope.toolkit.model import Note
 from gilscope.toolkit.report.as_json import compare_values
-from gilscope.toolkit.report.comparison import comparison_document, in_short, shift_notes, unpaired_text
+from gilscope.toolkit.report.cautions import cautions, cautions_beside_pairs, stopping_text
+from gilscope.toolkit.report.comparison import TWO_RUNS, comparison_document, in_short, shift_notes, unpaired_text
 from gilscope.toolkit.report.document import with_scope
 from gilscope.toolkit.report.hosts.as_json import hosts_compare_values
 from gilscope.toolkit.report.hosts.comparison import hosts_comparison, hosts_in_short
+from gilscope.toolkit.report.hosts.document import hosts_scope
+from gilscope.toolkit.report.hosts.tables import unknown_text
+from gilscope.toolkit.report.hosts.wording import cautions_of_all
 from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import compare_builds, compare_models, compare_runs, gate
 from gilscope.toolkit.report.table.contrast import build_keys
@@ -34,11 +38,11 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.commands.fleet.reports import HostRuns
     from gilscope.toolkit.model import Run
+    from gilscope.toolkit.report.hosts.machines import MachineHosts
     from gilscope.toolkit.report.table import Contrast, Gate
 
 SLOWER = 1      # exit code: a cell is slower than --fail-on allows
 UNFINISHED = 3  # exit code: --fail-on could judge no cell
-TWO_RUNS = "between these two runs"   # the scope: two other runs of the same builds may differ by another ratio
 
 _DESCRIPTION = """\
 Show how many times faster each cell of NEW is than the same cell of OLD. With one label, compare two builds or models
@@ -111,17 +115,19 @@ def run(args: argparse.Namespace) -> int:
     else:
         asked = _across(runs[0], runs[1], args) if len(runs) > 1 else _within(runs[0], args)
     contrasts = asked.contrasts
-    sides: dict[str, Any] = {"baseline": asked.baseline, "sample": asked.sample, "notes": asked.notes}
+    sides: dict[str, Any] = {"baseline": asked.baseline, "sample": asked.sample}
     judged = None if args.fail_on is None else gate(contrasts, args.fail_on)
     said = [
-        *(note.text for note in shift_notes(contrasts, asked.baseline, asked.sample)), in_short(contrasts, args.margin),
-        *filter(None, [unpaired_text(contrasts, asked.baseline, asked.sample)]),
+        *(note.text for note in shift_notes(contrasts, asked.baseline, asked.sample)),
+        *in_short(contrasts, args.margin), *filter(None, [unpaired_text(contrasts, asked.baseline, asked.sample)]),
     ]
     output = ReportOutput(args)
-    document = comparison_document(asked.title, contrasts, **sides, margin=args.margin, again=args.again)
+    document = comparison_document(asked.title, contrasts, **sides, margin=args.margin, again=args.again,
+                                   notes=asked.notes, remarks=asked.remarks)
     output.show(with_scope(document, asked.scope))
     output.finish(lambda: compare_values(
-        contrasts, **sides, margin=args.margin, gate=judged, sentences=said, scope=asked.scope))
+        contrasts, **sides, margin=args.margin, gate=judged, sentences=said, scope=asked.scope,
+        notes=(*asked.notes, *(Note(text=text) for text in asked.remarks))))
     return _judged(judged)
 
 
@@ -188,6 +194,7 @@ class LabelledContrasts:
     baseline: str
     sample: str
     notes: Sequence[Note]   # shown before the table
+    remarks: Sequence[str]  # shown after it
     scope: str              # what it is about; "": a run of several sessions
 
 
@@ -195,9 +202,16 @@ def _across(first: Run, second: Run, args: argparse.Namespace) -> LabelledContra
     measured = [{each.cell for each in run.measurements} for run in (first, second)]
     if not measured[0] & measured[1]:
         raise UnknownNameError(f"{first.label!r} and {second.label!r} have no measured cell in common")
+    return _two_runs(first, second, (first.label, second.label), args)
+
+
+def _two_runs(first: Run, second: Run, names: tuple[str, str], args: argparse.Namespace) -> LabelledContrasts:
+    """Compare two runs that are called `names`."""
+    one, other = names
     return LabelledContrasts(
-        title=f"{second.label} against {first.label}", contrasts=compare_runs(first, second, args.clock),
-        baseline=first.label, sample=second.label, notes=differences(first, second), scope=TWO_RUNS)
+        title=f"{other} against {one}", contrasts=compare_runs(first, second, args.clock, names=(one, other)),
+        baseline=one, sample=other, notes=(*differences(first, second), *run_notes(first, second)),
+        remarks=run_remarks(first, second), scope=TWO_RUNS)
 
 
 def _again(first: Run, second: Run, args: argparse.Namespace) -> LabelledContrasts:
@@ -206,12 +220,12 @@ def _again(first: Run, second: Run, args: argparse.Namespace) -> LabelledContras
     wanted = RemeasureRequest(label=args.label, rounds=args.rounds, budget=args.budget, path=args.path)
     with tempfile.TemporaryDirectory(prefix=temporary.prefix()) as folder:
         done, pairs = measure_again(first, second, wanted, Path(folder))
-    together = sum(len(build_keys(done, *pair)) for pair in pairs)
+    together, notes = sum(len(build_keys(done, *pair)) for pair in pairs), [Note(text=each) for each in cautions(done)]
     contrasts = [each for pair in pairs for each in compare_builds(done, *pair, args.clock, comparisons=together)]
     if len(pairs) == 1:
         return LabelledContrasts(title=f"{done.label}: {pairs[0][1]} against {pairs[0][0]}, measured in turn",
-                                 contrasts=contrasts, baseline=pairs[0][0], sample=pairs[0][1], notes=done.notes,
-                                 scope=scope_text(done))
+                                 contrasts=contrasts, baseline=pairs[0][0], sample=pairs[0][1], notes=notes,
+                                 remarks=run_remarks(done), scope=scope_text(done))
     # One table per build, as for two runs, so both sides of a row get the build's own name.
     names = {label: label.removesuffix(f"-{first.label}") for label, _ in pairs}
     names |= {other: names[label] for label, other in pairs}
@@ -221,8 +235,8 @@ def _again(first: Run, second: Run, args: argparse.Namespace) -> LabelledContras
         for each in contrasts
     ]
     return LabelledContrasts(title=f"{done.label}: {second.label} against {first.label}, measured in turn",
-                             contrasts=contrasts, baseline=first.label, sample=second.label, notes=done.notes,
-                             scope=scope_text(done))
+                             contrasts=contrasts, baseline=first.label, sample=second.label, notes=notes,
+                             remarks=run_remarks(done), scope=scope_text(done))
 
 
 def _within(run_: Run, args: argparse.Namespace) -> LabelledContrasts:
@@ -232,7 +246,18 @@ def _within(run_: Run, args: argparse.Namespace) -> LabelledContrasts:
     builds = {build.label: build for build in run_.builds}
     return LabelledContrasts(
         title=f"{run_.label}: {second} against {first}", contrasts=contrasts, baseline=first, sample=second,
-        notes=unfair(builds[first], builds[second]) if args.builds else (), scope=scope_text(run_))
+        notes=(*(unfair(builds[first], builds[second]) if args.builds else ()), *run_notes(run_)),
+        remarks=run_remarks(run_), scope=scope_text(run_))
+
+
+def run_notes(*runs: Run) -> list[Note]:
+    """Return the warnings of the reports of runs, which are about their ratios, too."""
+    return [Note(text=text) for text in cautions_of_all((each.label, cautions_beside_pairs(each)) for each in runs)]
+
+
+def run_remarks(*runs: Run) -> list[str]:
+    """Return how early stopping biases the ratios of runs."""
+    return cautions_of_all((each.label, filter(None, [stopping_text(each)])) for each in runs)
 
 
 def differences(first: Run, second: Run) -> list[Note]:
@@ -265,39 +290,55 @@ def _over_hosts(labels: Sequence[str], fleets: Sequence[HostRuns | None], args: 
         named = " ".join(map(_one_host, fleets, labels))
         raise ToolkitError(f"{fleet.label} has {len(fleet.states)} hosts and {plain} is of one machine: name the host "
                            f"to compare {plain} with, as in `gilscope compare {named}`")
-    names, notes = [each.name for each in first.machines], list[Note]()
+    machines, seen = first.machines, HostNotes()
     if second := next(iter(others), None):
         machines, notes = shared_machines(first, second)
-        names, second.machines = [each.name for each in machines], machines
+        second.machines = machines
         title, baseline, sample = f"{second.label} against {first.label}", first.label, second.label
         contrasts = contrasted(
-            second.runs(), lambda machine, run_: _on_host(
-                machine.name, (first.run_of(machine), run_), (first.label, second.label), args, notes), args.margin)
+            second.runs(), lambda machine, run_: seen.add(
+                machine, _two_runs(first.run_of(machine), run_, (first.label, second.label), args), run_), args.margin)
     else:
-        baseline, sample = args.builds or args.models
+        notes, (baseline, sample) = [], args.builds or args.models
         title = f"{first.label}: {sample} against {baseline}"
-        contrasts = contrasted(first.runs(), lambda _, run_: _within(run_, args).contrasts, args.margin)
+        contrasts = contrasted(first.runs(), lambda machine, run_: seen.add(machine, _within(run_, args), run_),
+                               args.margin)
+    names = [each.name for each in machines]
+    if unknown := unmarked_hosts([first, *filter(None, others)], machines):
+        notes.append(Note(text=unknown_text(unknown, names)))
+    notes += [Note(text=text) for text in cautions_of_all(seen.notes.items())]
+    remarks = cautions_of_all(seen.remarks.items())
     judged = None if args.fail_on is None else gate([each.contrast for each in contrasts], args.fail_on)
-    sides: dict[str, Any] = {"baseline": baseline, "sample": sample, "notes": notes}
+    sides: dict[str, Any] = {"baseline": baseline, "sample": sample}
+    scope = TWO_RUNS if others else hosts_scope(seen.runs)
     output = ReportOutput(args)
-    output.show(hosts_comparison(title, contrasts, names, **sides, margin=args.margin))
+    output.show(with_scope(hosts_comparison(
+        title, contrasts, names, **sides, margin=args.margin, notes=notes, remarks=remarks), scope))
     output.finish(lambda: hosts_compare_values(
-        contrasts, **sides, margin=args.margin, gate=judged, sentences=hosts_in_short(contrasts, args.margin)))
+        contrasts, **sides, margin=args.margin, gate=judged, sentences=hosts_in_short(contrasts, args.margin),
+        scope=scope, notes=(*notes, *(Note(text=text) for text in remarks))))
     return _judged(judged) or max(each.failed for each in (first, *filter(None, others)))
+
+
+class HostNotes:
+    """The notes on the comparisons of hosts, which come one after the other: all runs might not fit into memory."""
+
+    def __init__(self) -> None:
+        self.runs: list[Run] = []                # without measurements
+        self.notes: dict[str, list[str]] = {}    # by host
+        self.remarks: dict[str, Sequence[str]] = {}
+
+    def add(self, machine: MachineHosts, found: LabelledContrasts, run_: Run) -> Sequence[Contrast]:
+        """Add the notes on the comparison of a host, and return its cells."""
+        self.runs.append(replace(run_, measurements=()))
+        shifts = shift_notes(found.contrasts, f"{found.baseline}/{machine.name}", f"{found.sample}/{machine.name}")
+        self.notes[machine.name] = [note.text for note in (*found.notes, *shifts)]
+        self.remarks[machine.name] = found.remarks
+        return found.contrasts
 
 
 def _one_host(fleet: HostRuns | None, label: str) -> str:
     return label if fleet is None else f"{label}/{next(iter(fleet.folders))}"
-
-
-def _on_host(
-    name: str, runs: tuple[Run, Run], fleets: tuple[str, str], args: argparse.Namespace, notes: list[Note],
-) -> Sequence[Contrast]:
-    """Return one host's comparison of its runs in two fleets, and add the differences between them to `notes`."""
-    contrasts = compare_runs(*runs, args.clock, names=fleets)
-    labels = (f"{fleets[0]}/{name}", f"{fleets[1]}/{name}")
-    notes += [Note(text=f"{name}: {note.text}") for note in (*differences(*runs), *shift_notes(contrasts, *labels))]
-    return contrasts
 
 
 def _pair(text: str) -> tuple[str, str]:

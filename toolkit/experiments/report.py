@@ -14,11 +14,13 @@ from gilscope.toolkit.experiments.base import EffortLevel
 from gilscope.toolkit.experiments.round_texts import mark_lines
 from gilscope.toolkit.model import SkipKind
 from gilscope.toolkit.report.as_json import finite, floor_values, head, measured, summary
+from gilscope.toolkit.report.cautions import cautions_of_builds
 from gilscope.toolkit.report.document import Banner, Document, Heading, Lines, Picture
 from gilscope.toolkit.report.figures.drawing import draw_figures
 from gilscope.toolkit.report.figures.figure import shows_something
 from gilscope.toolkit.report.provenance import build_sections
 from gilscope.toolkit.report.run_document import about
+from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table_sentences import noise_line
 from gilscope.toolkit.units import counted
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
 SMOKE = "--smoke: all sizes are tiny and run once; the numbers show only that the experiment works here"
 MADE = {EffortLevel.FULL: "in full", EffortLevel.QUICK: "--quick",
         EffortLevel.SMOKE: "--smoke: the numbers mean nothing"}
+SCOPE = "All intervals are about this session: at another time, or beside other neighbours, ratios may differ by more."
 EXPERIMENTS = "gilscope/experiments/1"
 
 
@@ -63,7 +66,7 @@ def document(experiment: Experiment, run: Run, folder: Path | None, pictures: Se
     """
     results = experiment.results(run, folder)
     sections: list[Section] = [Heading(experiment.title, 1), about(run), *build_sections(run.builds)]
-    sections += [Banner(note.text) for note in run.notes]
+    sections += map(Banner, cautions_of_builds(run))
     if _is_smoke(run):
         sections.append(Banner(SMOKE))
     sections.append(Lines("Then", (experiment.claim, *map(_source_line, experiment.sources))))
@@ -72,7 +75,7 @@ def document(experiment: Experiment, run: Run, folder: Path | None, pictures: Se
     if findings := (*_findings(experiment, results), *_cut_lines(run, folder)):
         sections.append(Lines("Now", findings))
     marks = mark_lines(shown, (results.value(cell) for cell in results.cells()))
-    sections.append(Lines("", (*marks, noise_line(results.floors()))))
+    sections.append(Lines("", (*marks, noise_line(results.floors()), SCOPE)))
     return Document((*sections, *pictures))
 
 
@@ -160,7 +163,7 @@ def _values(run: Run, folder: Path | None) -> dict[str, Any]:
     del fields["schema"], fields["gilscope"]
     values: dict[str, Any] = finite({
         **fields, "name": experiment.name, "title": experiment.title, "claim": experiment.claim,
-        "effort": run.options.get("effort"),
+        "effort": run.options.get("effort"), "scope": scope_text(run),
         "sources": [dataclasses.asdict(source) for source in experiment.sources],
         "cells": [_cell(cell, results, index) | judged.get(cell, {}) for cell in results.cells()],
         "floors": list(floor_values(results.floors(), {})),

@@ -11,6 +11,7 @@ from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.sessions import MERGED, where_text
 from gilscope.toolkit.report.table import rounds_to_tell
 from gilscope.toolkit.report.wording import (
+    beside,
     interval_text,
     or_text,
     undecided_text,
@@ -32,6 +33,9 @@ FEW_WORKERS = 2        # with fewer, nobody learns whether a second worker helps
 GOOD_ROUNDS = 20       # halves the interval that 6 rounds give, at a cost that is always acceptable
 MIB = 1024 * 1024
 COMPUTES, WAITS = 0.75, 0.25   # of a core that the baseline keeps busy: from the one on, up to the other
+ONE_MORE_LOOK = (
+    "To go on because an answer is not clear is one more look at the run: error probabilities hold for each of its "
+    "reports, not for all of them together.")
 _WHY = {"starved": "starved", "failed": "failed", "not measured": "not measured"}
 _REASON = {   # reasons that leave all cells open: then the cells are not listed
     "rounds": f", since there are fewer than {MIN_ROUNDS} rounds", "floor": ", since there are too few processes",
@@ -78,8 +82,7 @@ def remedy_lines(tables: Sequence[WorkloadTable], run: Run, undecided: Sequence[
         yield " ".join([f"Clearer answers need {list_text(each.text for each in remedies)}.",
                         *(each.rest for each in remedies if each.rest)])
         if any(each.is_look for each in remedies):
-            yield ("To go on because an answer is not clear is one more look at the run: error probabilities hold for "
-                   "each of its reports, not for all of them together.")
+            yield ONE_MORE_LOOK
     if "failed" in doubts:
         yield "Repair the failed cells, run again."
 
@@ -160,9 +163,10 @@ def _dispatch_texts(advice: Advice) -> Iterator[str]:
 def _use_texts(table: WorkloadTable, advice: Advice) -> Iterator[str]:
     """Yield what to use, each model with its own interval: a range of several estimates would look like one."""
     several = len(advice.options) > 1
-    names = or_text(_name(each, table) + (f" {interval_text(each.speedup)}" if several else "")
-                    for each in advice.options)
-    gain = "" if several else f", {interval_text(advice.options[0].speedup)}"
+    gains = [interval_text(each.speedup) + beside(each.speedup) for each in advice.options]
+    names = or_text(_name(each, table) + (f" {gain}" if several else "")
+                    for each, gain in zip(advice.options, gains, strict=True))
+    gain = "" if several else f", {gains[0]}"
     if table.phase is Phase.STARTUP:
         yield f"{names} starts, runs and ends fastest{gain}."
     else:
@@ -174,7 +178,7 @@ def _stay_texts(table: WorkloadTable, advice: Advice, closest: Option) -> Iterat
     beyond = f"by more than {max(ceil(most * 100), 1)} %"
     if table.phase is Phase.STARTUP:
         yield f"no measured model starts, runs and ends faster than {_baseline_text(table)} {beyond}."
-        yield f"{_cell_text(closest.cell)} comes closest, {interval_text(closest.speedup)}."
+        yield f"{_cell_text(closest.cell)} comes closest, {interval_text(closest.speedup)}{beside(closest.speedup)}."
         return
     yield f"stay with {_baseline_text(table)}: no measured model is faster {beyond}."
     if advice.tasks is not None:
@@ -190,7 +194,7 @@ def _open_texts(table: WorkloadTable, advice: Advice) -> Iterator[str]:
         if each.why in _WHY:
             reasons.setdefault(_WHY[each.why], []).append(each)
         elif each.why == "noise" and each.speedup is not None:
-            reasons.setdefault(undecided_text(each.speedup), []).append(each)
+            reasons.setdefault(undecided_text(each.speedup) + beside(each.speedup), []).append(each)
     if reasons:
         yield "Unknown: " + "; ".join(f"{_models_text(cells, table)} ({why})" for why, cells in reasons.items()) + "."
 

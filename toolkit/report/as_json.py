@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope import __version__
 from gilscope.toolkit.metrics import MEMORY
+from gilscope.toolkit.report.cautions import cautions, stopping_text
 from gilscope.toolkit.report.document import Heading, Lines
 from gilscope.toolkit.report.provenance import process_values, warnings
 from gilscope.toolkit.report.run_document import run_document
@@ -58,11 +59,12 @@ def run_values(run: Run) -> dict[str, Any]:
     """Return the report of a run."""
     tables, index = build_tables(run), Index(run)
     values: dict[str, Any] = finite({
-        **head(RUN, run), "looks": run.looks, "margin": MARGIN, "scope": scope_text(run) or None,
+        **head(RUN, run), "notes": [*cautions(run), *filter(None, [stopping_text(run)])],
+        "looks": run.looks, "margin": MARGIN, "scope": scope_text(run) or None,
         "sessions": [{"started": session.started, "first_round": session.first_round, "rounds": rounds}
                      for session, rounds in zip(run.sessions, session_rounds(run), strict=False)],
-        "unsteady": [{**cell_values(each.cell), "spread": each.spread, "low": each.low, "high": each.high}
-                     for each in unsteady_baselines(index)],
+        "unsteady": [{**cell_values(each.cell), "session": each.session, "spread": each.spread, "low": each.low,
+                      "high": each.high} for each in unsteady_baselines(index)],
         "cells": [
             _result(result, index) for table in tables for row in table.rows for result in row.results
         ],
@@ -92,6 +94,8 @@ def compare_values(  # noqa: PLR0913 - the parts of a comparison
                 "baseline": cell_values(each.baseline), "sample": cell_values(each.sample), **_contrast(each, margin),
                 "baseline_time": summary(each.baseline_time), "sample_time": summary(each.sample_time),
                 **_doubt(each.comparison, margin),
+                "baseline_notes": [note.text for note in each.baseline_notes],
+                "sample_notes": [note.text for note in each.sample_notes],
             }
             for each in contrasts
         ],
@@ -248,7 +252,8 @@ def _metrics(result: CellResult) -> dict[str, Any]:
 
 
 def _contrast(contrast: Contrast, margin: float = MARGIN) -> dict[str, Any]:
-    return {"clock": contrast.clock, "ratio": comparison(contrast.comparison, margin), "reason": contrast.reason}
+    return {"clock": contrast.clock, "ratio": comparison(contrast.comparison, margin), "reason": contrast.reason,
+            "lacking_sessions": [note.text for note in contrast.lacking_sessions]}
 
 
 def _doubt(found: Comparison | None, margin: float) -> dict[str, Any]:
@@ -295,7 +300,8 @@ def comparison(found: Comparison | None, margin: float = MARGIN) -> dict[str, An
     (lo, hi), (least, most) = map(ends, ((found.lo, found.hi), found.between))
     return {
         "ratio": found.ratio, "lo": lo, "hi": hi, "confidence": found.confidence, "floor": found.floor,
-        "rounds": found.rounds, "sessions": found.sessions, "verdict": verdict, "between": {"lo": least, "hi": most},
+        "rounds": found.rounds, "sessions": found.sessions, "run_sessions": found.run_sessions, "verdict": verdict,
+        "between": {"lo": least, "hi": most},
         "rounds_to_tell": rounds_to_tell(found, margin) if verdict == SpeedVerdict.CANNOT_TELL else None,
         "notes": [note.text for note in found.notes],
     }

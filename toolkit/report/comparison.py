@@ -10,6 +10,7 @@ from statistics import median
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Note, Phase
+from gilscope.toolkit.report.advice_sentences import ONE_MORE_LOOK
 from gilscope.toolkit.report.document import (
     Banner,
     Column,
@@ -24,7 +25,9 @@ from gilscope.toolkit.report.document import (
     VerdictWord,
     summary_lines,
 )
+from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.table import common_shifts, judge_comparison, rounds_to_tell, unjudged
+from gilscope.toolkit.report.table.judgement import judgeable
 from gilscope.toolkit.report.table_sentences import spread_text, times_scope, title_text
 from gilscope.toolkit.report.wording import (
     FROM_SHIFT,
@@ -47,6 +50,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.stats.sample import Summary
     from gilscope.toolkit.stats.verdict import Comparison
 
+TWO_RUNS = "between these two runs"   # the scope: two other runs of the same builds may differ by another ratio
 LONGEST = 16   # characters of a name in a heading; a longer one is called A or B
 _SHIFTED = {Unjudged.SHIFT, Unjudged.FEW_WORKLOADS}
 LEAST_SHOWN = 0.001
@@ -84,9 +88,9 @@ class _Need:
                 _Remedy.QUIET: "less noise", _Remedy.SESSIONS: "more sessions"}[self.remedy]
 
 
-def comparison_document(
+def comparison_document(  # noqa: PLR0913 - the parts of a comparison
     title: str, contrasts: Sequence[Contrast], *, baseline: str, sample: str, notes: Sequence[Note] = (),
-    margin: float = MARGIN, again: bool = False,
+    margin: float = MARGIN, again: bool = False, remarks: Iterable[str] = (),
 ) -> Document:
     """Return the report of a comparison.
 
@@ -98,10 +102,12 @@ def comparison_document(
         notes: Warnings above the tables.
         margin: Differences up to this share are called none.
         again: The two sides were measured again for it: its cells are judged together, without others of that run.
+        remarks: Further notes below the tables.
     """
     sections: list[Section] = [
         Heading(title, 1), *(Banner(note.text) for note in (*notes, *shift_notes(contrasts, baseline, sample)))]
-    seen = dict.fromkeys(note.text for each in contrasts if each.comparison for note in each.comparison.notes)
+    seen = dict.fromkeys(remarks)
+    seen |= dict.fromkeys(note.text for each in contrasts if each.comparison for note in each.comparison.notes)
     compared = [each for each in contrasts if each.comparison is not None]
     missing = [each for each in contrasts if each.comparison is None]
     if compared:
@@ -113,8 +119,16 @@ def comparison_document(
         sections.append(Lines("Notes", tuple(seen)))
     if missing:
         sections.append(Lines("Not compared", not_compared(missing, contrasts)))
-    sections.append(summary_lines([in_short(contrasts, margin)]))
+    sections.append(summary_lines(in_short(contrasts, margin)))
     return Document(tuple(sections))
+
+
+def verdict_lines(margin: float) -> tuple[str, ...]:
+    """Return the meaning of the verdicts that are no difference; of two cells, and of a cell over hosts."""
+    share = f"{margin * 100:g} %"
+    cannot = (f"cannot tell: by the wider intervals of verdicts, a difference above {share} is possible, and none "
+              "above the noise floor is significant.")
+    return f"same: every difference above {share} is excluded.", cannot
 
 
 def _titles(baseline: str, sample: str) -> tuple[str, str]:
@@ -135,9 +149,7 @@ def _legend(
     yield (f"Ratio: how many times as fast {second} is as {first}, with its 95 % interval: 0.80x takes 1.25 times as "
            "long. It compares robust means over rounds, not these medians: where rounds differ, it is not their "
            "quotient.")
-    yield f"same: every difference above {margin * 100:g} % is excluded."
-    yield (f"cannot tell: a difference above {margin * 100:g} % is possible, but none above the noise floor is "
-           "significant.")
+    yield from verdict_lines(margin)
     if any(each.comparison and _is_from_shift(each.comparison, margin) for each in contrasts):
         yield f"cannot tell {FROM_SHIFT}: it would have a verdict if the two runs had no common shift."
     if any(each.comparison and each.comparison.verdict_interval for each in contrasts):
@@ -204,15 +216,24 @@ def _table(
     needs = [_need(seen, margin) for _, seen in rows]
     if any(needs):
         columns.append(Column(title="needs", align="left"))
-    return Table(title=title + _floor_text([seen for _, seen in rows]), columns=tuple(columns), rows=tuple(
+    notes = Footnotes()
+    entries = tuple(
         (
             Entry(each.sample.build if keys[0] == "build" else each.sample.runner), Entry(_counts(each)),
-            _time(each.baseline_time), _time(each.sample_time), Entry(Interval(seen)),
+            _time(each.baseline_time, _marks(notes, each.baseline_notes)),
+            _time(each.sample_time, _marks(notes, each.sample_notes)),
+            Entry(Interval(seen), _marks(notes, each.lacking_sessions)),
             *([_remainder(seen)] if remainders else []), Entry(_verdict(seen, margin)),
             *([Entry(need.text if need else "")] if any(needs) else []),
         )
         for (each, seen), need in zip(rows, needs, strict=True)
-    ))
+    )
+    return Table(title=title + _floor_text([seen for _, seen in rows]), columns=tuple(columns), rows=entries,
+                 footnotes=notes.texts())
+
+
+def _marks(footnotes: Footnotes, notes: Iterable[Note]) -> tuple[int, ...]:
+    return footnotes.marks(note.text for note in notes)
 
 
 def _verdict(comparison: Comparison, margin: float) -> VerdictWord:
@@ -242,10 +263,10 @@ def _floor_text(comparisons: Iterable[Comparison]) -> str:
     return f", noise floor {floors_text(floors)}" if floors else ""
 
 
-def _time(summary: Summary | None) -> Entry:
+def _time(summary: Summary | None, marks: tuple[int, ...]) -> Entry:
     if summary is None:
         raise AssertionError("what is compared has a time on both sides")
-    return Entry(Duration(summary.center, summary.spread if summary.count > 1 else None))
+    return Entry(Duration(summary.center, summary.spread if summary.count > 1 else None), marks)
 
 
 def _need(comparison: Comparison, margin: float) -> _Need | None:
@@ -267,8 +288,27 @@ def _counts(contrast: Contrast) -> str:
     return str(second) if first == second else f"{second} vs {first}"
 
 
-def in_short(contrasts: Sequence[Contrast], margin: float = MARGIN) -> str:
-    """Return the number of cells with each verdict: "3 cells compared: 2 slower, 1 cannot tell. 3 not compared."."""
+def in_short(contrasts: Sequence[Contrast], margin: float = MARGIN) -> list[str]:
+    """Return the number of cells with each verdict, and what must be known of some of them."""
+    return [_counts_text(contrasts, margin), *filter(None, [lacking_text(contrasts)]),
+            *([ONE_MORE_LOOK] if _needs_a_look(contrasts, margin) else [])]
+
+
+def lacking_text(contrasts: Iterable[Contrast]) -> str:
+    """Return how many ratios lack sessions, which the scope of the tables does not tell of them; "" if none does."""
+    lacking = sum(bool(each.lacking_sessions) for each in contrasts if each.comparison is not None)
+    return f"{counted(lacking, 'ratio lacks', 'ratios lack')} a session: see the footnotes." if lacking else ""
+
+
+def _needs_a_look(contrasts: Iterable[Contrast], margin: float) -> bool:
+    """Return True if a remedy is to continue a run because its answers are not clear."""
+    return any(need.remedy in {_Remedy.ROUNDS, _Remedy.SESSIONS} for each in contrasts
+               if each.comparison is not None and judgeable(each.comparison)
+               and (need := _need(each.comparison, margin)) is not None)
+
+
+def _counts_text(contrasts: Sequence[Contrast], margin: float) -> str:
+    """Return "3 cells compared: 2 slower, 1 cannot tell. 3 not compared."."""
     counts = Counter(judge_comparison(each.comparison, margin) for each in contrasts if each.comparison is not None)
     missing = len(contrasts) - counts.total()
     if not counts:

@@ -13,8 +13,11 @@ from gilscope.toolkit.report.table.judgement import judge_comparison
 from gilscope.toolkit.report.wording import (
     SHOWN_SPREAD,
     TOO_NOISY,
+    beside,
     gain_form,
     interval_text,
+    lacking_text,
+    limits_text,
     price_text,
     ratio_number,
     undecided_text,
@@ -242,33 +245,24 @@ def _cost_text(found: Mapping[str, Comparison], *, named: bool) -> str:
     by_verdict: dict[str, list[str]] = {}
     for name, seen in found.items():
         by_verdict.setdefault(judge_comparison(seen), []).append(name)
+    about = {name: ", ".join(filter(None, [name if named else "", lacking_text(seen)])) for name, seen in found.items()}
+    bracketed = {name: text and f" ({text})" for name, text in about.items()}
     parts = []
     differ = sorted((name for word in ("slower", "faster") for name in by_verdict.get(word, ())),
                     key=lambda name: -found[name].ratio)
     if differ:
-        parts.append(", ".join(price_text(found[name]) + f" ({name})" * named for name in differ))
-    if SpeedVerdict.SAME in by_verdict:
-        names = f" ({list_text(by_verdict[SpeedVerdict.SAME])})" if named else ""
+        parts.append(", ".join(price_text(found[name]) + bracketed[name] for name in differ))
+    if same := [about[name] for name in by_verdict.get(SpeedVerdict.SAME, ())]:
+        names = f" ({list_text(same)})" if any(same) else ""
         parts.append(f"none beyond {MARGIN * 100:g} %{names}")
-    if SpeedVerdict.CANNOT_TELL in by_verdict:
-        limits = {name: _limits(found[name]) for name in by_verdict[SpeedVerdict.CANNOT_TELL]}
-        noisy = [name for name, text in limits.items() if not text]
-        if undecided := [f"for {name} ({text})" if named else text for name, text in limits.items() if text]:
-            parts.append(f"undecided{'' if named else ','} {', '.join(undecided)}")
-        if noisy:
-            parts.append(TOO_NOISY + f" for {list_text(noisy)}" * named)
+    limits = {name: limits_text(found[name]) for name in by_verdict.get(SpeedVerdict.CANNOT_TELL, ())}
+    if undecided := [f"for {name} ({text}){beside(found[name])}" if named else text + beside(found[name])
+                     for name, text in limits.items() if text]:
+        parts.append(f"undecided{'' if named else ','} {', '.join(undecided)}")
+    if noisy := [name + beside(found[name]) if named else beside(found[name])
+                 for name, text in limits.items() if not text]:
+        parts.append(TOO_NOISY + (f" for {list_text(noisy)}" if named else "".join(noisy)))
     return "; ".join(parts)
-
-
-def _limits(seen: Comparison) -> str:
-    """Return "-1 to +5 %", or nothing if the interval has no end."""
-    lo, hi = seen.between
-    return "" if lo <= 0 else f"{_signed(1 / hi - 1)} to {_signed(1 / lo - 1)} %"
-
-
-def _signed(share: float) -> str:
-    percent = round(share * 100)
-    return f"{percent:+}" if percent else "0"
 
 
 def _fastest_lines(tables: Iterable[WorkloadTable], *, named: bool) -> Iterator[str]:
@@ -284,7 +278,7 @@ def _fastest_lines(tables: Iterable[WorkloadTable], *, named: bool) -> Iterator[
                     text = undecided_text(comparison)
                 case _:
                     text = interval_text(comparison)
-            pairs.setdefault((each.free.build, each.gil.build), {})[_title(table)] = text
+            pairs.setdefault((each.free.build, each.gil.build), {})[_title(table)] = text + beside(comparison)
     for (build, gil_build), found in pairs.items():
         several = "; ".join(f"{name} {text}" if named or len(found) > 1 else text for name, text in found.items())
         yield f"The fastest of {build} against the fastest of {gil_build}, whichever they are: {several}."

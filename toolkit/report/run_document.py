@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.model import Phase, SkipKind
+from gilscope.toolkit.report.cautions import cautions, stopping_text
 from gilscope.toolkit.report.document import (
     Banner,
     Column,
@@ -25,8 +26,8 @@ from gilscope.toolkit.report.document import (
 )
 from gilscope.toolkit.report.footnotes import Footnotes
 from gilscope.toolkit.report.overview import overview
-from gilscope.toolkit.report.provenance import run_sections, warnings
-from gilscope.toolkit.report.sessions import SEEDS, scope_text, session_lines, unsteady_banners
+from gilscope.toolkit.report.provenance import run_sections
+from gilscope.toolkit.report.sessions import SEEDS, scope_text, session_lines
 from gilscope.toolkit.report.table import build_tables
 from gilscope.toolkit.report.table_sentences import fit_lines, noise_line, spread_line, times_scope, title_text
 from gilscope.toolkit.report.wording import ratio_number
@@ -37,8 +38,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.model import Run, RunEnd
     from gilscope.toolkit.report.document import Value
-    from gilscope.toolkit.report.table import CellResult, MetricValue, TableRow, WorkloadTable
-    from gilscope.toolkit.stats.verdict import Comparison
+    from gilscope.toolkit.report.table import CellResult, Contrast, MetricValue, TableRow, WorkloadTable
 
 
 OUTPUTS = 5         # shown of failed processes, one for each reason; run.json has all of them
@@ -90,8 +90,7 @@ def _outputs(run: Run) -> Iterator[Section]:
 
 def beginning(run: Run) -> list[Section]:
     """Return the head of the report of a run: its title, what it is about, and its warnings."""
-    return [Heading(f"gilscope {run.label}", 1), about(run), *(Banner(note.text) for note in run.notes),
-            *map(Banner, warnings(run)), *unsteady_banners(run)]
+    return [Heading(f"gilscope {run.label}", 1), about(run), *map(Banner, cautions(run))]
 
 
 def about(run: Run) -> Lines:
@@ -109,12 +108,8 @@ def _rounds_lines(run: Run) -> Iterator[str]:
     ended = _CLEAR.get(run.stopped, f"ended by: {run.stopped}")
     yield f"{run.rounds_done} of {run.rounds_planned} rounds{_cut_text(run)}, {ended}; {_seed_text(run)}"
     yield from session_lines(run)
-    failed = {failure.cell for failure in run.failures}
-    counts = {len(each.observations) for each in run.measurements if each.cell not in failed} if run.looks else set()
-    if len(counts) > 1:
-        yield (f"cells with a clear answer got fewer rounds than open ones: {min(counts)} to {max(counts)}; on "
-               "average, their ratios are slightly too far from 1; those of cells that were not clear until the end "
-               "are slightly too near to 1, and their intervals hold less often than 95 %")
+    if stopping := stopping_text(run):
+        yield stopping
 
 
 def _cut_text(run: Run) -> str:
@@ -241,16 +236,18 @@ def overhead_table(table: WorkloadTable, scope: str = "") -> Table | None:
         return None
     pairs = list(dict.fromkeys((each.baseline.build, each.sample.build) for each in contrasts))
     runners = list(dict.fromkeys(each.sample.runner for each in contrasts))
-    comparisons = {(each.sample.runner, each.baseline.build, each.sample.build): each.comparison for each in contrasts}
+    by_pair = {(each.sample.runner, each.baseline.build, each.sample.build): each for each in contrasts}
+    notes = Footnotes()
+    rows = tuple((Entry(runner), *(_cost(by_pair.get((runner, a, b)), notes) for a, b in pairs)) for runner in runners)
     return Table(
         title="Build against build: CPU time of one worker (+ takes more)", scope=scope,
         columns=(Column(title="model", key=True, align="left"), *(
             Column(title=f"{b} vs {a}", source=b) for a, b in pairs)),
-        rows=tuple(
-            (Entry(runner), *(_cost(comparisons.get((runner, a, b))) for a, b in pairs)) for runner in runners
-        ),
+        rows=rows, footnotes=notes.texts(),
     )
 
 
-def _cost(comparison: Comparison | None) -> Entry:
-    return Entry("-") if comparison is None else Entry(CostValue(comparison))
+def _cost(contrast: Contrast | None, notes: Footnotes) -> Entry:
+    if contrast is None or contrast.comparison is None:
+        return Entry("-")
+    return Entry(CostValue(contrast.comparison), notes.marks(note.text for note in contrast.lacking_sessions))

@@ -6,7 +6,6 @@ from datetime import datetime
 from math import ceil
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.document import Banner
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.unsteady import LEAST_SPREAD, unsteady_baselines
 from gilscope.toolkit.report.wording import range_text
@@ -74,22 +73,17 @@ def session_lines(run: Run) -> Iterator[str]:
         yield f"{len(counts)}{of} sessions: {starts}"
 
 
-def unsteady_banners(run: Run) -> Iterator[Banner]:
+def unsteady_texts(run: Run) -> Iterator[str]:
     """Yield a warning if the CPU time of a serial cell spreads by more than `LEAST_SPREAD`."""
     if found := unsteady_baselines(Index(run)):
-        several = list_text(
+        several = len(session_rounds(run)) > 1
+        cells = list_text(
             f"{each.cell.workload} on {each.cell.build} {each.spread * 100:.0f} % ({format_seconds(each.low)} to "
-            f"{format_seconds(each.high)})" for each in found)
-        yield Banner(f"the CPU time of {run.baseline} spread within {_session_text(run)}, from a tenth to nine tenths "
-                     f"of its values: {several}; gilscope warns from {LEAST_SPREAD * 100:.0f} % on. Its processes "
-                     "differ that much, or something changed their speed during the run: before you rely on a ratio, "
-                     f"{_at_another_time(run)}")
-
-
-def _session_text(run: Run) -> str:
-    """Return "a session", or that it is one of several: each spread is that of the session in which it is largest."""
-    count = len(session_rounds(run))
-    return f"one of {count} sessions" if count > 1 else "a session"
+            f"{format_seconds(each.high)}{f', session {each.session}' if several else ''})" for each in found)
+        yield (f"the CPU time of {run.baseline} spread within a session, from a tenth to nine tenths of its values: "
+               f"{cells}; gilscope warns from {LEAST_SPREAD * 100:.0f} % on. Its processes differ that much, or "
+               "something changed their speed during the run: before you rely on a ratio, "
+               f"{_at_another_time(run)}")
 
 
 def _at_another_time(run: Run) -> str:

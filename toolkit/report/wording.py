@@ -165,7 +165,7 @@ def gain_text(gain: GainValue) -> str:
             return f"{_range_text(*seen.between)}?{star}{workers}"
         case "spread" if _half_of(seen) >= 1:   # half an interval as large as its number says nothing
             lo, hi = seen.between
-            end = f"at least {ratio_number(lo)}x" if seen.ratio > 1 else f"at most {ratio_number(hi)}x"
+            end = f"at least {low_end(lo)}x" if seen.ratio > 1 else f"at most {high_end(hi)}x"
             return f"{end}{star}{workers}"
         case "spread":
             return f"{ratio_number(seen.ratio)}x{star} ±{percent(_half_of(seen))}{workers}"
@@ -194,9 +194,42 @@ def _range_text(lo: float, hi: float) -> str:
     if not _says_something(lo, hi):
         return ""
     digits = 1 if f"{lo:.1f}" != f"{hi:.1f}" and hi > 1.2 * lo else 2
-    unit = 10**digits
-    down, up = floor(round(lo * unit, 6)) / unit, ceil(round(hi * unit, 6)) / unit
-    return f"{down:.{digits}f}-{up:.{digits}f}x"
+    while not float(rounded_down(lo, digits)):   # no ratio is 0
+        digits += 1
+    return f"{rounded_down(lo, digits)}-{rounded_up(hi, digits)}x"
+
+
+def rounded_down(number: float, digits: int) -> str:
+    """Return the lower end of a range of what is not excluded, rounded outward, with so many digits after the point."""
+    return f"{floor(round(number * 10**digits, 6)) / 10**digits:.{digits}f}"
+
+
+def rounded_up(number: float, digits: int) -> str:
+    """Return the upper end of such a range, rounded outward."""
+    return f"{ceil(round(number * 10**digits, 6)) / 10**digits:.{digits}f}"
+
+
+def low_end(ratio: float) -> str:
+    """Return the lower end of what is not excluded of a ratio, rounded outward to the digits of `ratio_number`."""
+    return rounded_down(ratio, _digits(ratio))
+
+
+def high_end(ratio: float) -> str:
+    """Return the upper end of it likewise."""
+    return rounded_up(ratio, _digits(ratio))
+
+
+def lacking_text(comparison: Comparison) -> str:
+    """Return "2 of 3 sessions" of a ratio that lacks sessions of its run, "" of others."""
+    if comparison.sessions >= comparison.run_sessions:
+        return ""
+    return f"{comparison.sessions} of {comparison.run_sessions} sessions"
+
+
+def beside(comparison: Comparison) -> str:
+    """Return what a sentence says beside a ratio that lacks sessions of its run: " (2 of 3 sessions)"."""
+    text = lacking_text(comparison)
+    return text and f" ({text})"
 
 
 TOO_NOISY = "too noisy to say"
@@ -207,7 +240,20 @@ def undecided_text(comparison: Comparison) -> str:
     lo, hi = comparison.between
     if not _says_something(lo, hi):
         return TOO_NOISY
-    return f"undecided, between {ratio_number(lo)}x and {ratio_number(hi)}x"
+    return f"undecided, between {low_end(lo)}x and {high_end(hi)}x"
+
+
+def limits_text(comparison: Comparison) -> str:
+    """Return the costs that an open comparison does not exclude: "-1 to +5 %"; nothing if its interval has no end."""
+    lo, hi = comparison.between
+    if lo <= 0:
+        return ""
+    least, most = int(rounded_down((1 / hi - 1) * 100, 0)), int(rounded_up((1 / lo - 1) * 100, 0))
+    return f"{_signed(least)} to {_signed(most)} %"
+
+
+def _signed(percents: int) -> str:
+    return f"{percents:+}" if percents else "0"
 
 
 def floors_text(floors: Iterable[float]) -> str:
@@ -244,9 +290,13 @@ def price_text(comparison: Comparison) -> str:
 
 def ratio_number(ratio: float, extra: int = 0) -> str:
     """Return a ratio with three significant digits, two just below 1, and `extra` ones: "0.97", "3.40", "12.5"."""
+    return f"{ratio:.{_digits(ratio) + extra}f}"
+
+
+def _digits(ratio: float) -> int:
+    """Return the digits after the point of `ratio_number`."""
     exponent = floor(log10(float(f"{ratio:.2e}")))   # of the rounded number: 9.996 is written as 10.0
-    digits = 2 if exponent in {-1, 0} else max(0, 2 - exponent)
-    return f"{ratio:.{digits + extra}f}"
+    return 2 if exponent in {-1, 0} else max(0, 2 - exponent)
 
 
 def estimate_text(estimate: FittedValue) -> str:

@@ -30,7 +30,6 @@ class RunPart:
 
     run: LoadedRun | None = None
     in_short: list[str] = field(default_factory=list)
-    banners: list[str] = field(default_factory=list)                 # the warnings of its report
     compared: list[dict[str, Any]] = field(default_factory=list)     # its first two builds
     files: dict[str, str] = field(default_factory=dict)              # of pyperf, by build, as a page finds them
     problem: str = ""
@@ -108,8 +107,7 @@ class CommonPage:
 
 def _home(content: SiteContent) -> Mapping[str, Any]:
     in_short = {name: part.in_short for name, part in content.parts.items()}
-    banners = {name: part.banners for name, part in content.parts.items()}
-    return home_values(content.runs, in_short, content.kinds, content.unreadable, content.series, banners) | {
+    return home_values(content.runs, in_short, content.kinds, content.unreadable, content.series) | {
         "experiments": content.experiments, "fleets": content.fleets, "badge": content.badge,
         "citation": site_citation(content.title, [each.run for each in content.runs], content.made)}
 

@@ -17,7 +17,7 @@ from gilscope.toolkit.report.advice_sentences import advice_lines
 from gilscope.toolkit.report.overview import closing_lines
 from gilscope.toolkit.site.common_pages import RunPart, navigation
 from gilscope.toolkit.site.pages.compare import compare_file, compare_run
-from gilscope.toolkit.site.pages.run import banners_of, run_page
+from gilscope.toolkit.site.pages.run import run_page
 from gilscope.toolkit.site.renderer_process import PageRenderer
 from gilscope.toolkit.site.sources import LoadedRun, PlannedRun, load
 from gilscope.toolkit.site.style import load_assets
@@ -125,5 +125,5 @@ def _make(site: SiteContext, planned: PlannedRun, renderer: PageRenderer) -> Run
         f"gilscopeRuns[{json.dumps(loaded.id)}] = {json.dumps(about, separators=(',', ':'))};\n", encoding="utf-8")
     in_short = [*advice_lines(loaded.tables), *closing_lines(loaded.tables, run)]
     compared: list[dict[str, Any]] = next(iter(about["ofBuilds"].values()), [])
-    return RunPart(run=loaded, in_short=in_short, banners=banners_of(run), compared=compared, files=data,
+    return RunPart(run=loaded, in_short=in_short, compared=compared, files=data,
                    problem="; ".join(loaded.problems))

@@ -102,13 +102,7 @@ def fit[Arm: Hashable](logs: RoundLogs[Arm]) -> LevelFit[Arm] | None:
     levels = _connected(logs.levels)
     if not levels:
         return None
-    centers = _start(levels)
-    shared: dict[int, float] = {}
-    for _ in range(SWEEPS):
-        shared = _shared(levels, centers)
-        centers = {
-            arm: hodges_lehmann([value - shared[r] for r, value in rounds.items()]) for arm, rounds in levels.items()
-        }
+    centers, shared = _fit_both(levels)
     count = sum(map(len, levels.values()))
     free = count - len(levels) - len(shared) + 1
     if free <= 0:
@@ -118,6 +112,30 @@ def fit[Arm: Hashable](logs: RoundLogs[Arm]) -> LevelFit[Arm] | None:
         arm: {r: (value - shared[r] - centers[arm]) * scale for r, value in rounds.items()}
         for arm, rounds in levels.items()
     })
+
+
+def effects_of_others[Arm: Hashable](logs: RoundLogs[Arm], arm: Arm) -> dict[int, float]:
+    """Return the common effect of each round on all arms but one, which has no part in it, centred at 0.
+
+    What is said of a process of this arm must not have been taken out of it: among few arms, a process that is slow
+    raises the effect of its round.
+    """
+    levels = {other: rounds for other, rounds in _connected(logs.levels).items() if other != arm}
+    return _fit_both(levels)[1] if levels else {}
+
+
+def _fit_both[Arm: Hashable](
+    levels: Mapping[Arm, Mapping[int, float]],
+) -> tuple[dict[Arm, float], dict[int, float]]:
+    """Return the level of each arm and the effect of each round, by an alternating robust fit; `levels` has some."""
+    centers = _start(levels)
+    shared: dict[int, float] = {}
+    for _ in range(SWEEPS):
+        shared = _shared(levels, centers)
+        centers = {
+            arm: hodges_lehmann([value - shared[r] for r, value in rounds.items()]) for arm, rounds in levels.items()
+        }
+    return centers, shared
 
 
 def _start[Arm: Hashable](logs: Mapping[Arm, Mapping[int, float]]) -> dict[Arm, float]:

@@ -16,13 +16,13 @@ Barnett & Lewis (1994), "Outliers in Statistical Data" (gaps).
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
-from dataclasses import dataclass
+from collections.abc import Container, Hashable, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from math import expm1, log1p
 from statistics import median
 
-from gilscope.toolkit.stats.log_times import RoundLogs, fit
+from gilscope.toolkit.stats.log_times import RoundLogs, effects_of_others, fit
 from gilscope.toolkit.stats.verdict import MARGIN
 
 LEVEL = 0.05           # chance of any flag in a run without such processes
@@ -38,7 +38,7 @@ class FarProcesses:
     """The processes of an arm on one side of its widest gap."""
 
     rounds: frozenset[int]   # theirs: the fewer processes, or the slower ones of two equal halves
-    share: float             # by how much their time exceeds that of the others; negative: they are faster
+    share: float             # by how much their time exceeds that of the arm's others; negative: they are faster
     of: int                  # all processes of the arm
 
 
@@ -57,7 +57,7 @@ def far_processes[Group: Hashable, Arm: Hashable](
                  for group, scale in usual.items() if scale for arm in splits[group]}
     least = _break(sorted(distances.values(), reverse=True))
     return {
-        group: {arm: far for arm, (far, gap) in each.items()
+        group: {arm: _without_own_part(groups[group], arm, far) for arm, (far, gap) in each.items()
                 if gap > log1p(MARGIN) and least is not None and distances.get((group, arm), 0.0) >= least}
         for group, each in splits.items()
     }
@@ -80,9 +80,24 @@ def _split(levels: Mapping[int, float]) -> tuple[FarProcesses, float]:
     ordered = sorted(levels, key=levels.__getitem__)
     widest, place = max((levels[b] - levels[a], index) for index, (a, b) in enumerate(pairwise(ordered), 1))
     fast, slow = ordered[:place], ordered[place:]
-    far, rest = (slow, fast) if len(slow) <= len(fast) else (fast, slow)
-    share = expm1(median(levels[r] for r in far) - median(levels[r] for r in rest))
-    return FarProcesses(rounds=frozenset(far), share=share, of=len(ordered)), widest
+    far = frozenset(slow if len(slow) <= len(fast) else fast)
+    return FarProcesses(rounds=far, share=_share(levels, far), of=len(ordered)), widest
+
+
+def _without_own_part[Arm: Hashable](logs: RoundLogs[Arm], arm: Arm, far: FarProcesses) -> FarProcesses:
+    """Return the far processes with their share after the effects of rounds on the other arms alone are removed.
+
+    The effect of a round on all arms has a part of what is far in this one, so a share without it would be too small.
+    Distances that decide on flags keep it: they are the smaller ones, of all arms alike.
+    """
+    effects = effects_of_others(logs, arm)
+    levels = {r: value - effects[r] for r, value in logs.levels[arm].items() if r in effects}
+    return replace(far, share=_share(levels, far.rounds))
+
+
+def _share(levels: Mapping[int, float], far: Container[int]) -> float:
+    """Return by how much the time of the far processes exceeds that of the others; `levels` has both."""
+    return expm1(median(levels[r] for r in levels if r in far) - median(levels[r] for r in levels if r not in far))
 
 
 def _break(ordered: list[float]) -> float | None:

@@ -81,6 +81,7 @@ class Comparison:
     sure: bool = True         # the requested confidence was reached
     paired: bool = True       # False: of two runs, so nobody knows what rounds at another time would add
     sessions: int = 1         # of which it is; from `sessions.FEWEST` on, the intervals cover how sessions differ
+    run_sessions: int = 1     # of the run: more than `sessions` if some lack one of the two sides
     # The simultaneous interval that decides the verdict in a table; None: `lo` and `hi`.
     verdict_interval: tuple[float, float] | None = None
     notes: tuple[Note, ...] = ()

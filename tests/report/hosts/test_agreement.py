@@ -5,7 +5,6 @@ import re
 
 import pytest
 
-from gilscope.toolkit.model import Note
 from gilscope.toolkit.report import markdown, terminal
 from gilscope.toolkit.report.document import Banner, Lines, Table
 from gilscope.toolkit.report.hosts.agreement import (
@@ -16,9 +15,11 @@ from gilscope.toolkit.report.hosts.agreement import (
     hosts_tables,
     measured_host,
 )
+from gilscope.toolkit.report.hosts.as_json import hosts_values
 from gilscope.toolkit.report.hosts.comparison import hosts_comparison, hosts_in_short
 from gilscope.toolkit.report.hosts.document import hosts_document, hosts_overview
-from gilscope.toolkit.report.hosts.wording import names_text
+from gilscope.toolkit.report.hosts.wording import PERHAPS_ONE, names_text
+from gilscope.toolkit.report.provenance import WITHOUT_PGO
 from gilscope.toolkit.report.table import build_tables, compare_builds
 from tests.conformance.builds import ROOT
 from tests.fakes import RunMaker, make_build, make_run
@@ -31,6 +32,11 @@ pytestmark = pytest.mark.newest
 @pytest.fixture(scope="module")
 def hosts():
     return [measured_host(name, host_run(name)) for name in HOSTS]
+
+
+def banners(document):
+    """Return the warnings of a document but that none of the made-up builds has PGO."""
+    return [each.text for each in document.sections if isinstance(each, Banner) and each.text != WITHOUT_PGO]
 
 
 def rows_of(hosts, build="3.14"):
@@ -147,7 +153,7 @@ def test_what_makes_hosts_unlike_is_said_first(hosts):
     other = dataclasses.replace(other, builds=(make_build("3.14", version="3.14.7"), other.builds[1]),
                                 options={"selection": {"size": "large"}})
     found = hosts_document("night", [hosts[0], measured_host("host-2", other)], (*STATES[:2], STATES[4]))
-    said = [section.text for section in found.sections if isinstance(section, Banner)]
+    said = banners(found)
     assert said == [
         "host-5: lost, the connection was closed before its first round",
         "3.14 is not the same everywhere: version: host-1 has 3.14.0, host-2 has 3.14.7",
@@ -159,18 +165,17 @@ def test_hosts_with_the_same_difference_are_named_together(hosts):
     others = [measured_host(name, dataclasses.replace(host_run(name), builds=(builds[0], build)))
               for name, build in (("host-2", builds[1]), ("host-3", hosts[0].run.builds[1]))]
     found = hosts_document("night", [hosts[0], *others])
-    said = [section.text for section in found.sections if isinstance(section, Banner)]
+    said = banners(found)
     assert said == [
         "3.14 is not the same everywhere: version: host-1 has 3.14.0, host-2 and host-3 has 3.14.7",
         "3.14t is not the same everywhere: debug checks: host-2 has it, host-1 does not"]
 
 
 def test_what_every_run_says_first_is_said_once(hosts):
-    noted = [dataclasses.replace(host, run=dataclasses.replace(host.run, notes=(Note(text="odd builds"),)))
-             for host in hosts]
-    for asked, said in ((noted, "odd builds"), ([noted[0], hosts[1]], "host-1: odd builds")):
+    noted, quiet = ([dataclasses.replace(host, cautions=texts) for host in hosts] for texts in (("odd builds",), ()))
+    for asked, said in ((noted, "odd builds"), ([noted[0], quiet[1]], "host-1: odd builds")):
         found = hosts_document("night", asked)
-        assert [section.text for section in found.sections if isinstance(section, Banner)] == [said]
+        assert banners(found) == [said]
 
 
 def test_runs_that_name_no_host_may_be_of_one_machine(hosts):
@@ -179,16 +184,63 @@ def test_runs_that_name_no_host_may_be_of_one_machine(hosts):
         host.run, machine=dataclasses.replace(host.run.machine, hostname=""))) for host in hosts[:2]]
     for asked, said in ((bare, "no run names its host"), ([hosts[0], bare[1]], "host-2 does not name its host")):
         found = hosts_document("night", asked)
-        (warning,) = [section.text for section in found.sections if isinstance(section, Banner)]
+        (warning,) = banners(found)
         assert f"whether host-1 and host-2 are different machines is not known, since {said}" in warning
-    for asked, states in ((hosts[:2], ()), (bare[:1], ()), (bare, STATES[:2])):   # a fleet knows its machines
-        sections = hosts_document("night", asked, states).sections
-        assert not any("different machines" in section.text for section in sections if isinstance(section, Banner))
+        for shown in (terminal.render(found, width=200), markdown.render(found)):
+            assert "2 runs, perhaps of fewer machines, started" in shown
+            assert PERHAPS_ONE in shown
+            assert "2 hosts" not in shown
+        values = hosts_values("night", asked)
+        assert (values["machines_known"], warning in values["notes"]) == (False, True)
+        assert PERHAPS_ONE in values["in_short"]
+    numbered = [dataclasses.replace(host, machine=number) for number, host in enumerate(STATES[:2])]
+    for asked, states in ((hosts[:2], ()), (bare[:1], ()), (bare, numbered)):   # a fleet knows its machines
+        found = terminal.render(hosts_document("night", asked, states), width=200)
+        assert not any(text in found for text in ("different machines", "perhaps of fewer"))
+        assert hosts_values("night", asked, states)["machines_known"]
+    assert not hosts_values("night", bare, STATES[:2])["machines_known"]   # one of an earlier version may not
+
+
+def test_footnotes_and_warnings_of_a_host_stand_in_the_report_over_hosts():
+    """A far process of one host, of a cell and of a baseline, and how its runs stopped."""
+    slow = "1 of 8 processes is"
+    run, other = (flagged(host_run(name), names) for name, names in (
+        ("host-1", {("threads", "3.14"), ("serial", "3.14t")}), ("host-4", ())))
+    *others, last = run.measurements
+    last = dataclasses.replace(last, observations=last.observations[:4])
+    run = dataclasses.replace(run, looks=1, measurements=(*others, last))
+    hosts = [measured_host("host-1", run), measured_host("host-4", other)]
+    document = hosts_document("night", hosts)
+    own = [each for each in document.sections if isinstance(each, Table) and each.title == "On each host"]
+    marks = {(table.rows[i][0].value, number): entry.marks for number, table in enumerate(own[:2])
+             for i in range(len(table.rows)) for entry in [table.rows[i][2]]}
+    assert marks["threads", 0]
+    assert marks["subinterpreters", 0] == ()
+    assert marks["threads", 1]
+    assert own[0].footnotes[0].startswith(slow)
+    assert own[1].footnotes[0].startswith(f"the baseline: {slow}")
+    assert not any(slow in table.footnotes[mark - 1] for table in own[:2] for row in table.rows
+                   for mark in row[3].marks)
+    text = terminal.render(document, width=200)
+    assert "host-1: cells with a clear answer got fewer rounds than open ones: 4 to 8" in text
+    assert "WARNING: no build was compiled with profile-guided optimization" in text
+    notes = hosts_values("night", hosts)["notes"]
+    assert any(each.startswith("host-1: cells with a clear answer") for each in notes)
+    assert any(each.startswith("no build was compiled with profile-guided") for each in notes)
+
+
+def flagged(run, cells):
+    """Return the run with a process of some cells that takes 40 % longer."""
+    return dataclasses.replace(run, measurements=tuple(
+        dataclasses.replace(each, observations=tuple(
+            dataclasses.replace(one, wall=tuple(value * 1.4 for value in one.wall)) if one.round == 2 else one
+            for one in each.observations))
+        if (each.cell.runner, each.cell.build) in cells and not each.cell.twin else each for each in run.measurements))
 
 
 def test_host_whose_values_are_gone_is_said(hosts):
     found = hosts_document("night", hosts[1:3], STATES[:3])
-    (said,) = [section.text for section in found.sections if isinstance(section, Banner)]
+    (said,) = banners(found)
     assert said == "host-1: finished, and the values are gone or cannot be read"
 
 
@@ -241,7 +293,7 @@ def test_margin_is_that_of_the_words(margin, word):
     document = hosts_comparison("t", contrasts, ["host-0"], baseline="a", sample="b", margin=margin)
     (table,) = [each for each in document.sections if isinstance(each, Table) and each.columns[-1].title == "holds"]
     assert (table.rows[0][3].value.word, table.rows[0][5].value) == (word, f"{word} on 3 of 3")
-    assert f"every difference beyond {margin * 100:g} % is excluded" in terminal.render(document)
+    assert f"every difference above {margin * 100:g} % is excluded" in terminal.render(document)
 
 
 def test_builds_of_a_fleet_are_paired_on_each_host(hosts):

@@ -6,7 +6,6 @@ import datetime
 import pytest
 
 from gilscope.toolkit.model import Failure, Note
-from gilscope.toolkit.report.document import Banner
 from gilscope.toolkit.report.hosts.agreement import hosts_tables, measured_host
 from gilscope.toolkit.report.hosts.as_json import hosts_values
 from gilscope.toolkit.report.hosts.document import hosts_document
@@ -14,6 +13,7 @@ from gilscope.toolkit.report.hosts.machines import MachineHosts, merge_runs
 from gilscope.toolkit.report.run_document import overview_document
 from gilscope.toolkit.report.terminal import render
 from tests.report.hosts.made_up import STATES, cell, host_run
+from tests.report.hosts.test_agreement import banners
 from tests.report.test_as_json import check
 
 pytestmark = pytest.mark.newest
@@ -107,7 +107,7 @@ def test_one_machine_counts_once():
     assert over.pooled.effects.hosts == 2
     assert len(over.agreement.holds) == 2
     found = hosts_document("night", hosts, [state for state in STATES if state.name in {"host-1", "host-2", "host-4"}])
-    (said,) = [section.text for section in found.sections if isinstance(section, Banner)]
+    (said,) = banners(found)
     assert said.endswith("host-1 and host-2 are one machine: their rounds are counted together, as those of one host")
     assert "`gilscope report night/host-1` has" in render(found, width=200)
 

@@ -8,14 +8,14 @@ from collections import Counter
 
 import pytest
 
-from gilscope.toolkit.commands.compare import differences
+from gilscope.toolkit.commands.compare import differences, run_notes, run_remarks
 from gilscope.toolkit.commands.site import _about
 from gilscope.toolkit.publish import without_traces
-from gilscope.toolkit.report.comparison import comparison_document
+from gilscope.toolkit.report.comparison import TWO_RUNS, comparison_document
 from gilscope.toolkit.report.document import Banner, Lines, Table, with_scope
 from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import compare_builds, compare_models, compare_runs
-from gilscope.toolkit.report.wording import entry_text
+from gilscope.toolkit.report.wording import value_text
 from gilscope.toolkit.site.making import SiteRequest, make_site
 from gilscope.toolkit.site.sources import find_sources
 from gilscope.toolkit.store import load_run
@@ -93,9 +93,10 @@ def as_shown(text):
     return re.sub(r"`([^`]*)`", r"\1", text)
 
 
-def report(contrasts, first, second, notes=(), scope=""):
+def report(contrasts, first, second, notes=(), scope="", remarks=()):
     """Return the same of the report of `gilscope compare`."""
-    document = with_scope(comparison_document("", contrasts, baseline=first, sample=second, notes=notes),
+    document = with_scope(comparison_document("", contrasts, baseline=first, sample=second, notes=notes,
+                                              remarks=remarks),
                           scope)
     found = {"banners": [], "tables": {}, "lists": {}}
     for section in document.sections:
@@ -103,8 +104,10 @@ def report(contrasts, first, second, notes=(), scope=""):
             case Banner():
                 found["banners"].append(f"Warning: {as_shown(section.text)}")
             case Table():
-                found["tables"][section.heading] = [[column.title for column in section.columns],
-                                                  *([entry_text(entry) for entry in row] for row in section.rows)]
+                found["tables"][section.heading] = [
+                    [column.title for column in section.columns],
+                    *([value_text(entry.value) + " ".join(map(str, entry.marks)) for entry in row]
+                      for row in section.rows)]
             case Lines():
                 found["lists"][section.heading] = [as_shown(each) for each in section.items]
     return found
@@ -122,7 +125,8 @@ def compared(chromium, site, address):
 
 def runs_report(first, second):
     runs = [without_traces(load_run(EXAMPLE / label)) for label in (first, second)]
-    return report(compare_runs(*runs), first, second, differences(*runs))
+    return report(compare_runs(*runs), first, second, [*differences(*runs), *run_notes(*runs)], TWO_RUNS,
+                  run_remarks(*runs))
 
 
 @pytest.mark.parametrize(("first", "second"), [
@@ -184,7 +188,8 @@ def test_page_opens_with_the_comparison_that_its_form_names(chromium, tmp_path):
 def test_two_builds_are_compared_as_the_command_does_it(chromium, site):
     run = without_traces(load_run(EXAMPLE / "first-look"))
     for first, second in (("3.14", "3.14t"), ("3.14t", "3.14")):
-        expected = report(compare_builds(run, first, second), first, second, scope=scope_text(run))
+        expected = report(compare_builds(run, first, second), first, second, run_notes(run), scope_text(run),
+                          run_remarks(run))
         assert compared(chromium, site, f"what=builds&run=one-first-look&first={first}&second={second}") == expected
 
 
@@ -192,7 +197,8 @@ def test_two_builds_are_compared_as_the_command_does_it(chromium, site):
     ("serial", "threads"), ("threads", "free-threaded"), ("processes-forkserver", "subinterpreters")])
 def test_two_models_are_compared_as_the_command_does_it(chromium, site, first, second):
     run = without_traces(load_run(EXAMPLE / "first-look"))
-    expected = report(compare_models(run, first, second), first, second, scope=scope_text(run))
+    expected = report(compare_models(run, first, second), first, second, run_notes(run), scope_text(run),
+                      run_remarks(run))
     assert compared(chromium, site, f"what=models&run=one-first-look&first={first}&second={second}") == expected
 
 

@@ -54,8 +54,9 @@ class HostRuns:
         self.folders = folders     # by host, if it has a run
         self.fleet = fleet or Fleet(hosts=())
         self.states = self.fleet.hosts   # the state of each host of a fleet; () if this is no fleet
-        self.machines = [MachineHosts(hosts) for hosts in on_one_machine(
-            {name: found for name, found in machine_marks(folders, self.states).items() if name in folders})]
+        marks = {name: found for name, found in machine_marks(folders, self.states).items() if name in folders}
+        self.machines = [MachineHosts(hosts) for hosts in on_one_machine(marks)]
+        self.marked = {name for name, found in marks.items() if found}   # hosts whose machine is known
         self.failed = 0            # the exit code if a run could not be read, or 0
         self.hostnames: list[str] = []   # names that a page must not contain
         self.readable: list[str] = []    # hosts whose run could be read
@@ -204,13 +205,13 @@ def fleet_hosts(label: str) -> HostRuns | None:
 def publish_hosts(runs: HostRuns, target: Path) -> int:
     """Write a copy of a fleet's run to the new folder `target`, without paths and host names; return the exit code."""
     label, fleet = Path(runs.label).name, visible_all(runs.fleet, without_places)
+    fleet = replace(fleet, hosts=with_machines(fleet.hosts, machine_marks(runs.folders, fleet.hosts)))
     if runs.is_one_machine:
         report = run_document(replace(runs.merged(without_traces), label=label))
     else:
         report = hosts_document(label, runs.measured(without_traces), fleet.hosts)
     for name in runs.readable:
         publish(runs.folders[name], target / name)
-    fleet = replace(fleet, hosts=with_machines(fleet.hosts, machine_marks(runs.folders, fleet.hosts)))
     try:
         (target / FLEET).write_text(fleet_text(fleet) + "\n")
         save_as_text(report, target)
@@ -257,6 +258,12 @@ def contrasted(
     for machine, run in machines:
         by[machine.name], looks = compare(machine, run), max(looks, run.looks)
     return hosts_contrasts(by, looks, margin)
+
+
+def unmarked_hosts(fleets: Iterable[HostRuns], machines: Sequence[MachineHosts]) -> list[str]:
+    """Return those of several machines of which no fleet knows whether another one is the same."""
+    marked = {name for fleet in fleets for name in fleet.marked}
+    return [each.name for each in machines if marked.isdisjoint(each.hosts)] if len(machines) > 1 else []
 
 
 def shared_machines(first: HostRuns, second: HostRuns) -> tuple[list[MachineHosts], list[Note]]:

@@ -6,9 +6,11 @@ The ratios, intervals and verdicts of a host are those of its own report.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.model import Note
+from gilscope.toolkit.report.cautions import cautions, stopping_text
 from gilscope.toolkit.report.table import build_tables, judge_comparison
 from gilscope.toolkit.report.table.observations import Group, group_of
 from gilscope.toolkit.stats.hosts import PooledRatio, pool
@@ -42,6 +44,8 @@ class MeasuredHost:
     name: str
     run: Run                             # without measurements
     tables: tuple[WorkloadTable, ...]
+    cautions: tuple[str, ...]            # the warnings of its own report
+    stopping: str = ""                   # how early stopping biases its ratios
     merged: tuple[str, ...] = ()         # the hosts on one machine whose rounds these are; (): this one alone
 
     @property
@@ -77,6 +81,7 @@ class HostsComparison:
     lacking: Mapping[str, AbsentRatio]    # why the other hosts have none, by host
     pooled: PooledRatio | None            # None: fewer than two hosts have an interval
     agreement: Agreement
+    notes: Mapping[str, tuple[Note, ...]] = field(default_factory=dict)   # footnotes of its ratio, by host
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,7 +112,7 @@ class HostsContrast:
 def measured_host(name: str, run: Run, merged: tuple[str, ...] = ()) -> MeasuredHost:
     """Return a host with the tables of its run; `merged`: the hosts on one machine whose rounds these are."""
     return MeasuredHost(name=name, tables=build_tables(run, fits=False), run=replace(run, measurements=()),
-                        merged=merged)
+                        cautions=cautions(run), stopping=stopping_text(run), merged=merged)
 
 
 def hosts_tables(hosts: Sequence[MeasuredHost]) -> tuple[HostsTable, ...]:
@@ -118,15 +123,21 @@ def hosts_tables(hosts: Sequence[MeasuredHost]) -> tuple[HostsTable, ...]:
     """
     first: dict[tuple[Group, str], WorkloadTable] = {}
     found: dict[Cell, dict[str, CellResult]] = {}
+    notes: dict[Cell, dict[str, tuple[Note, ...]]] = {}
     for host in hosts:
         for table in host.tables:
-            for result in (result for row in table.rows for result in row.results if table.compares(result)):
+            results = [result for row in table.rows for result in row.results]
+            of_baselines = {result.cell.build: result.process_notes for result in results if result.is_baseline}
+            for result in filter(table.compares, results):
                 first.setdefault((group_of(result.cell), result.cell.build), table)
                 found.setdefault(result.cell, {})[host.name] = result
+                notes.setdefault(result.cell, {})[host.name] = (
+                    *result.footnotes, *_of_baseline(of_baselines.get(result.cell.build, ())))
     ratios = {cell: {name: result.speedup for name, result in by.items()} for cell, by in found.items()}
     why = {cell: {name: AbsentRatio(reason=result.why_no_ratio, short=result.why_no_ratio)
                   for name, result in by.items()} for cell, by in found.items()}
-    over = _over(ratios, why, [host.name for host in hosts], max((host.run.looks for host in hosts), default=0))
+    over = _over(ratios, why, notes, [host.name for host in hosts],
+                 max((host.run.looks for host in hosts), default=0))
     models = {runner: place for place, runner in enumerate(dict.fromkeys(cell.runner for cell in found))}
     cells = sorted(found, key=lambda cell: (models[cell.runner], cell.workers))
     return tuple(
@@ -156,13 +167,20 @@ def hosts_contrasts(
     ratios = {key: {host: each.comparison for host, each in own.items()} for key, own in found.items()}
     why = {key: {host: AbsentRatio(reason=each.reason, short=each.short_reason) if each.reason else ABSENT
                  for host, each in own.items()} for key, own in found.items()}
-    over = _over(ratios, why, list(by), looks, margin)
+    notes = {key: {host: (*each.lacking_sessions, *each.sample_notes, *_of_baseline(each.baseline_notes))
+                   for host, each in own.items()} for key, own in found.items()}
+    over = _over(ratios, why, notes, list(by), looks, margin)
     return tuple(HostsContrast(over=over[key], contrast=_together(each, over[key])) for key, each in first.items())
+
+
+def _of_baseline(notes: Iterable[Note]) -> tuple[Note, ...]:
+    """Return notes on the processes of the baseline of a ratio as those of the ratio."""
+    return tuple(Note(text=f"the baseline: {note.text}") for note in notes)
 
 
 def _together(contrast: Contrast, over: HostsComparison) -> Contrast:
     bare = replace(contrast, comparison=None, reason=None, baseline_time=None, sample_time=None, half=None,
-                   half_together=None, shift=None)
+                   half_together=None, shift=None, baseline_notes=(), sample_notes=(), lacking_sessions=())
     if over.pooled is not None:
         return replace(bare, comparison=over.pooled.comparison)
     reasons = dict.fromkeys(each.reason for each in over.lacking.values())
@@ -171,7 +189,7 @@ def _together(contrast: Contrast, over: HostsComparison) -> Contrast:
 
 def _over[Key: Hashable](
     ratios: Mapping[Key, Mapping[str, Comparison | None]], why: Mapping[Key, Mapping[str, AbsentRatio]],
-    hosts: Sequence[str], looks: int, margin: float = MARGIN,
+    notes: Mapping[Key, Mapping[str, tuple[Note, ...]]], hosts: Sequence[str], looks: int, margin: float = MARGIN,
 ) -> dict[Key, HostsComparison]:
     """Return each comparison over hosts; the verdicts hold simultaneously, as in the table of one host."""
     known = {key: {host: each for host, each in by.items() if each is not None} for key, by in ratios.items()}
@@ -181,6 +199,7 @@ def _over[Key: Hashable](
             by=by, lacking={host: why[key].get(host, ABSENT) for host in hosts if host not in by},
             pooled=pool([*by.values()], confidence),
             agreement=agreement(_verdicts(by, margin)),
+            notes={host: own for host, own in notes[key].items() if own and host in by},
         )
         for key, by in known.items()
     }

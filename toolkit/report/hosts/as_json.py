@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 from gilscope import __version__
 from gilscope.toolkit.report.as_json import cell_values, compare_values, comparison, ends, finite, in_short, made
 from gilscope.toolkit.report.hosts.agreement import hosts_tables, judge_pooled
-from gilscope.toolkit.report.hosts.document import build_contrasts, hosts_document
+from gilscope.toolkit.report.hosts.document import build_contrasts, hosts_document, hosts_scope, stopping_lines
+from gilscope.toolkit.report.hosts.tables import unknown_machines, warnings
 from gilscope.toolkit.stats.verdict import MARGIN
 
 if TYPE_CHECKING:
@@ -24,6 +25,9 @@ def hosts_values(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Hos
     """Return the report of what several hosts measured; the arguments are those of `hosts_document`."""
     values: dict[str, Any] = finite({
         "schema": HOSTS, "gilscope": __version__, "label": label, "margin": MARGIN,
+        "scope": hosts_scope([each.run for each in hosts]),
+        "notes": [*(banner.text for banner in warnings(hosts, states)), *stopping_lines(hosts)],
+        "machines_known": not unknown_machines(hosts, states),
         "hosts": _hosts(hosts, states),
         "cells": [
             {**cell_values(row.cell), "over": over_values(row.over)}
@@ -44,8 +48,9 @@ def over_values(over: HostsComparison, margin: float = MARGIN) -> dict[str, Any]
     agreement = over.agreement
     return {
         "hosts": {
-            **{name: {"ratio": comparison(each, margin), "reason": None} for name, each in over.by.items()},
-            **{name: {"ratio": None, "reason": absent.reason} for name, absent in over.lacking.items()},
+            **{name: {"ratio": comparison(each, margin), "reason": None,
+                      "notes": [note.text for note in over.notes.get(name, ())]} for name, each in over.by.items()},
+            **{name: {"ratio": None, "reason": absent.reason, "notes": []} for name, absent in over.lacking.items()},
         },
         "pooled": None if over.pooled is None else _pooled(over.pooled, margin),
         "verdict": agreement.word, "holds_on": list(agreement.holds),
@@ -82,7 +87,7 @@ def _hosts(hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> list[dict[s
             "name": name, "counted_as": measured[name].name if name in measured else None,
             "state": str(state_of[name].state) if name in state_of else None,
             "note": state_of[name].note if name in state_of else "",
-            "run": made(measured[name].run) if name in measured else None,
+            "run": made(measured[name].run) | {"notes": [*measured[name].cautions]} if name in measured else None,
         }
         for name in (state_of or measured)
     ]

@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.report.comparison import not_compared
+from gilscope.toolkit.report.comparison import not_compared, verdict_lines
 from gilscope.toolkit.report.document import Banner, Column, Document, Heading, Lines, Section, summary_lines
 from gilscope.toolkit.report.hosts.agreement import judge_pooled
 from gilscope.toolkit.report.hosts.tables import over_tables
@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.table import Contrast
 
 
-def hosts_comparison(
+def hosts_comparison(  # noqa: PLR0913 - the parts of a comparison
     title: str, contrasts: Sequence[HostsContrast], hosts: Sequence[str], *, baseline: str, sample: str,
-    notes: Sequence[Note] = (), margin: float = MARGIN,
+    notes: Sequence[Note] = (), margin: float = MARGIN, remarks: Sequence[str] = (),
 ) -> Document:
     """Return the report of cells compared with each other on each host, and over all hosts.
 
@@ -37,11 +37,12 @@ def hosts_comparison(
         sample: The other side of the ratios, in words.
         notes: Warnings above the tables.
         margin: A difference up to this share counts as none.
+        remarks: Notes below the tables.
     """
     legend = f"Ratio: how many times as fast {sample} is as {baseline}: 0.80x takes 1.25 times as long."
-    same = f"same: every difference beyond {margin * 100:g} % is excluded."
     sections: list[Section] = [
-        Heading(title, 1), *(Banner(note.text) for note in notes), Lines("", (legend, ALL, same, SPREAD, HOLDS, EACH)),
+        Heading(title, 1), *(Banner(note.text) for note in notes),
+        Lines("", (legend, ALL, *verdict_lines(margin), SPREAD, HOLDS, EACH)),
     ]
     models = any(each.contrast.baseline.runner != each.contrast.sample.runner for each in contrasts)
     builds = any(each.contrast.baseline.build != each.contrast.sample.build for each in contrasts)
@@ -55,6 +56,8 @@ def hosts_comparison(
         sections += over_tables(name, keys, [
             ((each.contrast.sample.build if models else each.contrast.sample.runner, str(each.contrast.sample.workers)),
              each.over) for each in rows], hosts, margin)
+    if remarks:
+        sections.append(Lines("Notes", tuple(remarks)))
     if missing := [*_missing(contrasts)]:
         sections.append(Lines("Not compared", not_compared(missing, [each.contrast for each in contrasts])))
     return Document((*sections, summary_lines(hosts_in_short(contrasts, margin))))

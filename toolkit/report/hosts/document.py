@@ -9,8 +9,19 @@ from gilscope.toolkit.report.advice_sentences import counts_text
 from gilscope.toolkit.report.comparison import workload_text
 from gilscope.toolkit.report.document import Column, Document, Heading, Lines, Section, Table, summary_lines, with_scope
 from gilscope.toolkit.report.hosts.agreement import hosts_contrasts, hosts_tables
-from gilscope.toolkit.report.hosts.tables import hosts_table, over_tables, warnings
-from gilscope.toolkit.report.hosts.wording import ALL, EACH, HOLDS, NEXT, SPREAD, changing_text, names_text, words_text
+from gilscope.toolkit.report.hosts.tables import count_text, hosts_table, over_tables, unknown_machines, warnings
+from gilscope.toolkit.report.hosts.wording import (
+    ALL,
+    EACH,
+    HOLDS,
+    NEXT,
+    PERHAPS_ONE,
+    SPREAD,
+    cautions_of_all,
+    changing_text,
+    names_text,
+    words_text,
+)
 from gilscope.toolkit.report.sessions import session_rounds, session_span, spans_text
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import cost_text, interval_text
@@ -19,8 +30,9 @@ from gilscope.toolkit.stats.verdict import SpeedVerdict
 from gilscope.toolkit.units import counted, list_text
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Sequence
+    from collections.abc import Collection, Container, Iterator, Sequence
 
+    from gilscope.toolkit.model import Run
     from gilscope.toolkit.report.hosts.agreement import HostsContrast, HostsTable, MeasuredHost
     from gilscope.toolkit.store import Host
 
@@ -39,7 +51,7 @@ def hosts_document(label: str, hosts: Sequence[MeasuredHost], states: Sequence[H
     tables, contrasts = hosts_tables(hosts), build_contrasts(hosts)
     names = [host.name for host in hosts]
     sections: list[Section] = [
-        *_beginning(label, hosts, states), _in_short(hosts, tables, contrasts),
+        *_beginning(label, hosts, states), _in_short(hosts, tables, contrasts, states),
         Lines("How to read the tables", (ALL, SPREAD, NEXT, HOLDS, EACH)),
     ]
     for table in tables:
@@ -51,23 +63,23 @@ def hosts_document(label: str, hosts: Sequence[MeasuredHost], states: Sequence[H
     if states:
         own = f"`gilscope report {label}/{hosts[0].names[0]}` has the tables of that host alone."
         sections.append(Lines("", (own,)))
-    return with_scope(Document(tuple(sections)), hosts_scope(hosts))
+    return with_scope(Document(tuple(sections)), hosts_scope([host.run for host in hosts]))
 
 
 def hosts_overview(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Document:
     """Return the overview of several hosts, on one screen; the arguments are those of `hosts_document`."""
-    in_short = _in_short(hosts, hosts_tables(hosts), build_contrasts(hosts))
+    in_short = _in_short(hosts, hosts_tables(hosts), build_contrasts(hosts), states)
     rest = (f"`gilscope report {label}` has every cell over all hosts, `gilscope report {label}/{hosts[0].name}` the "
             "tables of that host alone.")
     sections = (*_beginning(label, hosts, states), in_short, Lines("", (rest,)))
-    return with_scope(Document(sections), hosts_scope(hosts))
+    return with_scope(Document(sections), hosts_scope([host.run for host in hosts]))
 
 
-def hosts_scope(hosts: Sequence[MeasuredHost]) -> str:
-    """Return the scope of the numbers over hosts: the sessions that each host measured."""
-    sessions = min(len(session_rounds(host.run)) for host in hosts)
+def hosts_scope(runs: Collection[Run]) -> str:
+    """Return the scope of numbers over hosts by the runs of these: the sessions that each host measured."""
+    sessions = min(len(session_rounds(run)) for run in runs)
     if sessions >= FEWEST:
-        spans = [session_span(host.run) for host in hosts]
+        spans = [session_span(run) for run in runs]
         return f"over at least {sessions} sessions each, begun within {spans_text(spans)}"
     return "in one session each" if sessions < 2 else f"in {sessions} sessions each"  # several
 
@@ -83,8 +95,14 @@ def build_contrasts(hosts: Sequence[MeasuredHost]) -> tuple[HostsContrast, ...]:
 def _beginning(label: str, hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> list[Section]:
     started = sorted(host.run.started for host in hosts)
     when = started[0] if started[0] == started[-1] else f"{started[0]} to {started[-1]}"
-    about = Lines("", (f"{counted(len(hosts), 'host')}, started {when}; each measured in rounds of its own",))
+    about = Lines("", (f"{count_text(hosts, states)}, started {when}; each measured in rounds of its own",
+                       *stopping_lines(hosts)))
     return [Heading(f"gilscope {label}", 1), about, *warnings(hosts, states), hosts_table(hosts, states)]
+
+
+def stopping_lines(hosts: Sequence[MeasuredHost]) -> list[str]:
+    """Return how early stopping biases ratios, by host."""
+    return cautions_of_all((host.name, filter(None, [host.stopping])) for host in hosts)
 
 
 def _builds_tables(contrasts: Sequence[HostsContrast], names: Sequence[str]) -> list[Table]:
@@ -99,10 +117,12 @@ def _builds_tables(contrasts: Sequence[HostsContrast], names: Sequence[str]) -> 
 
 def _in_short(
     hosts: Sequence[MeasuredHost], tables: Sequence[HostsTable], contrasts: Sequence[HostsContrast],
+    states: Sequence[Host],
 ) -> Lines:
     free = {build.label for host in hosts for build in host.run.builds if build.free_threaded}
     return summary_lines((
-        *_best_lines(hosts, tables), *_cost_lines(contrasts, hosts[0].run.baseline, free), *_holding_lines(tables)))
+        *_best_lines(hosts, tables), *_cost_lines(contrasts, hosts[0].run.baseline, free), *_holding_lines(tables),
+        *([PERHAPS_ONE] if unknown_machines(hosts, states) else [])))
 
 
 def _best_lines(hosts: Sequence[MeasuredHost], tables: Sequence[HostsTable]) -> Iterator[str]:

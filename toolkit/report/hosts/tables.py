@@ -7,16 +7,16 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.builds.pairing import compare_builds
 from gilscope.toolkit.report.document import Banner, Column, Entry, GainValue, Interval, RatioValue, Table, VerdictWord
-from gilscope.toolkit.report.hosts.wording import holds_text, names_text, next_text, spread_text
+from gilscope.toolkit.report.footnotes import Footnotes
+from gilscope.toolkit.report.hosts.wording import cautions_of_all, holds_text, names_text, next_text, spread_text
 from gilscope.toolkit.report.table import judge_comparison
-from gilscope.toolkit.units import format_bytes
+from gilscope.toolkit.units import counted, format_bytes
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
     from gilscope.toolkit.model import Build, Machine
     from gilscope.toolkit.report.hosts.agreement import HostsComparison, MeasuredHost
-    from gilscope.toolkit.stats.hosts import PooledRatio
     from gilscope.toolkit.store import Host
 
 _WORK = ("size", "user")    # the parts of a selection that change the work
@@ -38,26 +38,37 @@ def over_tables(title: str, keys: Sequence[Column], rows: Sequence[tuple[Sequenc
     parts = ("spread", "next host") if margin is None else ("verdict", "spread")
     columns = (*keys, Column(title="all hosts"), *(Column(title=part) for part in parts),
                Column(title="holds", align="left"))
-    together = Table(title=title, columns=columns, rows=tuple(
-        (*map(Entry, names), *_together(over.pooled, margin), Entry(holds_text(over))) for names, over in rows))
-    if len(hosts) > BESIDE:
+    beside, notes = len(hosts) <= BESIDE, Footnotes()
+    entries = tuple(
+        (*map(Entry, names), *_together(over, margin, () if beside else _marks_of_all(over, notes)),
+         Entry(holds_text(over))) for names, over in rows)
+    together = Table(title=title, columns=columns, rows=entries, footnotes=notes.texts())
+    if not beside:
         return [together]
+    own = tuple((*map(Entry, names), *(_on(over, host, notes) for host in hosts)) for names, over in rows)
     return [together, Table(
         title="On each host", columns=(*keys, *(Column(title=host, align="left", source=host) for host in hosts)),
-        rows=tuple((*map(Entry, names), *(_on(over, host) for host in hosts)) for names, over in rows))]
+        rows=own, footnotes=notes.texts())]
 
 
-def _together(pooled: PooledRatio | None, margin: float | None) -> tuple[Entry, ...]:
-    if pooled is None:
-        return Entry("-"), Entry(), Entry()
-    spread, comparison = Entry(spread_text(pooled)), pooled.comparison
+def _marks_of_all(over: HostsComparison, notes: Footnotes) -> tuple[int, ...]:
+    """Return the marks of the footnotes of all hosts, where these have no column each."""
+    return notes.marks(f"{host}: {note.text}" for host, own in over.notes.items() for note in own)
+
+
+def _together(over: HostsComparison, margin: float | None, marks: tuple[int, ...]) -> tuple[Entry, ...]:
+    if over.pooled is None:
+        return Entry("-", marks), Entry(), Entry()
+    spread, comparison = Entry(spread_text(over.pooled)), over.pooled.comparison
     if margin is None:
-        return Entry(RatioValue(comparison)), spread, Entry(next_text(pooled))
-    return Entry(Interval(comparison)), Entry(VerdictWord(judge_comparison(comparison, margin))), spread
+        return Entry(RatioValue(comparison), marks), spread, Entry(next_text(over.pooled))
+    return Entry(Interval(comparison), marks), Entry(VerdictWord(judge_comparison(comparison, margin))), spread
 
 
-def _on(over: HostsComparison, host: str) -> Entry:
-    return Entry(GainValue(over.by[host])) if host in over.by else Entry(over.lacking[host].short)
+def _on(over: HostsComparison, host: str, notes: Footnotes) -> Entry:
+    if host not in over.by:
+        return Entry(over.lacking[host].short)
+    return Entry(GainValue(over.by[host]), notes.marks(note.text for note in over.notes.get(host, ())))
 
 
 def hosts_table(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Table:
@@ -98,8 +109,9 @@ def machine_text(machine: Machine) -> str:
 def warnings(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> Iterator[Banner]:
     """Yield the warnings above the tables: hosts that were lost, and differences between hosts."""
     yield from _lost_hosts(hosts, states)
-    yield from _unknown_machines(hosts, states)
-    yield from _notes(hosts)
+    if unknown := unknown_machines(hosts, states):
+        yield Banner(unknown_text(unknown, [host.name for host in hosts]))
+    yield from map(Banner, cautions_of_all((host.name, host.cautions) for host in hosts))
     yield from _build_differences(hosts)
     yield from _work_differences(hosts)
 
@@ -116,27 +128,25 @@ def _lost_hosts(hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> Iterat
         yield Banner(f"{names_text(names)}: {text}")
 
 
-def _unknown_machines(hosts: Sequence[MeasuredHost], states: Sequence[Host]) -> Iterator[Banner]:
-    """Yield a warning if runs do not say where they were made; a fleet knows which of its hosts are one machine."""
-    unknown = [host.name for host in hosts if not host.run.machine.hostname]
-    if unknown and len(hosts) > 1 and not states:
-        yield Banner(f"whether {names_text([host.name for host in hosts])} are different machines is not known, since "
-                     f"{_unnamed(unknown, hosts)} its "
-                     "host (published runs do not): two runs of one machine show nothing about other machines")
+def unknown_machines(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> list[str]:
+    """Return the hosts of which it is not known whether another one is the same machine."""
+    numbered = {host.name for host in states if host.machine is not None}   # a fleet knows its machines
+    unknown = [host.name for host in hosts if not host.run.machine.hostname and numbered.isdisjoint(host.names)]
+    return unknown if len(hosts) > 1 else []
 
 
-def _unnamed(unknown: Sequence[str], hosts: Sequence[MeasuredHost]) -> str:
-    return "no run names" if len(unknown) == len(hosts) else f"{names_text(unknown)} does not name"
+def unknown_text(unknown: Sequence[str], names: Sequence[str]) -> str:
+    """Return the warning that some of the hosts `names` may be one machine."""
+    unnamed = "no run names" if len(unknown) == len(names) else f"{names_text(unknown)} does not name"
+    return (f"whether {names_text(names)} are different machines is not known, since {unnamed} its host (published "
+            "runs do not): two runs of one machine show nothing about other machines")
 
 
-def _notes(hosts: Sequence[MeasuredHost]) -> Iterator[Banner]:
-    """Yield the notes of the hosts' runs, each once; one that all hosts have needs no names."""
-    notes: dict[str, list[str]] = {}
-    for each in hosts:
-        for note in each.run.notes:
-            notes.setdefault(note.text, []).append(each.name)
-    for text, names in notes.items():
-        yield Banner(text if len(names) == len(hosts) else f"{names_text(names)}: {text}")
+def count_text(hosts: Sequence[MeasuredHost], states: Sequence[Host] = ()) -> str:
+    """Return the number of hosts; of runs if it is not known that each is of another machine."""
+    if unknown_machines(hosts, states):
+        return f"{counted(len(hosts), 'run')}, perhaps of fewer machines"
+    return counted(len(hosts), "host")
 
 
 def _work_differences(hosts: Sequence[MeasuredHost]) -> Iterator[Banner]:

@@ -10,7 +10,7 @@ from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 from gilscope.toolkit.units import list_text, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
 
     from gilscope.toolkit.report.hosts.agreement import HostsComparison
     from gilscope.toolkit.stats.hosts import PooledRatio
@@ -24,6 +24,8 @@ SPREAD = ("spread: the standard deviation of the hosts' own ratios, without thei
           "differences.")
 NEXT = "next host: the range of the ratio on one more such host, with 95 % probability."
 HOLDS = "holds: the verdict that most hosts reach on their own, and the hosts that reach another."
+PERHAPS_ONE = ("Whether these are different machines is not known: if they are one, nothing is shown about another "
+               "machine.")
 EACH = (f"On each host: ± where its interval is wider than {SHOWN_SPREAD * 100:g} %; none: no gain above "
         f"{MARGIN * 100:g} %.")
 
@@ -33,6 +35,17 @@ def names_text(names: Sequence[str]) -> str:
     if len(names) <= NAMED:
         return list_text(names)
     return f"{len(names)} hosts ({', '.join(names[:NAMED - 1])}, ...)"
+
+
+def cautions_of_all(by_name: Iterable[tuple[str, Iterable[str]]]) -> list[str]:
+    """Return the cautions of several runs, each once: one that not all have begins with the names of those that do."""
+    found: dict[str, list[str]] = {}
+    names = []
+    for name, texts in by_name:
+        names.append(name)
+        for text in dict.fromkeys(texts):
+            found.setdefault(text, []).append(name)
+    return [text if len(those) == len(names) else f"{names_text(those)}: {text}" for text, those in found.items()]
 
 
 def holds_text(over: HostsComparison) -> str:

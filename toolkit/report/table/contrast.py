@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gilscope.toolkit.errors import UnknownNameError
 from gilscope.toolkit.model import Note, Phase
+from gilscope.toolkit.report.table.footnotes_of_cells import note_on_ratio, note_on_side, notes_on_processes
 from gilscope.toolkit.report.table.observations import Absence, Clock, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.stats.common_shift import BuildWorkload, CommonShift, ShiftedRatio, common_shift, without_shift
@@ -41,6 +42,9 @@ class Contrast:
     baseline_time: Summary | None = None   # seconds on `clock`; None where that side has no number
     sample_time: Summary | None = None
     by_session: Mapping[int, Comparison] = field(default_factory=dict)   # in each session of the run; {}: there is one
+    baseline_notes: tuple[Note, ...] = ()  # on the processes of that side, beside its time
+    sample_notes: tuple[Note, ...] = ()
+    lacking_sessions: tuple[Note, ...] = ()   # beside the ratio, if it lacks sessions: of its run, or of either run
     half: float | None = None              # half the interval of two separate runs, a share
     half_together: float | None = None     # the same if one run had measured both; None: not known
     shift: CommonShift | None = None       # of two separate runs, by `clock`; None: there is none
@@ -164,7 +168,7 @@ def compare_runs(
             contrasts.append(replace(result, reason=_unlike_text(*unlike, (left_name, right_name))))
         elif a and b:
             apart.setdefault(chosen, {})[len(contrasts)] = _unpaired(result, before, after)
-            contrasts.append(result)
+            contrasts.append(_with_side_notes(result, (before, after), (left_name, right_name)))
         elif cell not in shared:
             only = f"only in {left_name if cell in left.cells() else right_name}"
             contrasts.append(replace(result, reason=only, short_reason=only))
@@ -206,6 +210,15 @@ def _unpaired(contrast: Contrast, first: Ratios, second: Ratios) -> UnpairedRati
     before, after = (each.level(cell, clock) for each in (first, second))
     aa_error = max(each.error(group_of(cell), clock, cell.workers) or 0.0 for each in (first, second))
     return UnpairedRatio(before=before, after=after, aa_error=aa_error)
+
+
+def _with_side_notes(contrast: Contrast, sides: tuple[Ratios, Ratios], names: tuple[str, str]) -> Contrast:
+    """Return a contrast of two runs, both of which have numbers, with the notes on its cell in either run."""
+    cell, clock = contrast.sample, contrast.clock
+    before, after = (notes_on_processes(each, cell, clock) for each in sides)
+    lacking = tuple(Note(text=f"in {name}: {note.text}") for name, each in zip(names, sides, strict=True)
+                    if (note := note_on_side(each, cell, clock)) is not None)
+    return replace(contrast, baseline_notes=before, sample_notes=after, lacking_sessions=lacking)
 
 
 def _unpaired_comparison(
@@ -264,7 +277,11 @@ def _paired(ratios: Ratios, baseline: Cell, sample: Cell, choice: Choice) -> Con
     result = Contrast(
         baseline=baseline, sample=sample, clock=clock, baseline_time=_time(a), sample_time=_time(b))
     if (comparison := ratios.compare(baseline, sample, clock)) is not None:
-        return replace(result, comparison=comparison, by_session=ratios.by_session(baseline, sample, clock))
+        lack = note_on_ratio(ratios, baseline, sample, clock)
+        return replace(
+            result, comparison=comparison, by_session=ratios.by_session(baseline, sample, clock),
+            baseline_notes=notes_on_processes(ratios, baseline, clock),
+            sample_notes=notes_on_processes(ratios, sample, clock), lacking_sessions=(lack,) if lack else ())
     names = (
         (baseline.build, sample.build) if baseline.build != sample.build else (baseline.runner, sample.runner)
     )

@@ -11,12 +11,12 @@ from gilscope.toolkit.model import Note, Phase
 from gilscope.toolkit.report.table.build_pairs import build_pairs
 from gilscope.toolkit.report.table.cell_results import CellResult, TableRow
 from gilscope.toolkit.report.table.contrast import Contrast, contrast_builds
+from gilscope.toolkit.report.table.footnotes_of_cells import levels_of, note_on_ratio, note_on_time
 from gilscope.toolkit.report.table.observations import Absence, Group, Index, group_of, leaves_idle
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.report.table.recommendation import Advice, FastestOfBuilds, advise, compare_fastest
 from gilscope.toolkit.stats.sample import summarize
 from gilscope.toolkit.stats.scaling import COUNTS_NEEDED, Scaling, efficiency, fit_scaling
-from gilscope.toolkit.stats.two_levels import two_levels
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -95,18 +95,15 @@ def _table(ratios: Ratios, group: Group, *, fits: bool) -> WorkloadTable:
     cells = [cell for cell in index.cells() if group_of(cell) == group]
     builds = tuple(build.label for build in run.builds)
     rows = table_rows(ratios, cells)
+    contrasts = [contrast for first, second in build_pairs(run.builds)
+                 for contrast in contrast_builds(ratios, cells, first.label, second.label)]
     advice = {build: advise(ratios, build, [row.results[i] for row in rows])
               for i, build in enumerate(builds)}
     return WorkloadTable(
         workload=group[0], phase=group[1], task_seconds=group[2], baseline=run.baseline, busy=_busy(index, rows),
         builds=builds, rows=rows, floors=ratios.floors(group),
         fits=tuple(_fits(index, cells)) if fits else (),
-        notes=_common_notes(rows),
-        contrasts=tuple(
-            contrast
-            for first, second in build_pairs(run.builds)
-            for contrast in contrast_builds(ratios, cells, first.label, second.label)
-        ),
+        notes=_common_notes(rows, contrasts), contrasts=tuple(contrasts),
         advice=tuple(advice.values()),
         fastest_of_builds=tuple(
             fastest
@@ -142,12 +139,11 @@ def _result(ratios: Ratios, cell: Cell) -> CellResult:
     base_cell = replace(cell, runner=index.run.baseline, workers=1)
     result = CellResult(
         cell=cell, time=time, metrics=series.metrics, is_baseline=cell == base_cell,
-        far=ratios.far_groups.get(cell, ()), unlike=ratios.unlike(cell),
-        levels=two_levels(index.wall_values(cell)) if cell == base_cell else None,
+        far=ratios.far_groups.get(cell, ()), unlike=ratios.unlike(cell), levels=levels_of(ratios, cell),
     )
     result = replace(result, notes=(*series.notes, *result.process_notes))
     if result.is_baseline:
-        return _with_lack(result, ratios, [one.session for one in index.valid_observations()[cell]])
+        return _with_lack(result, note_on_time(ratios, cell))
     base = index.look_up(base_cell)
     if isinstance(base, Absence):
         missing = Note(text=f"no ratio, as the baseline {base_cell.runner} has no number ({base.word}: {base.reason})")
@@ -178,37 +174,19 @@ def _compared(result: CellResult, ratios: Ratios, base: Cell) -> CellResult:
     per_worker = efficiency(speedup.ratio, cell.workers) if cell.phase is Phase.STEADY else None
     result = replace(result, speedup=speedup, by_session=ratios.by_session(base, cell), efficiency=per_worker,
                      inflation=inflation)
-    index = ratios.index
-    sessions = {one.round: one.session for one in index.valid_observations()[cell]}
-    shared = index.by(cell, "wall").keys() & index.by(base, "wall").keys()
-    return _with_lack(result, ratios, [sessions[number] for number in shared])
+    return _with_lack(result, note_on_ratio(ratios, base, cell, "wall"))
 
 
-def _with_lack(result: CellResult, ratios: Ratios, rounds: Sequence[int]) -> CellResult:
-    """Return the result with a note if its number lacks sessions of the run.
-
-    Args:
-        result: That of a cell with a number.
-        ratios: Those of the run.
-        rounds: The session of each round that the number comes from.
-    """
-    spread, run = ratios.spread("wall"), ratios.index.run
-    own = len(set(rounds))
-    if own >= spread.sessions:
-        return result
-    scope = ("its intervals take from other cells how sessions differ" if spread.known else
-             f"its intervals are of {'that session' if own == 1 else 'those sessions'} alone")
-    note = Note(text=f"{own} of {spread.sessions} sessions ({len(rounds)} of {run.rounds_done} rounds): {scope}")
-    return replace(result, notes=(*result.notes, note), lacking_sessions=note)
+def _with_lack(result: CellResult, note: Note | None) -> CellResult:
+    """Return the result with the note that its number lacks sessions of the run, if it does."""
+    return result if note is None else replace(result, notes=(*result.notes, note), lacking_sessions=note)
 
 
-def _common_notes(rows: Sequence[TableRow]) -> tuple[Note, ...]:
-    """Return the notes of the rows' speed-ups without duplicates: nearly all rows have the same ones."""
-    found: dict[Note, None] = {}
-    for row in rows:
-        for result in row.results:
-            found |= dict.fromkeys(result.speedup.notes if result.speedup else ())
-    return tuple(found)
+def _common_notes(rows: Sequence[TableRow], contrasts: Sequence[Contrast]) -> tuple[Note, ...]:
+    """Return the notes of speed-ups, and of the CPU time of builds, without duplicates: nearly all have the same."""
+    speedups = (result.speedup for row in rows for result in row.results)
+    costs = (each.comparison for each in contrasts if each.sample.workers == 1)
+    return tuple(dict.fromkeys(note for each in (*speedups, *costs) if each is not None for note in each.notes))
 
 
 def _fits(index: Index, cells: Sequence[Cell]) -> list[ScalingFit]:

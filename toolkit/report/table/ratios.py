@@ -131,7 +131,13 @@ class Ratios:
             return None
         notes = [*noise_notes(ratio.noise, clock)]
         comparison = conclude(ratio, self.by(clock).check, self.confidence, clock=clock, notes=notes)
-        return replace(comparison, sessions=ratio.sessions) if isinstance(ratio, SessionRatio) else comparison
+        return self._with_sessions(comparison, ratio, clock)
+
+    def _with_sessions(self, comparison: Comparison, ratio: Ratio | SessionRatio, clock: Clock) -> Comparison:
+        """Return a comparison with the number of sessions that it is of, and of those that the run has."""
+        if not isinstance(ratio, SessionRatio):
+            return comparison
+        return replace(comparison, sessions=ratio.sessions, run_sessions=self.spread(clock).sessions)
 
     def by_session(self, baseline: Cell, sample: Cell, clock: Clock = "wall") -> dict[int, Comparison]:
         """Return the speed-up in each session by itself, empty if the run has one session."""
@@ -236,8 +242,7 @@ class Ratios:
         if leading is None:
             return None
         comparison = conclude(found, self.wall.check, self.confidence, notes=[*noise_notes(leading.noise, "wall")])
-        sessions = leading.sessions if isinstance(leading, SessionRatio) else 1
-        return (*found.leaders, replace(comparison, sessions=sessions))
+        return (*found.leaders, self._with_sessions(comparison, leading, "wall"))
 
     def _shared_ratio(self, baseline: Cell, sample: Cell) -> Ratio | SessionRatio | None:
         """Return the ratio by wall time, None if the two share too few rounds for any claim."""

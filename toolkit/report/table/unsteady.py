@@ -29,6 +29,7 @@ class UnsteadyBaseline:
     """A serial cell with a wide spread, in the session with the largest."""
 
     cell: Cell
+    session: int  # its number, from 1
     low: float    # CPU seconds: a tenth of the values is below it
     high: float   # a tenth is above it
 
@@ -52,10 +53,10 @@ def _spreads(index: Index, cell: Cell) -> Iterator[UnsteadyBaseline]:
     by_session: dict[int, list[float]] = {}
     for each in index.valid_observations()[cell]:
         by_session.setdefault(each.session, []).extend(value for value in each.cpu if value > 0)
-    for values in by_session.values():
+    for session, values in by_session.items():
         if len(values) >= FEWEST_VALUES:
             low, *_, high = quantiles(values, n=TENTHS, method="inclusive")
-            yield UnsteadyBaseline(cell=cell, low=low, high=high)
+            yield UnsteadyBaseline(cell=cell, session=session, low=low, high=high)
 
 
 def _computes(index: Index, cell: Cell) -> bool:

@@ -362,7 +362,8 @@ window.gilscopeRuns = {};
       const reason = unlikeWork(left, right, a, b);
       if (reason) return { cell, reason };
       if (a && b && a.level && b.level) return { cell, raw: unpaired(a, b), times: [a.time, b.time],
-        processes: [a.processes, b.processes] };
+        processes: [a.processes, b.processes], notes: [a.notes, b.notes],
+        lacking: [[left, a], [right, b]].flatMap(([run, side]) => side.lacking ? [`in ${run.label}: ${side.lacking}`] : []) };
       return { cell, reason: why(left, right, a, b) };
     });
     const shifts = [];
@@ -427,7 +428,8 @@ window.gilscopeRuns = {};
       `Ratio: how many times as fast ${second} is as ${first}, with its 95 % interval: 0.80x takes 1.25 times as long. `
         + "It compares robust means over rounds, not these medians: where rounds differ, it is not their quotient.",
       `same: every difference above ${margin} % is excluded.`,
-      `cannot tell: a difference above ${margin} % is possible, but none above the noise floor is significant.`,
+      `cannot tell: by the wider intervals of verdicts, a difference above ${margin} % is possible, and none above the `
+        + "noise floor is significant.",
       ...compared.some(({ seen }) => fromShift(seen))
         ? [`${MARKED}: it would have a verdict if the two runs had no common shift.`] : [],
       "Verdicts use wider intervals than the printed ones: those of all cells hold at once with 95 % confidence.");
@@ -477,6 +479,18 @@ window.gilscopeRuns = {};
     return `, noise floor ${least === most ? most : `${least.replace(/ %$/, "")} to ${most}`}`;
   };
 
+  // report/footnotes.py
+  const numbered = () => {
+    const found = new Map();
+    return {
+      of: texts => texts.map(text => {
+        if (!found.has(text)) found.set(text, found.size + 1);
+        return found.get(text);
+      }),
+      texts: () => [...found.keys()],
+    };
+  };
+
   const tables = (compared, left, right) => {
     const groups = new Map();
     for (const each of compared) {
@@ -490,10 +504,14 @@ window.gilscopeRuns = {};
       if (remainders) columns.push(["without shift", true]);
       columns.push(["verdict", false]);
       if (told.some(Boolean)) columns.push(["needs", false]);
-      return { kind: "table", build: rows[0].cell.build, title: title + floorText(rows), columns, rows: rows.map(({ cell, seen, times }, i) => [
-        [cell.model], [String(cell.workers), cell.workers], ...times, [intervalText(seen), seen.ratio],
+      const marks = numbered();
+      const cells = rows.map(({ cell, seen, times, notes, lacking }, i) => [
+        [cell.model], [String(cell.workers), cell.workers], ...times.map((time, side) => [...time, marks.of(notes[side])]),
+        [intervalText(seen), seen.ratio, marks.of(lacking)],
         ...remainders ? [hasRemainder(seen) ? [intervalText(seen.shift), seen.shift.ratio] : ["-"]] : [], [verdictText(seen)],
-        ...told.some(Boolean) ? [[told[i]]] : []]) };
+        ...told.some(Boolean) ? [[told[i]]] : []]);
+      return { kind: "table", build: rows[0].cell.build, title: `${title}${floorText(rows)}, ${by.scope}`, columns, rows: cells,
+        footnotes: marks.texts() };
     });
   };
 
@@ -563,13 +581,26 @@ window.gilscopeRuns = {};
       + (missing.length ? ` ${missing.length} not compared.` : "");
   };
 
+  const lackingText = compared => {
+    const count = compared.filter(({ lacking }) => lacking.length).length;
+    return count ? [`${count === 1 ? "1 ratio lacks" : `${count} ratios lack`} a session: see the footnotes.`] : [];
+  };
+
+  // What not both runs have begins with the label of the one that does: report/hosts/wording.py
+  const ofBoth = (left, right, textsOf) => {
+    const [first, second] = [left, right].map(run => new Set(textsOf(run)));
+    return [...new Set([...first, ...second])].map(text => first.has(text) && second.has(text) ? text
+      : `${(first.has(text) ? left : right).label}: ${text}`);
+  };
+
   const report = (left, right) => {
     const { all, shifts } = contrasts(left, right);
     const [compared, missing] = [all.filter(each => each.seen), all.filter(each => !each.seen)];
     const sections = [{ kind: "heading", text: `${right.label} against ${left.label}` },
-      ...[...differences(left, right), ...shifts.map(each => shiftText(each, left, right))]
-        .map(text => ({ kind: "banner", text }))];
-    const notes = new Set(compared.flatMap(({ seen }) => seen.notes));
+      ...[...differences(left, right), ...ofBoth(left, right, run => run.cautions),
+        ...shifts.map(each => shiftText(each, left, right))].map(text => ({ kind: "banner", text }))];
+    const notes = new Set(ofBoth(left, right, run => run.stopping ? [run.stopping] : []));
+    for (const { seen } of compared) seen.notes.forEach(each => notes.add(each));
     if (compared.length) {
       sections.push({ kind: "lines", title: "", items: legend(compared, left, right) },
         ...tables(compared, left, right));
@@ -578,7 +609,8 @@ window.gilscopeRuns = {};
     }
     if (notes.size) sections.push({ kind: "lines", title: "Notes", items: [...notes] });
     if (missing.length) sections.push({ kind: "lines", title: "Not compared", items: notCompared(missing, all) });
-    sections.push({ kind: "lines", title: "In short", items: [inShort(compared, missing)] });
+    sections.push({ kind: "lines", title: `In short, ${by.scope}`,
+      items: [inShort(compared, missing), ...lackingText(compared)] });
     return sections;
   };
 
@@ -592,13 +624,14 @@ window.gilscopeRuns = {};
 
   // Times and the ratio lead to the pyperf files that they are from; by keyboard they are below the tables.
   const table = (section, filesOf) => {
-    const cell = ([text, sort], i, row) => {
+    const cell = ([text, sort, marks = []], i, row) => {
       const [, right] = section.columns[i];
       const found = made(i ? "td" : "th", { className: right ? "r" : "" });
-      const file = i > 1 && sort !== undefined && filesOf(section, row)[Math.min(i, 3) - 2];
-      found.append(file ? made("a", { href: file, tabIndex: -1, textContent: text }) : text);
+      const file = i > 1 && sort !== undefined && sort !== null && filesOf(section, row)[Math.min(i, 3) - 2];
+      found.append(file ? made("a", { href: file, tabIndex: -1, textContent: text }) : text,
+        ...marks.map((mark, k) => made("sup", { textContent: k < marks.length - 1 ? `${mark} ` : mark })));
       if (!i) found.scope = "row";
-      if (sort !== undefined) found.dataset.v = sort;
+      if (sort !== undefined && sort !== null) found.dataset.v = sort;
       return found;
     };
     const grid = made("table", { className: "sortable" }, made("caption", { textContent: section.title }),
@@ -618,8 +651,11 @@ window.gilscopeRuns = {};
     return parts.map((part, i) => i % 2 === 0 || i === parts.length - 1 ? part : made("code", { textContent: part }));
   };
 
+  const footnotes = texts => texts.length
+    ? [made("ol", { className: "footnotes" }, ...texts.map(text => made("li", {}, ...words(text))))] : [];
+
   const drawn = (section, filesOf) => {
-    if (section.kind === "table") return [table(section, filesOf)];
+    if (section.kind === "table") return [table(section, filesOf), ...footnotes(section.footnotes)];
     if (section.kind === "heading") return [made("h2", { textContent: section.text })];
     if (section.kind === "banner") return [made("p", { className: "banner" }, "Warning: ", ...words(section.text))];
     const list = made("ul", { className: "lines" }, ...section.items.map(text => made("li", {}, ...words(text))));

@@ -12,12 +12,14 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.builds.pairing import compare_builds as unfair
-from gilscope.toolkit.model import Phase
-from gilscope.toolkit.report.comparison import comparison_document, workload_text
+from gilscope.toolkit.model import Note, Phase
+from gilscope.toolkit.report.cautions import cautions_beside_pairs, stopping_text
+from gilscope.toolkit.report.comparison import TWO_RUNS, comparison_document, workload_text
 from gilscope.toolkit.report.document import Duration, with_scope
 from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import compare_builds, compare_models
 from gilscope.toolkit.report.table.contrast import build_identity, pick_clock
+from gilscope.toolkit.report.table.footnotes_of_cells import note_on_side, notes_on_processes
 from gilscope.toolkit.report.table.observations import Absence, group_of
 from gilscope.toolkit.report.table_sentences import title_text
 from gilscope.toolkit.report.wording import value_text
@@ -32,7 +34,7 @@ from gilscope.toolkit.stats.verdict import MARGIN, MIN_ROUNDS
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gilscope.toolkit.model import Cell, Note
+    from gilscope.toolkit.model import Cell, Run
     from gilscope.toolkit.report.table import Contrast
     from gilscope.toolkit.report.table.ratios import Ratios
     from gilscope.toolkit.site.sources import LoadedRun
@@ -45,7 +47,7 @@ CONSTANTS = {
     "sureRounds": needed(CONFIDENCE), "enough": common_shift.ENOUGH, "typicalShift": common_shift.TYPICAL_SHIFT,
     "typicalScatter": common_shift.TYPICAL_SCATTER, "proportional": common_shift.PROPORTIONAL,
     "growth": common_shift.GROWTH, "prior": common_shift.PRIOR, "medianVariance": common_shift.MEDIAN,
-    "normalMad": common_shift.NORMAL_MAD,
+    "normalMad": common_shift.NORMAL_MAD, "scope": TWO_RUNS,
 }
 
 
@@ -57,7 +59,8 @@ def compare_run(loaded: LoadedRun, ratios: Ratios, files: Mapping[str, str]) -> 
         ratios: Those of it with its values.
         files: Where the page finds the pyperf file of each build.
     """
-    run, index = loaded.run, ratios.index
+    index = ratios.index
+    run, cautions = index.run, cautions_beside_pairs(index.run)
     cells = index.cells()
     models = list(dict.fromkeys(cell.runner for cell in cells))
     selection = run.options.get("selection") or {}
@@ -67,9 +70,10 @@ def compare_run(loaded: LoadedRun, ratios: Ratios, files: Mapping[str, str]) -> 
         "builds": [[build.label, build.version, build.base_executable, build_identity(build)] for build in run.builds],
         "work": {"size": selection.get("size"), "payload": user.get("payload"), "payloads": user.get("payloads")},
         "together": final_confidence(run.looks), "cells": [_cell(cell, ratios) for cell in cells],
-        "ofBuilds": {f"{a},{b}": _builds(loaded, ratios, a, b)
+        "cautions": cautions, "stopping": stopping_text(run),
+        "ofBuilds": {f"{a},{b}": _builds(run, ratios, a, b, cautions)
                      for a, b in permutations([build.label for build in run.builds], 2)},
-        "ofModels": {f"{a},{b}": _models(loaded, ratios, a, b) for a, b in permutations(models, 2)},
+        "ofModels": {f"{a},{b}": _models(run, ratios, a, b, cautions) for a, b in permutations(models, 2)},
     })
 
 
@@ -78,32 +82,40 @@ def source_of(loaded: LoadedRun, files: Mapping[str, str]) -> dict[str, Any]:
     return {"label": loaded.run.label, "page": loaded.page, "files": dict(files), "command": command(loaded.run)}
 
 
-def _builds(loaded: LoadedRun, ratios: Ratios, first: str, second: str) -> list[dict[str, Any]]:
-    builds = {build.label: build for build in loaded.run.builds}
-    contrasts = compare_builds(loaded.run, first, second, noise=ratios)
-    return _report(loaded, contrasts, first, second, unfair(builds[first], builds[second]))
+def _builds(run: Run, ratios: Ratios, first: str, second: str, cautions: Sequence[str]) -> list[dict[str, Any]]:
+    builds = {build.label: build for build in run.builds}
+    contrasts = compare_builds(run, first, second, noise=ratios)
+    own = [note.text for note in unfair(builds[first], builds[second])]
+    return _report(run, contrasts, first, second, [*own, *cautions])
 
 
-def _models(loaded: LoadedRun, ratios: Ratios, first: str, second: str) -> list[dict[str, Any]]:
-    return _report(loaded, compare_models(loaded.run, first, second, noise=ratios), first, second)
+def _models(run: Run, ratios: Ratios, first: str, second: str, cautions: Sequence[str]) -> list[dict[str, Any]]:
+    return _report(run, compare_models(run, first, second, noise=ratios), first, second, cautions)
 
 
 def _report(
-    loaded: LoadedRun, contrasts: Sequence[Contrast], first: str, second: str, notes: Sequence[Note] = (),
+    run: Run, contrasts: Sequence[Contrast], first: str, second: str, cautions: Sequence[str],
 ) -> list[dict[str, Any]]:
     """Return the report of `gilscope compare`, in as few words as say it."""
-    document = comparison_document(f"{loaded.run.label}: {second} against {first}", contrasts,
-                                   baseline=first, sample=second, notes=notes)
-    return [_short(section) for section in document_values(with_scope(document, scope_text(loaded.run)))]
+    document = comparison_document(
+        f"{run.label}: {second} against {first}", contrasts, baseline=first, sample=second,
+        notes=[Note(text=text) for text in cautions], remarks=filter(None, [stopping_text(run)]))
+    return [_short(section) for section in document_values(with_scope(document, scope_text(run)))]
 
 
 def _short(section: dict[str, Any]) -> dict[str, Any]:
     if section["kind"] != "table":
         return section
-    return {"kind": "table", "title": section["title"],
+    return {"kind": "table", "title": section["title"], "footnotes": section["footnotes"],
             "columns": [[column["title"], column["right"]] for column in section["columns"]],
-            "rows": [[[entry["text"], entry["sort"]] if entry["sort"] is not None else [entry["text"]] for entry in row]
-                     for row in section["rows"]]}
+            "rows": [[_short_entry(entry) for entry in row] for row in section["rows"]]}
+
+
+def _short_entry(entry: dict[str, Any]) -> list[Any]:
+    """Return a text, the number to sort by and the marks of footnotes, as far as there are any."""
+    if entry["marks"]:
+        return [entry["text"], entry["sort"], entry["marks"]]
+    return [entry["text"]] if entry["sort"] is None else [entry["text"], entry["sort"]]
 
 
 def _cell(cell: Cell, ratios: Ratios) -> dict[str, Any]:
@@ -122,12 +134,14 @@ def _cell(cell: Cell, ratios: Ratios) -> dict[str, Any]:
     if not seconds:
         return values | {"absent": None}
     check, place, time = ratios.by(clock).check, ratios.level(cell, clock), summarize(seconds)
+    lacking = note_on_side(ratios, cell, clock)
     return values | {
         "level": [place.center, place.rounds, *_part(place.own), *_part(place.usual), *_part(place.machine),
                   place.kept],
         "off": ratios.error(group, clock, cell.workers), "check": [check.arms, check.widening],
         "time": [value_text(Duration(time.center, time.spread if time.count > 1 else None)), time.center],
-        "processes": time.count,
+        "processes": time.count, "notes": [note.text for note in notes_on_processes(ratios, cell, clock)],
+        "lacking": None if lacking is None else lacking.text,
     }
 
 

@@ -14,7 +14,7 @@ from gilscope.toolkit.report.hosts.machines import MachineHosts
 from gilscope.toolkit.site.page_values import document_values, shown
 from gilscope.toolkit.site.pages.compare import source_of
 from gilscope.toolkit.site.sources import file_name
-from gilscope.toolkit.store import is_fleet, read_fleet
+from gilscope.toolkit.store import is_fleet, machine_marks, read_fleet, with_machines
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -63,13 +63,15 @@ def _machine(loaded: LoadedRun) -> MachineHosts:
 def _measured(loaded: LoadedRun) -> MeasuredHost:
     """Return a machine with the rounds of all its hosts."""
     machine = _machine(loaded)
-    return MeasuredHost(name=machine.name, run=loaded.run, tables=loaded.tables,
-                        merged=machine.hosts if len(machine.hosts) > 1 else ())
+    return MeasuredHost(name=machine.name, run=loaded.run, tables=loaded.tables, cautions=loaded.cautions,
+                        stopping=loaded.stopping, merged=machine.hosts if len(machine.hosts) > 1 else ())
 
 
 def _states(folder: Path) -> tuple[Host, ...]:
     """Return the states of all hosts of a fleet, without private text; () if they cannot be read."""
     try:
-        return visible_all(read_fleet(folder).hosts, without_places)
+        hosts = read_fleet(folder).hosts
     except BadFileError:
         return ()
+    marks = machine_marks({host.name: folder / host.name for host in hosts}, hosts)
+    return visible_all(with_machines(hosts, marks), without_places)

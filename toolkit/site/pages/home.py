@@ -15,7 +15,7 @@ from gilscope.toolkit.report.run_list import status_text
 from gilscope.toolkit.report.sessions import session_rounds, session_span, spans_text
 from gilscope.toolkit.report.table import judge_comparison
 from gilscope.toolkit.report.table_sentences import title_text
-from gilscope.toolkit.report.wording import gain_text, or_text, range_text, ratio_number
+from gilscope.toolkit.report.wording import beside, gain_text, or_text, range_text, ratio_number
 from gilscope.toolkit.site.charts.cells import glance, glance_axis
 from gilscope.toolkit.site.charts.scale import ratio_scale
 from gilscope.toolkit.site.page_values import shown
@@ -47,7 +47,7 @@ _WHY: dict[Doubt, str] = {
 
 def home_values(
     known: Sequence[LoadedRun], in_short: Mapping[str, Sequence[str]], kinds: Mapping[str, str], lost: int = 0,
-    series: Sequence[HistorySeries] = (), banners: Mapping[str, Sequence[str]] | None = None,
+    series: Sequence[HistorySeries] = (),
 ) -> dict[str, Any]:
     """Return the values of `home.html` but those around it.
 
@@ -57,7 +57,6 @@ def home_values(
         kinds: Of the catalogue's workloads.
         lost: How many runs could not be read.
         series: What `history.follow` returned.
-        banners: The warnings of each run by its id; of a run without any, those are its notes.
     """
     runs = [each for each in known if not each.is_experiment]
     names = _names(runs)
@@ -66,7 +65,7 @@ def home_values(
         for name, found in by_host(runs).items()]
     models = [row.runner for each in runs for table in each.tables for row in table.rows]
     return shown({
-        "answers": list(_answers(runs)), "warnings": [*_warnings(known, lost, banners or {}), *_disagreements(series)],
+        "answers": list(_answers(runs)), "warnings": [*_warnings(known, lost), *_disagreements(series)],
         "hosts": hosts, "models": legend(models),
         "missing": list(_missing(runs, kinds)),
         "runs": [_run(each) for each in reversed(known)], "several": len({each.host for each in known}) > 1,
@@ -132,7 +131,7 @@ def _sessions_text(here: Sequence[WorkloadOnBuild]) -> str:
     return f", in {range_text(counts, str)} sessions{each}"
 
 
-def _warnings(runs: Sequence[LoadedRun], lost: int, banners: Mapping[str, Sequence[str]]) -> Iterator[dict[str, str]]:
+def _warnings(runs: Sequence[LoadedRun], lost: int) -> Iterator[dict[str, str]]:
     """Yield warnings, each with the page that has the details."""
     if lost:
         yield {"text": f"{counted(lost, 'run')} could not be read and {'is' if lost == 1 else 'are'} left out.",
@@ -140,7 +139,7 @@ def _warnings(runs: Sequence[LoadedRun], lost: int, banners: Mapping[str, Sequen
     notes: dict[str, list[LoadedRun]] = {}
     names = _names(runs)
     for each in runs:
-        for text in banners.get(each.id, [note.text for note in each.run.notes]):
+        for text in each.cautions:
             notes.setdefault(text, []).append(each)
         absent = [result.absence.word for table in each.tables for row in table.rows for result in row.results
                   if result.absence is not None]
@@ -246,7 +245,7 @@ def _place(place: WorkloadOnBuild | None, title: str, build: str, scale: ChartSc
     if advice.options:
         gains: dict[str, str] = {}   # by model: of several worker counts the preferred one
         for each in advice.options:
-            gains.setdefault(each.cell.runner, gain_text(GainValue(each.speedup)))
+            gains.setdefault(each.cell.runner, gain_text(GainValue(each.speedup)) + beside(each.speedup))
         between = " " if len(gains) > 1 else ", "
         answer = or_text(f"{model}{between}{gain}" for model, gain in gains.items())
     else:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.report.table import judge_comparison
 from gilscope.toolkit.report.table_sentences import title_text
-from gilscope.toolkit.report.wording import ratio_text
+from gilscope.toolkit.report.wording import beside, ratio_text
 from gilscope.toolkit.site.page_values import shown
 from gilscope.toolkit.site.pages.newest import KINDS, by_host, newest, places
 from gilscope.toolkit.site.pages.run import kind_of
@@ -70,7 +70,8 @@ def _row(
             continue
         word = judge_comparison(result.speedup)
         words[word] += 1
-        places_[host] = {"text": ratio_text(result.speedup), "sort": result.speedup.ratio, "link": place.link}
+        places_[host] = {"text": ratio_text(result.speedup) + beside(result.speedup), "sort": result.speedup.ratio,
+                         "link": place.link}
     table = next(iter(by.values()))[0].table
     verdicts = words.keys() - {SpeedVerdict.CANNOT_TELL}
     if len(by) < hosts:

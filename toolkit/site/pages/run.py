@@ -9,9 +9,9 @@ from gilscope.toolkit.escaping import visible, visible_all
 from gilscope.toolkit.model import Phase
 from gilscope.toolkit.report.advice_sentences import COMPUTES, WAITS
 from gilscope.toolkit.report.as_json import measured
-from gilscope.toolkit.report.document import Banner, Duration, Heading, Lines, Share
+from gilscope.toolkit.report.document import Duration, Heading, Lines, Share
 from gilscope.toolkit.report.footnotes import Footnotes
-from gilscope.toolkit.report.run_document import STARVED, beginning, metric_value, overhead_table, run_document
+from gilscope.toolkit.report.run_document import STARVED, metric_value, overhead_table, run_document
 from gilscope.toolkit.report.sessions import MERGED, scope_text
 from gilscope.toolkit.report.table import build_tables, judge_comparison
 from gilscope.toolkit.report.table.observations import Index
@@ -83,11 +83,6 @@ def _place(run: Run, data: Mapping[str, str]) -> str:
         return run.label
     folder = unquote(next(iter(data.values()))).rpartition("/")[0]
     return folder.rpartition("/")[0] if MERGED in run.options else folder   # each host has a folder in that of the run
-
-
-def banners_of(run: Run) -> list[str]:
-    """Return the warnings of the report of a run with its values."""
-    return [each.text for each in beginning(run) if isinstance(each, Banner)]
 
 
 def _description(run: Run, document: Document) -> str:
