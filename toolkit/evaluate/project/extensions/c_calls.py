@@ -16,9 +16,9 @@ from gilscope.toolkit.evaluate.project.extensions.c_tree import text_of
 from gilscope.toolkit.evaluate.project.extensions.c_types import local_types
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
-    from gilscope.toolkit.evaluate.project.extensions.c_tree import Call, CVariable, Function, Unit
+    from gilscope.toolkit.evaluate.project.extensions.c_tree import Call, CVariable, Function, Unit, Write
 
     Node = Any   # tree_sitter.Node
 
@@ -123,6 +123,7 @@ class CallGraph:
     def _held_ranges(self, function: Function) -> list[tuple[int, int]]:
         """Return the ranges of offsets in which a function holds a lock."""
         ranges = list(function.guards)
+        gaps: list[tuple[int, int]] = []   # after a release in an inner block, up to where that leaves
         held: list[Call] = []
         for call in sorted(function.calls, key=lambda each: each.start):
             method = call.node.child_by_field_name("function").type == "field_expression"
@@ -130,12 +131,20 @@ class CallGraph:
                     method and call.name in {"lock", "acquire"}):
                 held.append(call)
             elif held and (_RELEASES.match(call.name) or call.name in self._releasing or (
-                    method and call.name in {"unlock", "release"})) and (
-                        not self._leaves_early(function, held[-1], call)):
-                ranges.append((held.pop().start, call.start))
-        end = function.node.end_byte
-        ranges += [(call.start, end) for call in held]
-        return ranges
+                    method and call.name in {"unlock", "release"})):
+                if self._leaves_early(function, held[-1], call):
+                    gaps.append((call.node.end_byte, function.block_ends[call.blocks[-1]]))
+                else:
+                    ranges.append((held.pop().start, call.start))
+        # A block that never goes on below it keeps no lock for what stands there.
+        ranges += [(call.start, self._end_of_block(function, call)) for call in held]
+        return [part for each in ranges for part in _without(each, gaps)]
+
+    @staticmethod
+    def _end_of_block(function: Function, acquire: Call) -> int:
+        """Return where a lock is given up that no statement releases for good: its block's end if that leaves."""
+        block = function.blocks.get(acquire.blocks[-1]) if acquire.blocks else None
+        return int(block.end_byte if block is not None and _leaves(block) else function.node.end_byte)
 
     @staticmethod
     def _leaves_early(function: Function, acquire: Call, release: Call) -> bool:
@@ -317,8 +326,8 @@ class CallGraph:
         self.__dict__["private_parameters"] = found   # the first guess; it is asked for while it is made smaller
         while unsafe := {(name, place) for name, place in found if not all(
                 self.holds(by, call.start) or by.name in self.exclusive
-                or (place < len(call.arguments)
-                    and self.is_private(by, call.arguments[place], call.start, call.blocks))
+                or (place < len(call.arguments) and (is_number(call.arguments[place]) or self.is_private(
+                    by, call.arguments[place], call.start, call.blocks)))
                 for by, call in self.callers.get(name, ())) or not all(
                 is_number(value) or self.is_private(by, value, call.start, call.blocks)
                 for by, call, value in contexts.get((name, place), ()))}:
@@ -339,6 +348,37 @@ class CallGraph:
                         found.add(name)
         return found
 
+    @cached_property
+    def _keeping(self) -> set[tuple[str, int]]:
+        """Return the parameters that a function leaves in something that outlives the call."""
+        found: set[tuple[str, int]] = set()
+        for function in self.functions:
+            for name, _ in _stored(function):
+                found.add((function.name, function.parameter(name)))
+        for _ in range(3):
+            found |= {(by.name, by.parameter(text_of(given))) for by in self.functions for call in by.calls
+                      for place, each in enumerate(call.arguments) if (call.name, place) in found
+                      and (given := bare(each)).type == "identifier"}
+        return {(name, place) for name, place in found if name and place >= 0}
+
+    def is_given_away(self, function: Function, name: str, start: int, blocks: tuple[int, ...]) -> bool:
+        """Return True if what a variable points to was stored, before a place, where other threads may find it."""
+        again = max((each.start for each in function.assignments.get(name, ()) if each.start < start), default=-1)
+        for value, write in _stored(function):
+            if value == name and again < write.start < start and write.blocks == blocks[:len(write.blocks)]:
+                variable, through = root(write.target)
+                if through and not self.is_private_name(function, variable, write.start, write.blocks):
+                    return True
+        for call in function.calls:
+            if again < call.start < start and call.blocks == blocks[:len(call.blocks)] and any(
+                    (call.name, place) in self._keeping and text_of(bare(each)) == name
+                    for place, each in enumerate(call.arguments)) and not self.holds(function, call.start):
+                first = bare(call.arguments[0])
+                if text_of(first) != name and not is_number(first) and not self.is_private(
+                        function, first, call.start, call.blocks):
+                    return True
+        return False
+
     def is_private(  # noqa: PLR0911 - one for each kind of expression
             self, function: Function, value: Node, start: int, blocks: tuple[int, ...], *,
                     parameters: bool = True, seen: frozenset[str] = frozenset()) -> bool:
@@ -346,7 +386,10 @@ class CallGraph:
         value = bare(value)
         match value.type:
             case "identifier":
-                return self.is_private_name(function, text_of(value), start, blocks, parameters=parameters, seen=seen)
+                name = text_of(value)
+                own = function.locals.get(name)
+                return (own is not None and own.array and not own.pointer and not own.static) or self.is_private_name(
+                    function, name, start, blocks, parameters=parameters, seen=seen)
             case "call_expression":
                 called = value.child_by_field_name("function")
                 words = WORDS.findall(text_of(called).split("<")[0] if called is not None else "")
@@ -420,6 +463,44 @@ class CallGraph:
             return [last, *(each for each in given if last.start < each.start < start and each is not last
                             and not _other_branch(each.blocks, blocks, function))]
         return None if function.parameter(name) >= 0 else given
+
+
+def _stored(function: Function) -> Iterator[tuple[str, Write]]:
+    """Yield the variables whose value a function stores in a field, or in an array that something points to."""
+    for write in function.writes:
+        node = bare(write.target).parent
+        value = bare(node.child_by_field_name("right")) if node is not None and (
+            node.type == "assignment_expression") else None
+        if value is not None and value.type == "identifier" and bare(write.target).type in {
+                "field_expression", "subscript_expression"}:
+            yield text_of(value), write
+
+
+def _without(held: tuple[int, int], gaps: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Return what is left of a range without others, which do not overlap."""
+    start, end = held
+    parts = []
+    for first, last in sorted(gaps):
+        if start < first < end:
+            parts.append((start, first))
+            start = min(last, end)
+    return [*parts, (start, end)]
+
+
+def _leaves(node: Node | None) -> bool:
+    """Return True if no run goes on below a statement."""
+    if node is None:
+        return False
+    match node.type:
+        case "return_statement" | "goto_statement" | "break_statement" | "continue_statement":
+            return True
+        case "compound_statement" | "else_clause":
+            inner = [each for each in node.named_children if each.type != "comment"]
+            return bool(inner) and _leaves(inner[-1])
+        case "if_statement":
+            return (_leaves(node.child_by_field_name("consequence"))
+                    and _leaves(node.child_by_field_name("alternative")))
+    return False
 
 
 def _other_branch(blocks: tuple[int, ...], at: tuple[int, ...], function: Function) -> bool:

@@ -105,6 +105,7 @@ class Function:
     returns: list[tuple[int, tuple[int, ...], Node]] = field(default_factory=list)
     leaves: list[int] = field(default_factory=list)               # offsets of return, goto, break, continue
     block_ends: dict[int, int] = field(default_factory=dict)
+    blocks: dict[int, Node] = field(default_factory=dict)         # those in braces, by their offset
     names: dict[str, list[int]] = field(default_factory=dict)     # offsets of each identifier
     loops: list[tuple[Node, Node]] = field(default_factory=list)  # range loops: the loop and what it goes through
     macros: dict[str, str] = field(default_factory=dict)          # defined between its braces: the bodies
@@ -259,7 +260,7 @@ class _Inside:
                           "try_emplace", "insert_or_assign", "erase", "clear", "resize", "reserve", "assign", "swap",
                           "push", "pop", "append", "reset", "store_unlocked"})
     _CLEARING = re.compile(r"Py_(?:CLEAR|X?SETREF)$")
-    _FILLING = re.compile(r"PyArg_\w+$|memset$|memcpy$|memmove$|s?n?scanf$")
+    _FILLING = re.compile(r"PyArg_\w+$|memset$|memcpy$|memmove$|s?n?scanf$|time$|gettimeofday$|clock_gettime$")
     _GUARD = re.compile(r"\s*(?:const\s+)?(?:auto\s+\w+\s*=\s*)?(?:\w+\s*::\s*)*"
                         r"(?:lock_guard|scoped_lock|unique_lock|ft_lock_guard|ft_object_guard|ft_object2_guard|scoped_critical_section|\w*MutexLock\w*|\w*LockGuard\w*|"
                         r"\w*CriticalSection\w*)\b")
@@ -289,6 +290,7 @@ class _Inside:
         if kind in {"compound_statement", "case_statement"}:
             blocks = (*blocks, node.start_byte)
             of.block_ends[node.start_byte] = node.end_byte
+            of.blocks[node.start_byte] = node
         self._note(node, blocks, tests)
         condition = node.child_by_field_name("condition") if kind in {"if_statement", "while_statement"} else None
         never = self._never_run(node, condition) if condition is not None and kind == "if_statement" else None
