@@ -12,13 +12,24 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.evaluate.project.extensions.c_expressions import (
+    WORDS,
+    bare,
+    is_number,
+    is_other_branch,
+    last_word,
+    never_goes_on,
+    root,
+    stored_in,
+    without_ranges,
+)
 from gilscope.toolkit.evaluate.project.extensions.c_tree import text_of
 from gilscope.toolkit.evaluate.project.extensions.c_types import local_types
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Collection, Sequence
 
-    from gilscope.toolkit.evaluate.project.extensions.c_tree import Call, CVariable, Function, Unit, Write
+    from gilscope.toolkit.evaluate.project.extensions.c_tree import Call, CVariable, Function, Unit
 
     Node = Any   # tree_sitter.Node
 
@@ -47,9 +58,7 @@ _NEW_CONTAINERS = re.compile(r"Py(?:List|Dict|Set|Tuple)_New$|Py_BuildValue$|PyD
                              r"PyMapping_(?:Items|Keys|Values)$|PyDict_(?:Items|Keys|Values)$|PyList_(?:AsTuple|GetSlice)$|"
                              r"PyObject_Dir$|PyObject_CallNoArgs$")
 _FILLED = re.compile(r"\b(?:Py_buffer|Py_complex|PyThreadState|PyConfig)\b")
-_NUMBER = re.compile(r"(?:NULL|nullptr|0|-1|nil)$")
 _CAST = re.compile(r"\(\s*\(\s*(?:const\s+|struct\s+)*\w+\s*\*+\s*\)\s*(\w+)\s*\)")
-WORDS = re.compile(r"\w+")
 _MODULE_DEFINITION = re.compile(r"\bPyModuleDef\s+\w+\s*=\s*\{([^;]*)\}")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc")
 _CLASS = re.compile(r"\bclass_\s*<\s*(?:\w+\s*::\s*)*(\w+)")
@@ -138,13 +147,13 @@ class CallGraph:
                     ranges.append((held.pop().start, call.start))
         # A block that never goes on below it keeps no lock for what stands there.
         ranges += [(call.start, self._end_of_block(function, call)) for call in held]
-        return [part for each in ranges for part in _without(each, gaps)]
+        return [part for each in ranges for part in without_ranges(each, gaps)]
 
     @staticmethod
     def _end_of_block(function: Function, acquire: Call) -> int:
         """Return where a lock is given up that no statement releases for good: its block's end if that leaves."""
         block = function.blocks.get(acquire.blocks[-1]) if acquire.blocks else None
-        return int(block.end_byte if block is not None and _leaves(block) else function.node.end_byte)
+        return int(block.end_byte if block is not None and never_goes_on(block) else function.node.end_byte)
 
     @staticmethod
     def _leaves_early(function: Function, acquire: Call, release: Call) -> bool:
@@ -353,7 +362,7 @@ class CallGraph:
         """Return the parameters that a function leaves in something that outlives the call."""
         found: set[tuple[str, int]] = set()
         for function in self.functions:
-            for name, _ in _stored(function):
+            for name, _ in stored_in(function):
                 found.add((function.name, function.parameter(name)))
         for _ in range(3):
             found |= {(by.name, by.parameter(text_of(given))) for by in self.functions for call in by.calls
@@ -364,7 +373,7 @@ class CallGraph:
     def is_given_away(self, function: Function, name: str, start: int, blocks: tuple[int, ...]) -> bool:
         """Return True if what a variable points to was stored, before a place, where other threads may find it."""
         again = max((each.start for each in function.assignments.get(name, ()) if each.start < start), default=-1)
-        for value, write in _stored(function):
+        for value, write in stored_in(function):
             if value == name and again < write.start < start and write.blocks == blocks[:len(write.blocks)]:
                 variable, through = root(write.target)
                 if through and not self.is_private_name(function, variable, write.start, write.blocks):
@@ -461,113 +470,5 @@ class CallGraph:
         if before:
             last = max(before, key=lambda each: each.start)
             return [last, *(each for each in given if last.start < each.start < start and each is not last
-                            and not _other_branch(each.blocks, blocks, function))]
+                            and not is_other_branch(each.blocks, blocks, function))]
         return None if function.parameter(name) >= 0 else given
-
-
-def _stored(function: Function) -> Iterator[tuple[str, Write]]:
-    """Yield the variables whose value a function stores in a field, or in an array that something points to."""
-    for write in function.writes:
-        node = bare(write.target).parent
-        value = bare(node.child_by_field_name("right")) if node is not None and (
-            node.type == "assignment_expression") else None
-        if value is not None and value.type == "identifier" and bare(write.target).type in {
-                "field_expression", "subscript_expression"}:
-            yield text_of(value), write
-
-
-def _without(held: tuple[int, int], gaps: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return what is left of a range without others, which do not overlap."""
-    start, end = held
-    parts = []
-    for first, last in sorted(gaps):
-        if start < first < end:
-            parts.append((start, first))
-            start = min(last, end)
-    return [*parts, (start, end)]
-
-
-def _leaves(node: Node | None) -> bool:
-    """Return True if no run goes on below a statement."""
-    if node is None:
-        return False
-    match node.type:
-        case "return_statement" | "goto_statement" | "break_statement" | "continue_statement":
-            return True
-        case "compound_statement" | "else_clause":
-            inner = [each for each in node.named_children if each.type != "comment"]
-            return bool(inner) and _leaves(inner[-1])
-        case "if_statement":
-            return (_leaves(node.child_by_field_name("consequence"))
-                    and _leaves(node.child_by_field_name("alternative")))
-    return False
-
-
-def _other_branch(blocks: tuple[int, ...], at: tuple[int, ...], function: Function) -> bool:
-    """Return True if an assignment in `blocks` lies in a block that has ended, and leaves the function at its end."""
-    inner = blocks[len([1 for one, other in zip(blocks, at, strict=False) if one == other]):]
-    if not inner:
-        return False
-    start, end = inner[0], function.block_ends.get(inner[0], inner[0])
-    return any(start <= place < end for place, _, _ in function.returns)
-
-
-def bare(node: Node) -> Node:
-    """Return an expression without parentheses and casts."""
-    while node is not None:
-        if node.type == "parenthesized_expression" and node.named_children:
-            node = node.named_children[0]
-        elif node.type == "cast_expression":
-            node = node.child_by_field_name("value")
-        elif node.type == "call_expression" and re.match(
-                r"(?:reinterpret|static|const|dynamic)_cast|Py_NewRef$|Py_XNewRef$|_?PyObject_CAST$",
-                text_of(node.child_by_field_name("function"))):
-            arguments = node.child_by_field_name("arguments").named_children
-            if not arguments:
-                return node
-            node = arguments[0]
-        else:
-            return node
-    return node
-
-
-def root(node: Node) -> tuple[str, bool]:
-    """Return the variable at the root of an expression, "" for a call, and whether a pointer is followed to a field."""
-    through = False
-    while True:
-        node = bare(node)
-        match node.type:
-            case "field_expression":
-                through = through or any(child.type == "->" for child in node.children)
-                node = node.child_by_field_name("argument")
-            case "subscript_expression":
-                node = node.child_by_field_name("argument") or node.named_children[0]
-            case "pointer_expression":
-                if text_of(node).startswith("&"):
-                    return root(node.child_by_field_name("argument"))[0], through
-                inner = node.child_by_field_name("argument")
-                parent = node.parent
-                while parent is not None and parent.type == "parenthesized_expression":
-                    parent = parent.parent
-                through = through or (parent is not None and parent.type == "field_expression")
-                node = inner
-            case "identifier" | "this" | "field_identifier":
-                return text_of(node), through
-            case "qualified_identifier":
-                words = WORDS.findall(text_of(node))
-                return words[-1], through
-            case _:
-                return "", through
-
-
-def is_number(node: Node) -> bool:
-    """Return True for a number or a null pointer."""
-    node = bare(node)
-    return (node.type in {"null", "number_literal", "false", "true", "nullptr"}
-            or _NUMBER.match(text_of(node)) is not None)
-
-
-def last_word(name: str) -> str:
-    """Return the last word of a name in lower case: "clear" of `LRU_tpClear`."""
-    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)
-    return words[-1].lower() if words else ""

@@ -6,7 +6,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.evaluate.project.extensions.c_calls import SAFE_TYPES, WORDS, CallGraph, bare, root
+from gilscope.toolkit.evaluate.project.extensions.c_calls import SAFE_TYPES, CallGraph
+from gilscope.toolkit.evaluate.project.extensions.c_expressions import WORDS, bare, root
 from gilscope.toolkit.evaluate.project.extensions.c_tree import line_of_node, text_of
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Remark
 from gilscope.toolkit.evaluate.project.extensions.source_text import RISKY_CALLS, risky_calls

@@ -1,4 +1,4 @@
-"""Scan Cython sources: the declaration about the GIL, shared state, risky calls, and writes without a lock.
+"""Scan Cython sources: the declaration about the GIL, variables that threads share, and what the search finds.
 
 Source: "Free threading" and "Compiler directives" of Cython's documentation, 3.1 and later: cython.critical_section,
 cython.pymutex.
@@ -7,12 +7,16 @@ cython.pymutex.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.evaluate.project.extensions.cython_functions import MUTEX, CythonModule, functions_of
+from gilscope.toolkit.evaluate.project.extensions.cython_search import (
+    iterations_of,
+    lines_of_own_containers,
+    writes_of,
+)
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Remark
 from gilscope.toolkit.evaluate.project.extensions.source_text import (
-    RISKY_CALL,
     code_of_python,
     line_of,
     risky_calls,
@@ -21,7 +25,9 @@ from gilscope.toolkit.evaluate.project.extensions.source_text import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from gilscope.toolkit.evaluate.project.extensions.cython_functions import CythonFunction
 
 GUARD = "cython.pymutex or cython.critical_section around what changes it"
 FILL_EARLY = "fill it while the module is imported, or look and fill under one cython.pymutex"
@@ -33,7 +39,6 @@ _VARIABLE = re.compile(r"^cdef\s+(?!(?:extern|class|struct|union|enum|packed|cpp
                        r"(?P<words>(?:public\s+|readonly\s+)?[^\n(:#=]*?[\w\]>*])[ \t]*(?:=(?!=)[^\n]*)?$",
                        re.MULTILINE)
 _OBJECTS = re.compile(r"(?:public |readonly )?(?:object|list|dict|set|tuple|str|bytes|bytearray)\b")
-_MUTEX = re.compile(r"\bpymutex\s+(\w+)")
 _GLOBAL = re.compile(r"global\s+(\w[\w, ]*)$")
 _STORE = re.compile(r"(?<![\w.])(?P<name>\w+)(?P<part>(?:\s*\.\s*\w+|\[[^\[\]]*\])*)\s*"
                     r"(?:[-+%&|^@]|\*\*?|//?|<<|>>)?=(?!=)")
@@ -71,15 +76,14 @@ def remarks_of_cython(text: str, whole: str = "") -> Iterator[Remark]:
 
 
 def _remarks(code: str, whole: str) -> Iterator[Remark]:
-    mutexes = frozenset(_MUTEX.findall(whole))
-    functions = list(_functions(code, mutexes))
+    mutexes = frozenset(MUTEX.findall(whole))
+    functions = list(functions_of(code, mutexes))
     held = {number for each in functions for number, _, locked in each.lines if locked or each.guarded}
-    everywhere = list(_functions(whole, mutexes))
-    types = _Types(whole, everywhere)
-    unshared = _lines_of_own_containers(functions, everywhere, types)
+    module = CythonModule(whole, list(functions_of(whole, mutexes)))
+    unshared = lines_of_own_containers(functions, module)
     yield from (each for each in risky_calls(code) if each.line not in held | unshared)
-    yield from _writes(functions, everywhere, types)
-    yield from _iterations(functions, everywhere, types)
+    yield from writes_of(functions, module)
+    yield from iterations_of(functions, module)
     yield from _shared_writes(functions, _shared(whole))
     for match in _VARIABLE.finditer(code):
         words = " ".join(match["words"].split())
@@ -104,7 +108,7 @@ def _shared(code: str) -> dict[str, bool]:
     return found
 
 
-def _shared_writes(functions: Sequence[_Function], shared: Mapping[str, bool]) -> Iterator[Remark]:
+def _shared_writes(functions: Sequence[CythonFunction], shared: Mapping[str, bool]) -> Iterator[Remark]:
     """Yield the unlocked writes of functions to C variables of the module."""
     for each in functions if shared else ():
         rebound = {name for _, text, _ in each.lines if (found := _GLOBAL.match(text))
@@ -133,411 +137,3 @@ def _asks(text: str, name: str) -> bool:
     """Return True if a condition asks whether a variable is set already."""
     return re.search(rf"\b(?:if|while)\b.*(?:\bnot\s+{name}\b(?!\s*[.\[(])|\b{name}\s*(?:is\s+(?:not\s+)?None|"
                      r"[!=]=\s*(?:NULL|None|0)))", text) is not None
-
-
-LOCK_AROUND = "@cython.critical_section, or `with` a cython.pymutex around it, where threads may share the object"
-_CLASS = re.compile(r"cdef\s+(?:public\s+|api\s+)*class\s+\w+")
-_METHOD = re.compile(r"(?:async\s+)?(?P<kind>c?p?def)\b(?!(?:\s+\w+)*\s+class\b)(?P<head>[^=(]*?)\b(?P<name>\w+)\s*\(")
-_GUARD = re.compile(r"\bcritical_section\b|(?<![a-z])(?:r?lock|mutex)", re.IGNORECASE)
-_STORED = r"self(?:\s*\.\s*\w+|\[[^\[\]]*\])+"
-_WRITE = re.compile(rf"(?<![\w.])(?P<stored>{_STORED})\s*(?:[-+%&|^@]|\*\*?|//?|<<|>>)?=(?!=)"
-                    rf"|^(?P<first>{_STORED})\s*,[^=(]*=(?!=)|&\s*(?P<place>{_STORED})")
-_NAMED_CLASS = re.compile(r"^[ \t]*cdef\s+(?:public\s+|api\s+)*class\s+(?:\w+\.)*(\w+)", re.MULTILINE)
-_LOCAL = re.compile(r"cdef\s+(?:const\s+)?(?P<type>[A-Za-z_][\w.]*(?:\[[^\]]*\])?)(?P<rest>[\s*]+\w.*)$")
-_DECLARED = re.compile(r"\s*(?P<stars>[\s*]*)(?P<name>\w+)\s*(?:=(?!=)\s*(?P<value>.*))?$")
-_CASTS = re.compile(r"^(?:<[^<>]*>\s*)+")
-# Values that no other thread has: memory or an object that the function has just got.
-_NEW = re.compile(r"(?:[\w.]+\.)?\w*(?:alloc|new|create|make|clone|copy)\w*\s*\(|(?:NULL|None)$", re.IGNORECASE)
-_CPP_CONTAINER = (r"(?:(?:unordered_)?(?:multi)?map|unordered_set|multiset|vector|deque|priority_queue)\s*\["
-                  r"[^\n]*\]")
-_ALIASED = re.compile(rf"^[ \t]*ctypedef\s+{_CPP_CONTAINER}\s*(\w+)[ \t]*$", re.MULTILINE)
-_ATTRIBUTE = r"(?m)^[ \t]+cdef\s+(?:public\s+|readonly\s+)?"
-_CHANGES = "assign|clear|emplace|emplace_back|erase|insert|pop|pop_back|pop_front|push|push_back|push_front|resize|swap"
-_CHANGES_OF_PYTHON = r"add|append|clear|discard|extend|insert|pop|popitem|remove|setdefault|update"
-_LOOP = re.compile(r"\bfor\s+[^:]*?\s+in\s+(?:enumerate\s*\(\s*)?(?P<of>\w+(?:\s*\.\s*\w+)*?)"
-                   r"(?:\s*\.\s*(?:items|keys|values)\s*\(\s*\))?\s*(?:\)\s*)?(?:[:\]})]|if\b|$)")
-_UNPACKED = re.compile(r"\*\s*\w+\s*=(?!=)\s*(?P<of>self\s*\.\s*\w+)"
-                       r"(?:\s*\.\s*(?:items|keys|values)\s*\(\s*\))?\s*$")
-_NEW_CONTAINER = re.compile(r"(?:<[^<>]*>\s*)*(?:\{|\[|(?:dict|list|set|sorted)\s*\(|Py(?:Dict|List|Set)_New\s*\(|"
-                            r"PyDict_Copy\s*\(|PySequence_List\s*\()")
-_CONVERTED = re.compile(r"(?:<\s*(?:dict|list|set|object)\s*>\s*|\bcdef\s+(?:dict|list|set)\s+\w+\s*=\s*)"
-                        r"(?P<of>self\s*\.\s*\w+)(?!\s*[\w.\[(])")
-ITERATE = "cython.critical_section, or `with` a cython.pymutex around the loop and around each change"
-# Methods that run while no other thread has the object.
-_EXCLUSIVE = frozenset({"__cinit__", "__init__", "__dealloc__", "__del__", "__setstate_cython__"})
-
-
-@dataclass(slots=True)
-class _Function:
-    """A function, or a method of an extension type."""
-
-    name: str
-    method: bool       # of an extension type
-    inner: bool        # `cdef`: Python code cannot call it
-    guarded: bool      # its decorator locks the whole function
-    indent: int
-    head: str          # its first line
-    lines: list[tuple[int, str, bool]] = field(default_factory=list)   # number, text, True if a lock is held
-    locks: list[int] = field(default_factory=list)   # indentation of each `with LOCK` around the last line
-    mutexes: frozenset[str] = frozenset()   # variables and attributes that are locks, whatever they are called
-
-    def continues(self, indent: int, text: str) -> bool:
-        """Return True if a line belongs to the function."""
-        return indent > self.indent or text.startswith((")", "]", "}"))
-
-    def add(self, number: int, indent: int, text: str) -> None:
-        """Add a line."""
-        self.locks = [each for each in self.locks if indent > each]
-        if text.startswith("with ") and (_GUARD.search(text) or self.mutexes & {*re.findall(r"\w+", text)}):
-            self.locks.append(indent)
-        self.lines.append((number, text, bool(self.locks)))
-
-    @property
-    def kept(self) -> dict[str, str]:
-        """The local variables that stand for what an attribute of the object holds, and for which."""
-        return {found[1]: found[2] for _, text, _ in self.lines
-                if (found := re.match(r"(?:cdef\s+\w+\s+)?(\w+)\s*=\s*self\s*\.\s*(\w+)$", text))}
-
-    @property
-    def pointers(self) -> list[tuple[int, str]]:
-        """The parameters that point to what the caller has: index and name."""
-        return [(place, found[1]) for place, each in enumerate(self.parameters)
-                if (found := re.match(r"\s*(?!const\b|char\b|void\b)[\w.]+\s*\*\s*(\w+)\s*$", each))]
-
-    @property
-    def typed(self) -> list[tuple[int, str, str]]:
-        """The parameters that are objects of a type: index, type and name."""
-        return [(place, found[1], found[2]) for place, each in enumerate(self.parameters)
-                if (found := re.match(r"\s*(\w+)\s+(\w+)\s*(?:(?:not|or)\s+None\s*)?(?:=.*)?$", each))]
-
-    @property
-    def parameters(self) -> list[str]:
-        """The parameters as they are written."""
-        head = self.head
-        for _, text, _ in self.lines:
-            if head.rstrip().endswith(":"):
-                break
-            head += f" {text}"
-        return head.partition("(")[2].rpartition(")")[0].split(",")
-
-
-class _Types:
-    """The extension types of a module, and which of their attributes hold containers that change."""
-
-    def __init__(self, code: str, functions: Sequence[_Function]) -> None:
-        self.classes = frozenset(_NAMED_CLASS.findall(code))
-        kinds = "|".join([_CPP_CONTAINER, *(rf"{name}\b" for name in _ALIASED.findall(code))])
-        self.of_cpp = frozenset(re.findall(rf"{_ATTRIBUTE}(?:{kinds})\s*(\w+)[ \t]*$", code))
-        self.maps = frozenset(re.findall(rf"{_ATTRIBUTE}(?:unordered_)?map\s*\[[^\n]*\]\s*(\w+)[ \t]*$", code))
-        listed = re.findall(rf"{_ATTRIBUTE}(?:dict|set)\s+(\w[\w, ]*?)[ \t]*$", code)
-        made = re.findall(r"(?m)^[ \t]+(?:self\s*\.\s*)?(\w+)\s*=\s*(?:\{\}|set\(\)|dict\(\))[ \t]*$", code)
-        named = {name for each in listed for name in re.split(r"\s*,\s*", each)} | {*made}
-        methods = [each for each in functions if each.method and each.name not in _EXCLUSIVE]
-        self.locking = frozenset(named)        # those of Python, which lock themselves
-        self.changing = frozenset(name for name in named if any(_changes(each, name) for each in methods))
-        stored = [(each, found[1], found[2]) for each in functions if each.method for _, text, _ in each.lines
-                  for found in re.finditer(r"(?<![\w.])self\s*\.\s*(\w+)\s*=(?!=)\s*(.*)", text)]
-        self.constant = frozenset(name for _, name, _ in stored) - {name for each, name, value in stored if (
-            each.name not in _EXCLUSIVE or not re.match(r"[\w.]+\s*\(|[\[{]", value))} - {
-                name for name in {name for _, name, _ in stored} if any(_changes(each, name) for each in methods)}
-        self.of_thread = frozenset(re.findall(r"(?m)^[ \t]+self\s*\.\s*(\w+)\s*=\s*(?:threading\s*\.\s*)?local\(\)",
-                                              code))
-
-
-def _changes(function: _Function, attribute: str) -> bool:
-    """Return True if a method adds to, or takes from, a container of Python that an attribute holds."""
-    names = "|".join([rf"self\s*\.\s*{attribute}", *(name for name, of in function.kept.items() if of == attribute)])
-    change = re.compile(rf"(?<![\w.])(?:{names})\s*(?:\.\s*(?:{_CHANGES_OF_PYTHON})\s*\("
-                        rf"|\[[^\[\]]*\]\s*[-+|&]?=(?!=))|\bdel\s+(?:{names})\s*\[")
-    return any(change.search(text) for _, text, _ in function.lines)
-
-
-def _iterations(functions: Sequence[_Function], everywhere: Sequence[_Function], types: _Types) -> Iterator[Remark]:
-    """Yield the unlocked loops over, and copies of, what an attribute holds, where methods change it."""
-    safe = _safe_functions(everywhere)
-    for function in functions:
-        if function.name in safe:
-            continue
-        given = {name for place, kind, name in function.typed if kind in {"dict", "set"} and function.inner
-                 and _gets_attribute(function, place, everywhere, types.changing)}
-        for number, text, held in function.lines:
-            if held:
-                continue
-            for match in (*_LOOP.finditer(text), *_UNPACKED.finditer(text)):
-                words = "".join(match["of"].split())
-                attribute = words.removeprefix("self.") if function.method and words.startswith("self.") else (
-                    function.kept.get(words, "") if function.method else "")
-                if attribute in types.changing | types.of_cpp or words in given:
-                    yield Remark(line=number, concern="no lock", what=f"for ... in {words}", instead=ITERATE)
-            copied = _CONVERTED.search(text) if function.method else None
-            if copied and (words := "".join(copied["of"].split())).removeprefix("self.") in types.of_cpp:
-                yield Remark(line=number, concern="no lock", what=f"copies {words}", instead=ITERATE)
-
-
-def _lines_of_own_containers(functions: Sequence[_Function], everywhere: Sequence[_Function],
-                             types: _Types) -> set[int]:
-    """Return the lines whose risky calls are for a container that no other thread has, or that nobody changes."""
-    found = set()
-    for function in functions:
-        for number, text, _ in function.lines:
-            containers = [next(_parts(text[match.end():].rstrip(")"))).strip() for match in RISKY_CALL.finditer(text)]
-            if containers and all(_is_own_container(function, each, everywhere, types) for each in containers):
-                found.add(number)
-    return found
-
-
-def _is_own_container(function: _Function, of: str, everywhere: Sequence[_Function], types: _Types) -> bool:
-    if attribute := re.match(r"self\s*\.\s*(\w+)$", of):
-        return function.method and attribute[1] in types.constant
-    if not re.match(r"\w+$", of):
-        return False
-    values = _values(function, of)
-    place = next((at for at, each in enumerate(function.parameters) if re.search(rf"\b{of}\s*$", each)), -1)
-    if place < 0:
-        return bool(values) and all(_NEW_CONTAINER.match(each) for each in values)
-    given = [(by, list(_parts(line[match.end():].rpartition(")")[0]))) for by in everywhere for _, line, _ in by.lines
-             for match in re.finditer(rf"(?<![\w.]){function.name}\s*\(", line)]
-    return function.inner and not function.method and not values and bool(given) and all(
-        len(each) > place and (values := _values(by, each[place].strip())) and all(
-            _NEW_CONTAINER.match(value) for value in values) for by, each in given)
-
-
-def _values(function: _Function, name: str) -> list[str]:
-    """Return what a function assigns to a variable."""
-    return [found[1] for _, text, _ in function.lines
-            if (found := re.match(rf"(?:cdef\s+\w+\s+)?{re.escape(name)}\s*=(?!=)\s*(.*)", text))]
-
-
-def _gets_attribute(function: _Function, place: int, everywhere: Sequence[_Function],
-                    attributes: Container[str]) -> bool:
-    """Return True if a call gives one of these attributes for a parameter."""
-    for by in everywhere:
-        text = " ".join(line for _, line, _ in by.lines)
-        for match in re.finditer(rf"\b{function.name}\s*\(", text):
-            given = list(_parts(text[match.end():]))
-            at = place - (function.method and text[:match.start()].rstrip().endswith("."))
-            found = re.match(r"\s*\w+\s*\.\s*(\w+)\s*\)?", given[at]) if 0 <= at < len(given) else None
-            if found and found[1] in attributes:
-                return True
-    return False
-
-
-def _writes(functions: Sequence[_Function], everywhere: Sequence[_Function], types: _Types) -> Iterator[Remark]:
-    """Yield unlocked writes to attributes of extension types, and through what points to what others may have.
-
-    That is a pointer that a `cdef` function gets, or a local variable: a pointer to a struct, or an object of an
-    extension type.  Taking the address of an attribute counts as a write, unless it is given to a function that is
-    read, too; so does a subscript of a map of C++, which inserts what is absent.
-    """
-    safe = _safe_functions(everywhere)
-    read = {each.name for each in everywhere if each.inner and each.pointers}
-    for function in functions:
-        if function.name in safe:
-            continue
-        pointers = [name for place, name in function.pointers if not _is_private(function, place, everywhere, safe)]
-        pointers += _aliases(function, everywhere, safe, types.classes)
-        through = _through(pointers) if pointers else None
-        changed = _changed_in_cpp([*pointers, *(["self"] if function.method else [])], types)
-        open_call = ""   # the function whose arguments go on in the next line
-        for number, text, held in function.lines:
-            before, open_call = open_call, _open_call(text, open_call)
-            if held:
-                continue
-            found = []
-            if stored := through.search(text) if through else None:
-                found.append(stored["what"] or stored["changed"])
-            match = _WRITE.search(text) if function.method else None
-            if match and not (match["place"] and _callee(text, match.start(), before) in read) and not (
-                    _is_safe_store(function, next(filter(None, match.groups())), types)):
-                found.append(next(filter(None, match.groups())))
-            if not found and changed and (inserted := changed.search(text)):
-                found.append(inserted["what"])
-            for what in found:
-                yield Remark(line=number, concern="unlocked write", what="".join(what.split()), instead=LOCK_AROUND)
-
-
-def _is_safe_store(function: _Function, stored: str, types: _Types) -> bool:
-    """Return True for an item of a dict that is not looked up before, and for what each thread has of its own."""
-    found = re.match(r"self\s*\.\s*(\w+)\s*(.?)", stored)
-    if found is None or not found[2]:
-        return False
-    if found[1] in types.of_thread:
-        return True
-    words = "|".join([rf"self\s*\.\s*{found[1]}", *(name for name, of in function.kept.items() if of == found[1])])
-    looks = re.compile(rf"(?:{words})\s*(?:\.\s*(?:get|pop|keys|items|values)\s*\(|\[[^\[\]]*\](?!\s*=(?!=)))"
-                       rf"|\bin\s+(?:{words})\b")
-    return (found[2] == "[" and found[1] in types.locking
-            and not any(looks.search(text) for _, text, _ in function.lines))
-
-
-def _through(names: Sequence[str]) -> re.Pattern[str]:
-    """Return what finds a write to a field of what these point to, and a change of a container of C++."""
-    words = "|".join(names)
-    return re.compile(
-        rf"(?<![\w.])(?P<what>(?:(?:{words})(?:\[[^\[\]]*\])?(?:\s*\.\s*\w+)+"
-        rf"|deref\(\s*(?:{words})\s*\)(?:\s*\.\s*\w+)*(?:\[[^\[\]]*\])?)(?:\[[^\[\]]*\])*)"
-        rf"\s*(?:[-+%&|^@]|\*\*?|//?|<<|>>)?=(?!=)"
-        rf"|(?P<changed>deref\(\s*(?:{words})\s*\))\s*\.\s*(?:{_CHANGES})\s*\(")
-
-
-def _changed_in_cpp(names: Sequence[str], types: _Types) -> re.Pattern[str] | None:
-    """Return what finds a change of a container of C++ that an attribute of one of these holds; None for no such."""
-    changes = []
-    if types.of_cpp:
-        changes.append(rf"(?:{'|'.join(types.of_cpp)})\b(?:\[[^\[\]]*\])?\s*\.\s*(?:{_CHANGES})\s*\(")
-    if types.maps:
-        changes.append(rf"(?:{'|'.join(types.maps)})\s*(?=\[)")
-    if not (names and changes):
-        return None
-    return re.compile(rf"(?<![\w.])(?P<what>(?:{'|'.join(names)})\s*\.\s*(?:{'|'.join(changes)}))")
-
-
-def _aliases(function: _Function, everywhere: Sequence[_Function], safe: Container[str],
-             classes: Container[str]) -> list[str]:
-    """Return the local variables and parameters of a function that stand for structs or objects others may have."""
-    mine: set[str] = set()                       # structs of its own
-    values: dict[str, list[str]] = {}            # of pointers, and of objects of extension types
-    for _, text, _ in function.lines:
-        if (found := _LOCAL.match(text)) and not text.endswith(":"):
-            for each in _parts(found["rest"]):
-                if part := _DECLARED.match(each):
-                    if part["stars"].strip() or found["type"] in classes:
-                        values.setdefault(part["name"], []).extend(filter(None, [part["value"]]))
-                    else:
-                        mine.add(part["name"])
-    for _, text, _ in function.lines:
-        if (found := re.match(r"(\w+)\s*=(?!=)\s*(.*)", text)) and found[1] in values:
-            values[found[1]].append(found[2])
-        if (found := re.match(r"for\s+(\w+)\s+in\b", text)) and found[1] in values:
-            values[found[1]].append(text)
-    given = {name for place, kind, name in function.typed if kind in classes and not (
-        function.inner and _is_private(function, place, everywhere, safe, classes))}
-    private: set[str] = {*mine}
-    candidates = {name for name, all_of in values.items() if all_of and name not in given}
-    # Start with all candidates, so that variables that are set to each other can be private.
-    private |= candidates
-    while shared := {name for name in candidates & private
-                     if not all(_is_new(each, private, classes) for each in values[name])}:
-        private -= shared
-    return sorted({name for name, all_of in values.items() if all_of and name not in private} | given)
-
-
-def _is_new(value: str, private: Container[str], classes: Container[str]) -> bool:
-    """Return True if nobody else has what an expression gives: it is made there, or belongs to a private variable."""
-    value = _CASTS.sub("", value.strip()).lstrip("(")
-    if _NEW.match(value):
-        return True
-    made = re.match(r"(\w+)(?:\s*\.\s*__new__)?\s*\(", value)
-    if made:
-        return made[1] in classes
-    base = re.match(r"&?\s*\(?\s*(\w+)", value)
-    return base is not None and base[1] in private
-
-
-def _parts(listed: str) -> Iterator[str]:
-    """Yield what commas outside of brackets separate."""
-    depth, start = 0, 0
-    for at, letter in enumerate(listed):
-        depth += (letter in "([{") - (letter in ")]}")
-        if letter == "," and not depth:
-            yield listed[start:at]
-            start = at + 1
-    yield listed[start:]
-
-
-def _callee(text: str, place: int, before: str) -> str:
-    """Return the function in whose arguments a place is; `before`: the one whose arguments began above."""
-    depth = 0
-    for at in range(place - 1, -1, -1):
-        depth += (text[at] == ")") - (text[at] == "(")
-        if depth < 0:
-            return str((re.findall(r"\w+", text[:at]) or [""])[-1])
-    return before
-
-
-def _open_call(text: str, before: str) -> str:
-    """Return the function whose arguments are not closed at the end of a line; "" for none."""
-    opened = [before] if before else []
-    for match in re.finditer(r"(\w*)\s*\(|\)", text):
-        if match[0].endswith("("):
-            opened.append(match[1])
-        elif opened:
-            opened.pop()
-    return opened[-1] if opened else ""
-
-
-def _is_private(function: _Function, place: int, everywhere: Sequence[_Function], safe: Container[str],
-                classes: Container[str] = ()) -> bool:
-    """Return True if each call gives the address of a local variable, or an object made there, or holds a lock."""
-    calls = []
-    for by in everywhere:
-        text = " ".join(line for _, line, _ in by.lines)
-        local = {*re.findall(r"\bcdef\s+[\w.]+\s+(\w+)\b(?!\s*\()", text)}
-        for _, line, held in by.lines:
-            for match in re.finditer(rf"(?<![\w.]){function.name}\s*\(", line):
-                given = text[text.find(line) + match.end():].split(",")
-                word = re.match(r"(&?)\s*(\w+)(?![\w.\[(])", given[place].strip()) if len(given) > place else None
-                calls.append(held or by.guarded or by.name in safe or (word is not None and (
-                    word[2] in local if word[1] else _is_made(by, word[2], classes))))
-    return bool(calls) and all(calls)
-
-
-def _is_made(function: _Function, name: str, classes: Container[str]) -> bool:
-    """Return True if each value of a local variable is an object of an extension type that the function makes."""
-    values = _values(function, name)
-    return bool(values) and all(_is_new(each, (), classes) for each in values)
-
-
-def _functions(code: str, mutexes: frozenset[str]) -> Iterator[_Function]:
-    """Yield the functions of a module and the methods of its extension types, with their lines."""
-    inside, plain, decorated = -1, -1, False   # indentation of the extension type, of the plain class; -1 outside
-    function: _Function | None = None
-    for number, line in enumerate(code.split("\n"), 1):
-        text, indent = line.strip(), len(line) - len(line.lstrip())
-        if function is not None and text and function.continues(indent, text):
-            function.add(number, indent, text)
-            continue
-        if text and function is not None:
-            yield function
-            function = None
-        inside = indent if _CLASS.match(text) else (-1 if text and indent <= inside else inside)
-        plain = indent if text.startswith("class ") else (-1 if text and indent <= plain else plain)
-        if text.startswith("@"):
-            decorated = decorated or "critical_section" in text
-        elif match := _METHOD.match(text):
-            function = _Function(match["name"], inside >= 0 and plain < 0, match["kind"] == "cdef", decorated, indent,
-                                 text, mutexes=mutexes)
-            decorated = False
-            if body := re.search(r"\)[^():]*:\s*(\S.*)$", text):   # in the same line
-                function.add(number, indent + 1, body[1])
-    if function is not None:
-        yield function
-
-
-def _is_called_on_new_objects(method: str, functions: Sequence[_Function]) -> bool:
-    """Return True if the method is called, and each time on an object that the calling function has made."""
-    calls = []
-    for by in functions:
-        text = "\n".join(line for _, line, _ in by.lines)
-        for match in re.finditer(rf"(?<![\w.])(\w+)\s*\.\s*{method}\s*\(", text):
-            made = rf"(?m)^\s*(?:cdef\s+\w+\s+)?{match[1]}\s*=\s*([A-Z]\w*)\s*(?:\.\s*__new__\s*)?\("
-            assigned = rf"(?m)^\s*(?:cdef\s+\w+\s+)?{match[1]}\s*=(?!=)"
-            calls.append(len(re.findall(made, text)) == len(re.findall(assigned, text)) > 0)
-        if re.search(rf"[\w)\]]\s*\.\s*\w+\s*\.\s*{method}\s*\(|[)\]]\s*\.\s*{method}\s*\(", text):
-            return False
-    return bool(calls) and all(calls)
-
-
-def _safe_functions(functions: Sequence[_Function]) -> set[str]:
-    """Return the functions in which no other thread writes: locked, on a private object, or called only by such."""
-    safe = {each.name for each in functions if each.guarded or (each.method and each.name in _EXCLUSIVE)}
-    calls = {each.name: [(by.name, held) for by in functions for _, text, held in by.lines
-                         if re.search(rf"(?:\bself\s*\.\s*|(?<![\w.])){each.name}\s*\(", text)]
-             for each in functions if each.inner}
-    safe |= {name for name, by in calls.items() if not by and _is_called_on_new_objects(name, functions)}
-    # Start with all candidates, so that functions that call each other can be safe, and remove the unsafe ones.
-    within = {name for name, by in calls.items() if by}
-    while unsafe := {name for name in within - safe
-                     if not all(held or caller in safe | within for caller, held in calls[name])}:
-        within -= unsafe
-    return safe | within
