@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 
 JUDGED = Path(__file__).with_suffix(".toml")
 FOUND_BY_READING = JUDGED.with_name("extension_recall.toml")
+GROUPS = {"developed_with": "projects that the search was made with",
+          "first_run_after_mending": "projects first searched when it had been mended for the others"}
+OTHERS = "projects first searched before it was mended for them"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,10 +81,9 @@ def _print_false_places(searched: Iterator[tuple[str, dict[str, Any], OwnExtensi
 
 def _print_recall(searched: Iterator[tuple[str, dict[str, Any], OwnExtensions]]) -> None:
     judged_by_kind, named_by_kind = Counter[str](), Counter[str]()
-    judged_in_all = Counter[bool]()      # of projects that the search was developed with, and of others
-    named_in_all, there_in_all, false_in_all, listed_in_all = (Counter[bool]() for _ in range(4))
+    judged_in_all, named_in_all, there_in_all, false_in_all, listed_in_all = (Counter[str]() for _ in range(5))
     for name, judged, own in searched:
-        known = bool(judged.get("developed_with"))
+        group = next((words for key, words in GROUPS.items() if judged.get(key)), OTHERS)
         named = [(file, remark) for file, remark in _named(own) if file in judged["read"]]
         lines = {(file, remark.line) for file, remark in named}
         places = list(_judged_places(judged))
@@ -94,11 +96,11 @@ def _print_recall(searched: Iterator[tuple[str, dict[str, Any], OwnExtensions]])
         true = sum((file, remark.line) in ours for file, remark in named) + extra
         judged_by_kind.update(place.kind for place in places)
         named_by_kind.update(place.kind for place in found)
-        judged_in_all[known] += len(places)
-        named_in_all[known] += len(found)
-        there_in_all[known] += sum(at_place.values())
-        false_in_all[known] += false
-        listed_in_all[known] += true + false
+        judged_in_all[group] += len(places)
+        named_in_all[group] += len(found)
+        there_in_all[group] += sum(at_place.values())
+        false_in_all[group] += false
+        listed_in_all[group] += true + false
         print(f"{name:14} {len(found):4} of {len(places):4} named, {sum(at_place.values()):4} at their statement; "
               f"{false:3} of {true + false:4} named ones are false{_how(own)}")
         for place in places:
@@ -110,10 +112,10 @@ def _print_recall(searched: Iterator[tuple[str, dict[str, Any], OwnExtensions]])
                 print(f"    not judged: {file}:{remark.line} {remark.concern}: {remark.what}")
     for kind, count in sorted(judged_by_kind.items()):
         print(f"{kind:10} {named_by_kind[kind]:4} of {count:4}")
-    for known, which in ((False, "projects not seen before"), (True, "projects that the search was made with")):
-        print(f"{which}: {named_in_all[known]} of {judged_in_all[known]} named "
-              f"({named_in_all[known] / (judged_in_all[known] or 1):.0%}), {there_in_all[known]} at their statement; "
-              f"{false_in_all[known]} of {listed_in_all[known]} named ones are false")
+    for group in (*GROUPS.values(), OTHERS):
+        print(f"{group}: {named_in_all[group]} of {judged_in_all[group]} named "
+              f"({named_in_all[group] / (judged_in_all[group] or 1):.0%}), {there_in_all[group]} at their statement; "
+              f"{false_in_all[group]} of {listed_in_all[group]} named ones are false")
     print(f"all: {named_in_all.total()} of {judged_in_all.total()} named "
           f"({named_in_all.total() / (judged_in_all.total() or 1):.0%}), {there_in_all.total()} at their statement; "
           f"{false_in_all.total()} of {listed_in_all.total()} named ones are false")
