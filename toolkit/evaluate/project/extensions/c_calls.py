@@ -25,6 +25,7 @@ from gilscope.toolkit.evaluate.project.extensions.c_expressions import (
 )
 from gilscope.toolkit.evaluate.project.extensions.c_tree import text_of
 from gilscope.toolkit.evaluate.project.extensions.c_types import local_types
+from gilscope.toolkit.evaluate.project.extensions.cython_functions import EXCLUSIVE_METHODS, functions_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -47,6 +48,7 @@ SAFE_TYPES = re.compile(
 # Functions that run while no other thread has the object; the collector calls `clear` with all threads stopped.
 _EXCLUSIVE = {"init", "new", "alloc", "create", "make", "dealloc", "free", "del", "delete", "destroy", "finalize",
               "fini", "traverse", "exec"}
+_ENDING = {"dealloc", "free", "del", "delete", "destroy", "finalize", "fini", "clear"}
 _OBJECT_SLOTS = re.compile(r"\b(?:Py_)?(?:tp_(?:init|new|alloc|dealloc|free|finalize|del|traverse|clear)|"
                            r"m_(?:clear|traverse|free))\s*[,=]\s*(?:\([^()]*\)\s*)*(?:void_cast\()?&?\s*(\w+)"
                            r"|\(\s*(?:initproc|newfunc|destructor|traverseproc|inquiry|freefunc)\s*\)\s*(\w+)")
@@ -308,11 +310,22 @@ class CallGraph:
         tables = set(WORDS.findall(" ".join(re.findall(
             r'\{\s*""\s*,[^{}]*\}', " ".join([self._outside, *self._macros.values()])))))
         roots = {name for name, functions in self._named.items() if name not in tables and (
-            name in in_slots or last_word(name) in _EXCLUSIVE
+            name in in_slots or (last_word(name) in _EXCLUSIVE and name not in self._ended_by_cython)
             or any(each.owner and name.lstrip("~") == each.owner for each in functions))}
         clearing = {name for name in self._named.keys() - tables if last_word(name) == "clear"
-                    and name not in self.callers}
+                    and name not in self.callers and name not in self._ended_by_cython}
         return self._only_called(roots | self.imports_only | clearing | self._locked_by_binding)
+
+    @cached_property
+    def _ended_by_cython(self) -> set[str]:
+        """Return the functions that free or clear something for methods of Cython that others may call meanwhile."""
+        code = " ".join(text for each in functions_of(self._elsewhere, frozenset()) if not (
+            each.method and each.name in EXCLUSIVE_METHODS) for _, text, _ in each.lines)
+        found = {name for name in WORDS.findall(code) if name in self._named and last_word(name) in _ENDING}
+        while more := {call.name for name in found for by in self._named[name] for call in by.calls
+                       if call.name in self._named and last_word(call.name) in _ENDING} - found:
+            found |= more
+        return found
 
     def _only_called(self, roots: Collection[str]) -> set[str]:
         """Return `roots`, and the functions that are only called by them or with a lock held."""
@@ -403,6 +416,10 @@ class CallGraph:
                 called = value.child_by_field_name("function")
                 words = WORDS.findall(text_of(called).split("<")[0] if called is not None else "")
                 name = words[-1] if words else ""
+                given = value.child_by_field_name("arguments")
+                first = text_of(bare(given.named_children[0])) if given is not None and given.named_children else ""
+                if name.startswith("PyObject_Call") and re.search(r"type$", first, re.IGNORECASE):
+                    return True   # an object that its type makes
                 return (name in self._making or name == "tp_alloc" or _NEW_CONTAINERS.match(name) is not None
                         or (_MADE.match(name) is not None and not _KEPT.search(name)))
             case "new_expression" | "initializer_list" | "compound_literal_expression" | "string_literal":

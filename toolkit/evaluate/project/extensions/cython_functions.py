@@ -29,7 +29,7 @@ _CASTS = re.compile(r"^(?:<[^<>]*>\s*)+")
 # Values that no other thread has: memory or an object that the function has just got.
 _NEW = re.compile(r"(?:[\w.]+\.)?\w*(?:alloc|new|create|make|clone|copy)\w*\s*\(|(?:NULL|None)$", re.IGNORECASE)
 # Methods that run while no other thread has the object.
-_EXCLUSIVE = frozenset({"__cinit__", "__init__", "__dealloc__", "__del__", "__setstate_cython__"})
+EXCLUSIVE_METHODS = frozenset({"__cinit__", "__init__", "__dealloc__", "__del__", "__setstate_cython__"})
 
 
 @dataclass(slots=True)
@@ -107,13 +107,13 @@ class CythonModule:
         named = {name for each in listed for name in re.split(r"\s*,\s*", each)} | {*made}
         stored = [(each, found[1], found[2]) for each in functions if each.method for _, text, _ in each.lines
                   for found in re.finditer(r"(?<![\w.])self\s*\.\s*(\w+)\s*=(?!=)\s*(.*)", text)]
-        changed = {name for each in functions if each.method and each.name not in _EXCLUSIVE
+        changed = {name for each in functions if each.method and each.name not in EXCLUSIVE_METHODS
                    for name in each.attributes if _changes(each, name)}
         self.locking = frozenset(named)        # dicts and sets of Python, which lock themselves
         self.changing = self.locking & changed
         # Set while the object is made, to what that makes or gets from a call, and left as it is.
         self.constant = frozenset(name for _, name, _ in stored) - changed - {name for each, name, value in stored if (
-            each.name not in _EXCLUSIVE or not re.match(r"[\w.]+\s*\(|[\[{]", value))}
+            each.name not in EXCLUSIVE_METHODS or not re.match(r"[\w.]+\s*\(|[\[{]", value))}
         self.of_thread = frozenset(re.findall(   # each thread has its own
             r"(?m)^[ \t]+self\s*\.\s*(\w+)\s*=\s*(?:threading\s*\.\s*)?local\(\)", code))
 
@@ -235,7 +235,7 @@ def _is_made(function: CythonFunction, name: str, classes: Container[str]) -> bo
 
 def safe_functions(functions: Sequence[CythonFunction]) -> set[str]:
     """Return the functions in which no other thread writes: locked, on a private object, or called only by such."""
-    safe = {each.name for each in functions if each.guarded or (each.method and each.name in _EXCLUSIVE)}
+    safe = {each.name for each in functions if each.guarded or (each.method and each.name in EXCLUSIVE_METHODS)}
     calls = {each.name: [(by.name, held) for by in functions for _, text, held in by.lines
                          if re.search(rf"(?:\bself\s*\.\s*|(?<![\w.])){each.name}\s*\(", text)]
              for each in functions if each.inner}

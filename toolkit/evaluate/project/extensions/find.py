@@ -25,7 +25,7 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
     Remark,
     how_to_declare,
 )
-from gilscope.toolkit.evaluate.project.extensions.project_files import ProjectFiles
+from gilscope.toolkit.evaluate.project.extensions.project_files import ProjectFiles, is_vendored
 from gilscope.toolkit.evaluate.project.extensions.source_text import code_of_c, code_of_python, code_of_rust
 
 if TYPE_CHECKING:
@@ -37,9 +37,6 @@ if TYPE_CHECKING:
 MOST_SOURCES = 400
 EDIT_PYX = ("look at the .pyx that it was generated from, which is not here; edit that, never this file, and make it "
             "again")
-_VENDORED_FILES = {"pythoncapi_compat.h", "pythoncapi-compat.h", "npy_2_compat.h"}
-_VENDOR_FOLDERS = {"vendor", "vendored", "third_party", "thirdparty", "third-party", "3rdparty", "extern", "external",
-                   "deps", "bundled"}
 _C, _CPP, _HEADERS = (".c",), (".cc", ".cpp", ".cxx"), (".h", ".hh", ".hpp", ".hxx", ".inc")
 _PYX = (".pyx", ".pxi")
 _PXD = (".pxd",)
@@ -165,7 +162,7 @@ class _Reader:
         return ExtensionSource(file=file, language=language, binding=binding, defines=line > 0, line=line or 1,
                                declared=declared,
                                declare=how_to_declare(binding, single_phase=c_source.is_single_phase(code)),
-                               remarks=_sorted(self._remarks_of_c.get(file, ())), vendored=_is_vendored(file))
+                               remarks=_sorted(self._remarks_of_c.get(file, ())), vendored=is_vendored(file))
 
     @cached_property
     def _remarks_of_c(self) -> dict[str, tuple[Remark, ...]]:
@@ -221,12 +218,6 @@ class _Reader:
     def _language(file: str, binding: Binding) -> Literal["C", "C++"]:
         plus = binding in {Binding.PYBIND11, Binding.NANOBIND} or file.endswith((*_CPP, ".hpp", ".hh", ".hxx"))
         return "C++" if plus else "C"
-
-
-def _is_vendored(file: str) -> bool:
-    """Return True for a copy of another project's file, by its name or its folder."""
-    *folders, name = file.split("/")
-    return name in _VENDORED_FILES or any(each.lower().strip("_") in _VENDOR_FOLDERS for each in folders)
 
 
 def _sorted(remarks: Iterable[Remark]) -> tuple[Remark, ...]:
