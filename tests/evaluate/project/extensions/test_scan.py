@@ -488,3 +488,276 @@ def test_function_is_guarded_only_where_each_of_its_calls_is(rest, places):
     code = ("static void put(A *self) { self->x = 1; }\nstatic int a_clear(A *self) { self->x = 0; return 0; }\n"
             f"void f(A *a) {{ PyMutex_Lock(&m); put(a); PyMutex_Unlock(&m); }}\n{rest}")
     assert [each.line for each in remarks_of_c(code) if each.concern == "unlocked write"] == places
+
+
+def lines_with_mark(code, mark="HERE"):
+    return [number for number, line in enumerate(code.split("\n"), 1) if mark in line]
+
+
+def lines_of_c(code):
+    return sorted({each.line for each in remarks_of_c(code) if each.unguarded})
+
+
+RELEASED = """
+PyObject *get(Cache *self, PyObject *key, int way)
+{
+    if (way > 2) {
+        PyMutex_Lock(&self->lock);
+        if (way == 3) {
+            self->hits++;
+            PyMutex_Unlock(&self->lock);
+            self->hits++;  // HERE
+            return NULL;
+        }
+        self->hits++;
+        PyMutex_Unlock(&self->lock);
+        return key;
+    } else if (way > 1) {
+        PyMutex_Lock(&self->lock);
+        if (self->misses) {
+            PyMutex_Unlock(&self->lock);
+            return NULL;
+        } else {
+            self->hits--;
+            PyMutex_Unlock(&self->lock);
+            return key;
+        }
+    }
+    self->hits++;  // HERE
+    return key;
+}
+"""
+
+
+def test_lock_is_held_up_to_the_release_on_each_way():
+    assert lines_of_c(RELEASED) == lines_with_mark(RELEASED)
+
+
+OUTLIVES = """
+PyObject *get(Cache *self, PyObject *key)
+{
+    PyMutex_Lock(&self->lock);
+    PyObject *found = PyDict_GetItem(self->map, key);
+    if (self->closed) {
+        PyMutex_Unlock(&self->lock);
+        return %s;
+    }
+    found = Py_XNewRef(found);
+    PyMutex_Unlock(&self->lock);
+    return found;
+}
+"""
+
+
+@pytest.mark.parametrize(("returned", "lines"), [("NULL", []), ("found", [5])])
+def test_borrowed_reference_that_one_way_takes_out_of_the_lock(returned, lines):
+    assert lines_of_c(OUTLIVES % returned) == lines
+
+
+GIVEN_AWAY = """
+static void add(Table *table, Node *node) { Entry *entry = malloc(sizeof(Entry)); entry->node = node; }
+Node *lookup(Table *table, int key)
+{
+    Node *node = malloc(sizeof(Node));
+    node->key = key;
+    %s
+    node->value = 1;
+    return node;
+}
+"""
+
+
+@pytest.mark.parametrize(("between", "lines"), [
+    ("add(table, node);", [8]), ("add(&mine, node);", []), ("table->first = node;", [7, 8]),
+    ("mine.first = node;", []), ("add(table, node); node = malloc(sizeof(Node));", []),
+    ("if (key) { add(table, node); return node; }", [])])
+def test_what_is_new_is_private_until_it_is_stored_where_others_find_it(between, lines):
+    code = GIVEN_AWAY.replace("Node *node = malloc", "Table mine;   Node *node = malloc", 1)
+    assert lines_of_c(code % between) == lines
+
+
+@pytest.mark.parametrize(("code", "lines"), [
+    ("int f(int n) { struct { int a; } stack[4], *top; top = stack + n; top->a = 1; return top->a; }", []),
+    ("int f(Stack *s, int n) { struct Step *top; top = s->steps + n; top->a = 1; return top->a; }", [1]),
+    ("static void fill(P *p) { if (!p) p = malloc(sizeof(P)); p->a = 1; }\nvoid f(void) { P p; fill(&p); fill(NULL); }",
+     []),
+    ("static void fill(P *p) { p->a = 1; }\nvoid f(Q *q) { fill(q->p); fill(NULL); }", [1]),
+    ("static time_t began;\nvoid f(void) { time(&began); }", [2]),
+    ("void f(void) { time_t began; time(&began); }", []),
+    ("void f(void) { PyThreadState *t = PyInterpreterState_ThreadHead(PyInterpreterState_Head()); g(t); }", [1]),
+])
+def test_own_memory_and_what_the_system_fills(code, lines):
+    assert lines_of_c(code) == lines
+
+
+ALIASES = """
+cdef class Node:
+    cdef int size
+    cdef Node next
+    def change(self, Node other):
+        cdef Cell* cell = find(self.cells, 1)
+        cdef Cell* own = <Cell*>malloc(sizeof(Cell))
+        cdef Cell mine
+        cdef Cell *also = &mine, *again
+        cdef Node head = self.next, made = Node()
+        cdef Cell* unset
+        cell.key = 1  # HERE
+        own.key = 1
+        also.key = 1
+        head.size += 1  # HERE
+        made.size = 2
+        other.size = 3  # HERE
+        again = &self.cells[1]  # HERE
+        again[0].key = 2  # HERE
+        deref(cell).key = 1  # HERE
+        with self.lock:
+            cell.key = 3
+    def one(self): self.size = 1  # HERE
+cdef void fill(Node node):
+    node.size = 1
+def build():
+    cdef Node node = Node()
+    fill(node)
+    return node
+"""
+
+
+def test_writes_of_cython_through_local_variables():
+    assert [each.line for each in remarks_of_cython(ALIASES)] == lines_with_mark(ALIASES)
+
+
+CONTAINERS = """
+ctypedef unordered_map[int, int] Times
+cdef class Profiler:
+    cdef unordered_map[int, Times] times
+    cdef vector[int] order
+    cdef dict names, fixed
+    cdef set active
+    cdef object local
+    kinds = {}
+    def __init__(self):
+        self.names = {}
+        self.fixed = {}
+        self.local = threading.local()
+        for each in self.names: pass
+    def note(self, int line):
+        cdef Times* mine = &(self.times[line])  # HERE
+        deref(mine)[line] = 1  # HERE
+        self.order.push_back(line)  # HERE
+        self.order.size()
+        self.names[line] = 1
+        self.local.line = line
+        self.active.add(line)
+    def lazily(self, line):
+        if line not in self.kinds:
+            self.kinds[line] = []  # HERE
+        last_erase(&(self.times[line]), line)  # HERE
+    def told(self):
+        names = self.names
+        for name, each in names.items(): show(name)  # HERE
+        for name in self.fixed: show(name)
+        for name in list(self.names): show(name)
+        for each in self.active:  # HERE
+            show(each)
+        first, *_ = self.kinds.values()  # HERE
+        walk(self.active)
+        return <dict>self.times  # HERE
+    @cython.critical_section
+    def locked(self):
+        for each in self.active: show(each)
+cdef void walk(set active):
+    for each in active: show(each)  # HERE
+cdef inline void last_erase(Times* m, int key) noexcept:
+    deref(m).erase(key)  # HERE
+"""
+
+
+def test_containers_that_attributes_hold():
+    assert sorted({each.line for each in remarks_of_cython(CONTAINERS)}) == lines_with_mark(CONTAINERS)
+
+
+OWN = """
+cdef class Join:
+    def __cinit__(self, left, key):
+        self.d = groupby(left)
+        self.key = key
+        self.seen = {}
+    def get(self, key):
+        self.seen.clear()
+        PyDict_GetItem(self.d, key)
+        PyDict_GetItem(self.key, key)  # HERE
+        PyDict_GetItem(self.seen, key)  # HERE
+cdef object core(dict d, key): PyDict_GetItem(d, key)
+cdef object other(dict d, key): PyDict_GetItem(d, key)  # HERE
+def count(seq, dict known):
+    cdef dict d = {}
+    PyDict_GetItem(d, 1)
+    PyDict_GetItem(known, 1)  # HERE
+    core(d, 1)
+    other(known, 1)
+    other(d, 1)
+"""
+
+
+def test_borrowed_references_from_containers_of_ones_own_in_cython():
+    assert [each.line for each in remarks_of_cython(OWN)] == lines_with_mark(OWN)
+
+
+def test_functions_in_declarations_of_cython_are_read(tmp_path):
+    (tmp_path / "pkg").mkdir()
+    (tmp_path / "setup.py").write_text(
+        "from setuptools import Extension, setup\nsetup(ext_modules=[Extension('pkg.a', ['pkg/a.pyx'])])\n")
+    (tmp_path / "pkg" / "a.pyx").write_text(
+        "from .help cimport raise_it\nfrom pkg.plain cimport x\ncdef class A:\n    cdef State state\n"
+        "    def f(self): raise_it(&self.state)\n")
+    (tmp_path / "pkg" / "help.pxd").write_text(
+        "cdef struct State:\n    int count\ncdef inline void raise_it(State* state) noexcept:\n    state.count += 1\n")
+    (tmp_path / "pkg" / "plain.pxd").write_text("cdef int x\n")
+    (tmp_path / "pkg" / "a.pxd").write_text(
+        "cdef class A:\n    cdef inline void g(self):\n        self.state.count = 1\n")
+    found = find_extensions(tmp_path)
+    assert [(each.file, each.defines, [remark.line for remark in each.remarks]) for each in found.sources] == [
+        ("pkg/a.pyx", True, []), ("pkg/a.pxd", False, [3]), ("pkg/help.pxd", False, [4])]
+
+
+@pytest.mark.parametrize(("code", "lines"), [
+    ("void f(Buf *b, char *from) { memcpy(b->bytes + 3, from, 2); }", [1]),
+    ("void f(Buf *b) { memset((void *)(b->bytes), 0, 8); }", [1]),
+    ("void f(char *from) { char mine[8]; memcpy(mine, from, 8); }", []),
+    ("void f(char *from) { Buf b; memcpy(b.bytes, from, 8); }", []),
+    ("PyObject *f(void) { Bits *b = (Bits *) PyObject_CallObject((PyObject *) bits_type, NULL); b->n = 0; return b; }",
+     []),
+    ("PyObject *f(PyObject *g) { Bits *b = (Bits *) PyObject_CallObject(g, NULL); b->n = 0; return b; }", [1]),
+])
+def test_memory_that_is_copied_to(code, lines):
+    assert lines_of_c(code) == lines
+
+
+FREEING = """
+void node_destroy(Node *node) { node->next = NULL; free(node); }
+void node_clear(Node *node) { node->count = 0; }
+void list_destroy(List *list) { node_destroy(list->first); list->first = NULL; }
+"""
+
+
+@pytest.mark.parametrize(("method", "lines"), [("__dealloc__", []), ("close", [2, 3, 4])])
+def test_what_cython_frees_while_others_may_have_it(method, lines):
+    pytest.importorskip("tree_sitter")
+    cython = f"cdef class A:\n    def {method}(self):\n        list_destroy(self.list)\n        node_clear(self.node)\n"
+    found = c_source.remarks_of_c({"a.c": (FREEING, "C")}, elsewhere=cython)["a.c"]
+    assert [each.line for each in found] == lines
+
+
+@pytest.mark.parametrize("grown", ["files.append('pkg/a.pyx')", "files += ['pkg/a.pyx']",
+                                   "if CYTHON: files.append('pkg/a.pyx')\nelse: files.append('pkg/a.c')"])
+def test_sources_that_a_script_adds_to_a_list_are_read(tmp_path, grown):
+    (tmp_path / "pkg" / "deps").mkdir(parents=True)
+    for name, text in {"a.pyx": "cdef class A:\n    def f(self): self.x = 1\n", "b.c": "", "deps/c.c": "",
+                       "a.c": "/* Generated by Cython 3.1 */"}.items():
+        (tmp_path / "pkg" / name).write_text(text)
+    (tmp_path / "setup.py").write_text(
+        f"from setuptools import Extension, setup\nfiles = ['pkg/b.c']\n{grown}\nfiles.append('pkg/deps/c.c')\n"
+        "setup(ext_modules=[Extension('pkg.a', files)])\n")
+    found = find_extensions(tmp_path)
+    assert {each.file for each in found.sources} == {"pkg/a.pyx", "pkg/b.c"}
+    assert [each.line for source in found.sources for each in source.remarks] == [2]

@@ -12,8 +12,20 @@ import re
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from gilscope.toolkit.evaluate.project.extensions.c_expressions import (
+    WORDS,
+    bare,
+    is_number,
+    is_other_branch,
+    last_word,
+    never_goes_on,
+    root,
+    stored_in,
+    without_ranges,
+)
 from gilscope.toolkit.evaluate.project.extensions.c_tree import text_of
 from gilscope.toolkit.evaluate.project.extensions.c_types import local_types
+from gilscope.toolkit.evaluate.project.extensions.cython_functions import EXCLUSIVE_METHODS, functions_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -36,6 +48,7 @@ SAFE_TYPES = re.compile(
 # Functions that run while no other thread has the object; the collector calls `clear` with all threads stopped.
 _EXCLUSIVE = {"init", "new", "alloc", "create", "make", "dealloc", "free", "del", "delete", "destroy", "finalize",
               "fini", "traverse", "exec"}
+_ENDING = {"dealloc", "free", "del", "delete", "destroy", "finalize", "fini", "clear"}
 _OBJECT_SLOTS = re.compile(r"\b(?:Py_)?(?:tp_(?:init|new|alloc|dealloc|free|finalize|del|traverse|clear)|"
                            r"m_(?:clear|traverse|free))\s*[,=]\s*(?:\([^()]*\)\s*)*(?:void_cast\()?&?\s*(\w+)"
                            r"|\(\s*(?:initproc|newfunc|destructor|traverseproc|inquiry|freefunc)\s*\)\s*(\w+)")
@@ -47,9 +60,7 @@ _NEW_CONTAINERS = re.compile(r"Py(?:List|Dict|Set|Tuple)_New$|Py_BuildValue$|PyD
                              r"PyMapping_(?:Items|Keys|Values)$|PyDict_(?:Items|Keys|Values)$|PyList_(?:AsTuple|GetSlice)$|"
                              r"PyObject_Dir$|PyObject_CallNoArgs$")
 _FILLED = re.compile(r"\b(?:Py_buffer|Py_complex|PyThreadState|PyConfig)\b")
-_NUMBER = re.compile(r"(?:NULL|nullptr|0|-1|nil)$")
 _CAST = re.compile(r"\(\s*\(\s*(?:const\s+|struct\s+)*\w+\s*\*+\s*\)\s*(\w+)\s*\)")
-WORDS = re.compile(r"\w+")
 _MODULE_DEFINITION = re.compile(r"\bPyModuleDef\s+\w+\s*=\s*\{([^;]*)\}")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc")
 _CLASS = re.compile(r"\bclass_\s*<\s*(?:\w+\s*::\s*)*(\w+)")
@@ -123,6 +134,7 @@ class CallGraph:
     def _held_ranges(self, function: Function) -> list[tuple[int, int]]:
         """Return the ranges of offsets in which a function holds a lock."""
         ranges = list(function.guards)
+        gaps: list[tuple[int, int]] = []   # after a release in an inner block, up to where that leaves
         held: list[Call] = []
         for call in sorted(function.calls, key=lambda each: each.start):
             method = call.node.child_by_field_name("function").type == "field_expression"
@@ -130,12 +142,20 @@ class CallGraph:
                     method and call.name in {"lock", "acquire"}):
                 held.append(call)
             elif held and (_RELEASES.match(call.name) or call.name in self._releasing or (
-                    method and call.name in {"unlock", "release"})) and (
-                        not self._leaves_early(function, held[-1], call)):
-                ranges.append((held.pop().start, call.start))
-        end = function.node.end_byte
-        ranges += [(call.start, end) for call in held]
-        return ranges
+                    method and call.name in {"unlock", "release"})):
+                if self._leaves_early(function, held[-1], call):
+                    gaps.append((call.node.end_byte, function.block_ends[call.blocks[-1]]))
+                else:
+                    ranges.append((held.pop().start, call.start))
+        # A block that never goes on below it keeps no lock for what stands there.
+        ranges += [(call.start, self._end_of_block(function, call)) for call in held]
+        return [part for each in ranges for part in without_ranges(each, gaps)]
+
+    @staticmethod
+    def _end_of_block(function: Function, acquire: Call) -> int:
+        """Return where a lock is given up that no statement releases for good: its block's end if that leaves."""
+        block = function.blocks.get(acquire.blocks[-1]) if acquire.blocks else None
+        return int(block.end_byte if block is not None and never_goes_on(block) else function.node.end_byte)
 
     @staticmethod
     def _leaves_early(function: Function, acquire: Call, release: Call) -> bool:
@@ -290,11 +310,22 @@ class CallGraph:
         tables = set(WORDS.findall(" ".join(re.findall(
             r'\{\s*""\s*,[^{}]*\}', " ".join([self._outside, *self._macros.values()])))))
         roots = {name for name, functions in self._named.items() if name not in tables and (
-            name in in_slots or last_word(name) in _EXCLUSIVE
+            name in in_slots or (last_word(name) in _EXCLUSIVE and name not in self._ended_by_cython)
             or any(each.owner and name.lstrip("~") == each.owner for each in functions))}
         clearing = {name for name in self._named.keys() - tables if last_word(name) == "clear"
-                    and name not in self.callers}
+                    and name not in self.callers and name not in self._ended_by_cython}
         return self._only_called(roots | self.imports_only | clearing | self._locked_by_binding)
+
+    @cached_property
+    def _ended_by_cython(self) -> set[str]:
+        """Return the functions that free or clear something for methods of Cython that others may call meanwhile."""
+        code = " ".join(text for each in functions_of(self._elsewhere, frozenset()) if not (
+            each.method and each.name in EXCLUSIVE_METHODS) for _, text, _ in each.lines)
+        found = {name for name in WORDS.findall(code) if name in self._named and last_word(name) in _ENDING}
+        while more := {call.name for name in found for by in self._named[name] for call in by.calls
+                       if call.name in self._named and last_word(call.name) in _ENDING} - found:
+            found |= more
+        return found
 
     def _only_called(self, roots: Collection[str]) -> set[str]:
         """Return `roots`, and the functions that are only called by them or with a lock held."""
@@ -317,8 +348,8 @@ class CallGraph:
         self.__dict__["private_parameters"] = found   # the first guess; it is asked for while it is made smaller
         while unsafe := {(name, place) for name, place in found if not all(
                 self.holds(by, call.start) or by.name in self.exclusive
-                or (place < len(call.arguments)
-                    and self.is_private(by, call.arguments[place], call.start, call.blocks))
+                or (place < len(call.arguments) and (is_number(call.arguments[place]) or self.is_private(
+                    by, call.arguments[place], call.start, call.blocks)))
                 for by, call in self.callers.get(name, ())) or not all(
                 is_number(value) or self.is_private(by, value, call.start, call.blocks)
                 for by, call, value in contexts.get((name, place), ()))}:
@@ -339,6 +370,37 @@ class CallGraph:
                         found.add(name)
         return found
 
+    @cached_property
+    def _keeping(self) -> set[tuple[str, int]]:
+        """Return the parameters that a function leaves in something that outlives the call."""
+        found: set[tuple[str, int]] = set()
+        for function in self.functions:
+            for name, _ in stored_in(function):
+                found.add((function.name, function.parameter(name)))
+        for _ in range(3):
+            found |= {(by.name, by.parameter(text_of(given))) for by in self.functions for call in by.calls
+                      for place, each in enumerate(call.arguments) if (call.name, place) in found
+                      and (given := bare(each)).type == "identifier"}
+        return {(name, place) for name, place in found if name and place >= 0}
+
+    def is_given_away(self, function: Function, name: str, start: int, blocks: tuple[int, ...]) -> bool:
+        """Return True if what a variable points to was stored, before a place, where other threads may find it."""
+        again = max((each.start for each in function.assignments.get(name, ()) if each.start < start), default=-1)
+        for value, write in stored_in(function):
+            if value == name and again < write.start < start and write.blocks == blocks[:len(write.blocks)]:
+                variable, through = root(write.target)
+                if through and not self.is_private_name(function, variable, write.start, write.blocks):
+                    return True
+        for call in function.calls:
+            if again < call.start < start and call.blocks == blocks[:len(call.blocks)] and any(
+                    (call.name, place) in self._keeping and text_of(bare(each)) == name
+                    for place, each in enumerate(call.arguments)) and not self.holds(function, call.start):
+                first = bare(call.arguments[0])
+                if text_of(first) != name and not is_number(first) and not self.is_private(
+                        function, first, call.start, call.blocks):
+                    return True
+        return False
+
     def is_private(  # noqa: PLR0911 - one for each kind of expression
             self, function: Function, value: Node, start: int, blocks: tuple[int, ...], *,
                     parameters: bool = True, seen: frozenset[str] = frozenset()) -> bool:
@@ -346,11 +408,18 @@ class CallGraph:
         value = bare(value)
         match value.type:
             case "identifier":
-                return self.is_private_name(function, text_of(value), start, blocks, parameters=parameters, seen=seen)
+                name = text_of(value)
+                own = function.locals.get(name)
+                return (own is not None and own.array and not own.pointer and not own.static) or self.is_private_name(
+                    function, name, start, blocks, parameters=parameters, seen=seen)
             case "call_expression":
                 called = value.child_by_field_name("function")
                 words = WORDS.findall(text_of(called).split("<")[0] if called is not None else "")
                 name = words[-1] if words else ""
+                given = value.child_by_field_name("arguments")
+                first = text_of(bare(given.named_children[0])) if given is not None and given.named_children else ""
+                if name.startswith("PyObject_Call") and re.search(r"type$", first, re.IGNORECASE):
+                    return True   # an object that its type makes
                 return (name in self._making or name == "tp_alloc" or _NEW_CONTAINERS.match(name) is not None
                         or (_MADE.match(name) is not None and not _KEPT.search(name)))
             case "new_expression" | "initializer_list" | "compound_literal_expression" | "string_literal":
@@ -418,75 +487,5 @@ class CallGraph:
         if before:
             last = max(before, key=lambda each: each.start)
             return [last, *(each for each in given if last.start < each.start < start and each is not last
-                            and not _other_branch(each.blocks, blocks, function))]
+                            and not is_other_branch(each.blocks, blocks, function))]
         return None if function.parameter(name) >= 0 else given
-
-
-def _other_branch(blocks: tuple[int, ...], at: tuple[int, ...], function: Function) -> bool:
-    """Return True if an assignment in `blocks` lies in a block that has ended, and leaves the function at its end."""
-    inner = blocks[len([1 for one, other in zip(blocks, at, strict=False) if one == other]):]
-    if not inner:
-        return False
-    start, end = inner[0], function.block_ends.get(inner[0], inner[0])
-    return any(start <= place < end for place, _, _ in function.returns)
-
-
-def bare(node: Node) -> Node:
-    """Return an expression without parentheses and casts."""
-    while node is not None:
-        if node.type == "parenthesized_expression" and node.named_children:
-            node = node.named_children[0]
-        elif node.type == "cast_expression":
-            node = node.child_by_field_name("value")
-        elif node.type == "call_expression" and re.match(
-                r"(?:reinterpret|static|const|dynamic)_cast|Py_NewRef$|Py_XNewRef$|_?PyObject_CAST$",
-                text_of(node.child_by_field_name("function"))):
-            arguments = node.child_by_field_name("arguments").named_children
-            if not arguments:
-                return node
-            node = arguments[0]
-        else:
-            return node
-    return node
-
-
-def root(node: Node) -> tuple[str, bool]:
-    """Return the variable at the root of an expression, "" for a call, and whether a pointer is followed to a field."""
-    through = False
-    while True:
-        node = bare(node)
-        match node.type:
-            case "field_expression":
-                through = through or any(child.type == "->" for child in node.children)
-                node = node.child_by_field_name("argument")
-            case "subscript_expression":
-                node = node.child_by_field_name("argument") or node.named_children[0]
-            case "pointer_expression":
-                if text_of(node).startswith("&"):
-                    return root(node.child_by_field_name("argument"))[0], through
-                inner = node.child_by_field_name("argument")
-                parent = node.parent
-                while parent is not None and parent.type == "parenthesized_expression":
-                    parent = parent.parent
-                through = through or (parent is not None and parent.type == "field_expression")
-                node = inner
-            case "identifier" | "this" | "field_identifier":
-                return text_of(node), through
-            case "qualified_identifier":
-                words = WORDS.findall(text_of(node))
-                return words[-1], through
-            case _:
-                return "", through
-
-
-def is_number(node: Node) -> bool:
-    """Return True for a number or a null pointer."""
-    node = bare(node)
-    return (node.type in {"null", "number_literal", "false", "true", "nullptr"}
-            or _NUMBER.match(text_of(node)) is not None)
-
-
-def last_word(name: str) -> str:
-    """Return the last word of a name in lower case: "clear" of `LRU_tpClear`."""
-    words = re.findall(r"[A-Z]?[a-z]+|[A-Z]+", name)
-    return words[-1].lower() if words else ""

@@ -6,7 +6,8 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.evaluate.project.extensions.c_calls import SAFE_TYPES, WORDS, CallGraph, bare, root
+from gilscope.toolkit.evaluate.project.extensions.c_calls import SAFE_TYPES, CallGraph
+from gilscope.toolkit.evaluate.project.extensions.c_expressions import WORDS, bare, root
 from gilscope.toolkit.evaluate.project.extensions.c_tree import line_of_node, text_of
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Remark
 from gilscope.toolkit.evaluate.project.extensions.source_text import RISKY_CALLS, risky_calls
@@ -124,8 +125,10 @@ class Search(CallGraph):
             given = function.parameters[place] if place >= 0 else None
             return (given is None or not (given.reference and written) or "const " in given.type
                     or (function.name, place) in self.private_parameters)
-        return bool(name) and (self.is_private_name(function, name, write.start, write.blocks) or (
-            self.is_local_value(function, name) and "->" not in text_of(bare(write.target))))
+        if self.is_local_value(function, name) and "->" not in text_of(bare(write.target)):
+            return True
+        at = (function, name, write.start, write.blocks)
+        return bool(name) and self.is_private_name(*at) and not self.is_given_away(*at)
 
     def _is_of_local_type(self, function: Function, place: int, target: Node) -> bool:
         """Return True for a field of what a parameter points to, if each of its type is some function's local variable.
@@ -205,7 +208,6 @@ class Search(CallGraph):
 
     def _outlives_lock(self, function: Function, call: Call) -> bool:
         """Return True if a borrowed reference taken under a lock is used after its release, without one of its own."""
-        ends = [end for start, end in self.held[id(function)] if start <= call.start < end]
         parent = call.node.parent
         while parent is not None and parent.type in {"cast_expression", "parenthesized_expression"}:
             parent = parent.parent
@@ -213,15 +215,15 @@ class Search(CallGraph):
         if parent is not None and parent.type in {"assignment_expression", "init_declarator"}:
             named = parent.child_by_field_name("left") or parent.child_by_field_name("declarator")
         words = WORDS.findall(text_of(named)) if named is not None else []
-        if not ends or not words or "." in text_of(named) or "->" in text_of(named):
+        if not self.holds(function, call.start) or not words or "." in text_of(named) or "->" in text_of(named):
             return False
-        name, end = words[-1], min(ends)
-        kept = any(call.start < each.start < end and re.search(r"INCREF|NewRef", each.name) and any(
-            name in WORDS.findall(text_of(argument)) for argument in each.arguments)
-            for each in function.calls)
-        again = [each.start for each in function.assignments.get(name, []) if each.start > end]
-        later = [place for place in function.names.get(name, []) if place > end and (not again or place < min(again))]
-        return not kept and bool(later)
+        name = words[-1]
+        again = [each.start for each in function.assignments.get(name, []) if each.start > call.start]
+        later = [place for place in function.names.get(name, []) if place > call.start
+                 and not self.holds(function, place) and (not again or place < min(again))]
+        kept = later and any(call.start < each.start < min(later) and re.search(r"INCREF|NewRef", each.name) and any(
+            name in WORDS.findall(text_of(argument)) for argument in each.arguments) for each in function.calls)
+        return bool(later) and not kept
 
     def _loops(self, function: Function) -> Iterator[Remark]:
         """Yield the range loops of C++ over containers of Python that others may change meanwhile."""

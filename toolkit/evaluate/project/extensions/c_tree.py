@@ -105,6 +105,7 @@ class Function:
     returns: list[tuple[int, tuple[int, ...], Node]] = field(default_factory=list)
     leaves: list[int] = field(default_factory=list)               # offsets of return, goto, break, continue
     block_ends: dict[int, int] = field(default_factory=dict)
+    blocks: dict[int, Node] = field(default_factory=dict)         # those in braces, by their offset
     names: dict[str, list[int]] = field(default_factory=dict)     # offsets of each identifier
     loops: list[tuple[Node, Node]] = field(default_factory=list)  # range loops: the loop and what it goes through
     macros: dict[str, str] = field(default_factory=dict)          # defined between its braces: the bodies
@@ -259,7 +260,8 @@ class _Inside:
                           "try_emplace", "insert_or_assign", "erase", "clear", "resize", "reserve", "assign", "swap",
                           "push", "pop", "append", "reset", "store_unlocked"})
     _CLEARING = re.compile(r"Py_(?:CLEAR|X?SETREF)$")
-    _FILLING = re.compile(r"PyArg_\w+$|memset$|memcpy$|memmove$|s?n?scanf$")
+    _COPYING = re.compile(r"mem(?:set|cpy|move)$|str(?:n?cpy|n?cat)$|sn?printf$")
+    _FILLING = re.compile(rf"{_COPYING.pattern}|PyArg_\w+$|s?n?scanf$|time$|gettimeofday$|clock_gettime$")
     _GUARD = re.compile(r"\s*(?:const\s+)?(?:auto\s+\w+\s*=\s*)?(?:\w+\s*::\s*)*"
                         r"(?:lock_guard|scoped_lock|unique_lock|ft_lock_guard|ft_object_guard|ft_object2_guard|scoped_critical_section|\w*MutexLock\w*|\w*LockGuard\w*|"
                         r"\w*CriticalSection\w*)\b")
@@ -289,6 +291,7 @@ class _Inside:
         if kind in {"compound_statement", "case_statement"}:
             blocks = (*blocks, node.start_byte)
             of.block_ends[node.start_byte] = node.end_byte
+            of.blocks[node.start_byte] = node
         self._note(node, blocks, tests)
         condition = node.child_by_field_name("condition") if kind in {"if_statement", "while_statement"} else None
         never = self._never_run(node, condition) if condition is not None and kind == "if_statement" else None
@@ -372,8 +375,27 @@ class _Inside:
             for each in arguments:
                 if each.type == "pointer_expression" and text_of(each).startswith("&"):
                     self._write(each.child_by_field_name("argument"), node, blocks, tests, method=name)
+            if self._COPYING.match(name) and arguments:
+                self._write(_pointed_to(arguments[0]), node, blocks, tests, method=name)
         elif called.type == "field_expression" and name in self._CHANGES:
             self._write(called.child_by_field_name("argument"), node, blocks, tests, method=name)
+
+
+def _pointed_to(node: Node | None) -> Node | None:
+    """Return the field that an expression gives the value of, with an offset or without; None for another."""
+    while node is not None:
+        match node.type:
+            case "parenthesized_expression" if node.named_children:
+                node = node.named_children[0]
+            case "cast_expression":
+                node = node.child_by_field_name("value")
+            case "binary_expression":
+                node = node.child_by_field_name("left")
+            case "field_expression":
+                return node
+            case _:
+                return None
+    return None
 
 
 def _lambda(node: Node, file: str, owner: str) -> tuple[Function, Node | None]:

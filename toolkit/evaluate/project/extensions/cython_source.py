@@ -1,4 +1,4 @@
-"""Scan Cython sources: the declaration about the GIL, shared state, risky calls, and writes without a lock.
+"""Scan Cython sources: the declaration about the GIL, variables that threads share, and what the search finds.
 
 Source: "Free threading" and "Compiler directives" of Cython's documentation, 3.1 and later: cython.critical_section,
 cython.pymutex.
@@ -7,9 +7,14 @@ cython.pymutex.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.evaluate.project.extensions.cython_functions import MUTEX, CythonModule, functions_of
+from gilscope.toolkit.evaluate.project.extensions.cython_search import (
+    iterations_of,
+    lines_of_own_containers,
+    writes_of,
+)
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Remark
 from gilscope.toolkit.evaluate.project.extensions.source_text import (
     code_of_python,
@@ -20,7 +25,9 @@ from gilscope.toolkit.evaluate.project.extensions.source_text import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from gilscope.toolkit.evaluate.project.extensions.cython_functions import CythonFunction
 
 GUARD = "cython.pymutex or cython.critical_section around what changes it"
 FILL_EARLY = "fill it while the module is imported, or look and fill under one cython.pymutex"
@@ -32,7 +39,6 @@ _VARIABLE = re.compile(r"^cdef\s+(?!(?:extern|class|struct|union|enum|packed|cpp
                        r"(?P<words>(?:public\s+|readonly\s+)?[^\n(:#=]*?[\w\]>*])[ \t]*(?:=(?!=)[^\n]*)?$",
                        re.MULTILINE)
 _OBJECTS = re.compile(r"(?:public |readonly )?(?:object|list|dict|set|tuple|str|bytes|bytearray)\b")
-_MUTEX = re.compile(r"\bpymutex\s+(\w+)")
 _GLOBAL = re.compile(r"global\s+(\w[\w, ]*)$")
 _STORE = re.compile(r"(?<![\w.])(?P<name>\w+)(?P<part>(?:\s*\.\s*\w+|\[[^\[\]]*\])*)\s*"
                     r"(?:[-+%&|^@]|\*\*?|//?|<<|>>)?=(?!=)")
@@ -70,11 +76,14 @@ def remarks_of_cython(text: str, whole: str = "") -> Iterator[Remark]:
 
 
 def _remarks(code: str, whole: str) -> Iterator[Remark]:
-    mutexes = frozenset(_MUTEX.findall(whole))
-    functions = list(_functions(code, mutexes))
+    mutexes = frozenset(MUTEX.findall(whole))
+    functions = list(functions_of(code, mutexes))
     held = {number for each in functions for number, _, locked in each.lines if locked or each.guarded}
-    yield from (each for each in risky_calls(code) if each.line not in held)
-    yield from _writes(functions, list(_functions(whole, mutexes)))
+    module = CythonModule(whole, list(functions_of(whole, mutexes)))
+    unshared = lines_of_own_containers(functions, module)
+    yield from (each for each in risky_calls(code) if each.line not in held | unshared)
+    yield from writes_of(functions, module)
+    yield from iterations_of(functions, module)
     yield from _shared_writes(functions, _shared(whole))
     for match in _VARIABLE.finditer(code):
         words = " ".join(match["words"].split())
@@ -99,7 +108,7 @@ def _shared(code: str) -> dict[str, bool]:
     return found
 
 
-def _shared_writes(functions: Sequence[_Function], shared: Mapping[str, bool]) -> Iterator[Remark]:
+def _shared_writes(functions: Sequence[CythonFunction], shared: Mapping[str, bool]) -> Iterator[Remark]:
     """Yield the unlocked writes of functions to C variables of the module."""
     for each in functions if shared else ():
         rebound = {name for _, text, _ in each.lines if (found := _GLOBAL.match(text))
@@ -128,167 +137,3 @@ def _asks(text: str, name: str) -> bool:
     """Return True if a condition asks whether a variable is set already."""
     return re.search(rf"\b(?:if|while)\b.*(?:\bnot\s+{name}\b(?!\s*[.\[(])|\b{name}\s*(?:is\s+(?:not\s+)?None|"
                      r"[!=]=\s*(?:NULL|None|0)))", text) is not None
-
-
-LOCK_AROUND = "@cython.critical_section, or `with` a cython.pymutex around it, where threads may share the object"
-_CLASS = re.compile(r"cdef\s+(?:public\s+|api\s+)*class\s+\w+")
-_METHOD = re.compile(r"(?:async\s+)?(?P<kind>c?p?def)\b(?!(?:\s+\w+)*\s+class\b)(?P<head>[^=(]*?)\b(?P<name>\w+)\s*\(")
-_GUARD = re.compile(r"\bcritical_section\b|(?<![a-z])(?:r?lock|mutex)", re.IGNORECASE)
-_STORED = r"self(?:\s*\.\s*\w+|\[[^\[\]]*\])+"
-_WRITE = re.compile(rf"(?<![\w.])(?P<stored>{_STORED})\s*(?:[-+%&|^@]|\*\*?|//?|<<|>>)?=(?!=)"
-                    rf"|^(?P<first>{_STORED})\s*,[^=(]*=(?!=)|&\s*(?P<place>{_STORED})")
-# Methods that run while no other thread has the object.
-_EXCLUSIVE = frozenset({"__cinit__", "__init__", "__dealloc__", "__del__", "__setstate_cython__"})
-
-
-@dataclass(slots=True)
-class _Function:
-    """A function, or a method of an extension type."""
-
-    name: str
-    method: bool       # of an extension type
-    inner: bool        # `cdef`: Python code cannot call it
-    guarded: bool      # its decorator locks the whole function
-    indent: int
-    head: str          # its first line
-    lines: list[tuple[int, str, bool]] = field(default_factory=list)   # number, text, True if a lock is held
-    locks: list[int] = field(default_factory=list)   # indentation of each `with LOCK` around the last line
-    mutexes: frozenset[str] = frozenset()   # variables and attributes that are locks, whatever they are called
-
-    def continues(self, indent: int, text: str) -> bool:
-        """Return True if a line belongs to the function."""
-        return indent > self.indent or text.startswith((")", "]", "}"))
-
-    def add(self, number: int, indent: int, text: str) -> None:
-        """Add a line."""
-        self.locks = [each for each in self.locks if indent > each]
-        if text.startswith("with ") and (_GUARD.search(text) or self.mutexes & {*re.findall(r"\w+", text)}):
-            self.locks.append(indent)
-        self.lines.append((number, text, bool(self.locks)))
-
-    @property
-    def pointers(self) -> list[tuple[int, str]]:
-        """The parameters that point to what the caller has: index and name."""
-        head = self.head
-        for _, text, _ in self.lines:
-            if head.rstrip().endswith(":"):
-                break
-            head += f" {text}"
-        inside = head.partition("(")[2].rpartition(")")[0]
-        return [(place, found[1]) for place, each in enumerate(inside.split(","))
-                if (found := re.match(r"\s*(?!const\b|char\b|void\b)[\w.]+\s*\*\s*(\w+)\s*$", each))]
-
-
-def _writes(functions: Sequence[_Function], everywhere: Sequence[_Function]) -> Iterator[Remark]:
-    """Yield unlocked writes to attributes of extension types, and through pointers that `cdef` functions get.
-
-    Taking the address of an attribute counts as a write, unless it is given to a function that is read, too.
-    """
-    safe = _safe_functions(everywhere)
-    read = {each.name for each in everywhere if each.inner and each.pointers}
-    for function in functions:
-        if function.name in safe:
-            continue
-        pointers = [name for place, name in function.pointers
-                    if not _is_private(function.name, place, everywhere, safe)]
-        through = re.compile(rf"(?<![\w.])(?P<what>(?:{'|'.join(pointers)})(?:\[[^\[\]]*\])?(?:\s*\.\s*\w+)+"
-                             r"(?:\[[^\[\]]*\])*)\s*(?:[-+%&|^@]|\*\*?|//?|<<|>>)?=(?!=)") if pointers else None
-        open_call = ""   # the function whose arguments go on in the next line
-        for number, text, held in function.lines:
-            before, open_call = open_call, _open_call(text, open_call)
-            stored = through.search(text) if through and not held else None
-            if stored:
-                yield Remark(line=number, concern="unlocked write", what="".join(stored["what"].split()),
-                             instead=LOCK_AROUND)
-            match = _WRITE.search(text) if function.method and not held else None
-            if match and not (match["place"] and _callee(text, match.start(), before) in read):
-                named = next(filter(None, match.groups()))
-                yield Remark(line=number, concern="unlocked write", what="".join(named.split()), instead=LOCK_AROUND)
-
-
-def _callee(text: str, place: int, before: str) -> str:
-    """Return the function in whose arguments a place is; `before`: the one whose arguments began above."""
-    depth = 0
-    for at in range(place - 1, -1, -1):
-        depth += (text[at] == ")") - (text[at] == "(")
-        if depth < 0:
-            return str((re.findall(r"\w+", text[:at]) or [""])[-1])
-    return before
-
-
-def _open_call(text: str, before: str) -> str:
-    """Return the function whose arguments are not closed at the end of a line; "" for none."""
-    opened = [before] if before else []
-    for match in re.finditer(r"(\w*)\s*\(|\)", text):
-        if match[0].endswith("("):
-            opened.append(match[1])
-        elif opened:
-            opened.pop()
-    return opened[-1] if opened else ""
-
-
-def _is_private(name: str, place: int, everywhere: Sequence[_Function], safe: Container[str]) -> bool:
-    """Return True if each call gives the address of a local variable, or holds a lock."""
-    calls = []
-    for by in everywhere:
-        text = " ".join(line for _, line, _ in by.lines)
-        local = {*re.findall(r"\bcdef\s+[\w.]+\s+(\w+)\b(?!\s*\()", text)}
-        for _, line, held in by.lines:
-            for match in re.finditer(rf"(?<![\w.]){name}\s*\(", line):
-                given = text[text.find(line) + match.end():].split(",")
-                found = re.match(r"&\s*(\w+)(?![\w.\[])", given[place].strip()) if len(given) > place else None
-                calls.append(held or by.guarded or by.name in safe or (found is not None and found[1] in local))
-    return bool(calls) and all(calls)
-
-
-def _functions(code: str, mutexes: frozenset[str]) -> Iterator[_Function]:
-    """Yield the functions of a module and the methods of its extension types, with their lines."""
-    inside, plain, decorated = -1, -1, False   # indentation of the extension type, of the plain class; -1 outside
-    function: _Function | None = None
-    for number, line in enumerate(code.split("\n"), 1):
-        text, indent = line.strip(), len(line) - len(line.lstrip())
-        if function is not None and text and function.continues(indent, text):
-            function.add(number, indent, text)
-            continue
-        if text and function is not None:
-            yield function
-            function = None
-        inside = indent if _CLASS.match(text) else (-1 if text and indent <= inside else inside)
-        plain = indent if text.startswith("class ") else (-1 if text and indent <= plain else plain)
-        if text.startswith("@"):
-            decorated = decorated or "critical_section" in text
-        elif match := _METHOD.match(text):
-            function = _Function(match["name"], inside >= 0 and plain < 0, match["kind"] == "cdef", decorated, indent,
-                                 text, mutexes=mutexes)
-            decorated = False
-    if function is not None:
-        yield function
-
-
-def _is_called_on_new_objects(method: str, functions: Sequence[_Function]) -> bool:
-    """Return True if the method is called, and each time on an object that the calling function has made."""
-    calls = []
-    for by in functions:
-        text = "\n".join(line for _, line, _ in by.lines)
-        for match in re.finditer(rf"(?<![\w.])(\w+)\s*\.\s*{method}\s*\(", text):
-            made = rf"(?m)^\s*(?:cdef\s+\w+\s+)?{match[1]}\s*=\s*([A-Z]\w*)\s*(?:\.\s*__new__\s*)?\("
-            assigned = rf"(?m)^\s*(?:cdef\s+\w+\s+)?{match[1]}\s*=(?!=)"
-            calls.append(len(re.findall(made, text)) == len(re.findall(assigned, text)) > 0)
-        if re.search(rf"[\w)\]]\s*\.\s*\w+\s*\.\s*{method}\s*\(|[)\]]\s*\.\s*{method}\s*\(", text):
-            return False
-    return bool(calls) and all(calls)
-
-
-def _safe_functions(functions: Sequence[_Function]) -> set[str]:
-    """Return the functions in which no other thread writes: locked, on a private object, or called only by such."""
-    safe = {each.name for each in functions if each.guarded or (each.method and each.name in _EXCLUSIVE)}
-    calls = {each.name: [(by.name, held) for by in functions for _, text, held in by.lines
-                         if re.search(rf"(?:\bself\s*\.\s*|(?<![\w.])){each.name}\s*\(", text)]
-             for each in functions if each.inner}
-    safe |= {name for name, by in calls.items() if not by and _is_called_on_new_objects(name, functions)}
-    # Start with all candidates, so that functions that call each other can be safe, and remove the unsafe ones.
-    within = {name for name, by in calls.items() if by}
-    while unsafe := {name for name in within - safe
-                     if not all(held or caller in safe | within for caller, held in calls[name])}:
-        within -= unsafe
-    return safe | within

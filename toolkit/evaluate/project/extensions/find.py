@@ -25,7 +25,7 @@ from gilscope.toolkit.evaluate.project.extensions.own_extensions import (
     Remark,
     how_to_declare,
 )
-from gilscope.toolkit.evaluate.project.extensions.project_files import ProjectFiles
+from gilscope.toolkit.evaluate.project.extensions.project_files import ProjectFiles, is_vendored
 from gilscope.toolkit.evaluate.project.extensions.source_text import code_of_c, code_of_python, code_of_rust
 
 if TYPE_CHECKING:
@@ -37,11 +37,13 @@ if TYPE_CHECKING:
 MOST_SOURCES = 400
 EDIT_PYX = ("look at the .pyx that it was generated from, which is not here; edit that, never this file, and make it "
             "again")
-_VENDORED_FILES = {"pythoncapi_compat.h", "pythoncapi-compat.h", "npy_2_compat.h"}
-_VENDOR_FOLDERS = {"vendor", "vendored", "third_party", "thirdparty", "third-party", "3rdparty", "extern", "external",
-                   "deps", "bundled"}
 _C, _CPP, _HEADERS = (".c",), (".cc", ".cpp", ".cxx"), (".h", ".hh", ".hpp", ".hxx", ".inc")
 _PYX = (".pyx", ".pxi")
+_PXD = (".pxd",)
+_CYTHON = (*_PYX, *_PXD)
+_CIMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(?P<from>[.\w]+)[ \t]+cimport\b|cimport[ \t]+(?P<whole>[\w.]+))",
+                      re.MULTILINE)
+_WITH_BODIES = re.compile(r"^[ \t]*cdef[ \t]+inline\b", re.MULTILINE)
 _CYTHON_INCLUDE = re.compile(r"""^include\s+["']([^"'\n]+)["']""", re.MULTILINE)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _CONFIGURATION = ("setup.py", "pyproject.toml", "meson.build", "setup.cfg", "CMakeLists.txt")
@@ -78,7 +80,8 @@ def _sources(files: ProjectFiles, modules: Iterable[ExtensionModule]) -> Iterato
         yield file
         for included in _includes(files, file):
             found = files.there(included, file)
-            if found and found not in seen and found.endswith((*_C, *_CPP, *_HEADERS, *_PYX)):
+            if found and found not in seen and found.endswith((*_C, *_CPP, *_HEADERS, *_CYTHON)) and not (
+                    found.endswith(_PXD) and not _WITH_BODIES.search(files.text(found) or "")):
                 seen.add(found)
                 waiting.append(found)
 
@@ -91,9 +94,20 @@ def _original(files: ProjectFiles, file: str) -> str:
 
 
 def _includes(files: ProjectFiles, file: str) -> list[str]:
-    if file.endswith(_PYX):
-        return [name for name in _CYTHON_INCLUDE.findall(files.text(file) or "") if name.endswith(_PYX)]
+    if file.endswith(_CYTHON):
+        text = files.text(file) or ""
+        return [*(name for name in _CYTHON_INCLUDE.findall(text) if name.endswith(_PYX)),
+                f"{file.rpartition('/')[2].rpartition('.')[0]}.pxd", *_cimported(text)]
     return _INCLUDE.findall(files.text(file) or "") if file.endswith((*_C, *_CPP, *_HEADERS)) else []
+
+
+def _cimported(text: str) -> Iterator[str]:
+    """Yield the files that may declare what a source of Cython takes from other modules of the project."""
+    for match in _CIMPORT.finditer(text):
+        module = match["from"] or match["whole"]
+        name = module.lstrip(".")
+        if name:
+            yield f"{'../' * (len(module) - len(name) - 1)}{name.replace('.', '/')}.pxd"
 
 
 class _Reader:
@@ -122,7 +136,7 @@ class _Reader:
             return None
         if file.endswith(".rs"):
             return self._rust(file, text)
-        if file.endswith(_PYX):
+        if file.endswith(_CYTHON):
             return self._cython(file, text)
         if file.endswith((*_C, *_CPP, *_HEADERS)):
             return self._c(file, text)
@@ -148,7 +162,7 @@ class _Reader:
         return ExtensionSource(file=file, language=language, binding=binding, defines=line > 0, line=line or 1,
                                declared=declared,
                                declare=how_to_declare(binding, single_phase=c_source.is_single_phase(code)),
-                               remarks=_sorted(self._remarks_of_c.get(file, ())), vendored=_is_vendored(file))
+                               remarks=_sorted(self._remarks_of_c.get(file, ())), vendored=is_vendored(file))
 
     @cached_property
     def _remarks_of_c(self) -> dict[str, tuple[Remark, ...]]:
@@ -180,13 +194,14 @@ class _Reader:
         made = next((found for suffix in (*_C, *_CPP) if (found := self._files.there(f"{stem}{suffix}"))
                      and c_source.is_generated(self._files.text(found) or "")), "")
         again = f"; then make {made} again, which is generated from it" if made else ""
-        return ExtensionSource(file=file, language="Cython", binding=Binding.CYTHON, defines=file not in self._parts,
-                               line=1, declared=declared, declare=f"{how_to_declare(Binding.CYTHON)}{again}",
+        return ExtensionSource(file=file, language="Cython", binding=Binding.CYTHON, line=1, declared=declared,
+                               defines=file not in self._parts and not file.endswith(_PXD),
+                               declare=f"{how_to_declare(Binding.CYTHON)}{again}",
                                remarks=_sorted(cython_source.remarks_of_cython(text, self._all_cython)))
 
     @cached_property
     def _all_cython(self) -> str:
-        return "\n".join(code_of_python(self._files.text(file) or "") for file in self._files.ending(*_PYX))
+        return "\n".join(code_of_python(self._files.text(file) or "") for file in self._files.ending(*_CYTHON))
 
     def _rust(self, file: str, text: str) -> ExtensionSource:
         code = code_of_rust(text)
@@ -203,12 +218,6 @@ class _Reader:
     def _language(file: str, binding: Binding) -> Literal["C", "C++"]:
         plus = binding in {Binding.PYBIND11, Binding.NANOBIND} or file.endswith((*_CPP, ".hpp", ".hh", ".hxx"))
         return "C++" if plus else "C"
-
-
-def _is_vendored(file: str) -> bool:
-    """Return True for a copy of another project's file, by its name or its folder."""
-    *folders, name = file.split("/")
-    return name in _VENDORED_FILES or any(each.lower().strip("_") in _VENDOR_FOLDERS for each in folders)
 
 
 def _sorted(remarks: Iterable[Remark]) -> tuple[Remark, ...]:

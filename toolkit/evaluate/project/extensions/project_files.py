@@ -20,6 +20,9 @@ LEFT_OUT = frozenset({
     "build", "dist", "target", "venv", "env", "node_modules", "site-packages", "__pycache__", "subprojects",
     "_skbuild", "docs", "doc", "examples", "example", "test", "tests", "testing", "bench", "benchmark", "benchmarks",
     "fuzz"})
+_VENDORED_FILES = {"pythoncapi_compat.h", "pythoncapi-compat.h", "npy_2_compat.h"}
+_VENDOR_FOLDERS = {"vendor", "vendored", "third_party", "thirdparty", "third-party", "3rdparty", "extern", "external",
+                   "deps", "bundled"}
 
 
 class ProjectFiles:
@@ -95,3 +98,9 @@ def binding_of(files: ProjectFiles, sources: Iterable[str]) -> Binding:
     shown = (c_source.binding_of(files.text(name) or "") for name in names)
     usual = Binding.C_API if names else Binding.UNKNOWN
     return next((binding for binding in shown if binding is not Binding.C_API), usual)
+
+
+def is_vendored(file: str) -> bool:
+    """Return True for a copy of another project's file, by its name or its folder."""
+    *folders, name = file.split("/")
+    return name in _VENDORED_FILES or any(each.lower().strip("_") in _VENDOR_FOLDERS for each in folders)

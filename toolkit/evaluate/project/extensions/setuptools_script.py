@@ -19,7 +19,7 @@ from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Binding, ExtensionModule
-from gilscope.toolkit.evaluate.project.extensions.project_files import binding_of
+from gilscope.toolkit.evaluate.project.extensions.project_files import binding_of, is_vendored
 from gilscope.toolkit.evaluate.requirements.declared import table_below
 
 if TYPE_CHECKING:
@@ -133,6 +133,15 @@ class _Script:
                          if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store))
         grown = {call.func.value.id for call in _calls(tree) if isinstance(call.func, ast.Attribute)
                  and call.func.attr in _GROWING and isinstance(call.func.value, ast.Name)}
+        # What a list gets later: ["b.c"] of `files.append("b.c")` and of `files += ["b.c"]`.
+        self._added: dict[str, list[ast.expr]] = defaultdict(list)
+        for call in _calls(tree):
+            if (isinstance(call.func, ast.Attribute) and call.func.attr in _GROWING and call.args
+                    and isinstance(call.func.value, ast.Name) and call not in self._conditions):
+                self._added[call.func.value.id].append(call.args[-1])
+        for node in ast.walk(tree):
+            if isinstance(node, ast.AugAssign) and isinstance(node.op, ast.Add) and isinstance(node.target, ast.Name):
+                self._added[node.target.id].append(node.value)
         self._certain = {name for name in self._constants if stored[name] == 1} - grown
 
     def modules(self) -> Iterator[ExtensionModule]:
@@ -262,7 +271,9 @@ class _Script:
         if depth > MOST_INDIRECTIONS:
             return []
         if isinstance(node, ast.Name):
-            return self._strings(self._constants.get(node.id), depth + 1)
+            added = [text for each in self._added.get(node.id, ()) for text in self._strings(each, depth + 1)]
+            return [*self._strings(self._constants.get(node.id), depth + 1),
+                    *(text for text in added if not is_vendored(text))]
         if isinstance(node, ast.BinOp):
             return [*self._strings(node.left, depth + 1), *self._strings(node.right, depth + 1)]
         if isinstance(node, ast.Starred):

@@ -122,10 +122,12 @@ BORROWED = {
     "PyEval_GetLocals": "PyEval_GetFrameLocals", "PyEval_GetGlobals": "PyEval_GetFrameGlobals",
 }
 CRITICAL = "Py_BEGIN_CRITICAL_SECTION around it, where others may change the object"
+THREADS = "a list of your own with a lock, or PyEval_SetProfileAllThreads: a thread may end meanwhile"
 UNLOCKED = {
     "PyDict_Next": "Py_BEGIN_CRITICAL_SECTION around the loop",
     "_PyDict_Next": "Py_BEGIN_CRITICAL_SECTION around the loop",
     "PyList_SET_ITEM": "PyList_SetItem, unless the list is new and nobody else has it",
+    "PyInterpreterState_ThreadHead": THREADS, "PyThreadState_Next": THREADS,
     "PySequence_Fast_GET_ITEM": CRITICAL, "PySequence_Fast_GET_SIZE": CRITICAL, "PySequence_Fast_ITEMS": CRITICAL,
 }
 MEMORY = "PyMem_{}, unless it is for a Python object"
@@ -135,13 +137,13 @@ _KINDS: tuple[tuple[dict[str, str], Concern], ...] = (
     (BORROWED, "borrowed reference"), (UNLOCKED, "no lock"), (ALLOCATING, "allocation"))
 # Each risky call -> its kind, and what to use instead.
 RISKY_CALLS = {name: (concern, instead) for table, concern in _KINDS for name, instead in table.items()}
-_CALL = re.compile(rf"\b({'|'.join(sorted(map(re.escape, RISKY_CALLS), key=len, reverse=True))})\s*\(")
+RISKY_CALL = re.compile(rf"\b({'|'.join(sorted(map(re.escape, RISKY_CALLS), key=len, reverse=True))})\s*\(")
 
 
 def risky_calls(code: str) -> Iterator[Remark]:
     """Yield the calls that only the GIL made safe, in Cython, Rust or a macro of C, without comments and strings."""
     line, seen = 1, 0
-    for match in _CALL.finditer(code):
+    for match in RISKY_CALL.finditer(code):
         line += code.count("\n", seen, match.start())
         seen = match.start()
         concern, instead = RISKY_CALLS[match[1]]
