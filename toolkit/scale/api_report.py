@@ -6,14 +6,13 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table, summary_lines
 from gilscope.toolkit.scale.api import LIMITED, TOO_SHORT, ApiOutcome
-from gilscope.toolkit.scale.judgement import Doubt, Obstacle
 from gilscope.toolkit.scale.report import (
     LEGEND,
+    blamed_text,
     build_contrast,
     function_document,
     function_summary,
     investigation_sentences,
-    obstacle_text,
     span_text,
 )
 from gilscope.toolkit.units import format_seconds, inflect, list_text
@@ -98,11 +97,7 @@ def way_text(each: ApiCallable) -> str:
         return ""
     if each.found is None:
         return "not investigated: the budget was over"
-    if each.found.judgement.obstacle is Obstacle.UNKNOWN:
-        return "unsure"
-    seen = f"; seen locked: {list_text(one.name for one in each.found.also)}" if each.found.also else ""
-    unnamed = " of unknown objects" if each.found.judgement.doubt is Doubt.SET else ""
-    return f"{obstacle_text(each.found)}{unnamed}{seen}"
+    return blamed_text(each.found)
 
 
 def _sentences(each: ApiCallable) -> Iterator[str]:

@@ -82,6 +82,15 @@ def _in_the_way(found: ScalingInvestigation) -> str:
     return found.judgement.obstacle.value
 
 
+def blamed_text(found: ScalingInvestigation) -> str:
+    """Return the obstacle with its objects, or why it is not known."""
+    if found.judgement.obstacle is Obstacle.UNKNOWN:
+        return "unsure"
+    seen = f"; seen locked: {list_text(one.name for one in found.also)}" if found.also else ""
+    unnamed = " of unknown objects" if found.judgement.doubt is Doubt.SET else ""
+    return f"{obstacle_text(found)}{unnamed}{seen}"
+
+
 def _sentences(each: BuildScaling) -> Iterator[str]:
     if each.found is None:
         yield each.problem
