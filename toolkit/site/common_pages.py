@@ -174,7 +174,7 @@ PAGES = (
     CommonPage(link="Machines", template="machines.html", details=_fleets, only_with=SitePart.RUNS,
                description="On how many machines each verdict holds.",
                values=lambda content: machines_values(content.runs, content.kinds) | {"fleets": content.fleets}),
-    CommonPage(link="Scale", template="scale.html", title="Does it scale over threads", details=_answers,
+    CommonPage(link="Scale", template="scale.html", title="What scales over threads", details=_answers,
                description="Which functions scale over threads, and which object is in the way.",
                only_with=SitePart.SCALE, values=lambda content: scale_values(content.answers)),
     CommonPage(link="Experiments", template="experiments.html", title="The classic experiments",

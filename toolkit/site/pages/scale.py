@@ -85,9 +85,9 @@ def _of_cause(found: ScalingInvestigation, way: str) -> dict[str, Any]:
     reached = [trial.of_ceiling for trial in found.trials
                if trial.outcome is RepairOutcome.MEASURED and trial.of_ceiling is not None]
     best = max(reached, key=lambda span: span.ratio, default=None)
-    explained = {"text": percent(found.explained), "sort": found.explained} if found.explained is not None else _NOTHING
-    return {"way": way, "explained": explained if found.objects else _NOTHING,
-            "copies": _span(best) if best else _NOTHING}
+    blamed = found.judgement.verdict in LOST and found.objects and found.explained is not None
+    return {"way": way, "copies": _span(best) if best else _NOTHING,
+            "explained": {"text": percent(found.explained), "sort": found.explained} if blamed else _NOTHING}
 
 
 def _span(span: Span | None) -> dict[str, Any]:
