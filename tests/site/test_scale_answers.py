@@ -205,6 +205,13 @@ def test_other_json_is_no_answer(tmp_path, monkeypatch):
         find_sources(["other.json"])
 
 
+def test_answer_that_was_written_in_another_form_is_taken_if_it_is_named(tmp_path):
+    path = tmp_path / "sorted.json"
+    path.write_text(json.dumps(answer_values(ANSWER), sort_keys=True, separators=(",", ":")))
+    (found,) = public_answers(find_answers([str(path)]), [])
+    assert found.answer.subject == "app:work"
+
+
 def test_command_takes_answers_from_the_results_of_the_folder(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("GILSCOPE_RESULTS", raising=False)

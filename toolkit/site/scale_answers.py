@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.bounded_reading import opened
+from gilscope.toolkit.bounded_reading import SETTINGS, opened
 from gilscope.toolkit.errors import BadFileError
 from gilscope.toolkit.escaping import in_json, in_url, visible_all
 from gilscope.toolkit.records import DamagedError, shown
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SUFFIX = ".json"
-BEGIN = 200                         # bytes, in which the schema stands
-MARK = SCHEMA.rpartition("/")[0]    # of any version, so that another one is refused and not overlooked
+BEGIN = 200      # bytes of a file in a folder, in which the schema stands if gilscope wrote it
+# Of any version, so that another one is refused and not overlooked.
+MARK = re.compile(rb'"schema"\s*:\s*"' + SCHEMA.rpartition("/")[0].encode() + b"/")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,17 +77,16 @@ def find_answers(names: Sequence[str]) -> list[AnswerSource]:
 def _files(path: Path) -> Iterable[Path]:
     if path.is_dir():
         depths = ["*/" * depth for depth in range(DEEPEST + 1)]
-        found = sorted({file for depth in depths for file in path.glob(f"{depth}*{SUFFIX}")})
-    else:
-        found = [path] if path.suffix == SUFFIX else []
-    return filter(_is_answer, found)
+        return [file for file in sorted({file for depth in depths for file in path.glob(f"{depth}*{SUFFIX}")})
+                if _is_answer(file, BEGIN)]
+    return [path] if path.suffix == SUFFIX and _is_answer(path, SETTINGS) else []
 
 
-def _is_answer(path: Path) -> bool:
-    """Return True if a file begins as `gilscope scale --json` writes it."""
+def _is_answer(path: Path, most: int) -> bool:
+    """Return True if the first `most` bytes of a file have the schema of an answer."""
     try:
         with opened(path) as file:
-            return f'"schema": "{MARK}/'.encode() in file.read(BEGIN)
+            return MARK.search(file.read(most)) is not None
     except OSError:
         return False
 
