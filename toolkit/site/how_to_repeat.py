@@ -140,7 +140,7 @@ def site_citation(
         answers: Of `gilscope scale`.
     """
     by, address = made.get("by", ""), made.get("address", "")
-    starts = [each.started for each in (*runs, *answers)]
+    starts = [each.started for each in runs] + [each.started for each in answers]
     when, last = days_text(starts), max(starts)[:10]
     counts = [counted(len(each), noun) for each, noun in ((runs, "run"), (answers, "answer")) if each]
     what = f"{list_text(counts)} of gilscope {__version__}"

@@ -44,7 +44,8 @@ def about_text(each: PublicAnswer) -> str:
 
 def build_labels(each: PublicAnswer) -> list[str]:
     """Return the builds of an answer."""
-    return [build.label for build in (*each.answer.functions, *each.answer.apis)]
+    answer = each.answer
+    return [build.label for build in answer.functions] + [module.label for module in answer.apis]
 
 
 def answer_page(each: PublicAnswer) -> dict[str, Any]:
@@ -85,9 +86,9 @@ def _of_cause(found: ScalingInvestigation, way: str) -> dict[str, Any]:
     reached = [trial.of_ceiling for trial in found.trials
                if trial.outcome is RepairOutcome.MEASURED and trial.of_ceiling is not None]
     best = max(reached, key=lambda span: span.ratio, default=None)
-    blamed = found.judgement.verdict in LOST and found.objects and found.explained is not None
+    explained = found.explained if found.judgement.verdict in LOST and found.objects else None
     return {"way": way, "copies": _span(best) if best else _NOTHING,
-            "explained": {"text": percent(found.explained), "sort": found.explained} if blamed else _NOTHING}
+            "explained": _NOTHING if explained is None else {"text": percent(explained), "sort": explained}}
 
 
 def _span(span: Span | None) -> dict[str, Any]:
