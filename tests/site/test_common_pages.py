@@ -12,15 +12,23 @@ from gilscope.toolkit.report.table import build_tables, judge_comparison
 from gilscope.toolkit.report.table.observations import Index
 from gilscope.toolkit.report.table.ratios import Ratios
 from gilscope.toolkit.report.table.recommendation import OpenCell
+from gilscope.toolkit.scale.api import ApiCallable, ApiOutcome, ApiScaling
+from gilscope.toolkit.scale.blamed_object import BlamedObject
+from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome, RepairTrial
+from gilscope.toolkit.scale.scaling_values import BuildApiScaling, BuildScaling
+from gilscope.toolkit.scale.zygote_process import CodePlace
 from gilscope.toolkit.site.link_preview import badge_values, site_figure
-from gilscope.toolkit.site.page_values import page_values
+from gilscope.toolkit.site.page_values import page_values, shown
 from gilscope.toolkit.site.pages.compare import compare_run, compare_values, source_of
 from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values
 from gilscope.toolkit.site.pages.home import home_values
 from gilscope.toolkit.site.pages.machines import machines_values
+from gilscope.toolkit.site.pages.scale import answer_page, entry_of, scale_values
+from gilscope.toolkit.site.scale_answers import PublicAnswer
 from gilscope.toolkit.site.sources import LoadedRun, PlannedRun
 from gilscope.toolkit.stats.verdict import SpeedVerdict
 from tests.fakes import make_run
+from tests.scale.answers import make_answer, slower_investigation
 from tests.site.made import KINDS, Tags, rendered
 from tests.site.test_run_page import ATTACKS, attacked
 
@@ -47,12 +55,26 @@ def all_pages(text):
     series, default = follow(runs), next(iter(compare_run(*pairs[0], {})["ofBuilds"].values()))
     group, files = next(iter(workload_pages(runs))), {text: "x.json"}
     fleets = [{"label": text, "page": "fleet-x.html"}]
+    found = slower_investigation(objects=(BlamedObject(name=text, kind="global", type=text, places=(
+        CodePlace(file=text, line=7, function=text),)),), trials=(
+            RepairTrial(outcome=RepairOutcome.UNCOPIED, method=CopyMethod.DEEP, detail=text),))
+    api = ApiScaling(complete=True, callables=(
+        ApiCallable(name=text, call=text, place=text, outcome=ApiOutcome.SLOWER, evidence=found.evidence, found=found),
+        ApiCallable(name=text, call=text, place=text, outcome=ApiOutcome.FAILED, problem=text)))
+    answers = [PublicAnswer(id="x", host=text, answer=make_answer(
+        subject=text, command=text, functions=(BuildScaling(label=text, version=text, found=found),
+                                               BuildScaling(label=text, version=text, found=None, problem=text)))),
+               PublicAnswer(id="y", host=text, answer=make_answer(
+                   subject=text, command=text, apis=(BuildApiScaling(label=text, version=text, found=api),)))]
     entry = {"title": text, "link": "x.html", "finding": text, "findings": [text], "claim": text, "source": text,
              "builds": text, "day": text, "effort": text, "host": text, "picture": {"title": text, "path": "x.svg"}}
     return {
         "home.html": home_values(runs, {each.id: [text] for each in runs}, KINDS, 1) | {
             "experiments": [entry], "citation": {"text": text, "bibtex": text, "missing": text},
-            "badge": {"file": "badge.svg", "text": text, "about": text, "markdown": text}, "fleets": fleets} | around,
+            "badge": {"file": "badge.svg", "text": text, "about": text, "markdown": text}, "fleets": fleets,
+            "scaling": shown([entry_of(each) for each in answers])} | around,
+        "scale.html": scale_values(answers) | around,
+        "scale-answer.html": answer_page(answers[0]) | around,
         "machines.html": machines_values(runs, KINDS) | {"fleets": fleets} | around,
         "history.html": history_values(runs, series) | around,
         "history-workload.html": workload_values(group, runs, series, {each.id: files for each in runs}) | around,
@@ -86,7 +108,8 @@ def runs():
 
 def beside(values):
     """Return the values of the first page with those around them."""
-    return values | {"experiments": [], "citation": CITATION, "badge": None, "fleets": []} | page_values("t", "d")
+    return values | {"experiments": [], "citation": CITATION, "badge": None, "fleets": [], "scaling": [],
+                     } | page_values("t", "d")
 
 
 def changed(loaded, change):

@@ -306,7 +306,7 @@ def test_first_page_begins_with_the_answer_for_the_newest_version(site):
 def test_nothing_is_made_where_no_run_can_be_read(tmp_path):
     shutil.copytree(EXAMPLE / "own-function", tmp_path / "bad")
     (tmp_path / "bad" / "3.14.json").write_text("{")
-    with pytest.raises(ToolkitError, match="no run could be read"):
+    with pytest.raises(ToolkitError, match="nothing could be read"):
         made(tmp_path / "site", tmp_path / "bad")
     assert not (tmp_path / "site").exists()
 

@@ -26,6 +26,7 @@ from gilscope.toolkit.site.common_pages import HOME
 from gilscope.toolkit.site.making import SiteRequest, check_site, make_site
 from gilscope.toolkit.site.pages.experiments import ExperimentSummary
 from gilscope.toolkit.site.renderer_process import rendering_python
+from gilscope.toolkit.site.scale_answers import find_answers
 from gilscope.toolkit.site.sources import find_sources, hosts_of
 from gilscope.workloads import catalog
 
@@ -47,12 +48,14 @@ def add_parser(commands: Any) -> None:
         "site",
         help=SUMMARIES["site"],
         description="Make a folder of static pages from any number of runs: conclusions, figures and tables of each, "
-        "a comparison of any two, their history, the machines, the classic experiments. The pages open from disk and "
+        "a comparison of any two, their history, the machines, the classic experiments, and the answers of "
+        "`gilscope scale`. The pages open from disk and "
         "from any static host, and load nothing from elsewhere. Paths and host names are left out.",
     )
     parser.add_argument(
         "results", nargs="*", metavar="RESULTS",
-        help="Folders with runs, or labels (default: all runs of this folder). NAME=FOLDER names the machine of that "
+        help="Folders with runs, labels, or files that `gilscope scale --json` wrote, which are also found in such "
+        "folders (default: all runs and answers in the results of this folder). NAME=FOLDER names the machine of that "
         "folder's runs, to distinguish results that were copied from several machines.",
     )
     where = parser.add_mutually_exclusive_group(required=True)
@@ -76,9 +79,11 @@ def add_parser(commands: Any) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Make the site."""
-    sources, drawing = find_sources(args.results), None if args.check else _Drawing(args.out)
+    answers = find_answers(args.results)
+    sources = find_sources(args.results, {each.named for each in answers})
+    drawing = None if args.check else _Drawing(args.out)
     request = SiteRequest(
-        sources=sources, title=args.title, kinds={each.name: each.kind for each in catalog.WORKLOADS},
+        sources=sources, answers=answers, title=args.title, kinds={each.name: each.kind for each in catalog.WORKLOADS},
         python=rendering_python(print_stderr), describe=_about, address=args.url or "", processes=usable_cores(),
         say=lambda text: print_stderr(f"gilscope: {text}"),
         draw=drawing.experiment if drawing else None, draw_figure=drawing.figure if drawing else None,

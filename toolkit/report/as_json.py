@@ -26,7 +26,7 @@ from gilscope.toolkit.stats.verdict import MARGIN, SpeedVerdict
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
-    from gilscope.toolkit.model import Build, Cell, Note, Run
+    from gilscope.toolkit.model import Build, Cell, Machine, Note, Run
     from gilscope.toolkit.report.document import Document
     from gilscope.toolkit.report.table import (
         Advice,
@@ -137,10 +137,15 @@ def made(run: Run) -> dict[str, Any]:
     """Return the machine, builds, processes, seed and rounds of a run."""
     return {
         "label": run.label, "started": run.started, **_progress(run), "seed": run.seed, "baseline": run.baseline,
-        "machine": {name: getattr(run.machine, name) for name in _MACHINE},
+        "machine": machine_values(run.machine),
         "builds": [_build(build) for build in run.builds], "processes": process_values(run),
         "notes": [*(note.text for note in run.notes), *warnings(run)],
     }
+
+
+def machine_values(machine: Machine) -> dict[str, Any]:
+    """Return a machine without its name, and without what only gilscope itself uses."""
+    return {name: getattr(machine, name) for name in _MACHINE}
 
 
 def _progress(run: Run) -> dict[str, Any]:

@@ -12,8 +12,8 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.hammer.offered_calls import find_calls
-from gilscope.toolkit.scale.investigation import investigate, take_a_look
-from gilscope.toolkit.scale.judgement import ScalingVerdict, judge
+from gilscope.toolkit.scale.investigation import ScalingInvestigation, investigate, take_a_look
+from gilscope.toolkit.scale.judgement import ScalingEvidence, ScalingVerdict, judge
 from gilscope.toolkit.scale.zygote_process import GIL_ON, LostZygoteError, UnscalableFunctionError, ZygoteProcess
 
 if TYPE_CHECKING:
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gilscope.toolkit.hammer.offered_calls import OfferedCall
-    from gilscope.toolkit.scale.investigation import ScalingInvestigation
-    from gilscope.toolkit.scale.judgement import ScalingEvidence
     from gilscope.toolkit.scale.zygote_process import LoadedFunction
 
 TOO_SHORT = 1.5e-7      # seconds: an empty function takes 0.03 to 0.1 us with the loop that calls it

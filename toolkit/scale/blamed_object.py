@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from gilscope.toolkit.scale.zygote_process import CodePlace
+from gilscope.toolkit.scale.zygote_process import CodePlace  # noqa: TC001 - `from_plain` reads the hints
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -23,22 +23,20 @@ from gilscope.toolkit.scale.judgement import (
     limited,
     seldom_locked,
 )
-from gilscope.toolkit.scale.repair_trials import NO_TIME, try_copies
+from gilscope.toolkit.scale.repair_trials import NO_TIME, RepairTrial, try_copies
 from gilscope.toolkit.scale.repairs import COPIED, repairs
 from gilscope.toolkit.scale.scaling_rounds import ScalingRounds
 from gilscope.toolkit.scale.search import ENOUGH, SearchLimitError, smallest_set
 from gilscope.toolkit.scale.throughput import pooled
-from gilscope.toolkit.scale.zygote_process import CLOSE_PERIOD, CallMode
+from gilscope.toolkit.scale.zygote_process import CLOSE_PERIOD, CallMode, LoadedFunction
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from gilscope.toolkit.scale.judgement import Span
-    from gilscope.toolkit.scale.repair_trials import RepairTrial
     from gilscope.toolkit.scale.scaling_rounds import RoundCalls
     from gilscope.toolkit.scale.throughput import CleanCalls
     from gilscope.toolkit.scale.zygote_process import (
-        LoadedFunction,
         ProgramObject,
         SampledObject,
         ZygoteProcess,

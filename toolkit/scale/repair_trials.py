@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.scale.judgement import SURELY_SCALES
+from gilscope.toolkit.scale.judgement import SURELY_SCALES, Span
 from gilscope.toolkit.scale.repairs import UNCOPIED
 from gilscope.toolkit.scale.scaling_rounds import ScalingRounds
 from gilscope.toolkit.scale.zygote_process import CLOSE_PERIOD, CallMode, ThreadCopies, UnscalableFunctionError
@@ -18,7 +18,6 @@ from gilscope.toolkit.scale.zygote_process import CLOSE_PERIOD, CallMode, Thread
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gilscope.toolkit.scale.judgement import Span
     from gilscope.toolkit.scale.zygote_process import ProgramObject, ZygoteProcess
 
 ROUNDS = 3

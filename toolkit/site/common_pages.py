@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.site.how_to_repeat import site_citation
-from gilscope.toolkit.site.page_values import page_values
+from gilscope.toolkit.scale.api_report import answer_summary
+from gilscope.toolkit.site.how_to_repeat import days_text, site_citation
+from gilscope.toolkit.site.page_values import page_values, shown
 from gilscope.toolkit.site.pages.compare import compare_values, source_of
 from gilscope.toolkit.site.pages.fleets import fleet_values
 from gilscope.toolkit.site.pages.history import follow, history_values, workload_pages, workload_values
 from gilscope.toolkit.site.pages.home import home_values
 from gilscope.toolkit.site.pages.machines import machines_values
+from gilscope.toolkit.site.pages.scale import answer_page, build_labels, entry_of, scale_values
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
     from gilscope.toolkit.site.pages.history import HistorySeries
+    from gilscope.toolkit.site.scale_answers import PublicAnswer
     from gilscope.toolkit.site.sources import LoadedRun
 
 HOME = "index.html"
+
+
+class SitePart(StrEnum):
+    """What a site may have or lack; a common page may be about one of them."""
+
+    RUNS = "runs"     # experiments among them
+    EXPERIMENTS = "experiments"
+    SCALE = "scale"   # answers of `gilscope scale`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +57,10 @@ class SiteContent:
     runs: Sequence[LoadedRun]                   # experiments among them, the oldest first
     parts: Mapping[str, RunPart]                # by id; experiments have none
     experiments: Sequence[Mapping[str, Any]] = ()
+    answers: Sequence[PublicAnswer] = ()        # of `gilscope scale`, the newest first
+    has: Collection[SitePart] = (SitePart.RUNS,)
     unreadable: int = 0                         # how many runs could not be read
+    lost_answers: int = 0                       # likewise answers
     badge: Mapping[str, str] | None = None
     made: Mapping[str, str] = field(default_factory=dict)   # how the site was made; see `page_values`
     preview: Mapping[str, str] | None = None    # the picture that shows with a link to the site
@@ -69,8 +84,11 @@ class SiteContent:
     def description(self) -> str:
         """The whole site in one sentence."""
         builds = dict.fromkeys(build.label for each in self.runs for build in each.run.builds)
-        first, last = (each.run.started[:10] for each in (self.runs[0], self.runs[-1]))
-        when = first if first == last else f"{first} to {last}"
+        if not self.runs:
+            builds = dict.fromkeys(label for each in self.answers for label in build_labels(each))
+            return (f"Which functions scale over threads: {counted(len(self.answers), 'answer')} on "
+                    f"{', '.join(builds)}, {days_text(each.answer.started for each in self.answers)}.")
+        when = days_text(each.run.started for each in self.runs)
         return (f"What CPython's concurrency models gain: {counted(len(self.runs), 'run')} on "
                 f"{', '.join(builds)}, {when}.")
 
@@ -97,7 +115,7 @@ class CommonPage:
     title: str = ""                                       # the text of the link, unless it is given
     file: str = ""
     details: Callable[[SiteContent], Iterable[SitePage]] = lambda _: ()   # pages that it leads to
-    only_with_experiments: bool = False
+    only_with: SitePart | None = None
 
     @property
     def address(self) -> str:
@@ -107,9 +125,12 @@ class CommonPage:
 
 def _home(content: SiteContent) -> Mapping[str, Any]:
     in_short = {name: part.in_short for name, part in content.parts.items()}
-    return home_values(content.runs, in_short, content.kinds, content.unreadable, content.series) | {
+    return home_values(content.runs, in_short, content.kinds, content.unreadable, content.series,
+                       lost_answers=content.lost_answers) | {
         "experiments": content.experiments, "fleets": content.fleets, "badge": content.badge,
-        "citation": site_citation(content.title, [each.run for each in content.runs], content.made)}
+        "scaling": shown([entry_of(each) for each in content.answers]),
+        "citation": site_citation(content.title, [each.run for each in content.runs], content.made,
+                                  [each.answer for each in content.answers])}
 
 
 def _compare(content: SiteContent) -> Mapping[str, Any]:
@@ -134,18 +155,28 @@ def _fleets(content: SiteContent) -> Iterator[SitePage]:
                        description="What several hosts show together.")
 
 
+def _answers(content: SiteContent) -> Iterator[SitePage]:
+    for each in content.answers:
+        yield SitePage(file=each.page, template="scale-answer.html", values=answer_page(each),
+                       title=f"{each.answer.subject} with {counted(each.answer.threads, 'thread')}",
+                       description=" ".join(answer_summary(each.answer)))
+
+
 PAGES = (
     CommonPage(link="Home", file=HOME, template="home.html", description="", values=_home),
-    CommonPage(link="Compare", template="compare.html", values=_compare,
+    CommonPage(link="Compare", template="compare.html", values=_compare, only_with=SitePart.RUNS,
                description="Two builds, models, runs or machines, side by side."),
-    CommonPage(link="History", template="history.html", details=_workloads,
+    CommonPage(link="History", template="history.html", details=_workloads, only_with=SitePart.RUNS,
                description="The same work over versions of CPython and over dates.",
                values=lambda content: history_values(content.runs, content.series)),
-    CommonPage(link="Machines", template="machines.html", details=_fleets,
+    CommonPage(link="Machines", template="machines.html", details=_fleets, only_with=SitePart.RUNS,
                description="On how many machines each verdict holds.",
                values=lambda content: machines_values(content.runs, content.kinds) | {"fleets": content.fleets}),
+    CommonPage(link="Scale", template="scale.html", title="What scales over threads", details=_answers,
+               description="Which functions scale over threads, and which object is in the way.",
+               only_with=SitePart.SCALE, values=lambda content: scale_values(content.answers)),
     CommonPage(link="Experiments", template="experiments.html", title="The classic experiments",
-               description="What was measured then, and what it is now.", only_with_experiments=True,
+               description="What was measured then, and what it is now.", only_with=SitePart.EXPERIMENTS,
                values=lambda content: {"experiments": content.experiments}),
 )
 
@@ -153,10 +184,9 @@ PAGES = (
 def all_pages(content: SiteContent) -> Iterator[tuple[SitePage, dict[str, Any]]]:
     """Yield each page about all runs with the values of its head and of the links around it."""
     for page in PAGES:
-        if page.only_with_experiments and not content.experiments:
+        if page not in shown_pages(content.has):
             continue
-        links = navigation(content.title, here=page.address, has_experiments=bool(content.experiments),
-                           made=content.made)
+        links = navigation(content.title, here=page.address, has=content.has, made=content.made)
         title, description, preview = page.title or page.link, page.description, None
         if page.address == HOME:
             title, description, preview = content.title, content.description, content.preview
@@ -167,17 +197,21 @@ def all_pages(content: SiteContent) -> Iterator[tuple[SitePage, dict[str, Any]]]
             yield detail, page_values(detail.title, detail.description, **links)
 
 
+def shown_pages(has: Collection[SitePart]) -> list[CommonPage]:
+    """Return the common pages of a site with some parts."""
+    return [page for page in PAGES if page.only_with is None or page.only_with in has]
+
+
 def navigation(
-    site: str, *, has_experiments: bool, here: str = "", made: Mapping[str, str] | None = None,
+    site: str, *, has: Collection[SitePart], here: str = "", made: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the site's title and the links that each of its pages has, for `page_values`.
 
     Args:
         site: The title of the site.
-        has_experiments: True if it has pages of experiments.
+        has: Its parts.
         here: The common page that the page is, or belongs to.
         made: How the site was made; see `page_values`.
     """
-    shown = [page for page in PAGES if has_experiments or not page.only_with_experiments]
     return {"of": site, "made": dict(made or {}), "links": [
-        {"address": page.address, "title": page.link, "here": page.address == here} for page in shown]}
+        {"address": page.address, "title": page.link, "here": page.address == here} for page in shown_pages(has)]}

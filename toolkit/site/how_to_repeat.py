@@ -14,9 +14,11 @@ from gilscope.toolkit.report.sessions import MERGED, SEEDS
 from gilscope.toolkit.units import counted, inflect, list_text
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.model import Run
+    from gilscope.toolkit.scale.scaling_values import ScalingAnswer
+
 
 def command(run: Run, workload: str | None = None) -> str:
     """Return the command line that measures the run again, or one workload of it."""
@@ -120,18 +122,28 @@ def _line(words: list[str]) -> str:
     return visible(" ".join(shlex.quote(str(word)) for word in words))
 
 
-def site_citation(title: str, runs: Sequence[Run], made: Mapping[str, str]) -> dict[str, str]:
+def days_text(starts: Iterable[str]) -> str:
+    """Return "2026-11-24", or "2026-11-24 to 2026-11-27": from the first day to the last one."""
+    days = sorted(each[:10] for each in starts)
+    return days[0] if days[0] == days[-1] else f"{days[0]} to {days[-1]}"
+
+
+def site_citation(
+    title: str, runs: Sequence[Run], made: Mapping[str, str], answers: Sequence[ScalingAnswer] = (),
+) -> dict[str, str]:
     """Return a site as a reference: in a sentence, as BibTeX, and with what it lacks.
 
     Args:
         title: The site's.
-        runs: All of them, the oldest first.
+        runs: All of them; none needs `answers`.
         made: How it is made; see `page_values`.
+        answers: Of `gilscope scale`.
     """
     by, address = made.get("by", ""), made.get("address", "")
-    first, last = runs[0].started[:10], runs[-1].started[:10]
-    when = first if first == last else f"{first} to {last}"
-    what = f"{counted(len(runs), 'run')} of gilscope {__version__}"
+    starts = [each.started for each in runs] + [each.started for each in answers]
+    when, last = days_text(starts), max(starts)[:10]
+    counts = [counted(len(each), noun) for each, noun in ((runs, "run"), (answers, "answer")) if each]
+    what = f"{list_text(counts)} of gilscope {__version__}"
     key = "".join(each for each in f"gilscope{last}{title}" if each.isalnum())
     note = f"{what}{_source(made, tex=True)}, measured {when}"
     bibtex = (f"@misc{{{key},{_author(by)}\n  title = {{{_tex(title)}}},\n  year = {{{last[:4]}}},{_address(address)}\n"

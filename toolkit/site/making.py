@@ -14,13 +14,14 @@ from gilscope.toolkit import temporary
 from gilscope.toolkit.errors import BadFileError, ToolkitError, cannot_write
 from gilscope.toolkit.escaping import in_url
 from gilscope.toolkit.redaction import PrivateNames, refuse
-from gilscope.toolkit.site.common_pages import HOME, SiteContent, all_pages, navigation
+from gilscope.toolkit.site.common_pages import HOME, SiteContent, SitePart, all_pages, navigation
 from gilscope.toolkit.site.figure_files import is_drawing, lean
 from gilscope.toolkit.site.link_preview import badge_values, site_figure
 from gilscope.toolkit.site.page_values import page_values
 from gilscope.toolkit.site.pages.experiments import entry_of, experiment_values
 from gilscope.toolkit.site.renderer_process import PageRenderer
 from gilscope.toolkit.site.run_parts import SiteContext, copy_values, make_all
+from gilscope.toolkit.site.scale_answers import public_answers, write_values
 from gilscope.toolkit.site.sources import load, plan
 from gilscope.toolkit.site.style import ASSETS, load_assets
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from gilscope.toolkit.report.figures.figure import Figure
     from gilscope.toolkit.site.common_pages import RunPart
     from gilscope.toolkit.site.pages.experiments import ExperimentSummary
+    from gilscope.toolkit.site.scale_answers import AnswerSource, PublicAnswer
     from gilscope.toolkit.site.sources import LoadedRun, PlannedRun, RunSource
 
     Describe = Callable[[Run, Path], ExperimentSummary]
@@ -57,6 +59,7 @@ class SiteRequest:
         sources: Where its runs are.
         title: The heading of its first page.
         kinds: The kinds of the catalogue's workloads.
+        answers: Where answers of `gilscope scale` are.
         python: An interpreter with Jinja2.
         describe: Returns the title, findings and pictures of an experiment's run, from the run and its folder.
         draw: Draws the figures of an experiment that has none yet: of a run, with its folder, into another folder.
@@ -86,6 +89,7 @@ class SiteRequest:
     by: str = ""
     command: str = ""
     date: str = ""
+    answers: Sequence[AnswerSource] = ()
     works: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     source_url: str = ""
 
@@ -100,10 +104,10 @@ def make_site(request: SiteRequest, out: Path) -> list[str]:
     """Make the site in `out`: a new or empty folder, or one that holds a site already, which it replaces.
 
     Returns:
-        One sentence for each run that could not be read.
+        One sentence for each run or answer that could not be read.
 
     Raises:
-        ToolkitError: `out` holds something else or cannot be written, no run could be read, or a page would reveal a
+        ToolkitError: `out` holds something else or cannot be written, nothing could be read, or a page would reveal a
             person or a machine.
         CannotRenderError: The process that renders the pages failed.
     """
@@ -178,11 +182,15 @@ def _replace(made: Path, out: Path, earlier: Sequence[str]) -> None:
 
 
 def _write(request: SiteRequest, folder: Path) -> list[str]:
-    """Write all pages into a folder, and return a sentence for each run that could not be read."""
+    """Write all pages into a folder, and return a sentence for each run or answer that could not be read."""
     problems: list[str] = []
     planned = plan(request.sources, problems, request.say)
+    lost: list[str] = []
+    answers = public_answers(request.answers, lost, request.say)
+    parts_of = {SitePart.RUNS: planned, SitePart.SCALE: answers,
+                SitePart.EXPERIMENTS: [each for each in planned if each.is_experiment]}
     site = SiteContext(folder=folder, title=request.title, kinds=dict(request.kinds), python=request.python,
-                       has_experiments=any(each.is_experiment for each in planned), made=request.made,
+                       has=frozenset(part for part, found in parts_of.items() if found), made=request.made,
                        works={name: dict(each) for name, each in request.works.items()})
     assets = load_assets()
     (folder / "assets").mkdir()
@@ -199,9 +207,11 @@ def _write(request: SiteRequest, folder: Path) -> list[str]:
                     writer.add_experiment(each)
                 except BadFileError as error:
                     problems.append(str(error))
-        runs = writer.write({part.run.id: part for part in parts if part.run}, problems)
-    _write_marker(site, runs)
-    return problems
+        for answer in answers:
+            write_values(answer, folder)
+        runs = writer.write({part.run.id: part for part in parts if part.run}, answers, problems, lost)
+    _write_marker(site, runs, answers)
+    return problems + lost
 
 
 class _SiteWriter:
@@ -224,7 +234,7 @@ class _SiteWriter:
         values = experiment_values(about, run, pictures, data=copy_values(site, loaded, run), made=site.made,
                                    page=loaded.page)
         entry = entry_of(about, loaded, pictures)
-        links = navigation(site.title, has_experiments=True, here="experiments.html", made=site.made)
+        links = navigation(site.title, has=site.has, here="experiments.html", made=site.made)
         self._page("experiment.html", loaded.page, values | page_values(
             entry["title"], entry["finding"] or entry["claim"], **links))
         self._experiments[loaded.id] = loaded, entry
@@ -247,20 +257,30 @@ class _SiteWriter:
                 kept.append(replace(each, path=address))
         return kept
 
-    def write(self, parts: Mapping[str, RunPart], problems: Sequence[str]) -> list[LoadedRun]:
-        """Write the pages about all runs, and return the runs, the oldest first.
+    def write(
+        self, parts: Mapping[str, RunPart], answers: Sequence[PublicAnswer], problems: Sequence[str],
+        lost: Sequence[str],
+    ) -> list[LoadedRun]:
+        """Write the pages about all runs and answers, and return the runs, the oldest first.
+
+        Args:
+            parts: By the id of a run.
+            answers: Of `gilscope scale`.
+            problems: A sentence for each run that cannot be read.
+            lost: Likewise for each answer.
 
         Raises:
-            ToolkitError: There is no run.
+            ToolkitError: There is neither a run nor an answer.
         """
         found = [part.run for part in parts.values() if part.run]
         found += [loaded for loaded, _ in self._experiments.values()]
-        if not found:
-            raise ToolkitError("no run could be read: " + "; ".join(problems))
+        if not found and not answers:
+            raise ToolkitError("nothing could be read: " + "; ".join([*problems, *lost]))
         runs = sorted(found, key=lambda each: each.run.started)
         content = SiteContent(
             title=self._site.title, address=self._request.address, kinds=self._site.kinds, runs=runs, parts=parts,
             experiments=[entry for _, entry in self._experiments.values()], unreadable=len(problems),
+            answers=answers, lost_answers=len(lost), has=self._site.has,
             badge=self._badge(runs), made=self._site.made, preview=self._preview(runs))
         for page, around in all_pages(content):
             self._page(page.template, page.file, {**page.values, **around})
@@ -299,12 +319,14 @@ def _drawings(pictures: Sequence[Picture]) -> dict[str, Picture]:
     return {path.name: each for each in pictures if is_drawing(path := Path(each.path))}
 
 
-def _write_marker(site: SiteContext, runs: Sequence[LoadedRun]) -> None:
-    """Write the list of the site's runs and files, by which a later site replaces this one."""
+def _write_marker(site: SiteContext, runs: Sequence[LoadedRun], answers: Sequence[PublicAnswer]) -> None:
+    """Write the list of the site's runs, answers and files, by which a later site replaces this one."""
     files = [path.relative_to(site.folder).as_posix() for path in sorted(site.folder.rglob("*")) if path.is_file()]
     (site.folder / MARKER).write_text(json.dumps({
         "schema": SCHEMA, "gilscope": __version__, "title": site.title,
         "runs": [{"id": each.id, "label": each.run.label, "host": each.host, "started": each.run.started,
                   "builds": [build.label for build in each.run.builds], "page": each.page} for each in runs],
+        "answers": [{"subject": each.answer.subject, "host": each.host, "started": each.answer.started,
+                     "page": each.page} for each in answers],
         "files": [*files, MARKER],
     }, indent=1) + "\n", encoding="utf-8")

@@ -15,7 +15,7 @@ from gilscope.toolkit.escaping import in_url
 from gilscope.toolkit.publish import without_traces, write_files
 from gilscope.toolkit.report.advice_sentences import advice_lines
 from gilscope.toolkit.report.overview import closing_lines
-from gilscope.toolkit.site.common_pages import RunPart, navigation
+from gilscope.toolkit.site.common_pages import RunPart, SitePart, navigation
 from gilscope.toolkit.site.pages.compare import compare_file, compare_run
 from gilscope.toolkit.site.pages.run import run_page
 from gilscope.toolkit.site.renderer_process import PageRenderer
@@ -41,7 +41,7 @@ class SiteContext:
     title: str
     kinds: dict[str, str]       # of the catalogue's workloads
     python: Path                # an interpreter with Jinja2
-    has_experiments: bool
+    has: frozenset[SitePart]
     made: dict[str, str] = field(default_factory=dict)       # how the site was made; see `page_values`
     works: dict[str, dict[str, str]] = field(default_factory=dict)   # what each workload of the catalogue does
 
@@ -115,7 +115,7 @@ def _make(site: SiteContext, planned: PlannedRun, renderer: PageRenderer) -> Run
         return RunPart(problem=str(error))
     run = ratios.index.run
     data = copy_values(site, loaded, run)
-    links = navigation(site.title, has_experiments=site.has_experiments, made=site.made)
+    links = navigation(site.title, has=site.has, made=site.made)
     values = run_page(run, site.kinds, tables=loaded.tables, data=data, around=links, works=site.works,
                       page=loaded.page)
     (site.folder / loaded.page).write_text(renderer.page("run.html", values), encoding="utf-8")

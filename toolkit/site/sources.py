@@ -36,7 +36,7 @@ from gilscope.toolkit.store.transfer_rounds import merge_pending
 from gilscope.toolkit.units import inflect
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Collection, Iterable, Sequence
 
     from gilscope.toolkit.model import Machine, Run
     from gilscope.toolkit.report.table import WorkloadTable
@@ -103,21 +103,25 @@ class LoadedRun:
         return self.planned.is_experiment
 
 
-def find_sources(names: Sequence[str]) -> list[RunSource]:
+def find_sources(names: Sequence[str], answered: Collection[str] = ()) -> list[RunSource]:
     """Return the runs below folders, or of labels, as they are named: `FOLDER`, `LABEL`, `NAME=FOLDER`.
+
+    Args:
+        names: Of what to look for.
+        answered: Those of them that have something else to show, and need no run.
 
     Raises:
         ToolkitError: Nothing is there, or it is no run.
     """
     found: dict[Path, RunSource] = {}
-    for text in names or _default_names():
-        name, path = _named(text)
-        for run in _below(path):
+    for text in names or default_names():
+        name, path = named_source(text)
+        for run in _below(path, needed=text not in answered):
             found.setdefault(run.resolve(), RunSource(path=run, host=name))
     return list(found.values())
 
 
-def _default_names() -> list[str]:
+def default_names() -> list[str]:
     """Return the folders with runs; that for new runs if there is none, for the message."""
     return [str(folder) for folder in results_folders() if any(folder.glob(f"*/{HEADER}"))
             or any(folder.glob(f"*/*/{HEADER}"))] or [str(results_folder())]
@@ -128,7 +132,12 @@ def hosts_of(sources: Sequence[RunSource]) -> set[str]:
     return {host_name(source.path) for source in sources}
 
 
-def _named(text: str) -> tuple[str, Path]:
+def named_source(text: str) -> tuple[str, Path]:
+    """Return the machine's name, or "", and the path of `NAME=FOLDER`.
+
+    Raises:
+        ToolkitError: Nothing is before "=".
+    """
     name, equals, folder = text.partition("=")
     if equals and not Path(text).exists():
         if not name.strip():
@@ -137,14 +146,21 @@ def _named(text: str) -> tuple[str, Path]:
     return "", Path(text)
 
 
-def _below(path: Path) -> Iterable[Path]:
-    """Return the folders of all runs in `path`, or those of the label that it is."""
+def _below(path: Path, *, needed: bool) -> Iterable[Path]:
+    """Return the folders of all runs in `path`, or those of the label that it is.
+
+    Raises:
+        ToolkitError: There is none, and it is `needed`.
+    """
     if not path.is_dir():
+        if not needed:
+            return ()
         try:
             return find_runs(str(path))
         except UnknownNameError:
             if path.is_file():
-                raise ToolkitError(f"{path} is a file: name the folder of a run, or a folder with runs") from None
+                raise ToolkitError(f"{path} is a file: name the folder of a run, a folder with runs, or, for a site, "
+                                   "what `gilscope scale --json` wrote") from None
             raise ToolkitError(f"there is no folder and no run {str(path)!r}; `gilscope report` lists the runs of this "
                                "folder") from None
     depths = ["*/" * depth for depth in range(DEEPEST + 1)]
@@ -152,7 +168,7 @@ def _below(path: Path) -> Iterable[Path]:
         with suppress(ToolkitError):   # `plan` reports what cannot be read
             merge_pending(folder)
     runs = sorted({each.parent for depth in depths for name in (HEADER, PENDING) for each in path.glob(depth + name)})
-    if not runs:
+    if not runs and needed:
         raise ToolkitError(f"{path} holds no run: `gilscope run --quick` makes one in {results_folder()}")
     return runs
 

@@ -17,10 +17,13 @@ from gilscope.toolkit.report.sessions import scope_text
 from gilscope.toolkit.report.table import compare_builds, compare_models, compare_runs
 from gilscope.toolkit.report.wording import value_text
 from gilscope.toolkit.site.making import SiteRequest, make_site
+from gilscope.toolkit.site.scale_answers import find_answers
 from gilscope.toolkit.site.sources import find_sources
 from gilscope.toolkit.store import load_run
+from tests.scale.test_values import ANSWERS
 from tests.site.browser.opened import SCHEMES, SIZES, opened
 from tests.site.made import EXAMPLE, KINDS, broken_links
+from tests.site.test_scale_answers import write
 
 pytestmark = [pytest.mark.slow, pytest.mark.newest]
 RUNS = ("first-look", "second-worker", "own-function")
@@ -28,13 +31,14 @@ RUNS = ("first-look", "second-worker", "own-function")
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
-    """A site of three runs of two machines, one of them with a starved and a failed cell, and an experiment."""
+    """A site of three runs of two machines, one of them with a starved and a failed cell, an experiment, answers."""
     folder = tmp_path_factory.mktemp("site")
     out = folder / "site"
+    answers = [str(write(folder / f"{kind}.json", answer)) for kind, answer in ANSWERS.items()]
     make_site(SiteRequest(sources=find_sources([
         f"one={EXAMPLE / RUNS[0]}", f"two={EXAMPLE / RUNS[1]}", f"two={EXAMPLE / RUNS[2]}",
         f"one={EXAMPLE}/experiments",
-    ]), title="Results", kinds=KINDS, python=sys.executable, describe=_about), out)
+    ]), answers=find_answers(answers), title="Results", kinds=KINDS, python=sys.executable, describe=_about), out)
     return out
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
 from argparse import RawDescriptionHelpFormatter
 from pathlib import Path
@@ -13,18 +14,18 @@ from gilscope.toolkit.commands.options.common import add_build, duration, positi
 from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.commands.output.reports import ReportOutput, add_output
 from gilscope.toolkit.commands.run.request import check_callable_names, check_payload
-from gilscope.toolkit.commands.scale.api_report import api_document
-from gilscope.toolkit.commands.scale.report import document
 from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.cores import allowed_cpus
 from gilscope.toolkit.errors import BuildError, ToolkitError
 from gilscope.toolkit.hammer.offered_calls import call_files
+from gilscope.toolkit.measure.machine import now, this_machine
 from gilscope.toolkit.measure.machine_lock import WAITING, MachineLock
 from gilscope.toolkit.scale.api import LIMITED, ApiRequest, investigate_api
+from gilscope.toolkit.scale.api_report import answer_document
 from gilscope.toolkit.scale.investigation import investigate
 from gilscope.toolkit.scale.judgement import ScalingVerdict
-from gilscope.toolkit.scale.scaling_values import BuildApiScaling, BuildScaling, api_values, scaling_values
+from gilscope.toolkit.scale.scaling_values import BuildApiScaling, BuildScaling, ScalingAnswer, answer_values
 from gilscope.toolkit.scale.zygote_process import GIL_ON, LostZygoteError, UnscalableFunctionError, ZygoteProcess
 from gilscope.toolkit.units import format_seconds
 
@@ -102,7 +103,7 @@ def run(args: Namespace) -> int:
     packages = [checked(text) for text in args.packages]
     files = _call_files(args.tests) if args.api else ()
     builds = _builds(args)
-    output = ReportOutput(args)
+    output, started = ReportOutput(args), now()
     machine = MachineLock(alone=False, waiting=lambda: print_stderr(f"gilscope: {WAITING}"))
     functions: list[BuildScaling] = []
     apis: list[BuildApiScaling] = []
@@ -114,14 +115,15 @@ def run(args: Namespace) -> int:
                 apis.append(_investigated_api(build, args, packages, files))
             else:
                 functions.append(_investigated(build, args, packages))
+    answer = ScalingAnswer(
+        subject=args.api or args.function, threads=args.threads, started=started, machine=this_machine(),
+        command=shlex.join(["gilscope", *args.words]), functions=tuple(functions), apis=tuple(apis))
+    output.show(answer_document(answer))
+    output.finish(lambda: answer_values(answer))
     if args.api:
-        output.show(api_document(args.api, args.threads, apis))
-        output.finish(lambda: api_values(args.api, args.threads, apis))
         outcomes = [one.outcome for each in apis if each.found for one in each.found.callables]
         return _code(limited=any(outcome in LIMITED for outcome in outcomes),
                      unmeasured=any(each.found is None for each in apis))
-    output.show(document(args.function, args.threads, functions))
-    output.finish(lambda: scaling_values(args.function, args.threads, functions))
     limited = {ScalingVerdict.PLATEAUS, ScalingVerdict.SLOWER}
     return _code(limited=any(each.found and each.found.judgement.verdict in limited for each in functions),
                  unmeasured=any(each.found is None for each in functions))
@@ -191,10 +193,11 @@ def _investigated(build: Build, args: Namespace, packages: Sequence[str]) -> Bui
         with ZygoteProcess(_python(build, packages), _folders(args)) as process:
             loaded = process.load(args.function, args.payloads, args.payload, args.threads)
             if loaded.gil:
-                return BuildScaling(build=build, found=None, problem=GIL_ON)
-            return BuildScaling(build=build, found=investigate(process, loaded, args.threads))
+                return BuildScaling(label=build.label, version=build.version, found=None, problem=GIL_ON)
+            found = investigate(process, loaded, args.threads)
+            return BuildScaling(label=build.label, version=build.version, found=found)
     except (UnscalableFunctionError, LostZygoteError) as error:
-        return BuildScaling(build=build, found=None, problem=str(error))
+        return BuildScaling(label=build.label, version=build.version, found=None, problem=str(error))
 
 
 def _investigated_api(
@@ -206,8 +209,8 @@ def _investigated_api(
     try:
         found = investigate_api(_python(build, packages), request, lambda text: print_stderr(f"gilscope: {text}"))
     except UnscalableFunctionError as error:
-        return BuildApiScaling(build=build, found=None, problem=str(error))
-    return BuildApiScaling(build=build, found=found)
+        return BuildApiScaling(label=build.label, version=build.version, found=None, problem=str(error))
+    return BuildApiScaling(label=build.label, version=build.version, found=found)
 
 
 def _python(build: Build, packages: Sequence[str]) -> Path:

@@ -17,8 +17,6 @@ import pytest
 
 from gilscope.toolkit.builds.compile_library import announce
 from gilscope.toolkit.commands.options.common import duration
-from gilscope.toolkit.commands.scale.api_report import way_text
-from gilscope.toolkit.commands.scale.report import investigation_sentences, span_text
 from gilscope.toolkit.cores import allowed_cpus
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.escaping import message
@@ -27,6 +25,8 @@ from gilscope.toolkit.measure.machine_lock import MachineLock
 from gilscope.toolkit.processes.forks import Fork
 from gilscope.toolkit.race._core import build
 from gilscope.toolkit.scale.api import LIMITED, ApiCallable, ApiOutcome, investigated, looked_at
+from gilscope.toolkit.scale.api_report import way_text
+from gilscope.toolkit.scale.report import investigation_sentences, span_text
 from gilscope.toolkit.scale.zygote_here import ZygoteHere
 from gilscope.toolkit.scale.zygote_process import UnscalableFunctionError
 from gilscope.toolkit.units import counted

@@ -47,7 +47,7 @@ _WHY: dict[Doubt, str] = {
 
 def home_values(
     known: Sequence[LoadedRun], in_short: Mapping[str, Sequence[str]], kinds: Mapping[str, str], lost: int = 0,
-    series: Sequence[HistorySeries] = (),
+    series: Sequence[HistorySeries] = (), *, lost_answers: int = 0,
 ) -> dict[str, Any]:
     """Return the values of `home.html` but those around it.
 
@@ -57,6 +57,7 @@ def home_values(
         kinds: Of the catalogue's workloads.
         lost: How many runs could not be read.
         series: What `history.follow` returned.
+        lost_answers: How many answers of `gilscope scale` could not be read.
     """
     runs = [each for each in known if not each.is_experiment]
     names = _names(runs)
@@ -65,7 +66,9 @@ def home_values(
         for name, found in by_host(runs).items()]
     models = [row.runner for each in runs for table in each.tables for row in table.rows]
     return shown({
-        "answers": list(_answers(runs)), "warnings": [*_warnings(known, lost), *_disagreements(series)],
+        "answers": list(_answers(runs)), "warnings": [
+            *_lost(lost, "run"), *_lost(lost_answers, "answer of gilscope scale", "answers of gilscope scale"),
+            *_warnings(known), *_disagreements(series)],
         "hosts": hosts, "models": legend(models),
         "missing": list(_missing(runs, kinds)),
         "runs": [_run(each) for each in reversed(known)], "several": len({each.host for each in known}) > 1,
@@ -131,11 +134,15 @@ def _sessions_text(here: Sequence[WorkloadOnBuild]) -> str:
     return f", in {range_text(counts, str)} sessions{each}"
 
 
-def _warnings(runs: Sequence[LoadedRun], lost: int) -> Iterator[dict[str, str]]:
-    """Yield warnings, each with the page that has the details."""
-    if lost:
-        yield {"text": f"{counted(lost, 'run')} could not be read and {'is' if lost == 1 else 'are'} left out.",
+def _lost(count: int, *words: str) -> Iterator[dict[str, str]]:
+    """Yield a warning if so many of something could not be read."""
+    if count:
+        yield {"text": f"{counted(count, *words)} could not be read and {'is' if count == 1 else 'are'} left out.",
                "link": ""}
+
+
+def _warnings(runs: Sequence[LoadedRun]) -> Iterator[dict[str, str]]:
+    """Yield warnings, each with the page that has the details."""
     notes: dict[str, list[LoadedRun]] = {}
     names = _names(runs)
     for each in runs:

@@ -1,24 +1,25 @@
-"""The report of `gilscope scale` as a document."""
+"""The report of `gilscope scale` on a function as a document."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gilscope.toolkit.builds.inspection import version_key
 from gilscope.toolkit.race.report.text import known_as
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table, summary_lines
 from gilscope.toolkit.scale.judgement import Doubt, Obstacle, ScalingVerdict
 from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome
 from gilscope.toolkit.scale.repairs import DOUBTS, TEXTS, RepairCode, repairs
-from gilscope.toolkit.units import counted, format_seconds, list_text, percent
+from gilscope.toolkit.units import counted, format_seconds, inflect, list_text, percent
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.scale.blamed_object import BlamedObject
     from gilscope.toolkit.scale.investigation import ScalingInvestigation
     from gilscope.toolkit.scale.judgement import Span
-    from gilscope.toolkit.scale.scaling_values import BuildScaling
+    from gilscope.toolkit.scale.scaling_values import BuildScaling, ScalingAnswer
 
 BUSY = 0.2         # share of the threads' time without a core that is worth a word
 LEGEND = (1,)      # the table's only footnote
@@ -33,17 +34,19 @@ NOT_TRIED = {
     RepairOutcome.RESULTS: "results change",
     RepairOutcome.FEW_CLEAN: "the machine was too busy to measure it",
 }
+LOST = frozenset({ScalingVerdict.PLATEAUS, ScalingVerdict.SLOWER})
 MOSTLY = 0.75      # share of the loss; a set that explains less gets a word
 
 
-def document(function: str, threads: int, builds: Sequence[BuildScaling]) -> Document:
+def function_document(answer: ScalingAnswer) -> Document:
     """Return the report of a function on some builds."""
+    builds, threads = answer.functions, answer.threads
     measured = [each for each in builds if each.found is not None]
-    sections: list[Section] = [Heading(f"{function} with {threads} threads", 1)]
+    sections: list[Section] = [Heading(f"{answer.subject} with {threads} threads", 1)]
     if measured:
         sections.append(_table(threads, measured))
-    sections += [Lines(each.build.label, tuple(_sentences(each))) for each in builds]
-    sections.append(summary_lines(_in_short(each) for each in builds))
+    sections += [Lines(each.label, tuple(_sentences(each))) for each in builds]
+    sections.append(summary_lines(function_summary(answer)))
     return Document(tuple(sections))
 
 
@@ -53,7 +56,7 @@ def _table(threads: int, builds: Sequence[BuildScaling]) -> Table:
                Column(title="in the way", align="left"))
     legend = (f"Throughput of {threads} threads against {threads} processes in the same moments (the ceiling) and "
               "against one thread; in brackets, 95 % intervals.")
-    rows = tuple(_row(each.build.label, each.found) for each in builds if each.found is not None)
+    rows = tuple(_row(each.label, each.found) for each in builds if each.found is not None)
     return Table(title="Does it scale", columns=columns, rows=rows, footnotes=(legend,))
 
 
@@ -77,6 +80,15 @@ def _in_the_way(found: ScalingInvestigation) -> str:
     if found.judgement.obstacle is Obstacle.UNKNOWN:
         return "unsure"
     return found.judgement.obstacle.value
+
+
+def blamed_text(found: ScalingInvestigation) -> str:
+    """Return the obstacle with its objects, or why it is not known."""
+    if found.judgement.obstacle is Obstacle.UNKNOWN:
+        return "unsure"
+    seen = f"; seen locked: {list_text(one.name for one in found.also)}" if found.also else ""
+    unnamed = " of unknown objects" if found.judgement.doubt is Doubt.SET else ""
+    return f"{obstacle_text(found)}{unnamed}{seen}"
 
 
 def _sentences(each: BuildScaling) -> Iterator[str]:
@@ -169,16 +181,40 @@ def _measured(found: ScalingInvestigation) -> Iterator[str]:
            f"{format_seconds(loaded.seconds_per_call)}.{busy}")
 
 
+def function_summary(answer: ScalingAnswer) -> Iterator[str]:
+    """Yield a sentence on each build, and what one loses and another does not."""
+    yield from map(_in_short, answer.functions)
+    verdicts = {each.label: each.found.judgement.verdict for each in answer.functions if each.found is not None}
+    yield from build_contrast(verdicts, {each.label: each.version for each in answer.functions})
+
+
+def build_contrast(verdicts: Mapping[str, str], versions: Mapping[str, str]) -> Iterator[str]:
+    """Yield which builds do not lose what others lose, if there are such.
+
+    Args:
+        verdicts: By build; those without one are missing.
+        versions: By build.
+    """
+    lost = [label for label, verdict in verdicts.items() if verdict in LOST]
+    kept = [label for label, verdict in verdicts.items() if verdict == ScalingVerdict.SCALES]
+    if lost and kept:
+        last = max(version_key(versions[label]) for label in lost)
+        newer = [label for label in kept if version_key(versions[label]) > last]
+        repair = f": {list_text(newer)} {inflect(len(newer), 'is a repair', 'are repairs')}, too" if newer else ""
+        yield (f"{list_text(kept)} {inflect(len(kept), 'does', 'do')} not lose what {list_text(lost)} "
+               f"{inflect(len(lost), 'loses', 'lose')}{repair}.")
+
+
 def _in_short(each: BuildScaling) -> str:
     found = each.found
     if found is None:
-        return f"{each.build.label}: not measured."
+        return f"{each.label}: not measured."
     verdict = found.judgement.verdict
     if verdict in {ScalingVerdict.SCALES, ScalingVerdict.UNSURE} or found.judgement.obstacle is Obstacle.UNKNOWN:
         unknown = "" if verdict in {ScalingVerdict.SCALES, ScalingVerdict.UNSURE} else "; it is open why"
-        return f"{each.build.label}: {verdict.value}{unknown}."
+        return f"{each.label}: {verdict.value}{unknown}."
     way = "in the way: " if found.objects else ""
-    return f"{each.build.label}: {verdict.value}; {way}{obstacle_text(found)}."
+    return f"{each.label}: {verdict.value}; {way}{obstacle_text(found)}."
 
 
 def obstacle_text(found: ScalingInvestigation) -> str:

@@ -2,39 +2,24 @@
 
 from dataclasses import replace
 
-from gilscope.toolkit.commands.scale.api_report import api_document
-from gilscope.toolkit.commands.scale.report import NOT_TRIED, document
+import pytest
+
 from gilscope.toolkit.report.document import Table
 from gilscope.toolkit.report.terminal import render
 from gilscope.toolkit.scale.api import ApiCallable, ApiOutcome, ApiScaling
+from gilscope.toolkit.scale.api_report import answer_document, answer_summary
 from gilscope.toolkit.scale.blamed_object import BlamedObject
-from gilscope.toolkit.scale.investigation import ScalingInvestigation
 from gilscope.toolkit.scale.judgement import Doubt, Judgement, Obstacle, ScalingEvidence, ScalingVerdict, Span
 from gilscope.toolkit.scale.repair_trials import CopyMethod, RepairOutcome, RepairTrial
+from gilscope.toolkit.scale.report import NOT_TRIED
 from gilscope.toolkit.scale.scaling_values import BuildApiScaling, BuildScaling
-from gilscope.toolkit.scale.zygote_process import CodePlace, LoadedFunction
-from tests.fakes import make_build
-
-
-def slower_investigation(**changes):
-    """Return a function that counts of one object make slower."""
-    half = Span(ratio=0.5, lo=0.4, hi=0.6)
-    found = ScalingInvestigation(
-        threads=2, rates={}, explained=1.0, without=1.2, queued_share=0.0, switches=0.0, measurements=9, seconds=20.0,
-        loaded=LoadedFunction(seconds_per_call=1e-5, payloads=0, dealt=False, objects=100, gil=False, refused=None,
-                              bytecode=True),
-        evidence=ScalingEvidence(threads=2, clean_seconds=0.1, enough=True, of_ceiling=half, speedup=half, ceiling=1.8,
-                                 immortal=Span(ratio=2.4, lo=2.0, hi=2.8)),
-        judgement=Judgement(verdict=ScalingVerdict.SLOWER, obstacle=Obstacle.COUNTS), also=(),
-        objects=(BlamedObject(name="app.PRICES", kind="global", type="list", places=(
-            CodePlace(file="app.py", line=7, function="work"), CodePlace(file="app.py", line=9, function="work"))),),
-        trials=())
-    return replace(found, **changes)
+from gilscope.toolkit.scale.zygote_process import CodePlace
+from tests.scale.answers import make_answer, slower_investigation
 
 
 def slower(**changes):
     """Return the report of a function that counts of one object make slower."""
-    return document("app:work", 2, [BuildScaling(build=make_build("3.14t"), found=slower_investigation(**changes))])
+    return answer_document(make_answer(slower_investigation(**changes)))
 
 
 def test_every_footnote_is_pointed_at():
@@ -101,8 +86,8 @@ def test_lock_beside_neighbours_says_what_disturbed_calls_show():
 
 
 def api_report(*callables, complete=True):
-    return api_document("app", 2, [BuildApiScaling(build=make_build("3.14t"), found=ApiScaling(
-        callables=callables, complete=complete))])
+    return answer_document(make_answer(apis=(BuildApiScaling(
+        label="3.14t", version="3.14.7", found=ApiScaling(callables=callables, complete=complete)),)))
 
 
 def offered(name, outcome, **fields):
@@ -139,3 +124,37 @@ def test_what_has_no_verdict_says_why_and_the_summary_counts_it():
     assert "3.14t: 1 of 2 scale; work does not; 4 of 6 have no verdict." in said
     assert "Called as work(1), as in test_app.py:3" in said
     assert "reference counts: app.PRICES (list), used at app.py:7" in said
+
+
+def verdict_on(label, verdict):
+    found = slower_investigation(judgement=Judgement(verdict=verdict, obstacle=Obstacle.NONE), objects=())
+    return BuildScaling(label=label, version=f"{label.removesuffix('t')}.1", found=found)
+
+
+@pytest.mark.parametrize(("verdicts", "said"), [
+    (("gets slower", "scales"), "3.15t does not lose what 3.14t loses: 3.15t is a repair, too."),
+    (("scales", "plateaus"), "3.14t does not lose what 3.15t loses."),
+    (("plateaus", "unsure"), None), (("scales", "scales"), None), (("gets slower", "plateaus"), None),
+])
+def test_build_that_does_not_lose_what_another_loses_is_said_and_a_newer_one_is_a_repair(verdicts, said):
+    answer = make_answer(functions=tuple(
+        verdict_on(label, ScalingVerdict(each)) for label, each in zip(("3.14t", "3.15t"), verdicts, strict=True)))
+    assert [each for each in answer_summary(answer) if "lose" in each] == ([said] if said else [])
+
+
+def test_several_builds_agree_in_number():
+    answer = make_answer(functions=tuple(
+        verdict_on(f"3.{minor}t", ScalingVerdict(each)) for minor, each in (
+            (13, "scales"), (14, "plateaus"), (15, "scales"), (16, "scales"))))
+    assert answer_summary(answer)[-1] == (
+        "3.13t, 3.15t and 3.16t do not lose what 3.14t loses: 3.15t and 3.16t are repairs, too.")
+
+
+def test_functions_of_a_module_that_one_build_loses_and_another_does_not_are_named_together():
+    def on(label, outcome):
+        return BuildApiScaling(label=label, version=f"{label.removesuffix('t')}.1", found=ApiScaling(
+            complete=True, callables=tuple(offered(name, outcome) for name in ("mean", "total"))))
+
+    answer = make_answer(apis=(on("3.14t", ApiOutcome.SLOWER), on("3.15t", ApiOutcome.SCALES)))
+    assert answer_summary(answer)[-1] == (
+        "mean and total: 3.15t does not lose what 3.14t loses: 3.15t is a repair, too.")

@@ -1,13 +1,20 @@
-"""The report of `gilscope scale --api` as a document."""
+"""The report of `gilscope scale --api` as a document, and that of any answer."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.commands.scale.report import LEGEND, investigation_sentences, obstacle_text, span_text
 from gilscope.toolkit.report.document import Column, Document, Entry, Heading, Lines, Table, summary_lines
 from gilscope.toolkit.scale.api import LIMITED, TOO_SHORT, ApiOutcome
-from gilscope.toolkit.scale.judgement import Doubt, Obstacle
+from gilscope.toolkit.scale.report import (
+    LEGEND,
+    blamed_text,
+    build_contrast,
+    function_document,
+    function_summary,
+    investigation_sentences,
+    span_text,
+)
 from gilscope.toolkit.units import format_seconds, inflect, list_text
 
 if TYPE_CHECKING:
@@ -15,7 +22,7 @@ if TYPE_CHECKING:
 
     from gilscope.toolkit.report.document import Section
     from gilscope.toolkit.scale.api import ApiCallable, ApiScaling
-    from gilscope.toolkit.scale.scaling_values import BuildApiScaling
+    from gilscope.toolkit.scale.scaling_values import BuildApiScaling, ScalingAnswer
 
 VERDICTS = LIMITED | {ApiOutcome.SCALES, ApiOutcome.UNSURE}
 WITHOUT_VERDICT = {
@@ -25,21 +32,47 @@ WITHOUT_VERDICT = {
 }
 
 
-def api_document(module: str, threads: int, builds: Sequence[BuildApiScaling]) -> Document:
+def api_document(answer: ScalingAnswer) -> Document:
     """Return the report of what a module offers on some builds."""
-    sections: list[Section] = [Heading(f"{module} with {threads} threads", 1)]
-    for each in builds:
+    threads = answer.threads
+    sections: list[Section] = [Heading(f"{answer.subject} with {threads} threads", 1)]
+    for each in answer.apis:
         if each.found is None:
-            sections.append(Lines(each.build.label, (each.problem,)))
+            sections.append(Lines(each.label, (each.problem,)))
             continue
         if rows := [one for one in each.found.callables if one.outcome in VERDICTS]:
-            sections.append(_table(each.build.label, threads, rows))
-        sections += [Lines(f"{each.build.label}: {one.name}", tuple(_sentences(one)))
+            sections.append(_table(each.label, threads, rows))
+        sections += [Lines(f"{each.label}: {one.name}", tuple(_sentences(one)))
                      for one in rows if one.found and one.outcome is not ApiOutcome.SCALES]
         if without := tuple(_without_verdict(each.found)):
-            sections.append(Lines(f"{each.build.label}: no verdict", without))
-    sections.append(summary_lines(_in_short(each) for each in builds))
+            sections.append(Lines(f"{each.label}: no verdict", without))
+    sections.append(summary_lines(_api_summary(answer)))
     return Document(tuple(sections))
+
+
+def answer_document(answer: ScalingAnswer) -> Document:
+    """Return the report of a function or a module."""
+    return function_document(answer) if answer.functions else api_document(answer)
+
+
+def answer_summary(answer: ScalingAnswer) -> list[str]:
+    """Return the last sentences of the report."""
+    return list(function_summary(answer) if answer.functions else _api_summary(answer))
+
+
+def _api_summary(answer: ScalingAnswer) -> Iterator[str]:
+    """Yield a sentence on each build, and what of the module one loses and another does not."""
+    yield from map(_in_short, answer.apis)
+    outcomes: dict[str, dict[str, ApiOutcome]] = {}
+    for each in answer.apis:
+        for one in each.found.callables if each.found else ():
+            outcomes.setdefault(one.name, {})[each.label] = one.outcome
+    versions = {each.label: each.version for each in answer.apis}
+    contrasts: dict[str, list[str]] = {}
+    for name, verdicts in outcomes.items():
+        for sentence in build_contrast(verdicts, versions):
+            contrasts.setdefault(sentence, []).append(name)
+    yield from (f"{list_text(names)}: {sentence}" for sentence, names in contrasts.items())
 
 
 def _table(label: str, threads: int, rows: Sequence[ApiCallable]) -> Table:
@@ -64,11 +97,7 @@ def way_text(each: ApiCallable) -> str:
         return ""
     if each.found is None:
         return "not investigated: the budget was over"
-    if each.found.judgement.obstacle is Obstacle.UNKNOWN:
-        return "unsure"
-    seen = f"; seen locked: {list_text(one.name for one in each.found.also)}" if each.found.also else ""
-    unnamed = " of unknown objects" if each.found.judgement.doubt is Doubt.SET else ""
-    return f"{obstacle_text(each.found)}{unnamed}{seen}"
+    return blamed_text(each.found)
 
 
 def _sentences(each: ApiCallable) -> Iterator[str]:
@@ -91,11 +120,11 @@ def _without_verdict(found: ApiScaling) -> Iterator[str]:
 
 def _in_short(each: BuildApiScaling) -> str:
     if each.found is None:
-        return f"{each.build.label}: not measured."
+        return f"{each.label}: not measured."
     callables = each.found.callables
     limited = [one.name for one in callables if one.outcome in LIMITED]
     scaling = sum(one.outcome is ApiOutcome.SCALES for one in callables)
     judged = sum(one.outcome in VERDICTS for one in callables)
     lose = f"; {list_text(limited)} {inflect(len(limited), 'does', 'do')} not" if limited else ""
     seen = f"{scaling} of {judged} scale{lose}; {len(callables) - judged} of {len(callables)} have no verdict"
-    return f"{each.build.label}: {seen}."
+    return f"{each.label}: {seen}."

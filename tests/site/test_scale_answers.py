@@ -1,0 +1,227 @@
+"""The answers of `gilscope scale` on a site: which files are taken, and what their pages say."""
+
+import json
+import re
+import sys
+from dataclasses import replace
+
+import pytest
+
+from gilscope.toolkit.cli import main
+from gilscope.toolkit.commands.site import _about
+from gilscope.toolkit.errors import ToolkitError
+from gilscope.toolkit.report.document import Lines
+from gilscope.toolkit.scale.api_report import answer_document, answer_summary
+from gilscope.toolkit.scale.judgement import Judgement, Obstacle, ScalingVerdict
+from gilscope.toolkit.scale.scaling_values import BuildScaling, answer_values, read_answer
+from gilscope.toolkit.scale.zygote_process import CodePlace
+from gilscope.toolkit.site.making import SiteRequest, make_site
+from gilscope.toolkit.site.pages.scale import scale_values
+from gilscope.toolkit.site.scale_answers import PublicAnswer, find_answers, public_answers
+from gilscope.toolkit.site.sources import find_sources, machine_name
+from tests.commands.test_scale import check_schema
+from tests.scale.answers import make_answer, slower_investigation
+from tests.scale.test_values import ANSWERS, FOUND
+from tests.site.made import EXAMPLE, KINDS, broken_links, pages_of
+
+pytestmark = pytest.mark.newest
+
+SCALES = slower_investigation(
+    objects=(), explained=None, without=None,
+    judgement=Judgement(verdict=ScalingVerdict.SCALES, obstacle=Obstacle.NONE))
+ANSWER = make_answer(functions=(
+    BuildScaling(label="3.14t", version="3.14.7", found=FOUND),
+    BuildScaling(label="3.15t", version="3.15.0", found=SCALES)))
+
+
+def write(path, answer=ANSWER):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(json.dumps(answer_values(answer), indent=1))
+    return path
+
+
+def site_of(out, *named, **changes):
+    texts = [str(each) for each in named]
+    answers = find_answers(texts)
+    return make_site(SiteRequest(
+        sources=find_sources(texts, {each.named for each in answers}), answers=answers, title="Results", kinds=KINDS,
+        python=sys.executable, describe=_about, **changes), out)
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory):
+    """A site of a run, of a function on two builds and of a module."""
+    folder = tmp_path_factory.mktemp("scale")
+    write(folder / "results" / "function.json")
+    write(folder / "results" / "deeper" / "module.json", ANSWERS["module"])
+    out = folder / "site"
+    assert site_of(out, folder / "results", EXAMPLE / "own-function") == []
+    return out
+
+
+def words(text):
+    return " ".join(text.replace("`", "").split())
+
+
+def test_every_page_leads_to_the_answers_and_every_link_resolves(site):
+    assert broken_links(site) == []
+    pages = pages_of(site)
+    assert {name for name in pages if name.startswith("scale")} == {
+        "scale.html", "scale-app-work.html", "scale-app.html"}
+    for name, page in pages.items():
+        assert "scale.html" in page.links(), name
+    for name in ("index.html", "scale.html"):
+        assert {"scale-app-work.html", "scale-app.html"} <= set(pages[name].links()), name
+
+
+@pytest.mark.parametrize(("page", "answer"), [("scale-app-work.html", ANSWER), ("scale-app.html", ANSWERS["module"])])
+def test_page_of_an_answer_says_all_that_its_report_says(site, page, answer):
+    text = words(pages_of(site)[page].text)
+    for section in answer_document(answer).sections:
+        for sentence in section.items if isinstance(section, Lines) else ():
+            assert words(sentence) in text
+    assert answer.command in text
+    assert f"2026-11-27; {machine_name(answer.machine)}" in text
+
+
+def test_page_has_objects_lines_loss_repair_gain_and_the_build_that_cures_it(site):
+    text = words(pages_of(site)["scale-app-work.html"].text)
+    for said in ("0.50 [0.40, 0.60]", "1.80x", "reference counts: app.PRICES (list), used at app.py:7 and app.py:9",
+                 "about 100 % of the loss disappears", "Give each thread a copy of its own",
+                 "it reached 0.90 [0.80, 1.00] of the ceiling; without, 0.40", "3.15t is a repair, too"):
+        assert said in text, said
+
+
+def test_home_has_the_answers_in_short(site):
+    text = words(pages_of(site)["index.html"].text)
+    for answer in (ANSWER, ANSWERS["module"]):
+        assert f"{answer.subject}: {words(' '.join(answer_summary(answer)))}" in text
+
+
+def test_table_has_each_function_and_build_and_of_a_module_what_does_not_scale():
+    answers = [PublicAnswer(id="f", host="here", answer=ANSWER), PublicAnswer(id="m", host="here",
+                                                                           answer=ANSWERS["module"])]
+    rows = scale_values(answers)["rows"]
+    assert [(row["name"], row["build"], row["verdict"], row["way"], row["link"]) for row in rows] == [
+        ("app:work", "3.14t", "gets slower", "reference counts of app.PRICES", "scale-f.html"),
+        ("app:work", "3.15t", "scales", "", "scale-f.html"),
+        ("app.work", "3.14t", "gets slower", "reference counts of app.PRICES", "scale-m.html")]
+    assert [each["text"] for each in rows[0]["numbers"]] == ["0.50 [0.40, 0.60]", "0.50 [0.40, 0.60]", "1.80x"]
+    assert [each["sort"] for each in rows[0]["numbers"]] == [0.5, 0.5, 1.8]
+    assert (rows[0]["explained"]["text"], rows[0]["copies"]["text"]) == ("100 %", "0.90 [0.80, 1.00]")
+    assert (rows[1]["explained"]["text"], rows[1]["copies"]["text"]) == ("", "")
+
+
+def test_build_that_could_not_be_measured_has_a_row_and_its_reason():
+    rows = scale_values([PublicAnswer(id="f", host="here", answer=ANSWERS["function"])])["rows"]
+    assert [(row["build"], row["verdict"]) for row in rows] == [
+        ("3.14t", "gets slower"), ("3.15t", "unsure"), ("3.13t", "not measured")]
+    assert (rows[1]["way"], rows[1]["explained"]["text"]) == ("", ""), "an open verdict blames nothing"
+
+
+def test_values_of_an_answer_are_published_without_folders_and_fit_the_schema(tmp_path):
+    place = CodePlace(file="/srv/ann/shop/cart.py", line=7, function="add")
+    found = replace(FOUND, objects=(replace(FOUND.objects[0], places=(place,)),))
+    write(tmp_path / "in" / "a.json", replace(make_answer(found), command="gilscope scale a:f --path /srv/ann/shop"))
+    assert site_of(tmp_path / "site", tmp_path / "in") == []
+    values = json.loads((tmp_path / "site" / "data" / "scale" / "app-work.json").read_text())
+    check_schema(values)
+    assert values["builds"][0]["objects"][0]["places"][0]["file"] == "<folder>/cart.py"
+    assert "srv" not in json.dumps(values)
+    assert read_answer(values).subject == "app:work"
+    page = pages_of(tmp_path / "site")["scale-app-work.html"]
+    assert "used at <folder>/cart.py:7" in page.text
+    assert "data/scale/app-work.json" in page.links()
+
+
+def test_answers_alone_make_a_site_without_the_pages_of_runs(tmp_path):
+    out = tmp_path / "site"
+    assert site_of(out, write(tmp_path / "one.json")) == []
+    assert broken_links(out) == []
+    pages = pages_of(out)
+    assert set(pages) == {"index.html", "scale.html", "scale-app-work.html"}
+    text = words(pages["index.html"].text)
+    assert "Which functions scale over threads: 1 answer on 3.14t, 3.15t, 2026-11-27." in text
+    assert "1 answer of gilscope" in text
+    assert "All runs" not in text
+
+
+def test_site_of_runs_alone_has_no_page_of_answers(tmp_path):
+    assert site_of(tmp_path / "site", EXAMPLE / "own-function") == []
+    pages = pages_of(tmp_path / "site")
+    assert "scale.html" not in pages
+    assert not any("scale.html" in page.links() for page in pages.values())
+
+
+def test_machine_has_the_name_that_it_is_given(tmp_path):
+    write(tmp_path / "in" / "a.json")
+    (found,) = public_answers(find_answers([f"my laptop={tmp_path / 'in'}"]), [])
+    assert (found.host, found.page) == ("my laptop", "scale-my-laptop-app-work.html")
+
+
+def test_answers_are_the_newest_first_and_each_has_a_page_of_its_own(tmp_path):
+    for day in (1, 3, 2):
+        write(tmp_path / f"{day}.json", replace(ANSWER, started=f"2026-11-0{day}T10:00:00+00:00"))
+    found = public_answers(find_answers([str(tmp_path)]), [])
+    assert [each.answer.started[:10] for each in found] == ["2026-11-03", "2026-11-02", "2026-11-01"]
+    assert len({each.page for each in found}) == 3
+
+
+def test_copy_of_an_answer_is_taken_once_and_said_and_so_is_that_in_a_site(tmp_path):
+    for name in ("a", "b"):
+        write(tmp_path / "in" / f"{name}.json")
+    said = []
+    assert len(public_answers(find_answers([str(tmp_path / "in")]), [], said.append)) == 1
+    first, second = (tmp_path / "in" / f"{name}.json" for name in ("a", "b"))
+    assert said == [f"{second} is a copy of the answer in {first}, and is taken once"]
+    assert site_of(tmp_path / "in" / "site", tmp_path / "in") == []
+    assert len(public_answers(find_answers([str(tmp_path / "in")]), [])) == 1
+
+
+@pytest.mark.parametrize(("change", "said"), [
+    ({"schema": "gilscope/scale/2"}, r"bad\.json has the schema 'gilscope/scale/2', and .* reads gilscope/scale/1"),
+    ({"threads": "two"}, r"bad\.json is damaged, edited, or of another version of gilscope: threads is 'two'"),
+])
+def test_answer_that_cannot_be_read_is_left_out_and_said(tmp_path, change, said):
+    write(tmp_path / "in" / "good.json")
+    (tmp_path / "in" / "bad.json").write_text(json.dumps(answer_values(ANSWER) | change, indent=1))
+    (problem,) = site_of(tmp_path / "site", tmp_path / "in")
+    assert re.search(said, problem)
+    assert "1 answer of gilscope scale could not be read" in pages_of(tmp_path / "site")["index.html"].text
+
+
+def test_answer_that_is_cut_off_is_said(tmp_path):
+    path = write(tmp_path / "a.json")
+    path.write_text(path.read_text()[:1000])
+    with pytest.raises(ToolkitError, match=r"nothing could be read: .*a\.json is cut off or not JSON"):
+        site_of(tmp_path / "site", path)
+
+
+def test_other_json_is_no_answer(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other.json").write_text('{"schema": "gilscope/gil/1"}')
+    assert find_answers([str(tmp_path)]) == find_answers(["other.json"]) == []
+    with pytest.raises(ToolkitError, match=r"other\.json is a file: name .* `gilscope scale --json` wrote"):
+        find_sources(["other.json"])
+
+
+def test_answer_that_was_written_in_another_form_is_taken_if_it_is_named(tmp_path):
+    path = tmp_path / "sorted.json"
+    path.write_text(json.dumps(answer_values(ANSWER), sort_keys=True, separators=(",", ":")))
+    (found,) = public_answers(find_answers([str(path)]), [])
+    assert found.answer.subject == "app:work"
+
+
+def test_command_takes_answers_from_the_results_of_the_folder(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("GILSCOPE_RESULTS", raising=False)
+    write(tmp_path / ".gilscope-results" / "scale.json")
+    assert main(["site", "--out", "site"]) == 0, capsys.readouterr().err
+    assert (tmp_path / "site" / "scale-app-work.html").is_file()
+
+
+def test_site_does_not_name_who_measured(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("USER", "Annabel")
+    write(tmp_path / "in" / "a.json", replace(ANSWER, subject="annabel:work"))
+    assert main(["site", str(tmp_path / "in"), "--out", str(tmp_path / "site")]) == 2
+    assert "the name of the user, 'annabel'" in capsys.readouterr().err

@@ -1,0 +1,95 @@
+"""Whether functions scale over threads: a row for each function and build, and a page for each answer."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gilscope.toolkit.report.document import Document, Lines
+from gilscope.toolkit.scale.api import LIMITED
+from gilscope.toolkit.scale.api_report import answer_document, answer_summary, way_text
+from gilscope.toolkit.scale.repair_trials import RepairOutcome
+from gilscope.toolkit.scale.report import LOST, blamed_text, span_text
+from gilscope.toolkit.site.page_values import document_values, shown
+from gilscope.toolkit.units import counted, list_text, percent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from gilscope.toolkit.scale.investigation import ScalingInvestigation
+    from gilscope.toolkit.scale.judgement import ScalingEvidence, Span
+    from gilscope.toolkit.site.scale_answers import PublicAnswer
+
+_NOTHING: dict[str, Any] = {"text": "", "sort": None}
+
+
+def scale_values(answers: Sequence[PublicAnswer]) -> dict[str, Any]:
+    """Return the values of `scale.html` but those around it."""
+    return shown({
+        "rows": [row for each in answers for row in _rows(each)],
+        "answers": [entry_of(each) | {"about": about_text(each)} for each in answers],
+        "modules": any(each.answer.apis for each in answers)})
+
+
+def entry_of(each: PublicAnswer) -> dict[str, Any]:
+    """Return the entry of an answer in a list: its subject, the link, and what the report has in short."""
+    return {"title": each.answer.subject, "link": each.page, "lines": answer_summary(each.answer)}
+
+
+def about_text(each: PublicAnswer) -> str:
+    """Return where and when it was measured, and by which version."""
+    answer = each.answer
+    builds, threads = list_text(build_labels(each)), counted(answer.threads, "thread")
+    return f"{builds}; {threads}; {answer.started[:10]}; {each.host}; gilscope {answer.gilscope}"
+
+
+def build_labels(each: PublicAnswer) -> list[str]:
+    """Return the builds of an answer."""
+    answer = each.answer
+    return [build.label for build in answer.functions] + [module.label for module in answer.apis]
+
+
+def answer_page(each: PublicAnswer) -> dict[str, Any]:
+    """Return the values of `scale-answer.html` but those around it: the report, and how to get it again."""
+    heading, *rest = answer_document(each.answer).sections
+    document = Document((heading, Lines("", (about_text(each),)), *rest))
+    return {"document": document_values(document)} | shown(
+        {"command": each.answer.command, "data": each.data_address})
+
+
+def _rows(each: PublicAnswer) -> Iterator[dict[str, Any]]:
+    """Yield the rows of a function, one for each build; of a module one for each callable that does not scale."""
+    subject = each.answer.subject
+    for build in each.answer.functions:
+        if (found := build.found) is None:
+            yield _row(each, subject, build.label, "not measured", None)
+            continue
+        way = blamed_text(found) if found.judgement.verdict in LOST else ""
+        yield _row(each, subject, build.label, found.judgement.verdict.value, found.evidence) | _of_cause(found, way)
+    for module in each.answer.apis:
+        for one in module.found.callables if module.found else ():
+            if one.outcome in LIMITED:
+                row = _row(each, f"{subject}.{one.name}", module.label, one.outcome.value, one.evidence)
+                yield row | (_of_cause(one.found, way_text(one)) if one.found else {"way": way_text(one)})
+
+
+def _row(
+    each: PublicAnswer, name: str, build: str, verdict: str, evidence: ScalingEvidence | None,
+) -> dict[str, Any]:
+    ceiling = None if evidence is None else evidence.ceiling
+    return {"name": name, "link": each.page, "build": build, "verdict": verdict, "way": "", "numbers": [
+        _span(evidence.of_ceiling if evidence else None), _span(evidence.speedup if evidence else None),
+        {"text": "-" if ceiling is None else f"{ceiling:.2f}x", "sort": ceiling}],
+        "explained": _NOTHING, "copies": _NOTHING}
+
+
+def _of_cause(found: ScalingInvestigation, way: str) -> dict[str, Any]:
+    reached = [trial.of_ceiling for trial in found.trials
+               if trial.outcome is RepairOutcome.MEASURED and trial.of_ceiling is not None]
+    best = max(reached, key=lambda span: span.ratio, default=None)
+    explained = found.explained if found.judgement.verdict in LOST and found.objects else None
+    return {"way": way, "copies": _span(best) if best else _NOTHING,
+            "explained": _NOTHING if explained is None else {"text": percent(explained), "sort": explained}}
+
+
+def _span(span: Span | None) -> dict[str, Any]:
+    return {"text": span_text(span), "sort": None if span is None else span.ratio}
