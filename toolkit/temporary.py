@@ -38,15 +38,14 @@ def sweep(*, own: bool = False) -> None:
     def is_left(name: str) -> bool:
         return _is_left(name) or (own and name.startswith(us[0]) and us[1] in name)
 
-    for entry in _entries(os.environ.get("TMPDIR") or "/tmp"):  # noqa: S108  where tempfile makes them
-        if entry.is_dir(follow_symlinks=False) and is_left(entry.name):
+    for path, name in _ours(os.environ.get("TMPDIR") or "/tmp", us[0]):  # noqa: S108  where tempfile makes them
+        if is_left(name) and os.path.isdir(path) and not os.path.islink(path):  # noqa: PTH112, PTH114  as below
             import shutil  # noqa: PLC0415  there rarely is one
 
-            shutil.rmtree(entry.path, ignore_errors=True)
-    for entry in _entries(_SEMAPHORES):
-        name = entry.name.removeprefix(_SEMAPHORE)
-        if name != entry.name and is_left(name):
-            _remove(entry.path)
+            shutil.rmtree(path, ignore_errors=True)
+    for path, name in _ours(_SEMAPHORES, _SEMAPHORE + us[0]):
+        if is_left(name.removeprefix(_SEMAPHORE)):
+            _remove(path)
 
 
 def _remove(path: str) -> None:
@@ -56,20 +55,20 @@ def _remove(path: str) -> None:
         return   # somebody else has done it
 
 
-def _entries(folder: str) -> Iterator[os.DirEntry[str]]:
-    """Yield the user's files there that have a name of ours."""
+def _ours(folder: str, beginning: str) -> Iterator[tuple[str, str]]:
+    """Yield the path and the name of the user's files there whose name has this beginning; others may be thousands."""
     try:
-        with os.scandir(folder) as entries:
-            for entry in entries:
-                if entry.name.removeprefix(_SEMAPHORE).startswith(f"{OURS}-") and _is_this_users(entry):
-                    yield entry
+        names = os.listdir(folder)  # noqa: PTH208  as above
     except OSError:
         return   # none there, or not to be read: nothing to remove
+    for name in names:
+        if name.startswith(beginning) and _is_this_users(path := f"{folder}/{name}"):
+            yield path, name
 
 
-def _is_this_users(entry: os.DirEntry[str]) -> bool:
+def _is_this_users(path: str) -> bool:
     try:
-        return entry.stat(follow_symlinks=False).st_uid == os.getuid()
+        return os.lstat(path).st_uid == os.getuid()
     except OSError:
         return False   # gone meanwhile
 

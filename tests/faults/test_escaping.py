@@ -20,7 +20,7 @@ from gilscope.toolkit.measure.child.user_code import shown
 from gilscope.toolkit.model import Cell
 from gilscope.toolkit.race.report import github, json_, sarif, text
 from gilscope.toolkit.race.report.model import Race, RaceReport
-from gilscope.toolkit.race.site import RaceKind
+from gilscope.toolkit.race.terms import RaceKind
 from gilscope.toolkit.records import from_plain
 from gilscope.toolkit.report import markdown, terminal
 from gilscope.toolkit.report.document import Document, VerdictWord

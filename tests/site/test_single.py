@@ -13,7 +13,7 @@ from gilscope.toolkit.commands.output.pages import HtmlFile
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.race.report import json_
 from gilscope.toolkit.race.report.model import Race, RaceReport, SharedVariable
-from gilscope.toolkit.race.site import RaceKind
+from gilscope.toolkit.race.terms import RaceKind
 from gilscope.toolkit.redaction import PUBLIC, PrivateNames
 from gilscope.toolkit.report.document import Document, Heading, Picture, VerdictWord
 from gilscope.toolkit.site.page_values import page_values

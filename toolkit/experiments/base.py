@@ -140,7 +140,7 @@ class Experiment(ABC):
     summary: ClassVar[str]                  # one line for `gilscope experiment list`
     sources: ClassVar[tuple[Publication, ...]]
     claim: ClassVar[str]                    # the publications' claim, in two sentences at most
-    program: ClassVar[str]                  # the folder of the program.py that measures a cell, see `round_method`
+    program: ClassVar[str]                  # the folder of the program.py that measures a cell, without `round_method`
     levels: ClassVar[Mapping[EffortLevel, EffortSettings]]
     packages: ClassVar[tuple[Package, ...]] = ()
     noise_by: ClassVar[tuple[str, ...]] = ()   # parameters between whose values no cells are compared: each has a noise

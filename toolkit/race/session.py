@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import os
-from contextlib import suppress
 
 from gilscope.toolkit.errors import ToolkitError
 from gilscope.toolkit.race import sync
@@ -109,8 +108,11 @@ class RaceSession:
     def _note_watched(self) -> None:
         """Write the paths of the files that were watched; a program without a race leaves no other trace of them."""
         paths = dict.fromkeys(site.path for site in all_sites)
-        with suppress(OSError, ValueError):   # the report then does not say what was watched
-            append(os.path.join(self.spool, WATCHED), "".join(f"{path}\n" for path in paths).encode(errors="replace"))
+        lines = "".join(f"{path}\n" for path in paths).encode(errors="replace")
+        try:
+            append(os.path.join(self.spool, WATCHED), lines)
+        except (OSError, ValueError):
+            return   # the report then does not say what was watched
 
     def stop(self) -> None:
         """Stop checking and undo all patches."""

@@ -1,16 +1,13 @@
-"""Sites, the places in the source that access something that may be shared, and the terms that describe accesses.
+"""Sites, the places in the source that access something that may be shared, and the table of all of them.
 
-Rewriter, cores, conflict handling and reports share these terms.  The table of all sites is here as well: cores and
-records use site numbers.
-
-The checked program imports this module at its start, so it imports almost nothing.
+Cores and records use site numbers.  The checked program imports this module at its start, so it imports almost nothing;
+`terms` has what describes accesses and races.
 """
 
 from __future__ import annotations
 
 from _thread import allocate_lock
 from collections import namedtuple
-from enum import IntEnum, IntFlag, StrEnum
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -19,37 +16,6 @@ if TYPE_CHECKING:
 OP_PREFIX = "gilscope:"          # ops are builtins under names that no identifier can have
 MARKER = "\0gilscope-site"       # ("\0gilscope-site", index) in co_consts stands for a site until the code is linked
 CELLS = "gilscope:cells"         # the local that identifies one activation of a function with watched closure variables
-
-
-class AccessKind(IntEnum):
-    """Kind of an access, by its effect on the location."""
-
-    READ = 0       # one load
-    WRITE = 1      # one store
-    ATOMIC = 2     # setdefault, pop, update, add: reads and writes a key in one step
-    SIZE = 3       # len(), truth, a snapshot
-    ITERATE = 4    # fails or skips items if the structure changes during it
-    GROW = 5       # append, insert, a new key
-    SHRINK = 6     # pop, remove, clear
-    RESHAPE = 7    # slice assignment, sort, reverse: several steps
-
-
-class Flag(IntFlag):
-    """Facts that the rewriter found in the source around an access."""
-
-    NONE = 0
-    CONSTANT = 1      # the stored value is a literal
-    TEST = 2          # the read decides an if, while, assert or conditional expression
-    POLL = 4          # the read stands in the test of a while loop
-    SPAN_READ = 8     # a later write names this read as its partner
-    GUARD = 16        # the write depends on its partners through a test
-    VALUE = 32        # the write's value comes from its partners
-    MULTI = 64        # one of several stores that belong together: tuple target, swap, neighbouring stores
-    RECHECKED = 128   # guarded by a test that reads the same location inside the same `with`
-    AUGMENTED = 256   # x += v: one op, its own partner
-    DELETE = 512
-    INIT = 1024       # in __init__, __new__ or __post_init__, on the first argument
-    MEMO = 2048       # the stored value is made from nothing but the names of the key, functions and constants
 
 
 # path: as the code object has it.  line, column, end_line, end_column: of the expression, as in ast.
@@ -62,38 +28,6 @@ SiteInfo = namedtuple(  # noqa: PYI024  typing costs a checked program 5 ms at i
     "SiteInfo", "path line column end_line end_column function op key text flags partners note operator",
     defaults=("",))
 
-class MethodEffect(IntFlag):
-    """Effect of a container's method, by its name."""
-
-    NONE = 0
-    CHANGES = 1        # the container
-    REMOVES = 2        # an item
-    READS_SIZE = 4     # the size, or all items
-
-
-_CHANGES, _TAKES = MethodEffect.CHANGES, MethodEffect.CHANGES | MethodEffect.REMOVES
-# Methods that `method` is emitted for: containers of the standard library, and queues for their empty/get pairs.  The
-# rewriter, the confirming run and the reference model take them from here; the C core has them in ops/methods.c.
-METHOD_EFFECTS = {
-    "add": _CHANGES, "append": _CHANGES, "appendleft": _CHANGES, "clear": _TAKES, "copy": MethodEffect.READS_SIZE,
-    "count": MethodEffect.READS_SIZE, "difference_update": _CHANGES, "discard": _TAKES,
-    "empty": MethodEffect.READS_SIZE, "extend": _CHANGES, "extendleft": _CHANGES, "full": MethodEffect.READS_SIZE,
-    "get": MethodEffect.REMOVES,     # of a queue; that of a dict changes nothing
-    "get_nowait": _TAKES, "index": MethodEffect.READS_SIZE, "insert": _CHANGES, "intersection_update": _CHANGES,
-    "items": MethodEffect.READS_SIZE, "keys": MethodEffect.READS_SIZE, "move_to_end": _CHANGES, "pop": _TAKES,
-    "popitem": _TAKES, "popleft": _TAKES, "put": _CHANGES, "put_nowait": _CHANGES, "qsize": MethodEffect.READS_SIZE,
-    "remove": _TAKES, "reverse": _CHANGES, "rotate": _CHANGES, "setdefault": _CHANGES, "sort": _CHANGES,
-    "subtract": _CHANGES, "symmetric_difference_update": _CHANGES, "update": _CHANGES,
-    "values": MethodEffect.READS_SIZE,
-}
-
-
-def methods_with(effect: MethodEffect) -> frozenset[str]:
-    """Return the names of the methods in `METHOD_EFFECTS` that have an effect."""
-    return frozenset(name for name, effects in METHOD_EFFECTS.items() if effects & effect)
-
-
-CONTAINER_METHODS = frozenset(METHOD_EFFECTS)
 OPS = (
     "attr_read", "attr_write", "attr_update", "attr_proxy", "attr_store",
     "item_read", "item_write", "item_delete", "item_proxy",
@@ -101,45 +35,6 @@ OPS = (
     "method", "contains", "size", "iterate", "advance", "dynamic",
     "enter", "begin", "reads", "writes", "token", "locals_", "slice_", "locking",
 )
-
-
-class RaceKind(StrEnum):
-    """Kind of a race, as reports and suppressions name it; the most severe first.
-
-    The values are the field's terms, and stable: users type them in suppressions (`kind = "lost update"`), and scripts
-    compare them.  So there is no code beside them; SARIF, which wants identifiers, has its own.
-    """
-
-    LOST_UPDATE = "lost update"
-    CHECK_THEN_ACT = "check-then-act"
-    TORN_WRITE = "torn multi-step write"
-    ITERATION = "iteration during change"
-    UNSYNCHRONISED = "unsynchronised read/write"
-
-
-class GapReason(StrEnum):
-    """Reason why accesses went unchecked.  The values are those that the core reports, each with a count."""
-
-    DEATHS = "deaths"      # the core lost sight of which objects die; the count is of objects whose accesses it forgot
-    THREADS = "threads"    # there were more threads at a time than the count; checking stopped
-
-
-class Severity(StrEnum):
-    """Severity of a conflict; the gravest first.  The values are stable terms, as those of `RaceKind`."""
-
-    RACE = "race"
-    VIOLATION = "atomicity violation"
-    DOUBT = "doubt"                    # a foreign lock was held that may have ordered the two
-    SUPPRESSED = "suppressed"          # in records only: a report keeps suppressed races in a list of their own
-    NOTE = "note"
-
-    @property
-    def rank(self) -> int:
-        """The position in this order: 0 is the gravest."""
-        return tuple(Severity).index(self)
-
-
-GRAVE = (Severity.RACE, Severity.VIOLATION)    # those that fail a run
 
 
 all_sites: list[SiteInfo] = []     # number -> site; partners are numbers here

@@ -92,6 +92,9 @@ def huber_fit(ordered: Sequence[float], cutoff: float) -> tuple[float, int, int]
     Built-in functions sum the values, since the bootstrap calls this often.
     """
     count = len(ordered)
+    center = sum(ordered) / count
+    if ordered[-1] - cutoff <= center <= ordered[0] + cutoff:
+        return center, 0, count   # no value is beyond the cut-off, as in most draws of a few rounds
     center = ordered[count // 2] if count % 2 else (ordered[count // 2 - 1] + ordered[count // 2]) / 2
     near, most = CLOSE * cutoff * count, count / 2
     first, last = bisect_left(ordered, center - cutoff), bisect_right(ordered, center + cutoff)

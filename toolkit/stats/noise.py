@@ -28,7 +28,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from heapq import heappushpop
-from itertools import accumulate, batched
+from itertools import accumulate, batched, chain
 from math import exp, inf, log, pow, sqrt, sumprod  # noqa: A004 - the built-in one may return a complex number
 from operator import itemgetter, sub
 from statistics import fmean, median
@@ -48,6 +48,8 @@ FAR_OUT = 3.0          # standard deviations: beyond, an error is clipped where 
 RARE = 0.1             # share of far values of a pair up to which they do not count in full
 FEW = 0.8              # values that the median absolute deviation of a few costs (Croux & Rousseeuw 1992)
 HALF = 0.6745          # median of a normal variable's absolute value, in standard deviations
+
+type _Draw = Callable[[Sequence[float]], tuple[float, ...]]
 
 
 class _Errors(tuple[float, ...]):  # noqa: SLOT001 - a tuple of any length cannot have slots
@@ -317,12 +319,11 @@ def _factors(
     draws no error is computed.
     """
     near_at, far_at = (int(level * draws) for level in (CONFIDENCE, FAR))
-    drawn = batched(_places(len(pooled), rounds, draws, seed)(pooled), rounds)
+    first, second = _places(len(pooled), rounds, draws, seed)
     pull = _pull(pooled, cutoff)
     farthest = [0.0] * (draws - near_at)   # a heap
     least = pull.error_of([0.0] * rounds, rounds, prior)
-    for first, second in zip(drawn, drawn, strict=True):
-        pair = sorted(map(sub, first, second))
+    for pair in map(sorted, batched(map(sub, first(pooled), second(pooled)), rounds)):
         center, begin, end = huber_fit(pair, cutoff)
         if abs(center) > farthest[0] * least:
             error = pull.error_of([value - center for value in pair[begin:end]], rounds, prior)
@@ -334,9 +335,13 @@ def _factors(
 
 
 @lru_cache(maxsize=16)
-def _places(count: int, rounds: int, draws: int, seed: int) -> Callable[[Sequence[float]], tuple[float, ...]]:
-    """Return a function that draws pairs from `count` errors; groups of one size and both clocks share it."""
-    return itemgetter(*random.Random(f"{seed} {rounds}").choices(tuple(range(count)), k=2 * rounds * draws))
+def _places(count: int, rounds: int, draws: int, seed: int) -> tuple[_Draw, _Draw]:
+    """Return functions that draw from `count` errors those of each first arm and of each second one.
+
+    Groups of one size and both clocks share them.
+    """
+    arms = [*batched(random.Random(f"{seed} {rounds}").choices(tuple(range(count)), k=2 * rounds * draws), rounds)]
+    return itemgetter(*chain(*arms[::2])), itemgetter(*chain(*arms[1::2]))
 
 
 def _shrunk(factor: float, count: int) -> float:

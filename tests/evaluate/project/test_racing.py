@@ -18,7 +18,7 @@ from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, RunSite
 from gilscope.toolkit.evaluate.sections import Cause, Missing, RaceFact
 from gilscope.toolkit.race.report import json_
 from gilscope.toolkit.race.report.model import CheckGap, Frame, RaceReport, SharedVariable
-from gilscope.toolkit.race.site import GapReason
+from gilscope.toolkit.race.terms import GapReason
 from tests.conformance.builds import ROOT
 from tests.evaluate.made_up import PROJECT, ended
 from tests.evaluate.places import skip_when_busy

@@ -24,9 +24,10 @@ import warnings
 from pathlib import Path
 
 from gilscope.toolkit.race._core.build import load
-from gilscope.toolkit.race.site import Flag, all_sites
+from gilscope.toolkit.race.site import all_sites
 from gilscope.toolkit.race.sync import tracemalloc_
 from gilscope.toolkit.race.sync.layer import SyncLayer
+from gilscope.toolkit.race.terms import Flag
 from tests.race.core.cases.world import Pipe, Thing, World
 
 THREADS = 4

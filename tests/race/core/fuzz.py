@@ -11,7 +11,7 @@ import random
 import sys
 from collections import deque
 
-from gilscope.toolkit.race.site import AccessKind, Flag
+from gilscope.toolkit.race.terms import AccessKind, Flag
 from tests.race.core.cases.foreign_locks import Gate
 from tests.race.core.cases.run import load
 from tests.race.core.cases.world import Thing, World

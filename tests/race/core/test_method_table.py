@@ -5,7 +5,8 @@ from pathlib import Path
 
 from gilscope.toolkit.race._core import build
 from gilscope.toolkit.race.analysis.known_names import LOCK_METHODS
-from gilscope.toolkit.race.site import CONTAINER_METHODS, OPS, MethodEffect, methods_with
+from gilscope.toolkit.race.site import OPS
+from gilscope.toolkit.race.terms import CONTAINER_METHODS, MethodEffect, methods_with
 from tests.race.model import foreign_locks, ops_methods
 
 SOURCES = Path(build.__file__).parent

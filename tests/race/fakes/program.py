@@ -5,7 +5,8 @@ from contextlib import contextmanager
 
 from gilscope.toolkit.race.conflicts.handler import ConflictHandler
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.site import AccessKind, Flag, SiteInfo, all_sites, register_sites
+from gilscope.toolkit.race.site import SiteInfo, all_sites, register_sites
+from gilscope.toolkit.race.terms import AccessKind, Flag
 
 
 class FakeCore:

@@ -6,7 +6,7 @@ The second half is about containers, whose structure is a location of its own.
 from __future__ import annotations
 
 from gilscope.toolkit.race.core import FOREIGN_LOCK
-from gilscope.toolkit.race.site import AccessKind, Flag
+from gilscope.toolkit.race.terms import AccessKind, Flag
 from tests.race.model import handoff, spans
 
 TYPE_CHECKING = False

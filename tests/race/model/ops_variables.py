@@ -7,7 +7,8 @@ from collections import deque
 from sys import _getframe
 
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.site import OP_PREFIX, Flag
+from gilscope.toolkit.race.site import OP_PREFIX
+from gilscope.toolkit.race.terms import Flag
 from tests.race.model import detection, spans
 from tests.race.model.object_kinds import MISSING, attribute, descends, lookup, runs_code, value_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gilscope.toolkit.race.site import AccessKind, Flag
+from gilscope.toolkit.race.terms import AccessKind, Flag
 from tests.race.model.state import DIRECTIONS, GUARDED, AccessRecord, OpenSpan, PendingRead, VectorClock
 
 TYPE_CHECKING = False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from gilscope.toolkit.race import core
-from gilscope.toolkit.race.site import Flag, MethodEffect, methods_with
+from gilscope.toolkit.race.terms import Flag, MethodEffect, methods_with
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from collections import Counter
 import pytest
 
 from gilscope.toolkit.race.core import FOREIGN_LOCK, NO_VALUE
-from gilscope.toolkit.race.site import AccessKind, Flag
+from gilscope.toolkit.race.terms import AccessKind, Flag
 from tests.race.fakes.program import Program
 
 F, K = Flag, AccessKind

@@ -10,7 +10,7 @@ import pytest
 from gilscope.toolkit.race.report import github, json_, sarif, text
 from gilscope.toolkit.race.report.model import CheckGap, Frame, SharedVariable
 from gilscope.toolkit.race.report.sentences import RULES
-from gilscope.toolkit.race.site import GapReason, RaceKind
+from gilscope.toolkit.race.terms import GapReason, RaceKind
 from tests.conformance.builds import ROOT
 from tests.race.fakes.report import CHECK, FLAG, HIDDEN, make_access, make_race, make_report
 from tests.report.test_as_json import closed

@@ -14,7 +14,7 @@ import pytest
 from gilscope.toolkit.race import spool
 from gilscope.toolkit.race.conflicts import recorder
 from gilscope.toolkit.race.conflicts.handler import ConflictHandler
-from gilscope.toolkit.race.site import AccessKind, Flag
+from gilscope.toolkit.race.terms import AccessKind, Flag
 from tests.conformance.builds import ROOT
 from tests.race.fakes.program import FakeCore, Program
 
@@ -282,7 +282,7 @@ import os, sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tests.race.fakes.program import FakeCore, Program
-from gilscope.toolkit.race.site import Flag, AccessKind
+from gilscope.toolkit.race.terms import Flag, AccessKind
 program = Program(Path(sys.argv[1]), "total += 1\\nother += 1\\n")
 program.site("one", "total", "total", "global_update", "total", Flag.AUGMENTED)
 program.site("two", "other", "other", "global_update", "other", Flag.AUGMENTED)

@@ -13,7 +13,7 @@ from gilscope.toolkit.race.report.gather import load
 from gilscope.toolkit.race.report.locksets import Locksets, OwnedVariable
 from gilscope.toolkit.race.report.model import ConfirmationOutcome, HeldLock
 from gilscope.toolkit.race.report.settings import Suppression
-from gilscope.toolkit.race.site import AccessKind, Flag
+from gilscope.toolkit.race.terms import AccessKind, Flag
 from tests.faults.damage import at, kind_of, places
 from tests.race.fakes.program import Program
 from tests.race.fakes.report import frame, make_access

@@ -6,7 +6,7 @@ import pytest
 
 from gilscope.toolkit.race.report import sentences, text
 from gilscope.toolkit.race.report.sentences import LockAdvice
-from gilscope.toolkit.race.site import RaceKind
+from gilscope.toolkit.race.terms import RaceKind
 from tests.race.fakes.report import FLAG, frame, make_access, make_race, make_report
 
 SITE = "/venv/lib/python3.13/site-packages"

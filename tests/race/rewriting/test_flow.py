@@ -4,7 +4,7 @@ import textwrap
 
 import pytest
 
-from gilscope.toolkit.race.site import Flag
+from gilscope.toolkit.race.terms import Flag
 from tests.race.fakes.stub import sites
 
 pytestmark = pytest.mark.every_python

@@ -13,7 +13,8 @@ import pytest
 
 from gilscope.toolkit.race.loading.hook import link
 from gilscope.toolkit.race.rewrite import compile_rewritten, rewrite
-from gilscope.toolkit.race.site import OP_PREFIX, Flag
+from gilscope.toolkit.race.site import OP_PREFIX
+from gilscope.toolkit.race.terms import Flag
 from tests.race.fakes.stub import StubCore, in_builtins, run, shown, sites
 
 pytestmark = pytest.mark.every_python

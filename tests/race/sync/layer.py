@@ -7,7 +7,8 @@ from contextlib import contextmanager
 import pytest
 
 from gilscope.toolkit.race import sync
-from gilscope.toolkit.race.site import Flag, SiteInfo, register_sites
+from gilscope.toolkit.race.site import SiteInfo, register_sites
+from gilscope.toolkit.race.terms import Flag
 from tests.race.fakes.core import FakeCore
 from tests.race.model import ReferenceCore
 

@@ -6,7 +6,6 @@ import argparse
 import re
 import sys
 from dataclasses import dataclass
-from difflib import get_close_matches
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from gilscope.toolkit import escaping
@@ -69,6 +68,8 @@ class CommandParser(Parser):
 
     def _meant(self, words: Sequence[str]) -> str:
         """Return a hint at the option that resembles an unknown one."""
+        from difflib import get_close_matches  # noqa: PLC0415 - every command imports this module
+
         options = [word.partition("=")[0] for word in words if word.startswith("--")]
         likely = (get_close_matches(option, self._option_string_actions, n=1) for option in options)
         meant = next(filter(None, likely), None)

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.commands.options.files import STDOUT, FileOption, form_help
-from gilscope.toolkit.commands.options.programs import STDERR, ProgramFileOption, saved
 from gilscope.toolkit.commands.streams import put
 from gilscope.toolkit.errors import ToolkitError, cannot_write
 from gilscope.toolkit.escaping import in_json
@@ -38,6 +37,8 @@ def add_output(parser: Any, what: str = "the report") -> None:
 
 def add_program_output(parser: Any) -> None:
     """Add the option of each renderer to a command whose standard output belongs to the program that it runs."""
+    from gilscope.toolkit.commands.options.programs import ProgramFileOption
+
     names = [each.name for each in DOCUMENT_FORMATS]
     for each in DOCUMENT_FORMATS:
         parser.add_argument(
@@ -146,6 +147,8 @@ def save_beside_program(
     Returns:
         Whether a form takes the place of the text, and the exit code of a file that could not be written, or 0.
     """
+    from gilscope.toolkit.commands.options.programs import STDERR, saved
+
     code, forms = 0, list(requested(args))
     for each, name in forms:
         code = saved(name, each.render_all(documents, values) + "\n") or code

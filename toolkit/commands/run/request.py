@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import random
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,7 +13,7 @@ from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.commands.run.options import PHASES
 from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.cores import usable_cores
-from gilscope.toolkit.errors import ToolkitError, UnknownNameError
+from gilscope.toolkit.errors import ToolkitError, UnknownNameError, suggestion
 from gilscope.toolkit.evaluate.requirements.requirements_file import RequirementsFile, read_requirements_file
 from gilscope.toolkit.measure.cells import Selection, choose_runners
 from gilscope.toolkit.measure.child.spec import UserTarget
@@ -70,7 +69,7 @@ def make_selection(args: argparse.Namespace) -> Selection:
     for name in chosen:
         if name not in known:
             raise UnknownNameError(
-                f"unknown workload {name!r}{_hint(name, known)}; `gilscope list` shows all. "
+                f"unknown workload {name!r}{suggestion(name, known)}; `gilscope list` shows all. "
                 "A function of yours is named package.module:function"
             )
     models = args.models or (
@@ -297,8 +296,3 @@ def _workers(args: argparse.Namespace) -> tuple[int, ...]:
 
 def _powers_of_two(cores: int) -> tuple[int, ...]:
     return tuple(2**power for power in range(cores.bit_length()) if 2**power <= cores)
-
-
-def _hint(name: str, known: Sequence[str]) -> str:
-    close = get_close_matches(name, known, n=1)
-    return f"; did you mean {close[0]!r}?" if close else ""

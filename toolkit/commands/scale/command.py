@@ -14,6 +14,7 @@ from gilscope.toolkit.commands.options.common import add_build, duration, positi
 from gilscope.toolkit.commands.options.requirements import checked
 from gilscope.toolkit.commands.output.reports import ReportOutput, add_output
 from gilscope.toolkit.commands.run.request import check_callable_names, check_payload
+from gilscope.toolkit.commands.scale import BUDGET
 from gilscope.toolkit.commands.streams import print_stderr
 from gilscope.toolkit.commands.summaries import SUMMARIES
 from gilscope.toolkit.cores import allowed_cpus
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from gilscope.toolkit.model import Build
 
 THREADS = 2
-BUDGET = 600.0          # seconds of --api on a build
 TEST_FOLDERS = ("tests", "test")
 FOUND, UNFINISHED = 1, 3
 
@@ -77,7 +77,7 @@ def add_parser(commands: Any) -> None:
                         "folder). Doctests of the module, and of what it imports from its package, are always read. "
                         "Repeatable.")
     parser.add_argument("--budget", metavar="TIME", type=duration, help="With --api: begin nothing more after TIME on "
-                        f"a build (default: {BUDGET / 60:.0f}m). What was left out is listed.")
+                        f"a build (default: {BUDGET}). What was left out is listed.")
     parser.add_argument("--payloads", metavar="MODULE:NAME", help="Call it with each payload of this sequence, or of "
                         "what this function returns (default: no argument). If there are at least as many as "
                         "threads, each thread gets its own; otherwise all threads share them.")
@@ -100,6 +100,7 @@ def add_parser(commands: Any) -> None:
 def run(args: Namespace) -> int:
     """Measure on each build, print the report, and return the exit code."""
     _check(args)
+    args.budget = args.budget or duration(BUDGET)
     packages = [checked(text) for text in args.packages]
     files = _call_files(args.tests) if args.api else ()
     builds = _builds(args)
@@ -108,7 +109,7 @@ def run(args: Namespace) -> int:
     functions: list[BuildScaling] = []
     apis: list[BuildApiScaling] = []
     for build in builds:
-        limit = f"{format_seconds(args.budget or BUDGET)} and what has begun by then" if args.api else "a minute"
+        limit = f"{format_seconds(args.budget)} and what has begun by then" if args.api else "a minute"
         print_stderr(f"gilscope: measuring on {build.label}, up to {limit}")
         with machine.hold():
             if args.api:
@@ -205,7 +206,7 @@ def _investigated_api(
 ) -> BuildApiScaling:
     """Investigate what a module offers on one build."""
     request = ApiRequest(module=args.api, threads=args.threads, folders=_folders(args), files=files,
-                         seconds=args.budget or BUDGET)
+                         seconds=args.budget)
     try:
         found = investigate_api(_python(build, packages), request, lambda text: print_stderr(f"gilscope: {text}"))
     except UnscalableFunctionError as error:

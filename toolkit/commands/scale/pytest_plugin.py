@@ -7,8 +7,9 @@ from __future__ import annotations
 
 import pytest
 
+from gilscope.toolkit.commands.scale import BUDGET
+
 NAME = "gilscope_scaling"
-BUDGET = "10m"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

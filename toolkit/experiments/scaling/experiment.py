@@ -77,7 +77,6 @@ class ScalingExperiment(Experiment):
         "Free-threaded builds run threads at the same time, but reference counts and locks of shared objects can make "
         "them wait for each other; CPython's own script measures some patterns that once did."
     )
-    program = "scaling"
     levels = {
         EffortLevel.SMOKE: EffortSettings(rounds=1, seconds=20, scales={"every": 40, "causes": 1, "more": 0}),
         EffortLevel.QUICK: EffortSettings(rounds=3, seconds=660, scales={"every": 1, "causes": 20, "more": 3}),

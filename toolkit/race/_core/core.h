@@ -25,7 +25,7 @@
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 
-/* AccessKind and Flag of toolkit/race/site.py.  */
+/* AccessKind and Flag of toolkit/race/terms.py.  */
 enum Kind { READ, WRITE, ATOMIC, SIZE, ITERATE, GROW, SHRINK, RESHAPE };
 enum Flag {
     CONSTANT = 1, TEST = 2, POLL = 4, SPAN_READ = 8, GUARD = 16, VALUE = 32, MULTI = 64, RECHECKED = 128,

@@ -2,7 +2,7 @@
 
 import ast
 
-from gilscope.toolkit.race.site import MethodEffect, methods_with
+from gilscope.toolkit.race.terms import MethodEffect, methods_with
 
 ENVIRON = "environ"      # os.environ, the object of the standard library that programs change
 DYNAMIC = frozenset({"getattr", "setattr", "delattr", "hasattr"})

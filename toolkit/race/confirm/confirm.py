@@ -26,8 +26,8 @@ from gilscope.toolkit.race.confirm.watch import (
 )
 from gilscope.toolkit.race.program import start
 from gilscope.toolkit.race.report.model import ConfirmationOutcome
-from gilscope.toolkit.race.site import RaceKind
 from gilscope.toolkit.race.spool import opened
+from gilscope.toolkit.race.terms import RaceKind
 from gilscope.toolkit.units import counted
 
 if TYPE_CHECKING:

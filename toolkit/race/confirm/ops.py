@@ -23,9 +23,10 @@ from gilscope.toolkit.race.confirm.watch import (
     RecentAccesses,
 )
 from gilscope.toolkit.race.loading import hook
-from gilscope.toolkit.race.site import CONTAINER_METHODS, OPS, MethodEffect, methods_with
+from gilscope.toolkit.race.site import OPS
 from gilscope.toolkit.race.spool import append
 from gilscope.toolkit.race.sync.patch_on_import import ImportPatcher
+from gilscope.toolkit.race.terms import CONTAINER_METHODS, MethodEffect, methods_with
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from gilscope.toolkit.race.conflicts.conflict_context import role_in
 from gilscope.toolkit.race.conflicts.safe_inspection import is_plain, same
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.site import AccessKind, Flag, MethodEffect, methods_with
+from gilscope.toolkit.race.terms import AccessKind, Flag, MethodEffect, methods_with
 
 if TYPE_CHECKING:
     from gilscope.toolkit.race.conflicts.conflict_context import ConflictContext, ConflictSide

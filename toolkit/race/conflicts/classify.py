@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.race.conflicts import benign_patterns as patterns
 from gilscope.toolkit.race.conflicts import conflict_context
-from gilscope.toolkit.race.site import AccessKind, Flag, RaceKind, Severity
+from gilscope.toolkit.race.terms import AccessKind, Flag, RaceKind, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.site import AccessKind, Flag
+from gilscope.toolkit.race.terms import AccessKind, Flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -16,8 +16,9 @@ from gilscope.toolkit.race.conflicts.conflict_context import ConflictContext, Co
 from gilscope.toolkit.race.conflicts.naming import LockNamer, VariableName, VariableNamer, is_module_dict
 from gilscope.toolkit.race.conflicts.source_context import SourceFiles
 from gilscope.toolkit.race.core import FOREIGN_LOCK, NO_VALUE
-from gilscope.toolkit.race.site import GRAVE, AccessKind, Flag, RaceKind, Severity, all_sites
+from gilscope.toolkit.race.site import all_sites
 from gilscope.toolkit.race.spool import Spool
+from gilscope.toolkit.race.terms import GRAVE, AccessKind, Flag, RaceKind, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.site import Flag
+from gilscope.toolkit.race.terms import Flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -30,7 +30,7 @@ from gilscope.toolkit.race.report.records import (
     SharedRecord,
     as_record,
 )
-from gilscope.toolkit.race.site import GRAVE, GapReason, RaceKind, Severity
+from gilscope.toolkit.race.terms import GRAVE, GapReason, RaceKind, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

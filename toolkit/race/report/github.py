@@ -8,7 +8,7 @@ from gilscope.toolkit.escaping import in_command, in_command_property, visible_a
 from gilscope.toolkit.race.report.sentences import limits
 from gilscope.toolkit.race.report.settings import relative
 from gilscope.toolkit.race.report.text import at, shown
-from gilscope.toolkit.race.site import Severity
+from gilscope.toolkit.race.terms import Severity
 
 if TYPE_CHECKING:
     from gilscope.toolkit.race.report.model import Access, Race, RaceReport

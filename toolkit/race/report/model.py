@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.race.site import GapReason, RaceKind, Severity  # noqa: TC001  read from the hints, as for the schema
+from gilscope.toolkit.race.terms import GapReason, RaceKind, Severity  # noqa: TC001  read from the hints, as for the schema
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

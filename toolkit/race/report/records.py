@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from gilscope.toolkit.race.report.sentences import RULES
-from gilscope.toolkit.race.site import GapReason, RaceKind, Severity  # noqa: TC001  from_plain reads the hints
+from gilscope.toolkit.race.terms import GapReason, RaceKind, Severity  # noqa: TC001  from_plain reads the hints
 from gilscope.toolkit.records import DamagedError, from_plain
 
 FunctionPlace = tuple[str, int, str]         # path, line, function

@@ -14,7 +14,7 @@ from gilscope.toolkit.escaping import in_json, in_sarif_message, in_url, visible
 from gilscope.toolkit.race.report.sentences import limits
 from gilscope.toolkit.race.report.settings import relative
 from gilscope.toolkit.race.report.text import shown
-from gilscope.toolkit.race.site import RaceKind, Severity
+from gilscope.toolkit.race.terms import RaceKind, Severity
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

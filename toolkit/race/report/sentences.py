@@ -6,7 +6,7 @@ import os
 from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.race.core import FOREIGN_LOCK
-from gilscope.toolkit.race.site import GapReason, RaceKind
+from gilscope.toolkit.race.terms import GapReason, RaceKind
 from gilscope.toolkit.units import counted, inflect
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.bounded_reading import read_bytes
 from gilscope.toolkit.errors import BadFileError
-from gilscope.toolkit.race.site import RaceKind
+from gilscope.toolkit.race.terms import RaceKind
 
 if TYPE_CHECKING:
     from pathlib import Path

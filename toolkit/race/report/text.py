@@ -14,7 +14,7 @@ from typing import IO, TYPE_CHECKING
 from gilscope.toolkit.escaping import visible, visible_all, without_commands
 from gilscope.toolkit.race.report.sentences import limits, repair_of_all
 from gilscope.toolkit.race.report.settings import relative
-from gilscope.toolkit.race.site import GRAVE, Severity
+from gilscope.toolkit.race.terms import GRAVE, Severity
 from gilscope.toolkit.units import counted, few, inflect
 
 if TYPE_CHECKING:

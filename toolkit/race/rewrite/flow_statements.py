@@ -10,7 +10,7 @@ from gilscope.toolkit.race.analysis.scopes import FUNCTIONS
 from gilscope.toolkit.race.rewrite.flow_expressions import CallFlow
 from gilscope.toolkit.race.rewrite.partners import NOTHING, NamedLocation, PartnerFinder, Read, Reads
 from gilscope.toolkit.race.rewrite.site_collector import PartnerPlan, Role
-from gilscope.toolkit.race.site import Flag
+from gilscope.toolkit.race.terms import Flag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from gilscope.toolkit.race.site import Flag
+from gilscope.toolkit.race.terms import Flag
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping

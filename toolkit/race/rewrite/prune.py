@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gilscope.toolkit.race.analysis.known_names import INITIALIZERS, VIEWS
 from gilscope.toolkit.race.analysis.scopes import mangle
-from gilscope.toolkit.race.site import CONTAINER_METHODS
+from gilscope.toolkit.race.terms import CONTAINER_METHODS
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

@@ -6,7 +6,8 @@ import ast
 from typing import TYPE_CHECKING, NamedTuple
 
 from gilscope.toolkit.race.analysis.suppression_comments import reason_for_line
-from gilscope.toolkit.race.site import MARKER, OP_PREFIX, Flag, SiteInfo
+from gilscope.toolkit.race.site import MARKER, OP_PREFIX, SiteInfo
+from gilscope.toolkit.race.terms import Flag
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, TypeGuard
 from gilscope.toolkit.race.analysis.known_names import ENVIRON, INITIALIZERS, LITERALS
 from gilscope.toolkit.race.analysis.scopes import FUNCTIONS, Scope, ScopeTable, Variable, mangle
 from gilscope.toolkit.race.rewrite.site_collector import Role, SiteCollector, call
-from gilscope.toolkit.race.site import CELLS, Flag
+from gilscope.toolkit.race.site import CELLS
+from gilscope.toolkit.race.terms import Flag
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.race.analysis import known_names
 from gilscope.toolkit.race.rewrite.site_collector import Role, call
 from gilscope.toolkit.race.rewrite.transform_accesses import PLACES, AccessRewriter
-from gilscope.toolkit.race.site import CONTAINER_METHODS, Flag
+from gilscope.toolkit.race.terms import CONTAINER_METHODS, Flag
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 from gilscope.toolkit.race.analysis.suppression_comments import lines_of_statement
 from gilscope.toolkit.race.rewrite.site_collector import Role, call, statement
 from gilscope.toolkit.race.rewrite.transform_expressions import ExpressionRewriter
-from gilscope.toolkit.race.site import CELLS, Flag
+from gilscope.toolkit.race.site import CELLS
+from gilscope.toolkit.race.terms import Flag
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

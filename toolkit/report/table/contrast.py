@@ -10,7 +10,6 @@ from gilscope.toolkit.model import Note, Phase
 from gilscope.toolkit.report.table.footnotes_of_cells import note_on_ratio, note_on_side, notes_on_processes
 from gilscope.toolkit.report.table.observations import Absence, Clock, Index, group_of
 from gilscope.toolkit.report.table.ratios import Ratios
-from gilscope.toolkit.stats.common_shift import BuildWorkload, CommonShift, ShiftedRatio, common_shift, without_shift
 from gilscope.toolkit.stats.interim_looks import final_confidence
 from gilscope.toolkit.stats.paired import conclude
 from gilscope.toolkit.stats.ratios import simultaneous
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gilscope.toolkit.model import Build, Cell, Run
+    from gilscope.toolkit.stats.common_shift import CommonShift, ShiftedRatio
     from gilscope.toolkit.stats.noise_floor import AACheck
     from gilscope.toolkit.stats.verdict import Comparison
 
@@ -152,6 +152,9 @@ def compare_runs(
         clock: The clock to compare by.
         names: The names of the runs in reasons; None: their labels.
     """
+    # The report of one run does without it.
+    from gilscope.toolkit.stats.common_shift import BuildWorkload, common_shift, without_shift  # noqa: PLC0415
+
     left, right = Index(first), Index(second)
     left_name, right_name = names or (first.label, second.label)
     before, after = (Ratios(index) for index in (left, right))

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.race.report.model import CheckGap
 from gilscope.toolkit.race.report.sentences import gap, lost_records
-from gilscope.toolkit.race.site import GapReason, Severity
+from gilscope.toolkit.race.terms import GapReason, Severity
 from gilscope.toolkit.units import inflect
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import os
 import threading
 import warnings
 
-from gilscope.toolkit.race.site import AccessKind, Flag
+from gilscope.toolkit.race.terms import AccessKind, Flag
 from tests.race.core.cases.world import Actor, Pipe, Thing
 
 

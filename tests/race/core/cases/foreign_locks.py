@@ -8,7 +8,7 @@ from __future__ import annotations
 import threading
 
 from gilscope.toolkit.race.core import FOREIGN_LOCK
-from gilscope.toolkit.race.site import Flag
+from gilscope.toolkit.race.terms import Flag
 from tests.race.core.cases.world import Thing
 
 BUILTINS = {"__enter__": [].copy, "__exit__": "".format, "acquire": {}.copy, "release": [].clear, "lock": {}.get,

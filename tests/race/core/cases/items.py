@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict, deque
 
-from gilscope.toolkit.race.site import Flag
+from gilscope.toolkit.race.terms import Flag
 from tests.race.core.cases.world import call, kit
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 import _thread
 import threading
 
-from gilscope.toolkit.race.site import Flag
+from gilscope.toolkit.race.terms import Flag
 from tests.race.core.cases.world import Pipe, Thing
 
 

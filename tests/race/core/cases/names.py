@@ -9,7 +9,7 @@ import threading
 import types
 
 from gilscope.toolkit.race.core import NO_VALUE
-from gilscope.toolkit.race.site import Flag
+from gilscope.toolkit.race.terms import Flag
 from tests.race.core.cases.world import Thing
 
 

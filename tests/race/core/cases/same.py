@@ -13,7 +13,7 @@ import threading
 import time
 import weakref
 
-from gilscope.toolkit.race.site import Flag
+from gilscope.toolkit.race.terms import Flag
 from tests.race.core.cases.world import Pipe, Thing
 
 

@@ -4,7 +4,7 @@
 # What a program does, a case does.
 from __future__ import annotations
 
-from gilscope.toolkit.race.site import Flag
+from gilscope.toolkit.race.terms import Flag
 from tests.race.core.cases.world import Thing, call, kit
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import queue
 
-from gilscope.toolkit.race.site import Flag
+from gilscope.toolkit.race.terms import Flag
 from tests.race.core.cases.world import Thing
 
 ADD, CHECK = Flag.SPAN_READ, Flag.SPAN_READ | Flag.TEST

@@ -11,7 +11,8 @@ import os
 import select
 import threading
 
-from gilscope.toolkit.race.site import AccessKind, Flag, SiteInfo, all_sites, register_sites
+from gilscope.toolkit.race.site import SiteInfo, all_sites, register_sites
+from gilscope.toolkit.race.terms import AccessKind, Flag
 
 TURN_SECONDS = 20.0
 

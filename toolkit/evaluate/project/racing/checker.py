@@ -28,7 +28,7 @@ from gilscope.toolkit.evaluate.project.where_to_run import ProjectPaths, RunSite
 from gilscope.toolkit.evaluate.sections import Cause, Missing, Place, RaceFact, SharedFact, Unwatched, in_order
 from gilscope.toolkit.race.report import json_
 from gilscope.toolkit.race.report.sentences import limits
-from gilscope.toolkit.race.site import Severity
+from gilscope.toolkit.race.terms import Severity
 from gilscope.toolkit.records import from_plain
 
 if TYPE_CHECKING:
