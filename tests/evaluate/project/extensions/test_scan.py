@@ -204,6 +204,32 @@ def test_cpp():
         (5, "state", "counts[a]"), (5, "state", "inside"), (6, "no lock", "for (... : cache)")]
 
 
+@pytest.mark.parametrize("head", ["if (self->next)", "for (i = 0; i < self->size; i++)", "while (self->next)",
+                                  "switch (self->size)"])
+def test_statement_whose_condition_ends_the_line_is_read_with_its_function(head):
+    code = ("static PyObject *f(T *self) {\n    int i;\n    if (self->last)\n        self->last = 0;\n    else\n"
+            f"        self->last = 1;\n    {head}\n        self->next = 0;\n    self->size = 1;\n}}\n"
+            'static PyMethodDef m[] = {{"f", f}};\n')
+    assert [each.line for each in remarks_of_c(code) if each.unguarded] == [4, 6, 8, 9]
+
+
+LOST = """static PyObject *f(T *self) {
+    START int x; }}} )
+    if (self->next) {
+        self->next = 0;
+    }
+    self->size = 1;
+}
+static int g(void) { return 1; }
+"""
+
+
+@pytest.mark.parametrize(("comment", "lines"), [("", [3]), ("/* race: ok it is generated */", [])])
+def test_function_that_the_parser_does_not_understand_is_said_to_be_unread(comment, lines):
+    code = LOST.replace("if (self->next) {", f"if (self->next) {{ {comment}")
+    assert [each.line for each in remarks_of_c(code) if each.concern == "not read"] == lines
+
+
 def test_c_without_a_parser_is_not_read(monkeypatch):
     monkeypatch.setattr(c_tree, "parser", lambda language: None)
     (remark,) = c_source.remarks_of_c({"a.c": ("int f;", "C")})["a.c"]

@@ -21,10 +21,14 @@ if TYPE_CHECKING:
     Node = Any   # tree_sitter.Node: no part of the development environment's types
 
 # A macro that stands alone in its line, without a semicolon: the parser would take what follows for a part of it.
-_BARE_MACRO = re.compile(r"^([ \t]*[A-Za-z_]\w*[ \t]*\((?:[^(){};\n]|\([^(){};\n]*\))*\)|[ \t]*\w*_HEAD"
+_BARE_MACRO = re.compile(r"^([ \t]*(?!(?:if|for|while|switch|return)\b|Py(?:Var)?Object_HEAD_INIT\b)"
+                         r"[A-Za-z_]\w*[ \t]*\((?:[^(){};\n]|\([^(){};\n]*\))*\)|[ \t]*\w*_HEAD"
                          r"|[ \t]*\w*(?:BEGIN|END|BLOCK)_(?:ALLOW_)?THREADS\w*)([ \t]*)$"
-                         r"(?!\s*[{.\-+*/?:&|,)=;(])", re.MULTILINE)
+                         r"(?!\s*[{.\-+*/?:&|,)=;(]|\n\w+[ \t]*\([^(){};]*\)\s*\{)", re.MULTILINE)
 _CLASSES = {"class_specifier", "struct_specifier", "union_specifier"}
+# Outside of functions only where the parser took the head of one for something else.
+_STATEMENTS = {"compound_statement", "if_statement", "for_statement", "while_statement", "do_statement",
+               "switch_statement", "return_statement", "goto_statement", "labeled_statement"}
 _BLOCK_OWNERS = {"if_statement", "else_clause", "for_statement", "while_statement", "do_statement",
                  "for_range_loop"}
 
@@ -123,6 +127,7 @@ class Unit:
     shared: dict[str, CVariable] = field(default_factory=dict)     # variables outside of functions
     fields: dict[str, dict[str, str]] = field(default_factory=dict)   # of each class: name and type
     macros: dict[str, tuple[int, str]] = field(default_factory=dict)  # line and body
+    lost: list[int] = field(default_factory=list)                 # first lines of statements outside of functions
     outside: str = ""                                             # text outside of functions: tables, initializers
     source: ExpandedCode = field(default_factory=lambda: ExpandedCode(code="", origins=()))
 
@@ -168,7 +173,11 @@ class _Outside:
         self._unit.outside = " ".join(self._outside)
 
     def _level(self, node: Node, owner: str) -> None:
+        before = ""
         for child in node.named_children:
+            if child.type in _STATEMENTS and not {node.type, before} & _STATEMENTS:
+                self._unit.lost.append(line_of_node(child))
+            before = child.type
             self._item(child, owner)
 
     def _item(self, node: Node, owner: str) -> None:
