@@ -248,7 +248,7 @@ class _Outside:
 
     def _macro(self, node: Node) -> None:
         named, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        if named is not None and text_of(named) not in self._macros.defining:   # those are expanded
+        if named is not None and text_of(named) not in self._macros.defining | self._macros.writing:   # are expanded
             name, body = text_of(named), text_of(value) if value is not None else ""
             # Where all branches of `#if` are read, a macro may have several definitions.
             line, before = self._unit.macros.get(name, (line_of_node(node), ""))
