@@ -514,3 +514,11 @@ def test_function_is_guarded_only_where_each_of_its_calls_is(rest, places):
     code = ("static void put(A *self) { self->x = 1; }\nstatic int a_clear(A *self) { self->x = 0; return 0; }\n"
             f"void f(A *a) {{ PyMutex_Lock(&m); put(a); PyMutex_Unlock(&m); }}\n{rest}")
     assert [each.line for each in remarks_of_c(code) if each.concern == "unlocked write"] == places
+
+
+@pytest.mark.parametrize(("slot", "lines"), [
+    ('PyMethodDef methods[] = {{"delete", map_delete}};', [1]), ("PyType_Slot s[] = {{Py_tp_del, map_delete}};", []),
+    ("void map_drop(T *t) { map_delete(t); }", [1])])
+def test_function_that_deletes_from_an_object_is_exclusive_only_as_a_slot(slot, lines):
+    code = f"static PyObject *map_delete(T *self) {{ self->size--; }}\n{slot}\n"
+    assert [each.line for each in remarks_of_c(code)] == lines

@@ -34,8 +34,8 @@ SAFE_TYPES = re.compile(
     r"recursive_mutex|once_flag|pthread_\w+_t|Py_tss_t|_PyOnceFlag|ft_mutex|gil_safe_call_once_and_store|"
     r"PyThread_type_lock)\b")
 # Functions that run while no other thread has the object; the collector calls `clear` with all threads stopped.
-_EXCLUSIVE = {"init", "new", "alloc", "create", "make", "dealloc", "free", "del", "delete", "destroy", "finalize",
-              "fini", "traverse", "exec"}
+_EXCLUSIVE = {"init", "new", "alloc", "create", "make", "dealloc", "free", "destroy", "finalize", "fini", "traverse",
+              "exec"}
 _OBJECT_SLOTS = re.compile(r"\b(?:Py_)?(?:tp_(?:init|new|alloc|dealloc|free|finalize|del|traverse|clear)|"
                            r"m_(?:clear|traverse|free))\s*[,=]\s*(?:\([^()]*\)\s*)*(?:void_cast\()?&?\s*(\w+)"
                            r"|\(\s*(?:initproc|newfunc|destructor|traverseproc|inquiry|freefunc)\s*\)\s*(\w+)")
