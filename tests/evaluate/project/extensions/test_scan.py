@@ -522,3 +522,39 @@ def test_function_is_guarded_only_where_each_of_its_calls_is(rest, places):
 def test_function_that_deletes_from_an_object_is_exclusive_only_as_a_slot(slot, lines):
     code = f"static PyObject *map_delete(T *self) {{ self->size--; }}\n{slot}\n"
     assert [each.line for each in remarks_of_c(code)] == lines
+
+
+CLEARED = """static int t_clear(T *self) {{ Py_CLEAR(self->cache); return 0; }}
+static void t_dealloc(T *self) {{
+    t_clear(self);
+    self->count = 0;
+    {body}
+}}
+{more}
+{table}
+"""
+NAMED = "PyTypeObject Type = {.tp_clear = (inquiry)t_clear, .tp_dealloc = t_dealloc};"
+BY_PLACE = """static PyTypeObject Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    "a.T", sizeof(T), 0,
+    t_dealloc, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, 0, t_traverse,
+    t_clear, /* tp_clear */
+};"""
+
+
+@pytest.mark.parametrize("table", [NAMED, BY_PLACE, BY_PLACE.replace("VarObject_HEAD_INIT(NULL, 0)",
+                                                                     "Object_HEAD_INIT(NULL) 0,")])
+@pytest.mark.parametrize(("more", "lines"), [
+    ("", []),
+    ('static PyObject *changed(T *self) { t_clear(self); }\nPyMethodDef m[] = {{"changed", changed}};', [1]),
+    ("static PyObject *changed(T *self) { PyMutex_Lock(&m); t_clear(self); PyMutex_Unlock(&m); }", []),
+    ("static PyObject *copy(T *self) { T *new = PyObject_New(T, &Type); t_clear(new); }", [])])
+def test_tp_clear_is_exclusive_unless_a_method_calls_it(table, more, lines):
+    assert [each.line for each in remarks_of_c(CLEARED.format(body="", more=more, table=table))] == lines
+
+
+@pytest.mark.parametrize(("body", "lines"), [
+    ("self->owner->count--; Py_XDECREF(self->owner);", [5]), ("self->part->count--; free(self->part);", []),
+    ("PyMutex_Lock(&m); self->owner->count--; PyMutex_Unlock(&m); Py_XDECREF(self->owner);", [])])
+def test_tp_dealloc_shares_the_objects_that_it_only_has_a_reference_to(body, lines):
+    assert [each.line for each in remarks_of_c(CLEARED.format(body=body, more="", table=NAMED))] == lines

@@ -16,7 +16,7 @@ from gilscope.toolkit.evaluate.project.extensions.c_tree import text_of
 from gilscope.toolkit.evaluate.project.extensions.c_types import local_types
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from gilscope.toolkit.evaluate.project.extensions.c_tree import Call, CVariable, Function, Unit
 
@@ -39,6 +39,11 @@ _EXCLUSIVE = {"init", "new", "alloc", "create", "make", "dealloc", "free", "dest
 _OBJECT_SLOTS = re.compile(r"\b(?:Py_)?(?:tp_(?:init|new|alloc|dealloc|free|finalize|del|traverse|clear)|"
                            r"m_(?:clear|traverse|free))\s*[,=]\s*(?:\([^()]*\)\s*)*(?:void_cast\()?&?\s*(\w+)"
                            r"|\(\s*(?:initproc|newfunc|destructor|traverseproc|inquiry|freefunc)\s*\)\s*(\w+)")
+# A type's table by position, after its head; a head without "Var" is followed by the size.
+_TYPE_TABLE = re.compile(r"\bPyTypeObject\s+\w+\s*=\s*\{\s*Py(Var|)Object_HEAD_INIT\s*\([^;{}]*?\)\s*,?\s*"
+                         r"(?=\"|[\w&]+\s*,)([^;{}]*)\}")
+_PLACES = {3: "dealloc", 20: "traverse", 21: "clear", 34: "init", 35: "alloc", 36: "new", 37: "free"}
+_CLEAR_SLOTS = re.compile(r"\b(?:Py_)?tp_clear\s*[,=]\s*(?:\([^()]*\)\s*)*&?\s*(\w+)|\(\s*inquiry\s*\)\s*(\w+)")
 _EXEC_SLOTS = re.compile(r"\bPy_mod_exec\s*,\s*(?:\([^()]*\)\s*)*(?:\w+\s*<[^>]*>\s*\()?&?\s*(\w+)")
 _ENTRY = re.compile(r"(?:PyInit_|PyModExport_|init)\w+$")
 _MADE = re.compile(r"\w*(?:new|alloc|create|clone|copy|make|build|dup|from)\w*$", re.IGNORECASE)
@@ -286,15 +291,34 @@ class CallGraph:
     def exclusive(self) -> set[str]:
         """Return the functions in which no other thread has the object."""
         slots = " ".join([self._outside, *self._macros.values()])
-        in_slots = {name for match in _OBJECT_SLOTS.finditer(slots) for name in match.groups() if name}
-        tables = set(WORDS.findall(" ".join(re.findall(
-            r'\{\s*""\s*,[^{}]*\}', " ".join([self._outside, *self._macros.values()])))))
+        by_place = dict(self._slots_by_place())
+        in_slots = {*_names(_OBJECT_SLOTS, slots), *by_place}
+        tables = set(WORDS.findall(" ".join(re.findall(r'\{\s*""\s*,[^{}]*\}', slots))))
         roots = {name for name, functions in self._named.items() if name not in tables and (
             name in in_slots or last_word(name) in _EXCLUSIVE
             or any(each.owner and name.lstrip("~") == each.owner for each in functions))}
-        clearing = {name for name in self._named.keys() - tables if last_word(name) == "clear"
-                    and name not in self.callers}
-        return self._only_called(roots | self.imports_only | clearing | self._locked_by_binding)
+        roots |= {name for name in self._named.keys() - tables if last_word(name) == "clear" and name not in self.callers}
+        roots |= self.imports_only | self._locked_by_binding
+        # What tp_clear names, others may call for an object that threads share: a method that clears it.
+        clearing = {*_names(_CLEAR_SLOTS, slots), *(name for name, slot in by_place.items() if slot == "clear")}
+        found = self._only_called(roots)
+        while shared := {name for name in clearing & roots if not all(
+                self._is_exclusive_call(by, call, found) for by, call in self.callers.get(name, ()))}:
+            roots -= shared
+            found = self._only_called(roots)
+        return found
+
+    def _is_exclusive_call(self, function: Function, call: Call, exclusive: Collection[str]) -> bool:
+        """Return True if no other thread has the object, the first argument of a call."""
+        return function.name in exclusive or self.holds(function, call.start) or bool(call.arguments and self.is_private(
+            function, call.arguments[0], call.start, call.blocks, parameters=False))
+
+    def _slots_by_place(self) -> Iterator[tuple[str, str]]:
+        """Yield function and slot for tables of types that name no slots, but give them in their order."""
+        for match in _TYPE_TABLE.finditer(self._outside):
+            for place, value in enumerate(match[2].split(","), 0 if match[1] else -1):
+                if place in _PLACES and (words := WORDS.findall(value)):
+                    yield words[-1], _PLACES[place]
 
     def _only_called(self, roots: Collection[str]) -> set[str]:
         """Return `roots`, and the functions that are only called by them or with a lock held."""
@@ -420,6 +444,11 @@ class CallGraph:
             return [last, *(each for each in given if last.start < each.start < start and each is not last
                             and not _other_branch(each.blocks, blocks, function))]
         return None if function.parameter(name) >= 0 else given
+
+
+def _names(pattern: re.Pattern[str], text: str) -> Iterator[str]:
+    """Yield the names that a pattern finds by one of its groups."""
+    yield from (name for match in pattern.finditer(text) for name in match.groups() if name)
 
 
 def _other_branch(blocks: tuple[int, ...], at: tuple[int, ...], function: Function) -> bool:

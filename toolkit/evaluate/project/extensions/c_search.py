@@ -31,6 +31,7 @@ _KEYWORDS = {"kwargs", "kwds", "kw", "keywds", "keywords"}
 _STATE = re.compile(r"(?:PyModule_GetState|PyType_GetModuleState|PyState_\w+|\w*get_\w*state\w*)$")
 _BORROWS_NO_CONTAINER = {"PySys_GetObject", "PyEval_GetLocals", "PyEval_GetGlobals", "PyImport_AddModule",
                          "PyImport_AddModuleObject"}
+_GIVES_UP = re.compile(r"Py_(?:X?DECREF|CLEAR)$")
 _PYTHON_CONTAINERS = re.compile(r"\b(?:py|nb|pybind11|nanobind)\s*::\s*(?:dict|list|set)\b")
 
 
@@ -100,8 +101,8 @@ class Search(CallGraph):
                      through: bool) -> Iterator[Remark]:
         own = self.fields.get(function.owner, {})
         member = name in own and name not in function.locals and function.parameter(name) < 0
-        if function.name in self.exclusive or function.module_body or self._is_private_write(
-                function, write, name, member=member, through=through):
+        if function.module_body or (function.name in self.exclusive and not self._is_of_counted(function, write)) or (
+                self._is_private_write(function, write, name, member=member, through=through)):
             return
         if self._is_state(function, name):
             yield _remark(line, "module state", words, GUARD_STATE)
@@ -126,6 +127,18 @@ class Search(CallGraph):
                     or (function.name, place) in self.private_parameters)
         return bool(name) and (self.is_private_name(function, name, write.start, write.blocks) or (
             self.is_local_value(function, name) and "->" not in text_of(bare(write.target))))
+
+    @staticmethod
+    def _is_of_counted(function: Function, write: Write) -> bool:
+        """Return True for a field of another object, `self->other->field`, of which the function gives up a reference.
+
+        A function that has `self` for itself shares the other object.
+        """
+        target = bare(write.target)
+        owner = bare(target.child_by_field_name("argument")) if target.type == "field_expression" else None
+        return owner is not None and owner.type == "field_expression" and any(
+            _GIVES_UP.match(call.name) and text_of(bare(each)) == text_of(owner)
+            for call in function.calls for each in call.arguments)
 
     def _is_of_local_type(self, function: Function, place: int, target: Node) -> bool:
         """Return True for a field of what a parameter points to, if each of its type is some function's local variable.
