@@ -81,6 +81,7 @@ def test_borrowed_references_have_the_guides_replacement(call, instead):
 
 
 SAFE = """
+static PyTypeObject Other;
 static T *made(void) { T *self = PyObject_New(T, &Type); self->a = 1; return self; }
 static PyObject *f(T *self) { %s }
 static PyMethodDef m[] = {{"f", f, METH_NOARGS}};
@@ -93,7 +94,13 @@ static PyMethodDef m[] = {{"f", f, METH_NOARGS}};
     "PyObject *d = PyDict_New(); PyDict_GetItem(d, k);", "PyObject *d = PyList_New(1); PyList_SET_ITEM(d, 0, k);",
     "static char *names[] = {0}; PyArg_ParseTupleAndKeywords(a, k, s, names);", "int count = 0; count++;",
     "static _Atomic int count; count++;", "static _Thread_local int count; count++;", "extern int other; g(other);",
-    "static const int table[3] = {1}; g(table[1]);"])
+    "static const int table[3] = {1}; g(table[1]);",
+    "T *x = (T *)PyObject_CallObject((PyObject *)OwnType, NULL); x->a = 1;",
+    "T *x = (T *)PyObject_CallNoArgs((PyObject *)&Other); x->a = 1;",
+    "char *p = malloc(9); *p = 1; p[1] = 2; memset(p, 0, 9); free(p);", "char p[9]; memcpy(p, self->name, 9);",
+    "T *x = made(); memset(&x->a, 0, 9); PyMem_Free(x->b); PyBuffer_Release(&x->c);", "free(NULL);",
+    "Py_buffer b; memcpy(b.buf, &self->a, 9); PyBuffer_Release(&b);",
+    "char *p = PyBytes_AS_STRING(bytes); *p++ = 'a';", "PyObject **p = _PyObject_GetDictPtr(made()); *p = NULL;"])
 def test_what_is_no_shared_state(code):
     assert told(remarks_of_c(SAFE % code)) == []
 
@@ -102,7 +109,12 @@ def test_what_is_no_shared_state(code):
     "T *x = self->next; x->a = 1;", "T *x = made(); x = self; x->a = 1;", "T *x = g(); x->a = 1;",
     "T *x; if (self->a) x = self; else x = made(); x->a = 1;", "PyObject *d = self->d; PyDict_GetItem(d, k);",
     "PyObject *d = self->d; PyList_GET_ITEM(d, 0);", "static int count; count++;", "extern int other; other = 1;",
-    "T *x = &self->part; x->a = 1;"])
+    "T *x = &self->part; x->a = 1;", "T *x = (T *)PyObject_CallObject(self->make, NULL); x->a = 1;",
+    "memcpy(self->name, text, 9);", "memset(&self->a, 0, 9);", "PyMem_Free(self->name);", "free(self->name);",
+    "x = PyMem_Realloc(self->name, 9);", "PyBuffer_Release(&self->view);", "char *p = self->name; *p = 1;",
+    "char *p = self->name + 1; p[1] = 2;", "char *p = self->name, *q = p; memmove(q + 1, text, 9);",
+    "char *p = self->name; free(p);", "long *p = &self->count; *p = 1;",
+    "PyObject **p = _PyObject_GetDictPtr(self); *p = NULL;"])
 def test_what_others_may_have_is_shared(code):
     assert len(remarks_of_c(f"int other;\n{SAFE % code}")) == 1
 

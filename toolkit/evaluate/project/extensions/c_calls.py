@@ -51,6 +51,8 @@ _KEPT = re.compile(r"get|find|lookup|cached|intern|shared|_or_|state", re.IGNORE
 _NEW_CONTAINERS = re.compile(r"Py(?:List|Dict|Set|Tuple)_New$|Py_BuildValue$|PyDict_Copy$|PySequence_(?:List|Tuple)$|"
                              r"PyMapping_(?:Items|Keys|Values)$|PyDict_(?:Items|Keys|Values)$|PyList_(?:AsTuple|GetSlice)$|"
                              r"PyObject_Dir$|PyObject_CallNoArgs$")
+_CALLS = re.compile(r"PyObject_(?:Call(?:Object|NoArgs|OneArg|Function(?:ObjArgs)?)?|Vectorcall(?:Dict)?)$")
+_TYPE_NAME = re.compile(r"(?:type|TYPE|Type)(?:_?obj(?:ect)?)?$")
 _FILLED = re.compile(r"\b(?:Py_buffer|Py_complex|PyThreadState|PyConfig)\b")
 _NUMBER = re.compile(r"(?:NULL|nullptr|0|-1|nil)$")
 _CAST = re.compile(r"\(\s*\(\s*(?:const\s+|struct\s+)*\w+\s*\*+\s*\)\s*(\w+)\s*\)")
@@ -375,7 +377,7 @@ class CallGraph:
                 called = value.child_by_field_name("function")
                 words = WORDS.findall(text_of(called).split("<")[0] if called is not None else "")
                 name = words[-1] if words else ""
-                return (name in self._making or name == "tp_alloc" or _NEW_CONTAINERS.match(name) is not None
+                return (name in self._making or self._makes_object(value) or name == "tp_alloc" or _NEW_CONTAINERS.match(name) is not None
                         or (_MADE.match(name) is not None and not _KEPT.search(name)))
             case "new_expression" | "initializer_list" | "compound_literal_expression" | "string_literal":
                 return True
@@ -402,6 +404,15 @@ class CallGraph:
                     function, name, start, blocks, parameters=parameters, seen=seen))
         return False
 
+    def _makes_object(self, call: Node) -> bool:
+        """Return True for a call of a type by PyObject_CallObject or its like."""
+        given = call.child_by_field_name("arguments").named_children
+        if not given or not _CALLS.match(text_of(call.child_by_field_name("function"))):
+            return False
+        words = WORDS.findall(text_of(bare(given[0])))
+        variable = self.shared.get(words[-1]) if words else None
+        return (variable is not None and "PyTypeObject" in variable.type) or bool(words and _TYPE_NAME.search(words[-1]))
+
     def is_local_value(self, function: Function, name: str) -> bool:
         """Return True for a local variable, or a parameter given by value, that is no pointer or reference."""
         variable = function.locals.get(name) or next((each for each in function.parameters if each.name == name), None)
@@ -427,6 +438,34 @@ class CallGraph:
         values = [each for each in values if not is_number(each.value)]
         return bool(values) and all(self.is_private(function, each.value, each.start, each.blocks,
                                                      parameters=parameters, seen=seen | {name}) for each in values)
+
+    def points_into_shared(self, function: Function, name: str, start: int, blocks: tuple[int, ...], *,
+                           seen: frozenset[str] = frozenset()) -> bool:
+        """Return True if a local variable is known to point into an object that other threads may have."""
+        variable = function.locals.get(name)
+        if variable is None or variable.static or not variable.pointer or name in seen:
+            return False
+        return any(self._is_inside_shared(function, each.value, each.start, each.blocks, seen | {name})
+                   for each in self._values(function, name, start, blocks) or ())
+
+    def _is_inside_shared(self, function: Function, value: Node, start: int, blocks: tuple[int, ...],
+                          seen: frozenset[str]) -> bool:
+        value = bare(value)
+        while value.type == "binary_expression" or (
+                value.type == "pointer_expression" and text_of(value).startswith("&")):
+            value = bare(value.child_by_field_name("left") or value.child_by_field_name("argument"))
+        if value.type == "conditional_expression":
+            parts = [value.child_by_field_name("consequence"), value.child_by_field_name("alternative")]
+            return any(each is not None and self._is_inside_shared(function, each, start, blocks, seen)
+                       for each in parts)
+        if value.type == "call_expression":   # where CPython keeps the instance's dictionary
+            given = value.child_by_field_name("arguments").named_children
+            return (text_of(value.child_by_field_name("function")) == "_PyObject_GetDictPtr" and len(given) == 1
+                    and not self.is_private(function, given[0], start, blocks))
+        name, through = root(value)
+        if through:
+            return not self.is_private_name(function, name, start, blocks)
+        return self.points_into_shared(function, pointer_of(value), start, blocks, seen=seen)
 
     def _meant_by_macro(self, function: Function, name: str) -> str:
         """Return the variable in `#define self ((PickleData *)extra)`; "" if it is no such macro."""
@@ -506,6 +545,21 @@ def root(node: Node) -> tuple[str, bool]:
                 return words[-1], through
             case _:
                 return "", through
+
+
+def pointer_of(node: Node) -> str:
+    """Return the variable that points to what an expression stands for: "p" of `*p`, `p[1]`, `p + 1`; "" if none."""
+    while True:
+        node = bare(node)
+        match node.type:
+            case "identifier":
+                return text_of(node)
+            case "pointer_expression" | "subscript_expression" | "update_expression":
+                node = node.child_by_field_name("argument") or node.named_children[0]
+            case "binary_expression":
+                node = node.child_by_field_name("left")
+            case _:
+                return ""
 
 
 def is_number(node: Node) -> bool:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.evaluate.project.extensions.c_calls import SAFE_TYPES, WORDS, CallGraph, bare, root
+from gilscope.toolkit.evaluate.project.extensions.c_calls import SAFE_TYPES, WORDS, CallGraph, bare, pointer_of, root
 from gilscope.toolkit.evaluate.project.extensions.c_tree import line_of_node, text_of
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Remark
 from gilscope.toolkit.evaluate.project.extensions.source_text import RISKY_CALLS, risky_calls
@@ -55,7 +55,7 @@ class Search(CallGraph):
         for write in function.writes:
             if self.holds(function, write.start):
                 continue
-            target = bare(write.target)
+            target = _target(write)
             name, through = root(target)
             words = " ".join(text_of(target).split())
             if self._last_field(target) in self.safe_fields:
@@ -64,8 +64,16 @@ class Search(CallGraph):
             variable = self._variable(function, name)
             if variable is not None:
                 yield from self._shared_write(function, write, variable, words, line)
+            elif not through and self._points_to_shared(function, write):
+                yield from self._field_write(function, write, pointer_of(target), words, line, through=True)
             elif name or through:
                 yield from self._field_write(function, write, name, words, line, through=through)
+
+    def _points_to_shared(self, function: Function, write: Write) -> bool:
+        """Return True for `*p = 1` and its like, where p points into an object that others may have."""
+        target = bare(write.target)
+        return (write.pointed or target.type in {"pointer_expression", "subscript_expression"}) and (
+            self.points_into_shared(function, pointer_of(target), write.start, write.blocks))
 
     def _variable(self, function: Function, name: str) -> CVariable | None:
         """Return the variable that all threads share and that a name stands for; None for another."""
@@ -248,6 +256,15 @@ class Search(CallGraph):
             if _PYTHON_CONTAINERS.search(words) and name not in _KEYWORDS and (
                     function.name, place) not in self.private_parameters:
                 yield _remark(line_of_node(loop), "no lock", f"for (... : {name})", ITERATE)
+
+
+def _target(write: Write) -> Node:
+    """Return what a write changes: `p` of `memcpy(p + 1, ...)`, `p->a` of `memcpy(&p->a, ...)`."""
+    target = bare(write.target)
+    while write.pointed and (target.type == "binary_expression" or (
+            target.type == "pointer_expression" and text_of(target).startswith("&"))):
+        target = bare(target.child_by_field_name("left") or target.child_by_field_name("argument"))
+    return target
 
 
 def _remark(line: int, concern: Concern, what: str, instead: str) -> Remark:

@@ -88,6 +88,7 @@ class Write:
     blocks: tuple[int, ...]
     tests: tuple[str, ...]   # the conditions around it
     method: str = ""         # of a container of C++ that changes it: "push_back"
+    pointed: bool = False    # to what the target points to: the first argument of memcpy
 
 
 @dataclass(slots=True, kw_only=True)
@@ -268,7 +269,10 @@ class _Inside:
                           "try_emplace", "insert_or_assign", "erase", "clear", "resize", "reserve", "assign", "swap",
                           "push", "pop", "append", "reset", "store_unlocked"})
     _CLEARING = re.compile(r"Py_(?:CLEAR|X?SETREF)$")
-    _FILLING = re.compile(r"PyArg_\w+$|memset$|memcpy$|memmove$|s?n?scanf$")
+    _FILLING = re.compile(r"PyArg_\w+$|s?n?scanf$")
+    # These write to what their first argument points to, or take it away from those who use it.
+    _CHANGING_FIRST = re.compile(r"(?:w?mem(?:set|cpy|move)|str(?:n?cpy|n?cat)|free|realloc|PyBuffer_Release"
+                                 r"|Py(?:Mem|Object)_(?:Raw)?(?:Free|FREE|Realloc|REALLOC|Resize|RESIZE|Del|DEL))$")
     _GUARD = re.compile(r"\s*(?:const\s+)?(?:auto\s+\w+\s*=\s*)?(?:\w+\s*::\s*)*"
                         r"(?:lock_guard|scoped_lock|unique_lock|ft_lock_guard|ft_object_guard|ft_object2_guard|scoped_critical_section|\w*MutexLock\w*|\w*LockGuard\w*|"
                         r"\w*CriticalSection\w*)\b")
@@ -360,10 +364,10 @@ class _Inside:
         self._write(left, node, blocks, tests)
 
     def _write(self, target: Node | None, node: Node, blocks: tuple[int, ...], tests: tuple[str, ...],
-               method: str = "") -> None:
+               method: str = "", *, pointed: bool = False) -> None:
         if target is not None:
             self._of.writes.append(Write(target=target, start=node.start_byte, blocks=blocks, tests=tests,
-                                         method=method))
+                                         method=method, pointed=pointed))
 
     def _call(self, node: Node, blocks: tuple[int, ...], tests: tuple[str, ...]) -> None:
         called, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
@@ -377,6 +381,8 @@ class _Inside:
         self._of.calls.append(Call(name=name, node=node, arguments=arguments, start=node.start_byte, blocks=blocks))
         if self._CLEARING.match(name) and arguments:
             self._write(arguments[0], node, blocks, tests)
+        elif self._CHANGING_FIRST.match(name) and arguments:
+            self._write(arguments[0], node, blocks, tests, pointed=True)
         elif self._FILLING.match(name):
             for each in arguments:
                 if each.type == "pointer_expression" and text_of(each).startswith("&"):
