@@ -82,6 +82,8 @@ def test_borrowed_references_have_the_guides_replacement(call, instead):
 
 SAFE = """
 static PyTypeObject Other;
+size_t read_only(const A *a, int b);
+static int own(A *a) { return a->b; }
 static T *made(void) { T *self = PyObject_New(T, &Type); self->a = 1; return self; }
 static PyObject *f(T *self) { %s }
 static PyMethodDef m[] = {{"f", f, METH_NOARGS}};
@@ -100,7 +102,10 @@ static PyMethodDef m[] = {{"f", f, METH_NOARGS}};
     "char *p = malloc(9); *p = 1; p[1] = 2; memset(p, 0, 9); free(p);", "char p[9]; memcpy(p, self->name, 9);",
     "T *x = made(); memset(&x->a, 0, 9); PyMem_Free(x->b); PyBuffer_Release(&x->c);", "free(NULL);",
     "Py_buffer b; memcpy(b.buf, &self->a, 9); PyBuffer_Release(&b);",
-    "char *p = PyBytes_AS_STRING(bytes); *p++ = 'a';", "PyObject **p = _PyObject_GetDictPtr(made()); *p = NULL;"])
+    "char *p = PyBytes_AS_STRING(bytes); *p++ = 'a';", "PyObject **p = _PyObject_GetDictPtr(made()); *p = NULL;",
+    "compress(self->output, &local);", "T x; compress(&x.output);", "T *x = made(); compress(&x->output);",
+    "PyMutex_Lock(&self->lock); compress(&self->output); PyMutex_Unlock(&self->lock);", "read_only(&self->output, 1);",
+    "PyUnicode_FromString(&self->name[0]);", "memcmp(&self->a, &self->b, 9);", "own(&self->a);", "g(&x, self->a);"])
 def test_what_is_no_shared_state(code):
     assert told(remarks_of_c(SAFE % code)) == []
 
@@ -114,7 +119,8 @@ def test_what_is_no_shared_state(code):
     "x = PyMem_Realloc(self->name, 9);", "PyBuffer_Release(&self->view);", "char *p = self->name; *p = 1;",
     "char *p = self->name + 1; p[1] = 2;", "char *p = self->name, *q = p; memmove(q + 1, text, 9);",
     "char *p = self->name; free(p);", "long *p = &self->count; *p = 1;",
-    "PyObject **p = _PyObject_GetDictPtr(self); *p = NULL;"])
+    "PyObject **p = _PyObject_GetDictPtr(self); *p = NULL;", "compress(self->context, &self->output);",
+    "T *x = self->next; compress((void *)&x->output);", "PyObject_GetBuffer(object, &self->view, 0);"])
 def test_what_others_may_have_is_shared(code):
     assert len(remarks_of_c(f"int other;\n{SAFE % code}")) == 1
 

@@ -199,6 +199,17 @@ class CallGraph:
                     found.add(name)
         return found
 
+    def is_known(self, function: Function, name: str) -> bool:
+        """Return True for a function or macro of the project, a local variable or a parameter."""
+        return (name in self._named or name in self._macros or name in function.locals or name in function.macros
+                or function.parameter(name) >= 0)
+
+    def gets_constant(self, name: str, place: int) -> bool:
+        """Return True if a declaration outside of functions says that a parameter points to something constant."""
+        declared = re.search(rf"\b{re.escape(name)}\s*\(([^()]*)\)\s*;", self._outside)
+        parameters = declared[1].split(",") if declared else []
+        return place < len(parameters) and re.search(r"\bconst\b[^*]*\*[^*]*$", parameters[place]) is not None
+
     @cached_property
     def _in_tables(self) -> set[str]:
         """Return the functions that tables, macros or Cython name."""

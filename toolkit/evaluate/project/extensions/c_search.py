@@ -7,14 +7,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gilscope.toolkit.evaluate.project.extensions.c_calls import SAFE_TYPES, WORDS, CallGraph, bare, pointer_of, root
-from gilscope.toolkit.evaluate.project.extensions.c_tree import line_of_node, text_of
+from gilscope.toolkit.evaluate.project.extensions.c_tree import Write, line_of_node, text_of
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Remark
 from gilscope.toolkit.evaluate.project.extensions.source_text import RISKY_CALLS, risky_calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.evaluate.project.extensions.c_tree import Call, CVariable, Function, Unit, Write
+    from gilscope.toolkit.evaluate.project.extensions.c_tree import Call, CVariable, Function, Unit
     from gilscope.toolkit.evaluate.project.extensions.own_extensions import Concern
 
     Node = Any   # tree_sitter.Node
@@ -32,6 +32,10 @@ _STATE = re.compile(r"(?:PyModule_GetState|PyType_GetModuleState|PyState_\w+|\w*
 _BORROWS_NO_CONTAINER = {"PySys_GetObject", "PyEval_GetLocals", "PyEval_GetGlobals", "PyImport_AddModule",
                          "PyImport_AddModuleObject"}
 _GIVES_UP = re.compile(r"Py_(?:X?DECREF|CLEAR)$")
+# Functions that get an address and do not write there, or only as one step; `PyArg_Parse` and `free` are known elsewhere.
+_READS = re.compile(r"mem(?:cmp|chr|cpy|move|set)$|^str|cmp$|^free$|realloc$|[fs]?n?printf$|scanf$|^f?write$|^Py(?:Arg|Mem)_|^PyObject_(?!GetBuffer)"
+                    r"|PyBuffer_Release$|Py_[A-Z]+$|From|As[A-Z]|Check|Compare|Equal|equal|[Hh]ash$|^is|Is[A-Z]|[Ll]en(?:gth)?$|[Ss]ize$"
+                    r"|[Ll]ock|[Mm]utex|atomic|ATOMIC|CRITICAL|[Oo]nce|[Cc]ond(?:ition)?_|PyEvent|thread|tss")
 _PYTHON_CONTAINERS = re.compile(r"\b(?:py|nb|pybind11|nanobind)\s*::\s*(?:dict|list|set)\b")
 
 
@@ -52,7 +56,7 @@ class Search(CallGraph):
     # -- writes -------------------------------------------------------------------------------------------------------
 
     def _writes(self, function: Function) -> Iterator[Remark]:
-        for write in function.writes:
+        for write in (*function.writes, *self._given_addresses(function)):
             if self.holds(function, write.start):
                 continue
             target = _target(write)
@@ -68,6 +72,22 @@ class Search(CallGraph):
                 yield from self._field_write(function, write, pointer_of(target), words, line, through=True)
             elif name or through:
                 yield from self._field_write(function, write, name, words, line, through=through)
+
+    def _given_addresses(self, function: Function) -> Iterator[Write]:
+        """Yield the fields whose address a function outside of the project gets, which may write to them.
+
+        A declaration in the project's headers shows which of the parameters are const; of others, the name tells.
+        """
+        for call in function.calls:
+            called = text_of(call.node.child_by_field_name("function"))
+            if called != call.name or call.name.isupper() or self.is_known(function, call.name) or (
+                    _READS.search(call.name)):
+                continue
+            for place, each in enumerate(call.arguments):
+                given = bare(each)
+                inner = given.child_by_field_name("argument") if text_of(given).startswith("&") else None
+                if inner is not None and root(inner)[1] and not self.gets_constant(call.name, place):
+                    yield Write(target=inner, start=call.start, blocks=call.blocks, tests=())
 
     def _points_to_shared(self, function: Function, write: Write) -> bool:
         """Return True for `*p = 1` and its like, where p points into an object that others may have."""
