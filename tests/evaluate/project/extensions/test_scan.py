@@ -105,7 +105,8 @@ static PyMethodDef m[] = {{"f", f, METH_NOARGS}};
     "char *p = PyBytes_AS_STRING(bytes); *p++ = 'a';", "PyObject **p = _PyObject_GetDictPtr(made()); *p = NULL;",
     "compress(self->output, &local);", "T x; compress(&x.output);", "T *x = made(); compress(&x->output);",
     "PyMutex_Lock(&self->lock); compress(&self->output); PyMutex_Unlock(&self->lock);", "read_only(&self->output, 1);",
-    "PyUnicode_FromString(&self->name[0]);", "memcmp(&self->a, &self->b, 9);", "own(&self->a);", "g(&x, self->a);"])
+    "PyUnicode_FromString(&self->name[0]);", "memcmp(&self->a, &self->b, 9);", "own(&self->a);", "g(&x, self->a);",
+    "char *p = malloc(9); p = realloc(p, 10);", "T x[9]; x[1].a = 1;", "T *x = malloc(9); x[1].a = 1;"])
 def test_what_is_no_shared_state(code):
     assert told(remarks_of_c(SAFE % code)) == []
 
@@ -120,7 +121,8 @@ def test_what_is_no_shared_state(code):
     "char *p = self->name + 1; p[1] = 2;", "char *p = self->name, *q = p; memmove(q + 1, text, 9);",
     "char *p = self->name; free(p);", "long *p = &self->count; *p = 1;",
     "PyObject **p = _PyObject_GetDictPtr(self); *p = NULL;", "compress(self->context, &self->output);",
-    "T *x = self->next; compress((void *)&x->output);", "PyObject_GetBuffer(object, &self->view, 0);"])
+    "T *x = self->next; compress((void *)&x->output);", "PyObject_GetBuffer(object, &self->view, 0);",
+    "char *p = self->name; p = PyMem_Realloc(p, 9);", "T *x = self->all; x[1].a = 1;"])
 def test_what_others_may_have_is_shared(code):
     assert len(remarks_of_c(f"int other;\n{SAFE % code}")) == 1
 
@@ -576,3 +578,44 @@ def test_tp_clear_is_exclusive_unless_a_method_calls_it(table, more, lines):
     ("PyMutex_Lock(&m); self->owner->count--; PyMutex_Unlock(&m); Py_XDECREF(self->owner);", [])])
 def test_tp_dealloc_shares_the_objects_that_it_only_has_a_reference_to(body, lines):
     assert [each.line for each in remarks_of_c(CLEARED.format(body=body, more="", table=NAMED))] == lines
+
+
+PACKED = """cdef extern from {quoted}:
+    ctypedef struct buffer_t:
+        int length
+    void put(buffer_t *buffer)
+cdef class Packer:
+    cdef buffer_t buffer
+    {decorator}
+    def pack(self):
+        {held}
+            put(&self.buffer)
+"""
+PACK = """#include "inner.h"
+typedef struct { int length; } buffer_t;
+static inline void put(buffer_t *buffer) { buffer->length = 1; inner(buffer); }
+"""
+
+
+@pytest.mark.parametrize(("quoted", "files"), [
+    ('"pack.h"', {"pack.h": [3], "inner.h": [1]}), ("'pack.h'", {"pack.h": [3], "inner.h": [1]}), ("<pack.h>", {})])
+def test_headers_of_the_project_that_cython_takes_functions_from_are_read(tmp_path, quoted, files):
+    pytest.importorskip("tree_sitter")
+    (tmp_path / "setup.py").write_text(SETUP.format("a.pyx"))
+    (tmp_path / "pack.h").write_text(PACK)
+    (tmp_path / "inner.h").write_text("static void inner(buffer_t *buffer) { buffer->length = 2; }\n")
+    (tmp_path / "a.pyx").write_text(PACKED.format(quoted=quoted, decorator="", held="if True:"))
+    assert {each.file: [remark.line for remark in each.remarks] for each in find_extensions(tmp_path).sources
+            if each.language == "C"} == files
+
+
+@pytest.mark.parametrize(("decorator", "held", "lines"), [
+    ("", "if True:", [3]), ("", "with cython.critical_section(self):", []),
+    ("@cython.critical_section", "if True:", [])])
+def test_header_is_safe_where_cython_calls_it_with_a_lock_alone(tmp_path, decorator, held, lines):
+    pytest.importorskip("tree_sitter")
+    (tmp_path / "setup.py").write_text(SETUP.format("a.pyx"))
+    (tmp_path / "pack.h").write_text(PACK)
+    (tmp_path / "a.pyx").write_text(PACKED.format(quoted='"pack.h"', decorator=decorator, held=held))
+    assert {remark.line for each in find_extensions(tmp_path).sources if each.file == "pack.h"
+            for remark in each.remarks if remark.unguarded} == {*lines}

@@ -90,8 +90,8 @@ class CallGraph:
 
     @cached_property
     def local_types(self) -> frozenset[str]:
-        """Return the structures that exist only as local variables."""
-        return local_types(self._units)
+        """Return the structures that exist only as local variables; Cython may keep one in an object."""
+        return local_types(self._units) - {*WORDS.findall(self._elsewhere)}
 
     @cached_property
     def unused(self) -> set[str]:
@@ -488,7 +488,7 @@ class CallGraph:
     def _values(function: Function, name: str, start: int, blocks: tuple[int, ...]) -> list[Any] | None:
         """Return the assignments whose value a variable may have at a place; None if a caller's value is among them."""
         given = function.assignments.get(name, [])
-        before = [each for each in given if each.start < start and blocks[:len(each.blocks)] == each.blocks]
+        before = [each for each in given if each.value.end_byte <= start and blocks[:len(each.blocks)] == each.blocks]
         if before:
             last = max(before, key=lambda each: each.start)
             return [last, *(each for each in given if last.start < each.start < start and each is not last
@@ -559,13 +559,13 @@ def root(node: Node) -> tuple[str, bool]:
 
 
 def pointer_of(node: Node) -> str:
-    """Return the variable that points to what an expression stands for: "p" of `*p`, `p[1]`, `p + 1`; "" if none."""
+    """Return the variable that points to what an expression stands for: "p" of `*p`, `p[1].a`, `p + 1`; "" if none."""
     while True:
         node = bare(node)
         match node.type:
             case "identifier":
                 return text_of(node)
-            case "pointer_expression" | "subscript_expression" | "update_expression":
+            case "pointer_expression" | "subscript_expression" | "update_expression" | "field_expression":
                 node = node.child_by_field_name("argument") or node.named_children[0]
             case "binary_expression":
                 node = node.child_by_field_name("left")

@@ -92,7 +92,7 @@ class Search(CallGraph):
     def _points_to_shared(self, function: Function, write: Write) -> bool:
         """Return True for `*p = 1` and its like, where p points into an object that others may have."""
         target = bare(write.target)
-        return (write.pointed or target.type in {"pointer_expression", "subscript_expression"}) and (
+        return (write.pointed or target.type in {"pointer_expression", "subscript_expression", "field_expression"}) and (
             self.points_into_shared(function, pointer_of(target), write.start, write.blocks))
 
     def _variable(self, function: Function, name: str) -> CVariable | None:

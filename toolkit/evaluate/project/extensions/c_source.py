@@ -91,7 +91,7 @@ def remarks_of_c(
     Args:
         sources: The text and the language of each source by file; all at once, as one may call the other.
         active: The text that the compiler sees, with the same lines, of those for which it is known.
-        elsewhere: Code of Cython that may call their functions.
+        elsewhere: Code of Cython that may call their functions without a lock.
     """
     seen = {file: code_of_c((active or {}).get(file, text)) for file, (text, _) in sources.items()}
     macros = MacroTable(seen)

@@ -37,6 +37,7 @@ _GLOBAL = re.compile(r"global\s+(\w[\w, ]*)$")
 _STORE = re.compile(r"(?<![\w.])(?P<name>\w+)(?P<part>(?:\s*\.\s*\w+|\[[^\[\]]*\])*)\s*"
                     r"(?:[-+%&|^@]|\*\*?|//?|<<|>>)?=(?!=)")
 _ADDRESS = re.compile(r"&\s*(\w+)\b(?!\s*\.)|\baddress\(\s*(\w+)")
+_EXTERN = re.compile(r"^cdef[ \t]+extern[ \t]+from\b[^\n]*\n(?:[ \t]+[^\n]*\n|\n)*", re.MULTILINE)
 _PARALLEL = re.compile(r"\bprange\s*\(")
 
 
@@ -67,6 +68,19 @@ def remarks_of_cython(text: str, whole: str = "") -> Iterator[Remark]:
     code = code_of_python(text)
     yield from without_accepted(_remarks(code, whole if code in whole else f"{code}\n{whole}"),
                                 suppressions_of_python(text))
+
+
+def unlocked_code(code: str) -> str:
+    """Return code without what calls functions of C safely: where a lock is held, or no other thread has the object.
+
+    Nor does it contain the declarations of these functions, which call none.
+    """
+    functions = list(_functions(code, frozenset(_MUTEX.findall(code))))
+    safe = _safe_functions(functions)
+    left_out = {number for each in functions for number, _, held in each.lines
+                if held or each.guarded or each.name in safe}
+    code = _EXTERN.sub(lambda match: "\n" * match[0].count("\n"), code)
+    return "\n".join("" if number in left_out else line for number, line in enumerate(code.split("\n"), 1))
 
 
 def _remarks(code: str, whole: str) -> Iterator[Remark]:

@@ -43,6 +43,7 @@ _VENDOR_FOLDERS = {"vendor", "vendored", "third_party", "thirdparty", "third-par
 _C, _CPP, _HEADERS = (".c",), (".cc", ".cpp", ".cxx"), (".h", ".hh", ".hpp", ".hxx", ".inc")
 _PYX = (".pyx", ".pxi")
 _CYTHON_INCLUDE = re.compile(r"""^include\s+["']([^"'\n]+)["']""", re.MULTILINE)
+_EXTERN = re.compile(r"""^cdef\s+extern\s+from\s+["']([^"'\n]+)["']""", re.MULTILINE)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _CONFIGURATION = ("setup.py", "pyproject.toml", "meson.build", "setup.cfg", "CMakeLists.txt")
 
@@ -92,7 +93,8 @@ def _original(files: ProjectFiles, file: str) -> str:
 
 def _includes(files: ProjectFiles, file: str) -> list[str]:
     if file.endswith(_PYX):
-        return [name for name in _CYTHON_INCLUDE.findall(files.text(file) or "") if name.endswith(_PYX)]
+        text = files.text(file) or ""
+        return [*(name for name in _CYTHON_INCLUDE.findall(text) if name.endswith(_PYX)), *_EXTERN.findall(text)]
     return _INCLUDE.findall(files.text(file) or "") if file.endswith((*_C, *_CPP, *_HEADERS)) else []
 
 
@@ -157,14 +159,14 @@ class _Reader:
                  and (text := self._files.text(file)) is not None
                  and c_source.binding_of(text) not in {Binding.CYTHON, Binding.CFFI}}
         # A header belongs to C++ if nothing else includes it.
-        plus = not any(file.endswith(_C) for file in texts)
+        plus = not any(file.endswith(_C) for file in texts) and any(file.endswith(_CPP) for file in texts)
         active = active_texts(
             texts, self._build.executable, self._flags, self._compiled(texts)) if self._build and texts else {}
         if self._build and active:
             self.read_for = self._build.label
         return c_source.remarks_of_c({
             file: (text, "C++" if plus else self._language(file, c_source.binding_of(text)))
-            for file, text in texts.items()}, active, self._all_cython if texts else "")
+            for file, text in texts.items()}, active, cython_source.unlocked_code(self._all_cython) if texts else "")
 
     def _compiled(self, texts: Collection[str]) -> list[str]:
         """Return the sources of C and C++ that the modules are made of; none if some are not known, or Cython's."""
