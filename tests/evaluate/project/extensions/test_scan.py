@@ -106,6 +106,8 @@ static PyMethodDef m[] = {{"f", f, METH_NOARGS}};
     "compress(self->output, &local);", "T x; compress(&x.output);", "T *x = made(); compress(&x->output);",
     "PyMutex_Lock(&self->lock); compress(&self->output); PyMutex_Unlock(&self->lock);", "read_only(&self->output, 1);",
     "PyUnicode_FromString(&self->name[0]);", "memcmp(&self->a, &self->b, 9);", "own(&self->a);", "g(&x, self->a);",
+    "if (PyDict_GetItem(self->d, k) == NULL) return 1;", "x = PyDict_GetItem(self->d, k) != NULL;",
+    "if (PyDict_GetItem(self->d, k)) return 1;", "if (!PyDict_GetItem(self->d, k) && 1) return 1;",
     "char *p = malloc(9); p = realloc(p, 10);", "T x[9]; x[1].a = 1;", "T *x = malloc(9); x[1].a = 1;"])
 def test_what_is_no_shared_state(code):
     assert told(remarks_of_c(SAFE % code)) == []
@@ -122,6 +124,7 @@ def test_what_is_no_shared_state(code):
     "char *p = self->name; free(p);", "long *p = &self->count; *p = 1;",
     "PyObject **p = _PyObject_GetDictPtr(self); *p = NULL;", "compress(self->context, &self->output);",
     "T *x = self->next; compress((void *)&x->output);", "PyObject_GetBuffer(object, &self->view, 0);",
+    "if (PyDict_GetItem(self->d, k) == other) return 1;", "if ((x = PyDict_GetItem(self->d, k)) == NULL) return 1;",
     "char *p = self->name; p = PyMem_Realloc(p, 9);", "T *x = self->all; x[1].a = 1;"])
 def test_what_others_may_have_is_shared(code):
     assert len(remarks_of_c(f"int other;\n{SAFE % code}")) == 1
@@ -619,3 +622,19 @@ def test_header_is_safe_where_cython_calls_it_with_a_lock_alone(tmp_path, decora
     (tmp_path / "a.pyx").write_text(PACKED.format(quoted='"pack.h"', decorator=decorator, held=held))
     assert {remark.line for each in find_extensions(tmp_path).sources if each.file == "pack.h"
             for remark in each.remarks if remark.unguarded} == {*lines}
+
+
+KEYWORDS = """static int update(T *self, PyObject *kwds) {{ while (PyDict_Next(kwds, &at, &key, &value)) {{}} }}
+static PyObject *call(T *self, PyObject *args, PyObject *kwargs) {{ update(self, kwargs); }}
+{}
+PyMethodDef methods[] = {{{{"call", call, METH_VARARGS | METH_KEYWORDS}}}};
+"""
+
+
+@pytest.mark.parametrize(("more", "lines"), [
+    ("", []), ("int g(T *s, PyObject *kw) {{ h(s, kw); update(s, kw); }} int h(T *s, PyObject *kw) {{ g(s, kw); }}", []),
+    ("void g(T *self) {{ update(self, NULL); update(self, PyDict_New()); }}", []),
+    ('PyObject *g(T *self, PyObject *other) {{ update(self, other); }}\nPyMethodDef m[] = {{"g", g}};', [1]),
+    ("void g(T *self) {{ update(self, self->dict); }}", [1])])
+def test_keywords_are_the_interpreters_unless_a_caller_gives_its_own_dictionary(more, lines):
+    assert [each.line for each in remarks_of_c(KEYWORDS.format(more.replace("{{", "{").replace("}}", "}")))] == lines

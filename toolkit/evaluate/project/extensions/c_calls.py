@@ -56,6 +56,7 @@ _TYPE_NAME = re.compile(r"(?:type|TYPE|Type)(?:_?obj(?:ect)?)?$")
 _FILLED = re.compile(r"\b(?:Py_buffer|Py_complex|PyThreadState|PyConfig)\b")
 _NUMBER = re.compile(r"(?:NULL|nullptr|0|-1|nil)$")
 _CAST = re.compile(r"\(\s*\(\s*(?:const\s+|struct\s+)*\w+\s*\*+\s*\)\s*(\w+)\s*\)")
+KEYWORDS = {"kwargs", "kwds", "kw", "keywds", "keywords"}
 WORDS = re.compile(r"\w+")
 _MODULE_DEFINITION = re.compile(r"\bPyModuleDef\s+\w+\s*=\s*\{([^;]*)\}")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc")
@@ -209,6 +210,21 @@ class CallGraph:
         declared = re.search(rf"\b{re.escape(name)}\s*\(([^()]*)\)\s*;", self._outside)
         parameters = declared[1].split(",") if declared else []
         return place < len(parameters) and re.search(r"\bconst\b[^*]*\*[^*]*$", parameters[place]) is not None
+
+    def is_given_by_interpreter(self, function: Function, name: str, seen: tuple[Function, ...] = ()) -> bool:
+        """Return True for a parameter with the keywords of a call, a dictionary that the interpreter makes for it.
+
+        A function that others in the project call gets one that is as private as theirs.
+        """
+        place = function.parameter(name)
+        return any(each is function for each in seen) or (place >= 0 and all(
+            place < len(call.arguments) and self._is_own_dictionary(by, call, call.arguments[place], (*seen, function))
+            for by, call in self.callers.get(function.name, ())))
+
+    def _is_own_dictionary(self, function: Function, call: Call, given: Node, seen: tuple[Function, ...]) -> bool:
+        name = text_of(bare(given))
+        return is_number(given) or self.is_private(function, given, call.start, call.blocks) or (
+            name in KEYWORDS and self.is_given_by_interpreter(function, name, seen))
 
     @cached_property
     def _in_tables(self) -> set[str]:

@@ -6,7 +6,7 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.evaluate.project.extensions.c_calls import SAFE_TYPES, WORDS, CallGraph, bare, pointer_of, root
+from gilscope.toolkit.evaluate.project.extensions.c_calls import KEYWORDS, SAFE_TYPES, WORDS, CallGraph, bare, is_number, pointer_of, root
 from gilscope.toolkit.evaluate.project.extensions.c_tree import Write, line_of_node, text_of
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Remark
 from gilscope.toolkit.evaluate.project.extensions.source_text import RISKY_CALLS, risky_calls
@@ -27,7 +27,6 @@ FILL_EARLY = "fill it in the module's exec slot or when the object is made, or l
 GUARD_STATE = "all threads share it: a PyMutex in the state around what changes after the import"
 ITERATE = "Py_BEGIN_CRITICAL_SECTION around the loop; in pybind11 py::scoped_critical_section"
 NEW_REFERENCE = "take a new reference (Py_NewRef) before the lock is released"
-_KEYWORDS = {"kwargs", "kwds", "kw", "keywds", "keywords"}
 _STATE = re.compile(r"(?:PyModule_GetState|PyType_GetModuleState|PyState_\w+|\w*get_\w*state\w*)$")
 _BORROWS_NO_CONTAINER = {"PySys_GetObject", "PyEval_GetLocals", "PyEval_GetGlobals", "PyImport_AddModule",
                          "PyImport_AddModuleObject"}
@@ -230,12 +229,14 @@ class Search(CallGraph):
         """Return True if a lock is held, the module is being imported, or no other thread has the container."""
         if self.holds(function, call.start) or function.name in self.imports_only or function.module_body:
             return True
+        if concern == "borrowed reference" and _is_only_asked(call.node):
+            return True
         if call.name in _BORROWS_NO_CONTAINER or not call.arguments:
             return False
         container = bare(call.arguments[0])
         name = text_of(container)
-        if name in _KEYWORDS and function.parameter(name) >= 0:
-            return True   # the interpreter makes it for this call
+        if name in KEYWORDS and self.is_given_by_interpreter(function, name):
+            return True
         if concern == "no lock" and call.name == "PyList_SET_ITEM" and not self._is_field(container):
             return self.is_private(function, container, call.start, call.blocks) or function.parameter(name) < 0
         return self.is_private(function, container, call.start, call.blocks)
@@ -273,9 +274,24 @@ class Search(CallGraph):
             place = function.parameter(name)
             variable = function.parameters[place] if place >= 0 else self._variable(function, name)
             words = variable.type if variable is not None else self.fields.get(function.owner, {}).get(name, "")
-            if _PYTHON_CONTAINERS.search(words) and name not in _KEYWORDS and (
+            if _PYTHON_CONTAINERS.search(words) and name not in KEYWORDS and (
                     function.name, place) not in self.private_parameters:
                 yield _remark(line_of_node(loop), "no lock", f"for (... : {name})", ITERATE)
+
+
+def _is_only_asked(node: Node) -> bool:
+    """Return True for a call of which only whether it returns NULL counts."""
+    while node.parent is not None and node.parent.type == "parenthesized_expression":
+        node = node.parent
+    above = node.parent
+    if above is None:
+        return False
+    if above.type == "binary_expression":
+        other = above.child_by_field_name("right" if above.child_by_field_name("left") == node else "left")
+        words = text_of(above.child_by_field_name("operator"))
+        return words in {"&&", "||"} or (words in {"==", "!="} and is_number(other))
+    return (above.type == "unary_expression" and text_of(above).startswith("!")) or (
+        above.type in {"if_statement", "while_statement"})
 
 
 def _target(write: Write) -> Node:
