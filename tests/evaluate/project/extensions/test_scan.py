@@ -638,3 +638,23 @@ PyMethodDef methods[] = {{{{"call", call, METH_VARARGS | METH_KEYWORDS}}}};
     ("void g(T *self) {{ update(self, self->dict); }}", [1])])
 def test_keywords_are_the_interpreters_unless_a_caller_gives_its_own_dictionary(more, lines):
     assert [each.line for each in remarks_of_c(KEYWORDS.format(more.replace("{{", "{").replace("}}", "}")))] == lines
+
+
+BUFFER = """cdef class Unpacker:
+    cdef char *buf
+    def __dealloc__(self): PyMem_Free(self.buf)
+    {decorator}
+    cpdef add(self, int size):
+        cdef:
+            char* buf = self.buf
+            char* new_buf = <char*>PyMem_Malloc(size)
+        memcpy(new_buf, buf, size)
+        memmove(buf + 1, buf, size)
+        PyMem_Free(<void *>buf)
+        free(self.buf)
+"""
+
+
+@pytest.mark.parametrize(("decorator", "lines"), [("", [10, 11, 12]), ("@cython.critical_section", [])])
+def test_memory_that_an_attribute_points_to_is_written(decorator, lines):
+    assert [each.line for each in remarks_of_cython(BUFFER.format(decorator=decorator))] == lines

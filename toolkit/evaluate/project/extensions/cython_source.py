@@ -89,6 +89,7 @@ def _remarks(code: str, whole: str) -> Iterator[Remark]:
     held = {number for each in functions for number, _, locked in each.lines if locked or each.guarded}
     yield from (each for each in risky_calls(code) if each.line not in held)
     yield from _writes(functions, list(_functions(whole, mutexes)))
+    yield from _memory_writes(functions, list(_functions(whole, mutexes)))
     yield from _shared_writes(functions, _shared(whole))
     for match in _VARIABLE.finditer(code):
         words = " ".join(match["words"].split())
@@ -151,6 +152,8 @@ _GUARD = re.compile(r"\bcritical_section\b|(?<![a-z])(?:r?lock|mutex)", re.IGNOR
 _STORED = r"self(?:\s*\.\s*\w+|\[[^\[\]]*\])+"
 _WRITE = re.compile(rf"(?<![\w.])(?P<stored>{_STORED})\s*(?:[-+%&|^@]|\*\*?|//?|<<|>>)?=(?!=)"
                     rf"|^(?P<first>{_STORED})\s*,[^=(]*=(?!=)|&\s*(?P<place>{_STORED})")
+_MEMORY = re.compile(r"\b(?:mem(?:cpy|move|set)|free|realloc|PyMem_(?:Raw)?(?:Free|Realloc))\s*\(\s*(?:<[^<>]*>\s*)*"
+                     r"(?:(?P<field>self\s*\.\s*\w+)|(?P<copy>\w+))")
 # Methods that run while no other thread has the object.
 _EXCLUSIVE = frozenset({"__cinit__", "__init__", "__dealloc__", "__del__", "__setstate_cython__"})
 
@@ -218,6 +221,21 @@ def _writes(functions: Sequence[_Function], everywhere: Sequence[_Function]) -> 
             if match and not (match["place"] and _callee(text, match.start(), before) in read):
                 named = next(filter(None, match.groups()))
                 yield Remark(line=number, concern="unlocked write", what="".join(named.split()), instead=LOCK_AROUND)
+
+
+def _memory_writes(functions: Sequence[_Function], everywhere: Sequence[_Function]) -> Iterator[Remark]:
+    """Yield unlocked calls that change or free the memory that an attribute, or a local copy of it, points to."""
+    safe = _safe_functions(everywhere)
+    for function in functions:
+        if not function.method or function.name in safe:
+            continue
+        copies = {found[1]: found[2] for _, text, _ in function.lines
+                  if (found := re.match(r"(?:cdef\s+)?[\w. ]+\*\s*(\w+)\s*=\s*(self\s*\.\s*\w+)$", text))}
+        for number, text, held in function.lines:
+            for match in _MEMORY.finditer(text) if not held else ():
+                if named := match["field"] or copies.get(match["copy"] or ""):
+                    yield Remark(line=number, concern="unlocked write", what="".join(named.split()),
+                                 instead=LOCK_AROUND)
 
 
 def _callee(text: str, place: int, before: str) -> str:
