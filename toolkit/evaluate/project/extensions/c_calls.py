@@ -326,7 +326,8 @@ class CallGraph:
         roots = {name for name, functions in self._named.items() if name not in tables and (
             name in in_slots or last_word(name) in _EXCLUSIVE
             or any(each.owner and name.lstrip("~") == each.owner for each in functions))}
-        roots |= {name for name in self._named.keys() - tables if last_word(name) == "clear" and name not in self.callers}
+        roots |= {name for name in self._named.keys() - tables
+                  if last_word(name) == "clear" and name not in self.callers}
         roots |= self.imports_only | self._locked_by_binding
         # What tp_clear names, others may call for an object that threads share: a method that clears it.
         clearing = {*_names(_CLEAR_SLOTS, slots), *(name for name, slot in by_place.items() if slot == "clear")}
@@ -339,8 +340,8 @@ class CallGraph:
 
     def _is_exclusive_call(self, function: Function, call: Call, exclusive: Collection[str]) -> bool:
         """Return True if no other thread has the object, the first argument of a call."""
-        return function.name in exclusive or self.holds(function, call.start) or bool(call.arguments and self.is_private(
-            function, call.arguments[0], call.start, call.blocks, parameters=False))
+        return function.name in exclusive or self.holds(function, call.start) or bool(
+            call.arguments and self.is_private(function, call.arguments[0], call.start, call.blocks, parameters=False))
 
     def _slots_by_place(self) -> Iterator[tuple[str, str]]:
         """Yield function and slot for tables of types that name no slots, but give them in their order."""
@@ -404,7 +405,8 @@ class CallGraph:
                 called = value.child_by_field_name("function")
                 words = WORDS.findall(text_of(called).split("<")[0] if called is not None else "")
                 name = words[-1] if words else ""
-                return (name in self._making or self._makes_object(value) or name == "tp_alloc" or _NEW_CONTAINERS.match(name) is not None
+                return (name in self._making or self._makes_object(value) or name == "tp_alloc"
+                        or _NEW_CONTAINERS.match(name) is not None
                         or (_MADE.match(name) is not None and not _KEPT.search(name)))
             case "new_expression" | "initializer_list" | "compound_literal_expression" | "string_literal":
                 return True
@@ -438,7 +440,8 @@ class CallGraph:
             return False
         words = WORDS.findall(text_of(bare(given[0])))
         variable = self.shared.get(words[-1]) if words else None
-        return (variable is not None and "PyTypeObject" in variable.type) or bool(words and _TYPE_NAME.search(words[-1]))
+        return (variable is not None and "PyTypeObject" in variable.type) or bool(
+            words and _TYPE_NAME.search(words[-1]))
 
     def is_local_value(self, function: Function, name: str) -> bool:
         """Return True for a local variable, or a parameter given by value, that is no pointer or reference."""
