@@ -95,7 +95,8 @@ def test_function_of_a_header_counts_if_something_calls_it(head, tmp_path):
     (tmp_path / "a.c").write_text(
         '#include <Python.h>\n#include "own.h"\nPyMODINIT_FUNC PyInit_a(void) { return 0; }\n')
     (tmp_path / "own.h").write_text(f"{head} put(State *state) {{ state->length = 1; }}\n")
-    for code, places in (("x = 1\n", []), ("cdef extern from 'own.h':\n    void put(State *)\ndef f(): put(NULL)\n", [1])):
+    for code, places in (("x = 1\n", []),
+                         ("cdef extern from 'own.h':\n    void put(State *)\ndef f(): put(NULL)\n", [1])):
         (tmp_path / "b.pyx").write_text(code)
         found = next(each for each in find_extensions(tmp_path).sources if each.file == "own.h")
         assert [each.line for each in found.remarks] == places

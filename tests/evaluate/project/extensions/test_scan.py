@@ -905,7 +905,8 @@ PyMethodDef methods[] = {{{{"call", call, METH_VARARGS | METH_KEYWORDS}}}};
 
 
 @pytest.mark.parametrize(("more", "lines"), [
-    ("", []), ("int g(T *s, PyObject *kw) {{ h(s, kw); update(s, kw); }} int h(T *s, PyObject *kw) {{ g(s, kw); }}", []),
+    ("", []),
+    ("int g(T *s, PyObject *kw) {{ h(s, kw); update(s, kw); }} int h(T *s, PyObject *kw) {{ g(s, kw); }}", []),
     ("void g(T *self) {{ update(self, NULL); update(self, PyDict_New()); }}", []),
     ('PyObject *g(T *self, PyObject *other) {{ update(self, other); }}\nPyMethodDef m[] = {{"g", g}};', [1]),
     ("void g(T *self) {{ update(self, self->dict); }}", [1])])

@@ -361,8 +361,8 @@ class CallGraph:
 
     def _is_exclusive_call(self, function: Function, call: Call, exclusive: Collection[str]) -> bool:
         """Return True if no other thread has the object, the first argument of a call."""
-        return function.name in exclusive or self.holds(function, call.start) or bool(call.arguments and self.is_private(
-            function, call.arguments[0], call.start, call.blocks, parameters=False))
+        return function.name in exclusive or self.holds(function, call.start) or bool(
+            call.arguments and self.is_private(function, call.arguments[0], call.start, call.blocks, parameters=False))
 
     def _slots_by_place(self) -> Iterator[tuple[str, str]]:
         """Yield function and slot for tables of types that name no slots, but give them in their order."""
@@ -506,7 +506,8 @@ class CallGraph:
             return False
         words = WORDS.findall(text_of(bare(given[0])))
         variable = self.shared.get(words[-1]) if words else None
-        return (variable is not None and "PyTypeObject" in variable.type) or bool(words and _TYPE_NAME.search(words[-1]))
+        return (variable is not None and "PyTypeObject" in variable.type) or bool(
+            words and _TYPE_NAME.search(words[-1]))
 
     def is_local_value(self, function: Function, name: str) -> bool:
         """Return True for a local variable, or a parameter given by value, that is no pointer or reference."""

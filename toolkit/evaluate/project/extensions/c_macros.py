@@ -160,7 +160,8 @@ class MacroTable:
             end = _closing(text, match.end() - 1) + 1 if definition and match.start() >= seen else 0
             if definition and end and len(within) < _MOST_NESTED:
                 given = [text[first:last] for first, last in _arguments(text, match.end() - 1, end)]
-                parts += [text[seen:match.start()], self._expanded(_substituted(definition, given), (*within, match[1]))]
+                parts += [text[seen:match.start()],
+                          self._expanded(_substituted(definition, given), (*within, match[1]))]
                 seen = end
         return _OF_ADDRESS.sub(r"\1.", " ".join("".join([*parts, text[seen:]]).split()))
 

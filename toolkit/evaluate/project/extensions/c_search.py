@@ -32,10 +32,12 @@ _STATE = re.compile(r"(?:PyModule_GetState|PyType_GetModuleState|PyState_\w+|\w*
 _BORROWS_NO_CONTAINER = {"PySys_GetObject", "PyEval_GetLocals", "PyEval_GetGlobals", "PyImport_AddModule",
                          "PyImport_AddModuleObject"}
 _GIVES_UP = re.compile(r"Py_(?:X?DECREF|CLEAR)$")
-# Functions that get an address and do not write there, or only as one step; `PyArg_Parse` and `free` are known elsewhere.
-_READS = re.compile(r"mem(?:cmp|chr|cpy|move|set)$|^str|cmp$|^free$|realloc$|[fs]?n?printf$|scanf$|^f?write$|^Py(?:Arg|Mem)_|^PyObject_(?!GetBuffer)"
-                    r"|PyBuffer_Release$|Py_[A-Z]+$|From|As[A-Z]|Check|Compare|Equal|equal|[Hh]ash$|^is|Is[A-Z]|[Ll]en(?:gth)?$|[Ss]ize$"
-                    r"|[Ll]ock|[Mm]utex|atomic|ATOMIC|CRITICAL|[Oo]nce|[Cc]ond(?:ition)?_|PyEvent|thread|tss")
+# Functions that get an address and write nothing there, by their names, and those that are known as writing elsewhere.
+_READS = re.compile(
+    r"mem(?:cmp|chr|cpy|move|set)$|^str|cmp$|^free$|realloc$|[fs]?n?printf$|scanf$|^f?write$"
+    r"|^Py(?:Arg|Mem)_|^PyObject_(?!GetBuffer)|PyBuffer_Release$|Py_[A-Z]+$|PyEvent"
+    r"|From|As[A-Z]|Check|Compare|[Ee]qual|[Hh]ash$|^is|Is[A-Z]|[Ll]en(?:gth)?$|[Ss]ize$"
+    r"|[Ll]ock|[Mm]utex|atomic|ATOMIC|CRITICAL|[Oo]nce|[Cc]ond(?:ition)?_|thread|tss")
 _PYTHON_CONTAINERS = re.compile(r"\b(?:py|nb|pybind11|nanobind)\s*::\s*(?:dict|list|set)\b")
 
 
@@ -92,8 +94,8 @@ class Search(CallGraph):
     def _points_to_shared(self, function: Function, write: Write) -> bool:
         """Return True for `*p = 1` and its like, where p points into an object that others may have."""
         target = bare(write.target)
-        return (write.pointed or target.type in {"pointer_expression", "subscript_expression", "field_expression"}) and (
-            self.points_into_shared(function, pointer_of(target), write.start, write.blocks))
+        reached = write.pointed or target.type in {"pointer_expression", "subscript_expression", "field_expression"}
+        return reached and self.points_into_shared(function, pointer_of(target), write.start, write.blocks)
 
     def _variable(self, function: Function, name: str) -> CVariable | None:
         """Return the variable that all threads share and that a name stands for; None for another."""

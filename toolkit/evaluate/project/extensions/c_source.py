@@ -78,8 +78,8 @@ def is_single_phase(code: str) -> bool:
 
 
 NOT_READ = "pip install 'gilscope[extensions]' brings the parser of C and C++ (tree-sitter)"
-NOT_PARSED = ("read the function around this line yourself, and give the reason why it is safe in a comment on the line "
-              "(race: ok WHY)")
+NOT_UNDERSTOOD = "the parser does not understand the function around this line"
+NOT_PARSED = "read that function yourself, and give the reason why it is safe in a comment on the line (race: ok WHY)"
 
 
 def remarks_of_c(
@@ -104,8 +104,8 @@ def remarks_of_c(
             found[file].append(Remark(line=1, concern="not read", what="no parser is installed", instead=NOT_READ))
             continue
         units.append(unit)
-        found[file] += (Remark(line=unit.source.line(line), concern="not read", instead=NOT_PARSED,
-                               what="the parser does not understand the function around this line") for line in unit.lost)
+        found[file] += (Remark(line=unit.source.line(line), concern="not read", what=NOT_UNDERSTOOD,
+                               instead=NOT_PARSED) for line in unit.lost)
     search = Search(units, elsewhere)
     for unit in units:
         found[unit.file] += search.remarks(unit)
