@@ -6,7 +6,7 @@ lists is printed: somebody has to read it.
 `extension_recall.toml` keeps the places that somebody found by reading the whole files before the search was run on
 them.  A place counts as named if the search names a line of its statement, or another judged place of the same name (a
 field, a variable, a container) in the same function: whoever mends that one has found this one.  How many of them are
-named at their own statement is printed beside it.
+named at their own statement is printed beside it.  Of the projects whose places are lines alone, these must be named.
 
     pip download --no-binary :all: --no-deps bitarray==3.12.3 ...     # and unpack them all into one folder
     python -m tests.benchmarks.extension_places FOLDER --build 3.14t
@@ -127,6 +127,10 @@ def _named(own: OwnExtensions) -> list[tuple[str, Remark]]:
 
 def _judged_places(judged: Mapping[str, Any]) -> Iterator[JudgedPlace]:
     for file, functions in judged["places"].items():
+        if isinstance(functions, list):   # lines alone
+            for line in functions:
+                yield JudgedPlace(file=file, function="", lines=range(line, line + 1), kind="any", name=str(line))
+            continue
         for function, places in functions.items():
             for where, kind, name in places:
                 first, last = where if isinstance(where, list) else (where, where)

@@ -233,13 +233,14 @@ def _make_safe(count: int) -> str:
 
 
 def _unread(extensions: OwnExtensions) -> Iterator[Fact]:
-    """Yield that a source was not read, so that nothing is known of it."""
+    """Yield that a source, or a function of it, was not read, so that nothing is known of it."""
     for source in extensions.sources:
         for remark in source.remarks:
             if remark.concern == "not read":
+                where = f"{source.file}:{remark.line}" if remark.line > 1 else source.file
                 yield Fact(code="extensions.not-read", target=FREE_THREADING, effect=Effect.UNKNOWN,
-                           subject=source.file, text=f"{source.file} was not read: {remark.what}",
-                           action=f"{source.file}: {remark.instead}", explain=PlanStep.EXTENSIONS.key,
+                           subject=source.file, text=f"{where} was not read: {remark.what}",
+                           action=f"{where}: {remark.instead}", explain=PlanStep.EXTENSIONS.key,
                            step=PlanStep.EXTENSIONS, state="not known")
 
 

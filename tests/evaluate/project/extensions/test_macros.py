@@ -95,7 +95,8 @@ def test_function_of_a_header_counts_if_something_calls_it(head, tmp_path):
     (tmp_path / "a.c").write_text(
         '#include <Python.h>\n#include "own.h"\nPyMODINIT_FUNC PyInit_a(void) { return 0; }\n')
     (tmp_path / "own.h").write_text(f"{head} put(State *state) {{ state->length = 1; }}\n")
-    for code, places in (("x = 1\n", []), ("cdef extern from 'own.h':\n    void put(State *)\n", [1])):
+    for code, places in (("x = 1\n", []),
+                         ("cdef extern from 'own.h':\n    void put(State *)\ndef f(): put(NULL)\n", [1])):
         (tmp_path / "b.pyx").write_text(code)
         found = next(each for each in find_extensions(tmp_path).sources if each.file == "own.h")
         assert [each.line for each in found.remarks] == places
@@ -139,3 +140,39 @@ def test_what_a_local_structure_points_to_may_be_anybodys():
 def test_macro_goes_on_after_a_comment_over_several_lines():
     code = code_of_c("#define A(x) a; /* one \\\n two */ \\\n b(x)\nint c;\n")
     assert [line.rstrip() for line in code.split("\n")] == ["#define A(x) a; \\", " \\", " b(x)", "int c;", ""]
+
+
+COUNTED = """#define COUNT(n) ((n)->count)
+#define INCREASE(n) (COUNT(n)++)
+#define FILL(field) \\
+    if (field == NULL) { field = PyDict_New(); \\
+        if (field == NULL) return NULL; }
+#define STEP(at, by) at += by
+static PyObject *f(T *self, PyObject *args) {
+    int at = 0;
+    T own;
+    {acquire}
+    INCREASE(self->root);
+    FILL(self->
+         cache)
+    self->seen = 1;
+    {release}
+    INCREASE(&own); STEP(at, 2);
+    return 0;
+}
+"""
+
+
+def counted(acquire, release):
+    return COUNTED.replace("{acquire}", acquire).replace("{release}", release) + TABLE
+
+
+def test_macro_that_writes_is_read_where_it_is_used():
+    assert lines(counted("", "")) == [11, 12, 14]
+    assert lines(counted("PyMutex_Lock(&self->lock);", "PyMutex_Unlock(&self->lock);")) == []
+
+
+def test_macro_that_writes_under_its_own_lock_is_no_place():
+    code = f"#define SET(o, to) do {{ BODY }} while (0)\nstatic PyObject *f(T *self) {{\nSET(self, 1);\n}}{TABLE}"
+    assert lines(code.replace("BODY", "PyMutex_Lock(&(o)->m); (o)->v = to; PyMutex_Unlock(&(o)->m);")) == []
+    assert lines(code.replace("BODY", "(o)->v = to;")) == [3]

@@ -81,6 +81,9 @@ def test_borrowed_references_have_the_guides_replacement(call, instead):
 
 
 SAFE = """
+static PyTypeObject Other;
+size_t read_only(const A *a, int b);
+static int own(A *a) { return a->b; }
 static T *made(void) { T *self = PyObject_New(T, &Type); self->a = 1; return self; }
 static PyObject *f(T *self) { %s }
 static PyMethodDef m[] = {{"f", f, METH_NOARGS}};
@@ -93,7 +96,19 @@ static PyMethodDef m[] = {{"f", f, METH_NOARGS}};
     "PyObject *d = PyDict_New(); PyDict_GetItem(d, k);", "PyObject *d = PyList_New(1); PyList_SET_ITEM(d, 0, k);",
     "static char *names[] = {0}; PyArg_ParseTupleAndKeywords(a, k, s, names);", "int count = 0; count++;",
     "static _Atomic int count; count++;", "static _Thread_local int count; count++;", "extern int other; g(other);",
-    "static const int table[3] = {1}; g(table[1]);"])
+    "static const int table[3] = {1}; g(table[1]);",
+    "T *x = (T *)PyObject_CallObject((PyObject *)OwnType, NULL); x->a = 1;",
+    "T *x = (T *)PyObject_CallNoArgs((PyObject *)&Other); x->a = 1;",
+    "char *p = malloc(9); *p = 1; p[1] = 2; memset(p, 0, 9); free(p);", "char p[9]; memcpy(p, self->name, 9);",
+    "T *x = made(); memset(&x->a, 0, 9); PyMem_Free(x->b); PyBuffer_Release(&x->c);", "free(NULL);",
+    "Py_buffer b; memcpy(b.buf, &self->a, 9); PyBuffer_Release(&b);",
+    "char *p = PyBytes_AS_STRING(bytes); *p++ = 'a';", "PyObject **p = _PyObject_GetDictPtr(made()); *p = NULL;",
+    "compress(self->output, &local);", "T x; compress(&x.output);", "T *x = made(); compress(&x->output);",
+    "PyMutex_Lock(&self->lock); compress(&self->output); PyMutex_Unlock(&self->lock);", "read_only(&self->output, 1);",
+    "PyUnicode_FromString(&self->name[0]);", "memcmp(&self->a, &self->b, 9);", "own(&self->a);", "g(&x, self->a);",
+    "if (PyDict_GetItem(self->d, k) == NULL) return 1;", "x = PyDict_GetItem(self->d, k) != NULL;",
+    "if (PyDict_GetItem(self->d, k)) return 1;", "if (!PyDict_GetItem(self->d, k) && 1) return 1;",
+    "char *p = malloc(9); p = realloc(p, 10);", "T x[9]; x[1].a = 1;", "T *x = malloc(9); x[1].a = 1;"])
 def test_what_is_no_shared_state(code):
     assert told(remarks_of_c(SAFE % code)) == []
 
@@ -102,7 +117,15 @@ def test_what_is_no_shared_state(code):
     "T *x = self->next; x->a = 1;", "T *x = made(); x = self; x->a = 1;", "T *x = g(); x->a = 1;",
     "T *x; if (self->a) x = self; else x = made(); x->a = 1;", "PyObject *d = self->d; PyDict_GetItem(d, k);",
     "PyObject *d = self->d; PyList_GET_ITEM(d, 0);", "static int count; count++;", "extern int other; other = 1;",
-    "T *x = &self->part; x->a = 1;"])
+    "T *x = &self->part; x->a = 1;", "T *x = (T *)PyObject_CallObject(self->make, NULL); x->a = 1;",
+    "memcpy(self->name, text, 9);", "memset(&self->a, 0, 9);", "PyMem_Free(self->name);", "free(self->name);",
+    "x = PyMem_Realloc(self->name, 9);", "PyBuffer_Release(&self->view);", "char *p = self->name; *p = 1;",
+    "char *p = self->name + 1; p[1] = 2;", "char *p = self->name, *q = p; memmove(q + 1, text, 9);",
+    "char *p = self->name; free(p);", "long *p = &self->count; *p = 1;",
+    "PyObject **p = _PyObject_GetDictPtr(self); *p = NULL;", "compress(self->context, &self->output);",
+    "T *x = self->next; compress((void *)&x->output);", "PyObject_GetBuffer(object, &self->view, 0);",
+    "if (PyDict_GetItem(self->d, k) == other) return 1;", "if ((x = PyDict_GetItem(self->d, k)) == NULL) return 1;",
+    "char *p = self->name; p = PyMem_Realloc(p, 9);", "T *x = self->all; x[1].a = 1;"])
 def test_what_others_may_have_is_shared(code):
     assert len(remarks_of_c(f"int other;\n{SAFE % code}")) == 1
 
@@ -202,6 +225,32 @@ def test_cpp():
             "for (auto each : cache) {} } }\nint f() { static int once = g(); return once; }\n")
     assert told(remarks_of_c(code, "C++")) == [
         (5, "state", "counts[a]"), (5, "state", "inside"), (6, "no lock", "for (... : cache)")]
+
+
+@pytest.mark.parametrize("head", ["if (self->next)", "for (i = 0; i < self->size; i++)", "while (self->next)",
+                                  "switch (self->size)"])
+def test_statement_whose_condition_ends_the_line_is_read_with_its_function(head):
+    code = ("static PyObject *f(T *self) {\n    int i;\n    if (self->last)\n        self->last = 0;\n    else\n"
+            f"        self->last = 1;\n    {head}\n        self->next = 0;\n    self->size = 1;\n}}\n"
+            'static PyMethodDef m[] = {{"f", f}};\n')
+    assert [each.line for each in remarks_of_c(code) if each.unguarded] == [4, 6, 8, 9]
+
+
+LOST = """static PyObject *f(T *self) {
+    START int x; }}} )
+    if (self->next) {
+        self->next = 0;
+    }
+    self->size = 1;
+}
+static int g(void) { return 1; }
+"""
+
+
+@pytest.mark.parametrize(("comment", "lines"), [("", [3]), ("/* race: ok it is generated */", [])])
+def test_function_that_the_parser_does_not_understand_is_said_to_be_unread(comment, lines):
+    code = LOST.replace("if (self->next) {", f"if (self->next) {{ {comment}")
+    assert [each.line for each in remarks_of_c(code) if each.concern == "not read"] == lines
 
 
 def test_c_without_a_parser_is_not_read(monkeypatch):
@@ -761,3 +810,125 @@ def test_sources_that_a_script_adds_to_a_list_are_read(tmp_path, grown):
     found = find_extensions(tmp_path)
     assert {each.file for each in found.sources} == {"pkg/a.pyx", "pkg/b.c"}
     assert [each.line for source in found.sources for each in source.remarks] == [2]
+
+
+@pytest.mark.parametrize(("slot", "lines"), [
+    ('PyMethodDef methods[] = {{"delete", map_delete}};', [1]), ("PyType_Slot s[] = {{Py_tp_del, map_delete}};", []),
+    ("void map_drop(T *t) { map_delete(t); }", [1])])
+def test_function_that_deletes_from_an_object_is_exclusive_only_as_a_slot(slot, lines):
+    code = f"static PyObject *map_delete(T *self) {{ self->size--; }}\n{slot}\n"
+    assert [each.line for each in remarks_of_c(code)] == lines
+
+
+CLEARED = """static int t_clear(T *self) {{ Py_CLEAR(self->cache); return 0; }}
+static void t_dealloc(T *self) {{
+    t_clear(self);
+    self->count = 0;
+    {body}
+}}
+{more}
+{table}
+"""
+NAMED = "PyTypeObject Type = {.tp_clear = (inquiry)t_clear, .tp_dealloc = t_dealloc};"
+BY_PLACE = """static PyTypeObject Type = {
+    PyVarObject_HEAD_INIT(NULL, 0)
+    "a.T", sizeof(T), 0,
+    t_dealloc, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC, 0, t_traverse,
+    t_clear, /* tp_clear */
+};"""
+
+
+@pytest.mark.parametrize("table", [NAMED, BY_PLACE, BY_PLACE.replace("VarObject_HEAD_INIT(NULL, 0)",
+                                                                     "Object_HEAD_INIT(NULL) 0,")])
+@pytest.mark.parametrize(("more", "lines"), [
+    ("", []),
+    ('static PyObject *changed(T *self) { t_clear(self); }\nPyMethodDef m[] = {{"changed", changed}};', [1]),
+    ("static PyObject *changed(T *self) { PyMutex_Lock(&m); t_clear(self); PyMutex_Unlock(&m); }", []),
+    ("static PyObject *copy(T *self) { T *new = PyObject_New(T, &Type); t_clear(new); }", [])])
+def test_tp_clear_is_exclusive_unless_a_method_calls_it(table, more, lines):
+    assert [each.line for each in remarks_of_c(CLEARED.format(body="", more=more, table=table))] == lines
+
+
+@pytest.mark.parametrize(("body", "lines"), [
+    ("self->owner->count--; Py_XDECREF(self->owner);", [5]), ("self->part->count--; free(self->part);", []),
+    ("PyMutex_Lock(&m); self->owner->count--; PyMutex_Unlock(&m); Py_XDECREF(self->owner);", [])])
+def test_tp_dealloc_shares_the_objects_that_it_only_has_a_reference_to(body, lines):
+    assert [each.line for each in remarks_of_c(CLEARED.format(body=body, more="", table=NAMED))] == lines
+
+
+PACKED = """cdef extern from {quoted}:
+    ctypedef struct buffer_t:
+        int length
+    void put(buffer_t *buffer)
+cdef class Packer:
+    cdef buffer_t buffer
+    {decorator}
+    def pack(self):
+        {held}
+            put(&self.buffer)
+"""
+PACK = """#include "inner.h"
+typedef struct { int length; } buffer_t;
+static inline void put(buffer_t *buffer) { buffer->length = 1; inner(buffer); }
+"""
+
+
+@pytest.mark.parametrize(("quoted", "files"), [
+    ('"pack.h"', {"pack.h": [3], "inner.h": [1]}), ("'pack.h'", {"pack.h": [3], "inner.h": [1]}), ("<pack.h>", {})])
+def test_headers_of_the_project_that_cython_takes_functions_from_are_read(tmp_path, quoted, files):
+    pytest.importorskip("tree_sitter")
+    (tmp_path / "setup.py").write_text(SETUP.format("a.pyx"))
+    (tmp_path / "pack.h").write_text(PACK)
+    (tmp_path / "inner.h").write_text("static void inner(buffer_t *buffer) { buffer->length = 2; }\n")
+    (tmp_path / "a.pyx").write_text(PACKED.format(quoted=quoted, decorator="", held="if True:"))
+    assert {each.file: [remark.line for remark in each.remarks] for each in find_extensions(tmp_path).sources
+            if each.language == "C"} == files
+
+
+@pytest.mark.parametrize(("decorator", "held", "lines"), [
+    ("", "if True:", [3]), ("", "with cython.critical_section(self):", []),
+    ("@cython.critical_section", "if True:", [])])
+def test_header_is_safe_where_cython_calls_it_with_a_lock_alone(tmp_path, decorator, held, lines):
+    pytest.importorskip("tree_sitter")
+    (tmp_path / "setup.py").write_text(SETUP.format("a.pyx"))
+    (tmp_path / "pack.h").write_text(PACK)
+    (tmp_path / "a.pyx").write_text(PACKED.format(quoted='"pack.h"', decorator=decorator, held=held))
+    assert {remark.line for each in find_extensions(tmp_path).sources if each.file == "pack.h"
+            for remark in each.remarks if remark.unguarded} == {*lines}
+
+
+KEYWORDS = """static int update(T *self, PyObject *kwds) {{ while (PyDict_Next(kwds, &at, &key, &value)) {{}} }}
+static PyObject *call(T *self, PyObject *args, PyObject *kwargs) {{ update(self, kwargs); }}
+{}
+PyMethodDef methods[] = {{{{"call", call, METH_VARARGS | METH_KEYWORDS}}}};
+"""
+
+
+@pytest.mark.parametrize(("more", "lines"), [
+    ("", []),
+    ("int g(T *s, PyObject *kw) {{ h(s, kw); update(s, kw); }} int h(T *s, PyObject *kw) {{ g(s, kw); }}", []),
+    ("void g(T *self) {{ update(self, NULL); update(self, PyDict_New()); }}", []),
+    ('PyObject *g(T *self, PyObject *other) {{ update(self, other); }}\nPyMethodDef m[] = {{"g", g}};', [1]),
+    ("void g(T *self) {{ update(self, self->dict); }}", [1])])
+def test_keywords_are_the_interpreters_unless_a_caller_gives_its_own_dictionary(more, lines):
+    assert [each.line for each in remarks_of_c(KEYWORDS.format(more.replace("{{", "{").replace("}}", "}")))] == lines
+
+
+BUFFER = """cdef class Unpacker:
+    cdef char *buf
+    def __dealloc__(self): PyMem_Free(self.buf)
+    {decorator}
+    cpdef add(self, int size):
+        cdef:
+            char* buf = self.buf
+            char* new_buf = <char*>PyMem_Malloc(size)
+        memcpy(new_buf, buf, size)
+        memmove(buf + 1, buf, size)
+        PyMem_Free(<void *>buf)
+        free(self.buf)
+"""
+
+
+@pytest.mark.parametrize(("decorator", "lines"), [("", [10, 11, 12]), ("@cython.critical_section", [])])
+def test_memory_that_an_attribute_points_to_is_written(decorator, lines):
+    assert [each.line for each in remarks_of_cython(BUFFER.format(decorator=decorator))] == lines

@@ -19,6 +19,7 @@ from gilscope.toolkit.evaluate.project.extensions.c_expressions import (
     is_other_branch,
     last_word,
     never_goes_on,
+    pointer_of,
     root,
     stored_in,
     without_ranges,
@@ -28,7 +29,7 @@ from gilscope.toolkit.evaluate.project.extensions.c_types import local_types
 from gilscope.toolkit.evaluate.project.extensions.cython_functions import EXCLUSIVE_METHODS, functions_of
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from gilscope.toolkit.evaluate.project.extensions.c_tree import Call, CVariable, Function, Unit
 
@@ -46,12 +47,17 @@ SAFE_TYPES = re.compile(
     r"recursive_mutex|once_flag|pthread_\w+_t|Py_tss_t|_PyOnceFlag|ft_mutex|gil_safe_call_once_and_store|"
     r"PyThread_type_lock)\b")
 # Functions that run while no other thread has the object; the collector calls `clear` with all threads stopped.
-_EXCLUSIVE = {"init", "new", "alloc", "create", "make", "dealloc", "free", "del", "delete", "destroy", "finalize",
-              "fini", "traverse", "exec"}
+_EXCLUSIVE = {"init", "new", "alloc", "create", "make", "dealloc", "free", "destroy", "finalize", "fini", "traverse",
+              "exec"}
 _ENDING = {"dealloc", "free", "del", "delete", "destroy", "finalize", "fini", "clear"}
 _OBJECT_SLOTS = re.compile(r"\b(?:Py_)?(?:tp_(?:init|new|alloc|dealloc|free|finalize|del|traverse|clear)|"
                            r"m_(?:clear|traverse|free))\s*[,=]\s*(?:\([^()]*\)\s*)*(?:void_cast\()?&?\s*(\w+)"
                            r"|\(\s*(?:initproc|newfunc|destructor|traverseproc|inquiry|freefunc)\s*\)\s*(\w+)")
+# A type's table by position, after its head; a head without "Var" is followed by the size.
+_TYPE_TABLE = re.compile(r"\bPyTypeObject\s+\w+\s*=\s*\{\s*Py(Var|)Object_HEAD_INIT\s*\([^;{}]*?\)\s*,?\s*"
+                         r"(?=\"|[\w&]+\s*,)([^;{}]*)\}")
+_PLACES = {3: "dealloc", 20: "traverse", 21: "clear", 34: "init", 35: "alloc", 36: "new", 37: "free"}
+_CLEAR_SLOTS = re.compile(r"\b(?:Py_)?tp_clear\s*[,=]\s*(?:\([^()]*\)\s*)*&?\s*(\w+)|\(\s*inquiry\s*\)\s*(\w+)")
 _EXEC_SLOTS = re.compile(r"\bPy_mod_exec\s*,\s*(?:\([^()]*\)\s*)*(?:\w+\s*<[^>]*>\s*\()?&?\s*(\w+)")
 _ENTRY = re.compile(r"(?:PyInit_|PyModExport_|init)\w+$")
 _MADE = re.compile(r"\w*(?:new|alloc|create|clone|copy|make|build|dup|from)\w*$", re.IGNORECASE)
@@ -59,8 +65,11 @@ _KEPT = re.compile(r"get|find|lookup|cached|intern|shared|_or_|state", re.IGNORE
 _NEW_CONTAINERS = re.compile(r"Py(?:List|Dict|Set|Tuple)_New$|Py_BuildValue$|PyDict_Copy$|PySequence_(?:List|Tuple)$|"
                              r"PyMapping_(?:Items|Keys|Values)$|PyDict_(?:Items|Keys|Values)$|PyList_(?:AsTuple|GetSlice)$|"
                              r"PyObject_Dir$|PyObject_CallNoArgs$")
+_CALLS = re.compile(r"PyObject_(?:Call(?:Object|NoArgs|OneArg|Function(?:ObjArgs)?)?|Vectorcall(?:Dict)?)$")
+_TYPE_NAME = re.compile(r"(?:type|TYPE|Type)(?:_?obj(?:ect)?)?$")
 _FILLED = re.compile(r"\b(?:Py_buffer|Py_complex|PyThreadState|PyConfig)\b")
 _CAST = re.compile(r"\(\s*\(\s*(?:const\s+|struct\s+)*\w+\s*\*+\s*\)\s*(\w+)\s*\)")
+KEYWORDS = {"kwargs", "kwds", "kw", "keywds", "keywords"}
 _MODULE_DEFINITION = re.compile(r"\bPyModuleDef\s+\w+\s*=\s*\{([^;]*)\}")
 _HEADERS = (".h", ".hh", ".hpp", ".hxx", ".inc")
 _CLASS = re.compile(r"\bclass_\s*<\s*(?:\w+\s*::\s*)*(\w+)")
@@ -94,8 +103,8 @@ class CallGraph:
 
     @cached_property
     def local_types(self) -> frozenset[str]:
-        """Return the structures that exist only as local variables."""
-        return local_types(self._units)
+        """Return the structures that exist only as local variables; Cython may keep one in an object."""
+        return local_types(self._units) - {*WORDS.findall(self._elsewhere)}
 
     @cached_property
     def unused(self) -> set[str]:
@@ -212,6 +221,32 @@ class CallGraph:
                     found.add(name)
         return found
 
+    def is_known(self, function: Function, name: str) -> bool:
+        """Return True for a function or macro of the project, a local variable or a parameter."""
+        return (name in self._named or name in self._macros or name in function.locals or name in function.macros
+                or function.parameter(name) >= 0)
+
+    def gets_constant(self, name: str, place: int) -> bool:
+        """Return True if a declaration outside of functions says that a parameter points to something constant."""
+        declared = re.search(rf"\b{re.escape(name)}\s*\(([^()]*)\)\s*;", self._outside)
+        parameters = declared[1].split(",") if declared else []
+        return place < len(parameters) and re.search(r"\bconst\b[^*]*\*[^*]*$", parameters[place]) is not None
+
+    def is_given_by_interpreter(self, function: Function, name: str, seen: tuple[Function, ...] = ()) -> bool:
+        """Return True for a parameter with the keywords of a call, a dictionary that the interpreter makes for it.
+
+        A function that others in the project call gets one that is as private as theirs.
+        """
+        place = function.parameter(name)
+        return any(each is function for each in seen) or (place >= 0 and all(
+            place < len(call.arguments) and self._is_own_dictionary(by, call, call.arguments[place], (*seen, function))
+            for by, call in self.callers.get(function.name, ())))
+
+    def _is_own_dictionary(self, function: Function, call: Call, given: Node, seen: tuple[Function, ...]) -> bool:
+        name = text_of(bare(given))
+        return is_number(given) or self.is_private(function, given, call.start, call.blocks) or (
+            name in KEYWORDS and self.is_given_by_interpreter(function, name, seen))
+
     @cached_property
     def _in_tables(self) -> set[str]:
         """Return the functions that tables, macros or Cython name."""
@@ -306,15 +341,35 @@ class CallGraph:
     def exclusive(self) -> set[str]:
         """Return the functions in which no other thread has the object."""
         slots = " ".join([self._outside, *self._macros.values()])
-        in_slots = {name for match in _OBJECT_SLOTS.finditer(slots) for name in match.groups() if name}
-        tables = set(WORDS.findall(" ".join(re.findall(
-            r'\{\s*""\s*,[^{}]*\}', " ".join([self._outside, *self._macros.values()])))))
+        by_place = dict(self._slots_by_place())
+        in_slots = {*_names(_OBJECT_SLOTS, slots), *by_place}
+        tables = set(WORDS.findall(" ".join(re.findall(r'\{\s*""\s*,[^{}]*\}', slots))))
         roots = {name for name, functions in self._named.items() if name not in tables and (
             name in in_slots or (last_word(name) in _EXCLUSIVE and name not in self._ended_by_cython)
             or any(each.owner and name.lstrip("~") == each.owner for each in functions))}
-        clearing = {name for name in self._named.keys() - tables if last_word(name) == "clear"
-                    and name not in self.callers and name not in self._ended_by_cython}
-        return self._only_called(roots | self.imports_only | clearing | self._locked_by_binding)
+        roots |= {name for name in self._named.keys() - tables if last_word(name) == "clear"
+                  and name not in self.callers and name not in self._ended_by_cython}
+        roots |= self.imports_only | self._locked_by_binding
+        # What tp_clear names, others may call for an object that threads share: a method that clears it.
+        clearing = {*_names(_CLEAR_SLOTS, slots), *(name for name, slot in by_place.items() if slot == "clear")}
+        found = self._only_called(roots)
+        while shared := {name for name in clearing & roots if not all(
+                self._is_exclusive_call(by, call, found) for by, call in self.callers.get(name, ()))}:
+            roots -= shared
+            found = self._only_called(roots)
+        return found
+
+    def _is_exclusive_call(self, function: Function, call: Call, exclusive: Collection[str]) -> bool:
+        """Return True if no other thread has the object, the first argument of a call."""
+        return function.name in exclusive or self.holds(function, call.start) or bool(
+            call.arguments and self.is_private(function, call.arguments[0], call.start, call.blocks, parameters=False))
+
+    def _slots_by_place(self) -> Iterator[tuple[str, str]]:
+        """Yield function and slot for tables of types that name no slots, but give them in their order."""
+        for match in _TYPE_TABLE.finditer(self._outside):
+            for place, value in enumerate(match[2].split(","), 0 if match[1] else -1):
+                if place in _PLACES and (words := WORDS.findall(value)):
+                    yield words[-1], _PLACES[place]
 
     @cached_property
     def _ended_by_cython(self) -> set[str]:
@@ -416,11 +471,8 @@ class CallGraph:
                 called = value.child_by_field_name("function")
                 words = WORDS.findall(text_of(called).split("<")[0] if called is not None else "")
                 name = words[-1] if words else ""
-                given = value.child_by_field_name("arguments")
-                first = text_of(bare(given.named_children[0])) if given is not None and given.named_children else ""
-                if name.startswith("PyObject_Call") and re.search(r"type$", first, re.IGNORECASE):
-                    return True   # an object that its type makes
-                return (name in self._making or name == "tp_alloc" or _NEW_CONTAINERS.match(name) is not None
+                return (name in self._making or self._makes_object(value) or name == "tp_alloc"
+                        or _NEW_CONTAINERS.match(name) is not None
                         or (_MADE.match(name) is not None and not _KEPT.search(name)))
             case "new_expression" | "initializer_list" | "compound_literal_expression" | "string_literal":
                 return True
@@ -446,6 +498,16 @@ class CallGraph:
                 return (not through and self.is_local_value(function, name)) or (bool(name) and self.is_private_name(
                     function, name, start, blocks, parameters=parameters, seen=seen))
         return False
+
+    def _makes_object(self, call: Node) -> bool:
+        """Return True for a call of a type by PyObject_CallObject or its like."""
+        given = call.child_by_field_name("arguments").named_children
+        if not given or not _CALLS.match(text_of(call.child_by_field_name("function"))):
+            return False
+        words = WORDS.findall(text_of(bare(given[0])))
+        variable = self.shared.get(words[-1]) if words else None
+        return (variable is not None and "PyTypeObject" in variable.type) or bool(
+            words and _TYPE_NAME.search(words[-1]))
 
     def is_local_value(self, function: Function, name: str) -> bool:
         """Return True for a local variable, or a parameter given by value, that is no pointer or reference."""
@@ -473,6 +535,34 @@ class CallGraph:
         return bool(values) and all(self.is_private(function, each.value, each.start, each.blocks,
                                                      parameters=parameters, seen=seen | {name}) for each in values)
 
+    def points_into_shared(self, function: Function, name: str, start: int, blocks: tuple[int, ...], *,
+                           seen: frozenset[str] = frozenset()) -> bool:
+        """Return True if a local variable is known to point into an object that other threads may have."""
+        variable = function.locals.get(name)
+        if variable is None or variable.static or not variable.pointer or name in seen:
+            return False
+        return any(self._is_inside_shared(function, each.value, each.start, each.blocks, seen | {name})
+                   for each in self._values(function, name, start, blocks) or ())
+
+    def _is_inside_shared(self, function: Function, value: Node, start: int, blocks: tuple[int, ...],
+                          seen: frozenset[str]) -> bool:
+        value = bare(value)
+        while value.type == "binary_expression" or (
+                value.type == "pointer_expression" and text_of(value).startswith("&")):
+            value = bare(value.child_by_field_name("left") or value.child_by_field_name("argument"))
+        if value.type == "conditional_expression":
+            parts = [value.child_by_field_name("consequence"), value.child_by_field_name("alternative")]
+            return any(each is not None and self._is_inside_shared(function, each, start, blocks, seen)
+                       for each in parts)
+        if value.type == "call_expression":   # where CPython keeps the instance's dictionary
+            given = value.child_by_field_name("arguments").named_children
+            return (text_of(value.child_by_field_name("function")) == "_PyObject_GetDictPtr" and len(given) == 1
+                    and not self.is_private(function, given[0], start, blocks))
+        name, through = root(value)
+        if through:
+            return not self.is_private_name(function, name, start, blocks)
+        return self.points_into_shared(function, pointer_of(value), start, blocks, seen=seen)
+
     def _meant_by_macro(self, function: Function, name: str) -> str:
         """Return the variable in `#define self ((PickleData *)extra)`; "" if it is no such macro."""
         body = function.macros.get(name) or self._macros.get(name, "")
@@ -483,9 +573,14 @@ class CallGraph:
     def _values(function: Function, name: str, start: int, blocks: tuple[int, ...]) -> list[Any] | None:
         """Return the assignments whose value a variable may have at a place; None if a caller's value is among them."""
         given = function.assignments.get(name, [])
-        before = [each for each in given if each.start < start and blocks[:len(each.blocks)] == each.blocks]
+        before = [each for each in given if each.value.end_byte <= start and blocks[:len(each.blocks)] == each.blocks]
         if before:
             last = max(before, key=lambda each: each.start)
             return [last, *(each for each in given if last.start < each.start < start and each is not last
                             and not is_other_branch(each.blocks, blocks, function))]
         return None if function.parameter(name) >= 0 else given
+
+
+def _names(pattern: re.Pattern[str], text: str) -> Iterator[str]:
+    """Yield the names that a pattern finds by one of its groups."""
+    yield from (name for match in pattern.finditer(text) for name in match.groups() if name)

@@ -113,6 +113,21 @@ def root(node: Node) -> tuple[str, bool]:
                 return "", through
 
 
+def pointer_of(node: Node) -> str:
+    """Return the variable that points to what an expression stands for: "p" of `*p`, `p[1].a`, `p + 1`; "" if none."""
+    while True:
+        node = bare(node)
+        match node.type:
+            case "identifier":
+                return text_of(node)
+            case "pointer_expression" | "subscript_expression" | "update_expression" | "field_expression":
+                node = node.child_by_field_name("argument") or node.named_children[0]
+            case "binary_expression":
+                node = node.child_by_field_name("left")
+            case _:
+                return ""
+
+
 def is_number(node: Node) -> bool:
     """Return True for a number or a null pointer."""
     node = bare(node)

@@ -1,7 +1,10 @@
-"""Expand the macros of C and C++ that define functions, and know which macros are a constant.
+"""Expand the macros of C and C++ that define functions or write, and know which macros are a constant.
 
 `DEFINE_UPDATE(State32, update32)` outside of functions stands for a function that nothing else shows.  Its text is the
 macro's, so the places in it are the macro's lines, once for all of its uses.
+
+`INCREASE_COUNT(self->root)` inside of functions stands for a write that nothing else shows.  It is expanded where it
+stands: what it writes to depends on its use.
 """
 
 from __future__ import annotations
@@ -29,6 +32,11 @@ _SPECIFIERS = re.compile(r"(?:\s|\b(?:static|inline|extern|const|restrict|volati
 # A number of C; only whether it is zero counts.
 _NUMBER = re.compile(r"[(\s]*(?:0[xX])?(\d[0-9a-fA-F]*|(?<=[xX])[a-fA-F][0-9a-fA-F]*)[uUlL]*[)\s]*$")
 _TRANSPARENT = re.compile(r"(?:\bnamespace\s*[\w:]*|\bextern\s*\"\")\s*$")   # braces that are no function's
+_WRITES = re.compile(r"(?<![=!<>])=(?!=)|<<=|>>=|\+\+|--|\bPy_(?:CLEAR|X?SETREF)\b")
+# The search knows macros that lock by their names.
+_LOCKS = re.compile(r"CRITICAL_SECTION|(?<!b)lock|mutex|\b(?:acquire|release)\b", re.IGNORECASE)
+_OF_ADDRESS = re.compile(r"\(\s*&\s*(\w+)\s*\)\s*->")   # a field of a variable that was given by its address
+_MOST_NESTED = 8        # macros in macros
 _MOST_EXPANDED = 2000   # uses in one file; macros that use each other without an end stop here
 
 
@@ -43,6 +51,12 @@ class _Definition:
     def defines(self) -> bool:
         """True for the macro of a function."""
         return self.parameters is not None and _FUNCTION.search(self.body) is not None
+
+    @property
+    def is_part(self) -> bool:
+        """True for a macro with parentheses that stands for a whole part of a function, and takes no lock in it."""
+        return self.parameters is not None and not self.defines and _LOCKS.search(self.body) is None and all(
+            self.body.count(opening) == self.body.count(closing) for opening, closing in ("()", "{}"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +91,11 @@ class MacroTable:
                     line=code.count("\n", 0, found.start("body")) + 1))
         self.defining = {name for name, found in self._definitions.items()
                          if any(each.defines for each in found)}
-
+        self._parts = {name: next((each for each in found if _WRITES.search(each.body)), found[0])
+                       for name, found in self._definitions.items() if all(each.is_part for each in found)}
+        self.writing = {name for name, each in self._parts.items() if _WRITES.search(each.body)}
+        self._writing_use = re.compile(
+            rf"{_DIRECTIVE.pattern}|\b({'|'.join(map(re.escape, sorted(self.writing)))})[ \t]*\(", re.MULTILINE)
         self._specifiers = {name: specifiers for name, found in self._definitions.items()
                             if (specifiers := _specifiers_of(found)) is not None}
 
@@ -98,14 +116,15 @@ class MacroTable:
         return values.pop() if len(values) == 1 else None
 
     def expand(self, file: str, code: str) -> ExpandedCode:
-        """Return the code of a file with the functions that its macros define."""
-        code = self._with_specifiers(code)
+        """Return the code of a file with the functions that its macros define, and with what its macros write."""
+        code = self._with_writes(self._with_specifiers(code))
         if not self.defining:
             return ExpandedCode(code=code, origins=())
         code, waiting = self._without_uses(code)
         lines, origins = [code], []
         for number, (definition, arguments, line) in enumerate(waiting):   # the loop appends to the list it reads
-            text, inner = self._without_uses(self._with_specifiers(_substituted(definition, arguments)))
+            text, inner = self._without_uses(self._with_writes(self._with_specifiers(
+                _substituted(definition, arguments))))
             for place, each in enumerate(text.split("\n")):
                 lines.append(each)
                 origins.append(definition.line + place if definition.file == file else line)
@@ -119,6 +138,32 @@ class MacroTable:
             return code
         names = re.compile(rf"{_DIRECTIVE.pattern}|\b(?:{'|'.join(map(re.escape, self._specifiers))})\b", re.MULTILINE)
         return names.sub(lambda match: self._specifiers.get(match[0], match[0]), code)
+
+    def _with_writes(self, code: str) -> str:
+        """Return code in which each use of a macro that writes is expanded, in its line."""
+        if not self.writing:
+            return code
+        parts, seen = [], 0
+        for match in self._writing_use.finditer(code):
+            end = _closing(code, match.end() - 1) + 1 if match[1] and match.start() >= seen else 0
+            if end:
+                use = code[match.start():end]
+                parts += [code[seen:match.start()], self._expanded(use, ()), "\n" * use.count("\n")]
+                seen = end
+        return "".join([*parts, code[seen:]])
+
+    def _expanded(self, text: str, within: tuple[str, ...]) -> str:
+        """Return text, as one line, in which the macros of the project are expanded, also those in their bodies."""
+        parts, seen = [], 0
+        for match in re.finditer(r"\b([A-Za-z_]\w*)[ \t]*\(", text):
+            definition = self._parts.get(match[1]) if match[1] not in within else None
+            end = _closing(text, match.end() - 1) + 1 if definition and match.start() >= seen else 0
+            if definition and end and len(within) < _MOST_NESTED:
+                given = [text[first:last] for first, last in _arguments(text, match.end() - 1, end)]
+                parts += [text[seen:match.start()],
+                          self._expanded(_substituted(definition, given), (*within, match[1]))]
+                seen = end
+        return _OF_ADDRESS.sub(r"\1.", " ".join("".join([*parts, text[seen:]]).split()))
 
     def _without_uses(self, code: str) -> tuple[str, list[tuple[_Definition, list[str], int]]]:
         """Return code with blanks in place of the uses of defining macros outside of functions; and these uses."""

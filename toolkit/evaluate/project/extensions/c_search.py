@@ -6,16 +6,16 @@ import re
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from gilscope.toolkit.evaluate.project.extensions.c_calls import SAFE_TYPES, CallGraph
-from gilscope.toolkit.evaluate.project.extensions.c_expressions import WORDS, bare, root
-from gilscope.toolkit.evaluate.project.extensions.c_tree import line_of_node, text_of
+from gilscope.toolkit.evaluate.project.extensions.c_calls import KEYWORDS, SAFE_TYPES, CallGraph
+from gilscope.toolkit.evaluate.project.extensions.c_expressions import WORDS, bare, is_number, pointer_of, root
+from gilscope.toolkit.evaluate.project.extensions.c_tree import Write, line_of_node, text_of
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Remark
 from gilscope.toolkit.evaluate.project.extensions.source_text import RISKY_CALLS, risky_calls
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gilscope.toolkit.evaluate.project.extensions.c_tree import Call, CVariable, Function, Unit, Write
+    from gilscope.toolkit.evaluate.project.extensions.c_tree import Call, CVariable, Function, Unit
     from gilscope.toolkit.evaluate.project.extensions.own_extensions import Concern
 
     Node = Any   # tree_sitter.Node
@@ -28,10 +28,16 @@ FILL_EARLY = "fill it in the module's exec slot or when the object is made, or l
 GUARD_STATE = "all threads share it: a PyMutex in the state around what changes after the import"
 ITERATE = "Py_BEGIN_CRITICAL_SECTION around the loop; in pybind11 py::scoped_critical_section"
 NEW_REFERENCE = "take a new reference (Py_NewRef) before the lock is released"
-_KEYWORDS = {"kwargs", "kwds", "kw", "keywds", "keywords"}
 _STATE = re.compile(r"(?:PyModule_GetState|PyType_GetModuleState|PyState_\w+|\w*get_\w*state\w*)$")
 _BORROWS_NO_CONTAINER = {"PySys_GetObject", "PyEval_GetLocals", "PyEval_GetGlobals", "PyImport_AddModule",
                          "PyImport_AddModuleObject"}
+_GIVES_UP = re.compile(r"Py_(?:X?DECREF|CLEAR)$")
+# Functions that get an address and write nothing there, by their names, and those that are known as writing elsewhere.
+_READS = re.compile(
+    r"mem(?:cmp|chr|cpy|move|set)$|^str|cmp$|^free$|realloc$|[fs]?n?printf$|scanf$|^f?write$"
+    r"|^Py(?:Arg|Mem)_|^PyObject_(?!GetBuffer)|PyBuffer_Release$|Py_[A-Z]+$|PyEvent"
+    r"|From|As[A-Z]|Check|Compare|[Ee]qual|[Hh]ash$|^is|Is[A-Z]|[Ll]en(?:gth)?$|[Ss]ize$"
+    r"|[Ll]ock|[Mm]utex|atomic|ATOMIC|CRITICAL|[Oo]nce|[Cc]ond(?:ition)?_|thread|tss")
 _PYTHON_CONTAINERS = re.compile(r"\b(?:py|nb|pybind11|nanobind)\s*::\s*(?:dict|list|set)\b")
 
 
@@ -52,10 +58,10 @@ class Search(CallGraph):
     # -- writes -------------------------------------------------------------------------------------------------------
 
     def _writes(self, function: Function) -> Iterator[Remark]:
-        for write in function.writes:
+        for write in (*function.writes, *self._given_addresses(function)):
             if self.holds(function, write.start):
                 continue
-            target = bare(write.target)
+            target = _target(write)
             name, through = root(target)
             words = " ".join(text_of(target).split())
             if self._last_field(target) in self.safe_fields:
@@ -64,8 +70,32 @@ class Search(CallGraph):
             variable = self._variable(function, name)
             if variable is not None:
                 yield from self._shared_write(function, write, variable, words, line)
+            elif not through and self._points_to_shared(function, write):
+                yield from self._field_write(function, write, pointer_of(target), words, line, through=True)
             elif name or through:
                 yield from self._field_write(function, write, name, words, line, through=through)
+
+    def _given_addresses(self, function: Function) -> Iterator[Write]:
+        """Yield the fields whose address a function outside of the project gets, which may write to them.
+
+        A declaration in the project's headers shows which of the parameters are const; of others, the name tells.
+        """
+        for call in function.calls:
+            called = text_of(call.node.child_by_field_name("function"))
+            if called != call.name or call.name.isupper() or self.is_known(function, call.name) or (
+                    _READS.search(call.name)):
+                continue
+            for place, each in enumerate(call.arguments):
+                given = bare(each)
+                inner = given.child_by_field_name("argument") if text_of(given).startswith("&") else None
+                if inner is not None and root(inner)[1] and not self.gets_constant(call.name, place):
+                    yield Write(target=inner, start=call.start, blocks=call.blocks, tests=())
+
+    def _points_to_shared(self, function: Function, write: Write) -> bool:
+        """Return True for `*p = 1` and its like, where p points into an object that others may have."""
+        target = bare(write.target)
+        reached = write.pointed or target.type in {"pointer_expression", "subscript_expression", "field_expression"}
+        return reached and self.points_into_shared(function, pointer_of(target), write.start, write.blocks)
 
     def _variable(self, function: Function, name: str) -> CVariable | None:
         """Return the variable that all threads share and that a name stands for; None for another."""
@@ -101,8 +131,8 @@ class Search(CallGraph):
                      through: bool) -> Iterator[Remark]:
         own = self.fields.get(function.owner, {})
         member = name in own and name not in function.locals and function.parameter(name) < 0
-        if function.name in self.exclusive or function.module_body or self._is_private_write(
-                function, write, name, member=member, through=through):
+        if function.module_body or (function.name in self.exclusive and not self._is_of_counted(function, write)) or (
+                self._is_private_write(function, write, name, member=member, through=through)):
             return
         if self._is_state(function, name):
             yield _remark(line, "module state", words, GUARD_STATE)
@@ -129,6 +159,18 @@ class Search(CallGraph):
             return True
         at = (function, name, write.start, write.blocks)
         return bool(name) and self.is_private_name(*at) and not self.is_given_away(*at)
+
+    @staticmethod
+    def _is_of_counted(function: Function, write: Write) -> bool:
+        """Return True for a field of another object, `self->other->field`, of which the function gives up a reference.
+
+        A function that has `self` for itself shares the other object.
+        """
+        target = bare(write.target)
+        owner = bare(target.child_by_field_name("argument")) if target.type == "field_expression" else None
+        return owner is not None and owner.type == "field_expression" and any(
+            _GIVES_UP.match(call.name) and text_of(bare(each)) == text_of(owner)
+            for call in function.calls for each in call.arguments)
 
     def _is_of_local_type(self, function: Function, place: int, target: Node) -> bool:
         """Return True for a field of what a parameter points to, if each of its type is some function's local variable.
@@ -192,12 +234,14 @@ class Search(CallGraph):
         """Return True if a lock is held, the module is being imported, or no other thread has the container."""
         if self.holds(function, call.start) or function.name in self.imports_only or function.module_body:
             return True
+        if concern == "borrowed reference" and _is_only_asked(call.node):
+            return True
         if call.name in _BORROWS_NO_CONTAINER or not call.arguments:
             return False
         container = bare(call.arguments[0])
         name = text_of(container)
-        if name in _KEYWORDS and function.parameter(name) >= 0:
-            return True   # the interpreter makes it for this call
+        if name in KEYWORDS and self.is_given_by_interpreter(function, name):
+            return True
         if concern == "no lock" and call.name == "PyList_SET_ITEM" and not self._is_field(container):
             return self.is_private(function, container, call.start, call.blocks) or function.parameter(name) < 0
         return self.is_private(function, container, call.start, call.blocks)
@@ -234,9 +278,33 @@ class Search(CallGraph):
             place = function.parameter(name)
             variable = function.parameters[place] if place >= 0 else self._variable(function, name)
             words = variable.type if variable is not None else self.fields.get(function.owner, {}).get(name, "")
-            if _PYTHON_CONTAINERS.search(words) and name not in _KEYWORDS and (
+            if _PYTHON_CONTAINERS.search(words) and name not in KEYWORDS and (
                     function.name, place) not in self.private_parameters:
                 yield _remark(line_of_node(loop), "no lock", f"for (... : {name})", ITERATE)
+
+
+def _is_only_asked(node: Node) -> bool:
+    """Return True for a call of which only whether it returns NULL counts."""
+    while node.parent is not None and node.parent.type == "parenthesized_expression":
+        node = node.parent
+    above = node.parent
+    if above is None:
+        return False
+    if above.type == "binary_expression":
+        other = above.child_by_field_name("right" if above.child_by_field_name("left") == node else "left")
+        words = text_of(above.child_by_field_name("operator"))
+        return words in {"&&", "||"} or (words in {"==", "!="} and is_number(other))
+    return (above.type == "unary_expression" and text_of(above).startswith("!")) or (
+        above.type in {"if_statement", "while_statement"})
+
+
+def _target(write: Write) -> Node:
+    """Return what a write changes: `p` of `memcpy(p + 1, ...)`, `p->a` of `memcpy(&p->a, ...)`."""
+    target = bare(write.target)
+    while write.pointed and (target.type == "binary_expression" or (
+            target.type == "pointer_expression" and text_of(target).startswith("&"))):
+        target = bare(target.child_by_field_name("left") or target.child_by_field_name("argument"))
+    return target
 
 
 def _remark(line: int, concern: Concern, what: str, instead: str) -> Remark:

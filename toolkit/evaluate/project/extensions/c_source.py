@@ -78,6 +78,8 @@ def is_single_phase(code: str) -> bool:
 
 
 NOT_READ = "pip install 'gilscope[extensions]' brings the parser of C and C++ (tree-sitter)"
+NOT_UNDERSTOOD = "the parser does not understand the function around this line"
+NOT_PARSED = "read that function yourself, and give the reason why it is safe in a comment on the line (race: ok WHY)"
 
 
 def remarks_of_c(
@@ -89,7 +91,7 @@ def remarks_of_c(
     Args:
         sources: The text and the language of each source by file; all at once, as one may call the other.
         active: The text that the compiler sees, with the same lines, of those for which it is known.
-        elsewhere: Code of Cython that may call their functions.
+        elsewhere: Code of Cython that may call their functions without a lock.
     """
     seen = {file: code_of_c((active or {}).get(file, text)) for file, (text, _) in sources.items()}
     macros = MacroTable(seen)
@@ -100,8 +102,10 @@ def remarks_of_c(
         found[file] = [*_limited(seen[file])]
         if unit is None:
             found[file].append(Remark(line=1, concern="not read", what="no parser is installed", instead=NOT_READ))
-        else:
-            units.append(unit)
+            continue
+        units.append(unit)
+        found[file] += (Remark(line=unit.source.line(line), concern="not read", what=NOT_UNDERSTOOD,
+                               instead=NOT_PARSED) for line in unit.lost)
     search = Search(units, elsewhere)
     for unit in units:
         found[unit.file] += search.remarks(unit)

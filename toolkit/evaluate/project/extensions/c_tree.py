@@ -21,10 +21,14 @@ if TYPE_CHECKING:
     Node = Any   # tree_sitter.Node: no part of the development environment's types
 
 # A macro that stands alone in its line, without a semicolon: the parser would take what follows for a part of it.
-_BARE_MACRO = re.compile(r"^([ \t]*[A-Za-z_]\w*[ \t]*\((?:[^(){};\n]|\([^(){};\n]*\))*\)|[ \t]*\w*_HEAD"
+_BARE_MACRO = re.compile(r"^([ \t]*(?!(?:if|for|while|switch|return)\b|Py(?:Var)?Object_HEAD_INIT\b)"
+                         r"[A-Za-z_]\w*[ \t]*\((?:[^(){};\n]|\([^(){};\n]*\))*\)|[ \t]*\w*_HEAD"
                          r"|[ \t]*\w*(?:BEGIN|END|BLOCK)_(?:ALLOW_)?THREADS\w*)([ \t]*)$"
-                         r"(?!\s*[{.\-+*/?:&|,)=;(])", re.MULTILINE)
+                         r"(?!\s*[{.\-+*/?:&|,)=;(]|\n\w+[ \t]*\([^(){};]*\)\s*\{)", re.MULTILINE)
 _CLASSES = {"class_specifier", "struct_specifier", "union_specifier"}
+# Outside of functions only where the parser took the head of one for something else.
+_STATEMENTS = {"compound_statement", "if_statement", "for_statement", "while_statement", "do_statement",
+               "switch_statement", "return_statement", "goto_statement", "labeled_statement"}
 _BLOCK_OWNERS = {"if_statement", "else_clause", "for_statement", "while_statement", "do_statement",
                  "for_range_loop"}
 
@@ -84,6 +88,7 @@ class Write:
     blocks: tuple[int, ...]
     tests: tuple[str, ...]   # the conditions around it
     method: str = ""         # of a container of C++ that changes it: "push_back"
+    pointed: bool = False    # to what the target points to: the first argument of memcpy
 
 
 @dataclass(slots=True, kw_only=True)
@@ -124,6 +129,7 @@ class Unit:
     shared: dict[str, CVariable] = field(default_factory=dict)     # variables outside of functions
     fields: dict[str, dict[str, str]] = field(default_factory=dict)   # of each class: name and type
     macros: dict[str, tuple[int, str]] = field(default_factory=dict)  # line and body
+    lost: list[int] = field(default_factory=list)                 # first lines of statements outside of functions
     outside: str = ""                                             # text outside of functions: tables, initializers
     source: ExpandedCode = field(default_factory=lambda: ExpandedCode(code="", origins=()))
 
@@ -169,7 +175,11 @@ class _Outside:
         self._unit.outside = " ".join(self._outside)
 
     def _level(self, node: Node, owner: str) -> None:
+        before = ""
         for child in node.named_children:
+            if child.type in _STATEMENTS and not {node.type, before} & _STATEMENTS:
+                self._unit.lost.append(line_of_node(child))
+            before = child.type
             self._item(child, owner)
 
     def _item(self, node: Node, owner: str) -> None:
@@ -240,7 +250,7 @@ class _Outside:
 
     def _macro(self, node: Node) -> None:
         named, value = node.child_by_field_name("name"), node.child_by_field_name("value")
-        if named is not None and text_of(named) not in self._macros.defining:   # those are expanded
+        if named is not None and text_of(named) not in self._macros.defining | self._macros.writing:   # are expanded
             name, body = text_of(named), text_of(value) if value is not None else ""
             # Where all branches of `#if` are read, a macro may have several definitions.
             line, before = self._unit.macros.get(name, (line_of_node(node), ""))
@@ -260,8 +270,10 @@ class _Inside:
                           "try_emplace", "insert_or_assign", "erase", "clear", "resize", "reserve", "assign", "swap",
                           "push", "pop", "append", "reset", "store_unlocked"})
     _CLEARING = re.compile(r"Py_(?:CLEAR|X?SETREF)$")
-    _COPYING = re.compile(r"mem(?:set|cpy|move)$|str(?:n?cpy|n?cat)$|sn?printf$")
-    _FILLING = re.compile(rf"{_COPYING.pattern}|PyArg_\w+$|s?n?scanf$|time$|gettimeofday$|clock_gettime$")
+    _FILLING = re.compile(r"PyArg_\w+$|s?n?scanf$|time$|gettimeofday$|clock_gettime$")
+    # These write to what their first argument points to, or take it away from those who use it.
+    _CHANGING_FIRST = re.compile(r"(?:w?mem(?:set|cpy|move)|str(?:n?cpy|n?cat)|sn?printf|free|realloc|PyBuffer_Release"
+                                 r"|Py(?:Mem|Object)_(?:Raw)?(?:Free|FREE|Realloc|REALLOC|Resize|RESIZE|Del|DEL))$")
     _GUARD = re.compile(r"\s*(?:const\s+)?(?:auto\s+\w+\s*=\s*)?(?:\w+\s*::\s*)*"
                         r"(?:lock_guard|scoped_lock|unique_lock|ft_lock_guard|ft_object_guard|ft_object2_guard|scoped_critical_section|\w*MutexLock\w*|\w*LockGuard\w*|"
                         r"\w*CriticalSection\w*)\b")
@@ -354,10 +366,10 @@ class _Inside:
         self._write(left, node, blocks, tests)
 
     def _write(self, target: Node | None, node: Node, blocks: tuple[int, ...], tests: tuple[str, ...],
-               method: str = "") -> None:
+               method: str = "", *, pointed: bool = False) -> None:
         if target is not None:
             self._of.writes.append(Write(target=target, start=node.start_byte, blocks=blocks, tests=tests,
-                                         method=method))
+                                         method=method, pointed=pointed))
 
     def _call(self, node: Node, blocks: tuple[int, ...], tests: tuple[str, ...]) -> None:
         called, given = node.child_by_field_name("function"), node.child_by_field_name("arguments")
@@ -371,31 +383,14 @@ class _Inside:
         self._of.calls.append(Call(name=name, node=node, arguments=arguments, start=node.start_byte, blocks=blocks))
         if self._CLEARING.match(name) and arguments:
             self._write(arguments[0], node, blocks, tests)
+        elif self._CHANGING_FIRST.match(name) and arguments:
+            self._write(arguments[0], node, blocks, tests, pointed=True)
         elif self._FILLING.match(name):
             for each in arguments:
                 if each.type == "pointer_expression" and text_of(each).startswith("&"):
                     self._write(each.child_by_field_name("argument"), node, blocks, tests, method=name)
-            if self._COPYING.match(name) and arguments:
-                self._write(_pointed_to(arguments[0]), node, blocks, tests, method=name)
         elif called.type == "field_expression" and name in self._CHANGES:
             self._write(called.child_by_field_name("argument"), node, blocks, tests, method=name)
-
-
-def _pointed_to(node: Node | None) -> Node | None:
-    """Return the field that an expression gives the value of, with an offset or without; None for another."""
-    while node is not None:
-        match node.type:
-            case "parenthesized_expression" if node.named_children:
-                node = node.named_children[0]
-            case "cast_expression":
-                node = node.child_by_field_name("value")
-            case "binary_expression":
-                node = node.child_by_field_name("left")
-            case "field_expression":
-                return node
-            case _:
-                return None
-    return None
 
 
 def _lambda(node: Node, file: str, owner: str) -> tuple[Function, Node | None]:

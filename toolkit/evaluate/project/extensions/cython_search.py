@@ -32,6 +32,8 @@ _UNPACKED = re.compile(r"\*\s*\w+\s*=(?!=)\s*(?P<of>self\s*\.\s*\w+)"
                        r"(?:\s*\.\s*(?:items|keys|values)\s*\(\s*\))?\s*$")
 _CONVERTED = re.compile(r"(?:<\s*(?:dict|list|set|object)\s*>\s*|\bcdef\s+(?:dict|list|set)\s+\w+\s*=\s*)"
                         r"(?P<of>self\s*\.\s*\w+)(?!\s*[\w.\[(])")
+_MEMORY = re.compile(r"\b(?:mem(?:cpy|move|set)|free|realloc|PyMem_(?:Raw)?(?:Free|Realloc))\s*\(\s*(?:<[^<>]*>\s*)*"
+                     r"(?:(?P<field>self\s*\.\s*\w+)|(?P<copy>\w+))")
 _NEW_CONTAINER = re.compile(r"(?:<[^<>]*>\s*)*(?:\{|\[|(?:dict|list|set|sorted)\s*\(|Py(?:Dict|List|Set)_New\s*\(|"
                             r"PyDict_Copy\s*\(|PySequence_List\s*\()")
 
@@ -69,6 +71,21 @@ def writes_of(functions: Sequence[CythonFunction], module: CythonModule) -> Iter
                 found.append(inserted["what"])
             for what in found:
                 yield Remark(line=number, concern="unlocked write", what="".join(what.split()), instead=LOCK_AROUND)
+
+
+def memory_writes_of(functions: Sequence[CythonFunction], module: CythonModule) -> Iterator[Remark]:
+    """Yield unlocked calls that change or free the memory that an attribute, or a local copy of it, points to."""
+    safe = safe_functions(module.functions)
+    for function in functions:
+        if not function.method or function.name in safe:
+            continue
+        copies = {found[1]: found[2] for _, text, _ in function.lines
+                  if (found := re.match(r"(?:cdef\s+)?[\w. ]+\*\s*(\w+)\s*=\s*(self\s*\.\s*\w+)$", text))}
+        for number, text, held in function.lines:
+            for match in _MEMORY.finditer(text) if not held else ():
+                if named := match["field"] or copies.get(match["copy"] or ""):
+                    yield Remark(line=number, concern="unlocked write", what="".join(named.split()),
+                                 instead=LOCK_AROUND)
 
 
 def _is_safe_store(function: CythonFunction, stored: str, module: CythonModule) -> bool:

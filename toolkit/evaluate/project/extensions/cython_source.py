@@ -9,10 +9,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from gilscope.toolkit.evaluate.project.extensions.cython_functions import MUTEX, CythonModule, functions_of
+from gilscope.toolkit.evaluate.project.extensions.cython_functions import (
+    MUTEX,
+    CythonModule,
+    functions_of,
+    safe_functions,
+)
 from gilscope.toolkit.evaluate.project.extensions.cython_search import (
     iterations_of,
     lines_of_own_containers,
+    memory_writes_of,
     writes_of,
 )
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Remark
@@ -43,6 +49,7 @@ _GLOBAL = re.compile(r"global\s+(\w[\w, ]*)$")
 _STORE = re.compile(r"(?<![\w.])(?P<name>\w+)(?P<part>(?:\s*\.\s*\w+|\[[^\[\]]*\])*)\s*"
                     r"(?:[-+%&|^@]|\*\*?|//?|<<|>>)?=(?!=)")
 _ADDRESS = re.compile(r"&\s*(\w+)\b(?!\s*\.)|\baddress\(\s*(\w+)")
+_EXTERN = re.compile(r"^cdef[ \t]+extern[ \t]+from\b[^\n]*\n(?:[ \t]+[^\n]*\n|\n)*", re.MULTILINE)
 _PARALLEL = re.compile(r"\bprange\s*\(")
 
 
@@ -75,6 +82,19 @@ def remarks_of_cython(text: str, whole: str = "") -> Iterator[Remark]:
                                 suppressions_of_python(text))
 
 
+def unlocked_code(code: str) -> str:
+    """Return code without what calls functions of C safely: where a lock is held, or no other thread has the object.
+
+    Nor does it contain the declarations of these functions, which call none.
+    """
+    functions = list(functions_of(code, frozenset(MUTEX.findall(code))))
+    safe = safe_functions(functions)
+    left_out = {number for each in functions for number, _, held in each.lines
+                if held or each.guarded or each.name in safe}
+    code = _EXTERN.sub(lambda match: "\n" * match[0].count("\n"), code)
+    return "\n".join("" if number in left_out else line for number, line in enumerate(code.split("\n"), 1))
+
+
 def _remarks(code: str, whole: str) -> Iterator[Remark]:
     mutexes = frozenset(MUTEX.findall(whole))
     functions = list(functions_of(code, mutexes))
@@ -83,6 +103,7 @@ def _remarks(code: str, whole: str) -> Iterator[Remark]:
     unshared = lines_of_own_containers(functions, module)
     yield from (each for each in risky_calls(code) if each.line not in held | unshared)
     yield from writes_of(functions, module)
+    yield from memory_writes_of(functions, module)
     yield from iterations_of(functions, module)
     yield from _shared_writes(functions, _shared(whole))
     for match in _VARIABLE.finditer(code):

@@ -45,6 +45,7 @@ _CIMPORT = re.compile(r"^[ \t]*(?:from[ \t]+(?P<from>[.\w]+)[ \t]+cimport\b|cimp
                       re.MULTILINE)
 _WITH_BODIES = re.compile(r"^[ \t]*cdef[ \t]+inline\b", re.MULTILINE)
 _CYTHON_INCLUDE = re.compile(r"""^include\s+["']([^"'\n]+)["']""", re.MULTILINE)
+_EXTERN = re.compile(r"""^cdef\s+extern\s+from\s+["']([^"'\n]+)["']""", re.MULTILINE)
 _INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]+)"', re.MULTILINE)
 _CONFIGURATION = ("setup.py", "pyproject.toml", "meson.build", "setup.cfg", "CMakeLists.txt")
 
@@ -96,7 +97,7 @@ def _original(files: ProjectFiles, file: str) -> str:
 def _includes(files: ProjectFiles, file: str) -> list[str]:
     if file.endswith(_CYTHON):
         text = files.text(file) or ""
-        return [*(name for name in _CYTHON_INCLUDE.findall(text) if name.endswith(_PYX)),
+        return [*(name for name in _CYTHON_INCLUDE.findall(text) if name.endswith(_PYX)), *_EXTERN.findall(text),
                 f"{file.rpartition('/')[2].rpartition('.')[0]}.pxd", *_cimported(text)]
     return _INCLUDE.findall(files.text(file) or "") if file.endswith((*_C, *_CPP, *_HEADERS)) else []
 
@@ -171,14 +172,14 @@ class _Reader:
                  and (text := self._files.text(file)) is not None
                  and c_source.binding_of(text) not in {Binding.CYTHON, Binding.CFFI}}
         # A header belongs to C++ if nothing else includes it.
-        plus = not any(file.endswith(_C) for file in texts)
+        plus = not any(file.endswith(_C) for file in texts) and any(file.endswith(_CPP) for file in texts)
         active = active_texts(
             texts, self._build.executable, self._flags, self._compiled(texts)) if self._build and texts else {}
         if self._build and active:
             self.read_for = self._build.label
         return c_source.remarks_of_c({
             file: (text, "C++" if plus else self._language(file, c_source.binding_of(text)))
-            for file, text in texts.items()}, active, self._all_cython if texts else "")
+            for file, text in texts.items()}, active, cython_source.unlocked_code(self._all_cython) if texts else "")
 
     def _compiled(self, texts: Collection[str]) -> list[str]:
         """Return the sources of C and C++ that the modules are made of; none if some are not known, or Cython's."""

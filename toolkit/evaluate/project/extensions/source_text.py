@@ -74,14 +74,15 @@ def suppressions_of_python(text: str) -> dict[int, str]:
 def without_accepted(remarks: Iterable[Remark], reasons: Mapping[int, str]) -> Iterator[Remark]:
     """Yield the remarks that no `race: ok` comment on their line accepts with a reason.
 
-    A comment accepts what only the GIL is known to make safe; one without a reason accepts nothing, which is said.
+    A comment accepts what only the GIL is known to make safe, and a function that could not be read; one without a
+    reason accepts nothing, which is said.
 
     Args:
         remarks: The remarks on one source.
         reasons: The reasons of its `race: ok` comments by line; "" for one without.
     """
     for each in remarks:
-        reason = reasons.get(each.line) if each.unguarded else None
+        reason = reasons.get(each.line) if each.unguarded or each.concern == "not read" else None
         if reason is None:
             yield each
         elif not reason:
