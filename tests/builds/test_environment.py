@@ -137,6 +137,15 @@ def test_a_missing_package_is_asked_for_again_after_a_while(build, installer, mo
     assert build_environment(build, [], ["numpy"]).missing == {}
 
 
+def test_a_missing_package_is_asked_for_again_when_the_installer_is_told_where_to_look(build, installer, monkeypatch):
+    installer.lacks = {"numpy": "ERROR: No matching distribution found for numpy"}
+    assert build_environment(build, [], ["numpy"]).missing
+    installer.lacks = {}
+    assert build_environment(build, [], ["numpy"]).missing
+    monkeypatch.setenv("PIP_FIND_LINKS", "dist")
+    assert build_environment(build, [], ["numpy"]).missing == {}
+
+
 def test_an_index_that_was_not_reached_is_asked_again_at_the_next_start(build, installer):
     installer.lacks = {"numpy": "error: Failed to fetch: an address"}
     assert build_environment(build, [], ["numpy"]).missing["numpy"].unreached

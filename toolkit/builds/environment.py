@@ -64,6 +64,7 @@ class EnvironmentStamp:
     base: str                       # identity of the interpreter
     installed: list[str] = field(default_factory=list)           # requirement strings
     failed: dict[str, tuple[float, InstallProblem]] = field(default_factory=dict)   # when and why, by requirement
+    settings: str = ""              # of the installer when they failed: others may have them installed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -185,10 +186,16 @@ def _ready(folder: Path, build: Build, requirements: Sequence[str]) -> Environme
         return None
     retry_before = time.time() - RETRY_SECONDS
     missing = {text: problem for text, (when, problem) in stamp.failed.items()
-               if when > retry_before and text in requirements}
+               if when > retry_before and text in requirements and stamp.settings == _installer_settings()}
     if all(text in stamp.installed or text in missing for text in requirements):
         return Environment(python=python_of(folder), missing=missing)
     return None
+
+
+def _installer_settings() -> str:
+    """Return a digest of what pip and uv are told by variables, such as the folders and indexes they look into."""
+    told = sorted(f"{name}={value}" for name, value in os.environ.items() if name.startswith(("PIP_", "UV_")))
+    return hashlib.sha256("\n".join(told).encode()).hexdigest()   # an index's address may hold a password
 
 
 def _install(folder: Path, build: Build, requirements: Sequence[str], say: Callable[[str], None]) -> Environment:
@@ -206,6 +213,7 @@ def _install(folder: Path, build: Build, requirements: Sequence[str], say: Calla
     stamp.installed += [text for text in todo if text not in failed]
     # An unreachable index says nothing about the package, so the next start tries again.
     stamp.failed = {text: (now, problem) for text, problem in failed.items() if not problem.unreached}
+    stamp.settings = _installer_settings()
     write_stamp(folder, stamp)
     return Environment(python=python_of(folder), missing=failed)
 

@@ -10,7 +10,6 @@ import os
 import shutil
 import sys
 import tempfile
-import time
 from pathlib import Path
 
 from gilscope import __version__
@@ -26,8 +25,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import Any
 
-NO_WHEEL = "no-wheel"      # beside a core's place: a file with the reason why the index has no wheel with it
-RETRY_SECONDS = 3600.0     # a wheel may be published later, but asking at every start would cost seconds
 QUICK = {"PIP_RETRIES": "1", "PIP_TIMEOUT": "15"}     # the program waits; without a network it is compiled
 
 
@@ -70,19 +67,13 @@ def _take_from_wheel(path: Path, in_wheel: str, load_file: Callable[[str], Any])
     with locked(path.with_name("lock")):
         if path.exists():
             return
-        known = path.with_name(NO_WHEEL)
-        if known.exists() and known.stat().st_mtime > time.time() - RETRY_SECONDS:
-            raise CoreUnavailableError(known.read_text())
+        # A "no" is not remembered: whoever was told what to install starts again at once.
         folder = Path(tempfile.mkdtemp(dir=path.parent))
         try:
             name = f"gilscope=={__version__}"
             words: list[str | Path] = ["--quiet", "--no-deps", "--only-binary", ":all:", "--target", folder, name]
             if output := run_installer([*_installer(), *words], QUICK):
-                problem = problem_in(output)
-                reason = f"there is no wheel of {name} for this build ({problem})"
-                if not problem.unreached:
-                    known.write_text(reason)
-                raise CoreUnavailableError(reason)
+                raise CoreUnavailableError(f"there is no wheel of {name} for this build ({problem_in(output)})")
             found = folder / "gilscope" / "toolkit" / "race" / "_core" / in_wheel
             if not found.exists():
                 raise CoreUnavailableError(f"the wheel of {name} for this build holds no core")
