@@ -303,7 +303,7 @@ def hammered(python, folder, source, seconds):
 @pytest.mark.newest
 @pytest.mark.parametrize("kind", FAULTS)
 def test_fault_is_shown(kind, python, tmp_path):
-    report = hammered(python, tmp_path, FAULTS[kind], 20.0)
+    report = hammered(python, tmp_path, FAULTS[kind], 60.0)
     assert kind in {each.kind for each in report.failures}
     assert report.left_out == ()
 

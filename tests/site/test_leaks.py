@@ -57,7 +57,8 @@ def test_what_may_go_out_does_and_folders_do_not(results, tmp_path, monkeypatch)
 def test_check_lists_what_would_go_out_and_keeps_nothing(results, tmp_path, capsys):
     assert main(["site", str(results), "--check"]) == 1
     lines = capsys.readouterr().out.splitlines()
-    assert any(line.startswith("the name of the user, 'Annabel'") and "run.json: " in line for line in lines)
+    assert any(line.startswith("the name of the user, 'Annabel'") and ".html: " in line for line in lines)
+    assert any(line.startswith("the name of the host, 'theirhost'") and "run.json: " in line for line in lines)
     assert [each.name for each in tmp_path.iterdir()] == ["results"]
     assert main(["site", str(EXAMPLE / "second-worker"), "--check"]) == 0
     assert capsys.readouterr().out == "nothing private would be published\n"
