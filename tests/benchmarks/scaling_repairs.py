@@ -80,7 +80,7 @@ def main() -> None:
 
 
 def said(python: str, function: str) -> list[str]:
-    """Return what `gilscope scale` says of a function on a build."""
+    """Return the verdict and the sentences of `gilscope scale` on a function, for one build."""
     with ZygoteProcess(python, [PROGRAMS]) as process:
         found = investigate(process, process.load(function, None, None, WORKERS), WORKERS)
     of_ceiling = f"{found.judgement.verdict.value}, {span_text(found.evidence.of_ceiling)} of the ceiling"

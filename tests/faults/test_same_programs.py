@@ -198,8 +198,16 @@ def chosen(name, cases, number):
     return sorted(cases) if FULL else sorted(random.Random(f"{SEED} {name}").sample(sorted(cases), number))
 
 
+@functools.cache
+def make_core(python):
+    """Have the core of a build, as to compile it for over ten seconds is said on the standard error."""
+    subprocess.run([sys.executable, "-m", "gilscope", "race", "--build", f"b={python}", "-m", "this"], cwd=ROOT,
+                   capture_output=True, timeout=LIMIT, check=True)
+
+
 def both(python, folder, *words, closed=(), **options):
     """Run a program under Python and under the checker; return what each showed of itself."""
+    make_core(python)
     environ = {**os.environ, "PYTHONPATH": str(ROOT), "PYTHONHASHSEED": "0", "PYTHON_COLORS": "0"}
     found = []
     for command in ([python], [sys.executable, "-m", "gilscope", "race", "--build", f"b={python}"]):

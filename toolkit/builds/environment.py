@@ -185,8 +185,9 @@ def _ready(folder: Path, build: Build, requirements: Sequence[str]) -> Environme
     if stamp is None:
         return None
     retry_before = time.time() - RETRY_SECONDS
-    missing = {text: problem for text, (when, problem) in stamp.failed.items()
-               if when > retry_before and text in requirements and stamp.settings == _installer_settings()}
+    failed = stamp.failed if stamp.settings == _installer_settings() else {}
+    missing = {text: problem for text, (when, problem) in failed.items()
+               if when > retry_before and text in requirements}
     if all(text in stamp.installed or text in missing for text in requirements):
         return Environment(python=python_of(folder), missing=missing)
     return None

@@ -1,4 +1,4 @@
-"""What a reader must know before any number of a run: the same in each view of the run and of its ratios."""
+"""The warnings about a run that every view of it shows, and of its ratios: reports, comparisons, pages and JSON."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ def _note_within(ratios: Ratios, clock: Clock, rounds: Sequence[int]) -> Note | 
 
 def _sessions(ratios: Ratios, cell: Cell) -> dict[int, int]:
     """Return the session of each valid round of a cell."""
-    return {one.round: one.session for one in ratios.index.valid_observations()[cell]}
+    return {one.round: one.session for one in ratios.index.valid_observations[cell]}
 
 
 def _note(ratios: Ratios, clock: Clock, rounds: Sequence[int], scope: str) -> Note | None:

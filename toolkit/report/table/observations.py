@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, replace
+from functools import cached_property
 from operator import attrgetter
 from statistics import median
 from typing import TYPE_CHECKING, Literal
@@ -87,8 +88,9 @@ class Index:
         """Return pairs of a cell and its A/A arm."""
         return [(replace(cell, twin=False), cell) for cell in self._measurements if cell.twin]
 
+    @cached_property
     def valid_observations(self) -> dict[Cell, tuple[Observation, ...]]:
-        """Return the observations without starved ones of each cell with numbers, including A/A arms, by name.
+        """The observations without starved ones of each cell with numbers, including A/A arms, by name.
 
         Random draws from them go by position, so the order must not depend on which cell was measured first.
         """
@@ -131,7 +133,7 @@ class Index:
 
     def wall_values(self, cell: Cell) -> list[float]:
         """Return the seconds of every value of the cell, without those of starved rounds; several for each process."""
-        return [value for each in self.valid_observations().get(cell, ()) for value in each.wall]
+        return [value for each in self.valid_observations.get(cell, ()) for value in each.wall]
 
     def by(self, cell: Cell, clock: Clock) -> Mapping[int, float]:
         """Return the cell's seconds by round, empty when it has none."""

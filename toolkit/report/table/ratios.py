@@ -319,7 +319,7 @@ class Ratios:
 
     def _clocked(self, clock: Clock) -> ClockRatios:
         groups: dict[NoiseGroup, dict[Cell, Sequence[Observation]]] = {}
-        for cell, observations in self.index.valid_observations().items():
+        for cell, observations in self.index.valid_observations.items():
             groups.setdefault(self.group(cell), {})[cell] = observations
         logs = {group: _logs(cells, clock) for group, cells in groups.items()}
         aa_pairs: dict[NoiseGroup, list[tuple[Cell, Cell]]] = {group: [] for group in logs}

@@ -51,7 +51,7 @@ def _spreads(index: Index, cell: Cell) -> Iterator[UnsteadyBaseline]:
     if cell.phase is not Phase.STEADY or isinstance(index.look_up(cell), Absence) or not _computes(index, cell):
         return
     by_session: dict[int, list[float]] = {}
-    for each in index.valid_observations()[cell]:
+    for each in index.valid_observations[cell]:
         by_session.setdefault(each.session, []).extend(value for value in each.cpu if value > 0)
     for session, values in by_session.items():
         if len(values) >= FEWEST_VALUES:

@@ -3,7 +3,7 @@
 import pytest
 
 from gilscope.toolkit.evaluate.project.extensions import c_source, c_tree
-from gilscope.toolkit.evaluate.project.extensions.cython_source import remarks_of_cython
+from gilscope.toolkit.evaluate.project.extensions.cython_source import remarks_of_cython, unlocked_code
 from gilscope.toolkit.evaluate.project.extensions.find import find_extensions
 from gilscope.toolkit.evaluate.project.extensions.own_extensions import Binding
 from gilscope.toolkit.evaluate.project.extensions.rust_source import remarks_of_rust
@@ -793,7 +793,7 @@ void list_destroy(List *list) { node_destroy(list->first); list->first = NULL; }
 def test_what_cython_frees_while_others_may_have_it(method, lines):
     pytest.importorskip("tree_sitter")
     cython = f"cdef class A:\n    def {method}(self):\n        list_destroy(self.list)\n        node_clear(self.node)\n"
-    found = c_source.remarks_of_c({"a.c": (FREEING, "C")}, elsewhere=cython)["a.c"]
+    found = c_source.remarks_of_c({"a.c": (FREEING, "C")}, elsewhere=unlocked_code(cython))["a.c"]
     assert [each.line for each in found] == lines
 
 

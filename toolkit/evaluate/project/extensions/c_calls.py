@@ -26,7 +26,7 @@ from gilscope.toolkit.evaluate.project.extensions.c_expressions import (
 )
 from gilscope.toolkit.evaluate.project.extensions.c_tree import text_of
 from gilscope.toolkit.evaluate.project.extensions.c_types import local_types
-from gilscope.toolkit.evaluate.project.extensions.cython_functions import EXCLUSIVE_METHODS, functions_of
+from gilscope.toolkit.evaluate.project.extensions.cython_functions import functions_of
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -228,9 +228,16 @@ class CallGraph:
 
     def gets_constant(self, name: str, place: int) -> bool:
         """Return True if a declaration outside of functions says that a parameter points to something constant."""
-        declared = re.search(rf"\b{re.escape(name)}\s*\(([^()]*)\)\s*;", self._outside)
-        parameters = declared[1].split(",") if declared else []
+        parameters = self._declared.get(name, ())
         return place < len(parameters) and re.search(r"\bconst\b[^*]*\*[^*]*$", parameters[place]) is not None
+
+    @cached_property
+    def _declared(self) -> dict[str, list[str]]:
+        """Return the parameters of the functions that are declared outside of functions, by their first declaration."""
+        found: dict[str, list[str]] = {}
+        for match in re.finditer(r"\b(\w+)\s*\(([^()]*)\)\s*;", self._outside):
+            found.setdefault(match[1], match[2].split(","))
+        return found
 
     def is_given_by_interpreter(self, function: Function, name: str, seen: tuple[Function, ...] = ()) -> bool:
         """Return True for a parameter with the keywords of a call, a dictionary that the interpreter makes for it.
@@ -373,9 +380,8 @@ class CallGraph:
 
     @cached_property
     def _ended_by_cython(self) -> set[str]:
-        """Return the functions that free or clear something for methods of Cython that others may call meanwhile."""
-        code = " ".join(text for each in functions_of(self._elsewhere, frozenset()) if not (
-            each.method and each.name in EXCLUSIVE_METHODS) for _, text, _ in each.lines)
+        """Return the functions that free or clear something for code of Cython that others may run meanwhile."""
+        code = " ".join(text for each in functions_of(self._elsewhere, frozenset()) for _, text, _ in each.lines)
         found = {name for name in WORDS.findall(code) if name in self._named and last_word(name) in _ENDING}
         while more := {call.name for name in found for by in self._named[name] for call in by.calls
                        if call.name in self._named and last_word(call.name) in _ENDING} - found:

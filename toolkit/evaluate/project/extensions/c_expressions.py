@@ -30,7 +30,7 @@ def stored_in(function: Function) -> Iterator[tuple[str, Write]]:
 
 
 def without_ranges(held: tuple[int, int], gaps: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """Return what is left of a range without others, which do not overlap."""
+    """Return the parts of the range `held` outside of the gaps, which do not overlap each other."""
     start, end = held
     parts = []
     for first, last in sorted(gaps):

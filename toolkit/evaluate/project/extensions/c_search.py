@@ -299,7 +299,7 @@ def _is_only_asked(node: Node) -> bool:
 
 
 def _target(write: Write) -> Node:
-    """Return what a write changes: `p` of `memcpy(p + 1, ...)`, `p->a` of `memcpy(&p->a, ...)`."""
+    """Return the expression that a write changes: `p` of `memcpy(p + 1, ...)`, `p->a` of `memcpy(&p->a, ...)`."""
     target = bare(write.target)
     while write.pointed and (target.type == "binary_expression" or (
             target.type == "pointer_expression" and text_of(target).startswith("&"))):

@@ -153,13 +153,13 @@ def functions_of(code: str, mutexes: frozenset[str]) -> Iterator[CythonFunction]
 
 
 def values_of(function: CythonFunction, name: str) -> list[str]:
-    """Return what a function assigns to a variable."""
+    """Return the expressions that a function assigns to a variable."""
     return [found[1] for _, text, _ in function.lines
             if (found := re.match(rf"(?:cdef\s+\w+\s+)?{re.escape(name)}\s*=(?!=)\s*(.*)", text))]
 
 
 def parts_of(listed: str) -> Iterator[str]:
-    """Yield what commas outside of brackets separate."""
+    """Yield the parts of a list, such as arguments, which commas outside of brackets separate."""
     depth, start = 0, 0
     for at, letter in enumerate(listed):
         depth += (letter in "([{") - (letter in ")]}")

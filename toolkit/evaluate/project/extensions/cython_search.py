@@ -103,7 +103,7 @@ def _is_safe_store(function: CythonFunction, stored: str, module: CythonModule) 
 
 
 def _through(names: Sequence[str]) -> re.Pattern[str]:
-    """Return what finds a write to a field of what these point to, and a change of a container of C++."""
+    """Return the pattern of a write through one of these pointers: to a field, or to a container of C++."""
     words = "|".join(names)
     return re.compile(
         rf"(?<![\w.])(?P<what>(?:(?:{words})(?:\[[^\[\]]*\])?(?:\s*\.\s*\w+)+"
@@ -113,7 +113,7 @@ def _through(names: Sequence[str]) -> re.Pattern[str]:
 
 
 def _changed_in_cpp(names: Sequence[str], module: CythonModule) -> re.Pattern[str] | None:
-    """Return what finds a change of a container of C++ that an attribute of one of these holds; None for no such."""
+    """Return the pattern of a change of a container of C++ in an attribute of one of these; None if there is none."""
     changes = []
     if module.of_cpp:
         changes.append(rf"(?:{'|'.join(module.of_cpp)})\b(?:\[[^\[\]]*\])?\s*\.\s*(?:{_CHANGES})\s*\(")
