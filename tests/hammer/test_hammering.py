@@ -309,17 +309,21 @@ def test_fault_is_shown(kind, python, tmp_path):
 
 
 BESIDE = '''
-import os
+import os, threading
 class Box:
     """
     >>> box = Box()
     >>> box.put(1)
     """
     puts = 0
+    lock = threading.Lock()    # a count that is lost would be a crash without another call beside
+    looked = threading.Event()
     def put(self, number):
-        self.puts += 1
-        sum(range(1000))     # so long that another thread looks meanwhile, also where cores are few
-        self.puts -= 1
+        with self.lock:
+            self.puts += 1
+        self.looked.wait(0.001)     # gives its core away, so that another thread looks, also where cores are few
+        with self.lock:
+            self.puts -= 1
     def __len__(self):
         if self.puts:
             os.abort()
@@ -339,7 +343,7 @@ def total(numbers):
 @pytest.mark.slow
 @pytest.mark.newest
 def test_crash_names_what_other_threads_did_to_the_same_object(python, tmp_path):
-    report = hammered(python, tmp_path, BESIDE, 20.0)
+    report = hammered(python, tmp_path, BESIDE, 60.0)
     beside = [(each.functions, each.beside) for each in report.failures if each.kind == "crash"]
     assert [names for names, did in beside if "Box.put" in names and "len()" in did]
     assert (("total",), ("changes of its list",)) in beside
