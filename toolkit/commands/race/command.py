@@ -193,7 +193,7 @@ class UncheckedError(ToolkitError):
     exit_code = 3
 
 
-def _advise_on_module(module: str, build: str) -> None:
+def _advise_on_module(module: str, build: str | None) -> None:
     """Say how to import the user's own module, after the program's Python said that it lacks it."""
     from gilscope.toolkit.builds.local_projects import find_local_project, short
     from gilscope.toolkit.commands.streams import print_stderr
